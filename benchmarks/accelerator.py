@@ -11,9 +11,9 @@ On the JAX backend Keras has cuDNN's LSTM alone (Keras 3.15), its GRU is a loop;
 own layers are timed too, whatever the backend. The JSON file says on which chip the figures were had; where there is no
 accelerator it says so and times the CPU.
 
-    KERAS_BACKEND=jax python benchmarks/accelerator.py --tests --out accelerator.json
-    KERAS_BACKEND=jax python benchmarks/accelerator.py --only "ISAN(" --batch 128 --seconds 60
-    KERAS_BACKEND=jax python benchmarks/accelerator.py --smoke
+    PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --tests --out accelerator.json
+    PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --only "ISAN(" --batch 128 --seconds 60
+    PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
 """

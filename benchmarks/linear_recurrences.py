@@ -6,9 +6,9 @@ products are in float32, without TensorFloat-32. On an accelerator the LSTM is c
 installed, and the linear recurrences run in passes over pairs of steps; `MinGRU, stepwise` is the same layer with
 `fused=False`, one step after the other. --growth times MinGRU alone, from 1,000 to 100,000 steps.
 
-    python benchmarks/linear_recurrences.py                                    # about five minutes on two cores
-    KERAS_BACKEND=jax python benchmarks/linear_recurrences.py --steps 256 2048 4096 --seconds 90 --out linear.json
-    python benchmarks/linear_recurrences.py --smoke
+    PYTHONPATH=. python benchmarks/linear_recurrences.py  # about five minutes on two cores
+    PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/linear_recurrences.py --steps 256 2048 4096 --out linear.json
+    PYTHONPATH=. python benchmarks/linear_recurrences.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
 """

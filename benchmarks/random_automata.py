@@ -5,8 +5,8 @@ their labels, reads it as an automaton, and certifies that. With --large, automa
 four symbols, in turn, from the words of the experiment `automata-noise`: all short ones and 3,000 longer ones. A line
 for each; lines that stand in --out are not repeated.
 
-    python benchmarks/random_automata.py --count 40 --out random_automata.jsonl            # half a minute
-    python benchmarks/random_automata.py --large --out large_random_automata.jsonl         # a minute
+    PYTHONPATH=. python benchmarks/random_automata.py --count 40 --out random_automata.jsonl            # half a minute
+    PYTHONPATH=. python benchmarks/random_automata.py --large --out large_random_automata.jsonl         # a minute
 """
 
 import argparse

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_interp_rnn._sequence import matrix_state
 from keras_interp_rnn._sequence.diagonal import PASSES, choose_path, diagonal_states
 from keras_interp_rnn._sequence.matrix_state import matrix_outputs
 from keras_interp_rnn.equations import DeltaNet, GatedLinearAttention
@@ -139,7 +140,9 @@ def test_unrolled_steps_have_no_path_of_their_own():
 @pytest.mark.parametrize("equations", [GatedLinearAttention, DeltaNet])
 @pytest.mark.parametrize("one_decay", [False, True])
 @pytest.mark.parametrize("mask", [None, "scattered", "leading"])
-def test_matrix_states_outputs_and_gradients_are_the_oracles(equations, one_decay, mask):
+@pytest.mark.parametrize("chunk", [64, 4, 3])
+def test_matrix_states_outputs_and_gradients_are_the_oracles(monkeypatch, equations, one_decay, mask, chunk):
+    monkeypatch.setattr(matrix_state, "CHUNK", chunk)
     rng, batch, steps, heads, keys, values = np.random.default_rng(5), 2, 6, 2, 3, 2
     decay = rng.uniform(0.2, 1, (batch, steps, heads, 1 if one_decay or equations is DeltaNet else keys))
     strength = rng.uniform(0.1, 1, (batch, steps, heads))

@@ -10,12 +10,13 @@ import abc
 import argparse
 import dataclasses
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Run
+from examples.papers._experiment import Experiment, Record, Run
 from examples.papers._files import kept
 from examples.papers._lazy import Array, analysis, automata, binary, callbacks, datasets, keras, layers, losses, np
 
@@ -62,8 +63,8 @@ class Recipe(abc.ABC):
     """
 
     name: str
-    experiment: str
-    row: str
+    experiment: str = ""
+    row: str = ""
     settings: Mapping[str, Any]
     seed = 0
     file = "model.keras"
@@ -78,6 +79,10 @@ class Recipe(abc.ABC):
     def make(self) -> str:
         """The command that makes it anew."""
         return f"python -m examples.papers preset {self.name}" + f" --data {self.takes}" * bool(self.takes)
+
+    def train(self, run: Run, experiments: Mapping[str, Experiment]) -> Record:
+        """Trains it, with a model file in the folder of the run; the record."""
+        return experiments[self.experiment].run(run)
 
     @abc.abstractmethod
     def network(self, model: keras.Model, data: Any) -> dict[str, Any]:
@@ -197,6 +202,73 @@ def _stream(seed: int, batch: int, length: int) -> Any:
     return next(datasets.counting.stream(seed, batch, length=length, num_types=2, max_count=5, delay=1))
 
 
+class Lookup(Recipe):
+    """A DeltaNet that stores values under keys and looks them up: its tables are drawn anew for every batch."""
+
+    name = "lookup-delta-net"
+    seed = 0
+    settings = {"keys": "abcdefgh", "values": "12345678", "length": 40, "asked": 0.4, "steps": 1000, "batch": 64}
+    what = (
+        "A DeltaNet whose memory is a matrix of 8 x 8 numbers: it stores values under keys, as in c=5, and answers c? "
+        "with what was stored last."
+    )
+    trained_on = "Random tables of 40 entries and questions, of eight keys and eight values, fresh in every batch."
+    limits = ("It answers questions about keys that were stored; what it says after anything else means nothing.",)
+
+    def alphabet(self) -> list[str]:
+        keys, values = self.settings["keys"], self.settings["values"]
+        return [f"{key}={value}" for key in keys for value in values] + [f"{key}?" for key in keys]
+
+    def tables(self, seed: int, rows: int) -> tuple[Array, Array, Array]:
+        """Ids, the values asked for and where they are asked for, each (rows, length)."""
+        keys, values, length = len(self.settings["keys"]), len(self.settings["values"]), self.settings["length"]
+        rng = np.random.default_rng(seed)
+        key, value = rng.integers(keys, size=(rows, length)), rng.integers(values, size=(rows, length))
+        asked, answers = rng.random((rows, length)) < self.settings["asked"], np.zeros((rows, length), np.int32)
+        stored, every = np.full((rows, keys), -1), np.arange(rows)
+        for step in range(length):
+            asked[:, step] &= stored[every, key[:, step]] >= 0
+            answers[:, step] = np.maximum(stored[every, key[:, step]], 0)
+            writes = ~asked[:, step]
+            stored[writes, key[writes, step]] = value[writes, step]
+        ids = np.where(asked, keys * values + key, key * values + value)
+        return ids.astype(np.int32), answers, asked
+
+    def train(self, run: Run, experiments: Mapping[str, Experiment]) -> Record:
+        from keras_interp_rnn.presets import networks
+
+        keras.utils.set_random_seed(run.seed)
+        sizes = {"embedding": 32, "units": 16, "key_dim": 8, "value_dim": 8, "outputs": len(self.settings["values"])}
+        model = networks.build({"kind": "memory", "alphabet": self.alphabet(), **sizes})
+        steps, started = self.settings["steps"], time.monotonic()
+        rate = keras.optimizers.schedules.CosineDecay(1e-2, steps, alpha=0.01)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(rate, global_clipnorm=1.0), loss)
+        for step in range(1, steps + 1):
+            ids, answers, asked = self.tables(step, self.settings["batch"])
+            found = float(model.train_on_batch(ids, answers, sample_weight=asked.astype(np.float32)))
+            if run.verbose and step % 100 == 0:
+                print(f"  step {step:5,}: loss {found:.1e}", flush=True)
+        model.save(run.folder / self.file)
+        more = {"loss": found, "seconds": time.monotonic() - started}
+        return {"data": {}, "model": {"layer": "DeltaNet", **sizes}, "protocol": dict(self.settings), "result": more}
+
+    def network(self, model: keras.Model, data: Any) -> dict[str, Any]:
+        cell, head = model.get_layer("recurrent").cell, model.get_layer("head")
+        sizes = {"units": cell.units, "key_dim": cell.key_dim, "value_dim": cell.value_dim, "outputs": head.units}
+        embedding = model.get_layer("symbols").output_dim
+        return {"kind": "memory", "alphabet": self.alphabet(), "embedding": embedding, **sizes}
+
+    def figures(self, preset: Preset, data: Any) -> list[Measured]:
+        ids, answers, asked = self.tables(1_000_003, 2000)
+        wrong = int(((preset.model.predict(ids, verbose=0).argmax(axis=-1) != answers) & asked).sum())
+        automaton = automata.WeightedAutomaton.from_network(preset.model)
+        return [
+            ("wrong", float(wrong), f"errors in {int(asked.sum()):,} fresh questions"),
+            ("states", float(len(automaton.minimize())), "states of the smallest weighted automaton"),
+        ]
+
+
 class Text(Recipe):
     """An ISAN that reads English, by its number of units and of weights."""
 
@@ -309,7 +381,7 @@ def recipes(experiments: Sequence[Experiment]) -> dict[str, Recipe]:
     by_name = {experiment.name: experiment for experiment in experiments}
     reviews = Reviews(by_name[Reviews.experiment].rows[Reviews.row])
     texts = Text("text-isan", 128, "4.5e5"), Text("text-isan-216", 216, "1.28e6")
-    return {recipe.name: recipe for recipe in (*map(Tomita, range(1, 8)), Counting(), *texts, reviews)}
+    return {recipe.name: recipe for recipe in (*map(Tomita, range(1, 8)), Counting(), Lookup(), *texts, reviews)}
 
 
 def make(
@@ -327,19 +399,19 @@ def make(
 
     known = recipes(experiments)
     recipe = known[cards.checked_name(name, tuple(known))]
-    [experiment] = (one for one in experiments if one.name == recipe.experiment)
+    by_name = {experiment.name: experiment for experiment in experiments}
     run = Run(recipe.row, recipe.settings, data, None, None, recipe.seed, runs / name, verbose=verbose)
     run.folder.mkdir(parents=True, exist_ok=True)
 
     def trained() -> dict[str, Any]:
-        record = experiment.run(run)
+        record = recipe.train(run, by_name)
         result = record["result"]
-        own = {"environment": _records.environment(), "experiment": experiment.name}
+        own = {"environment": _records.environment(), "experiment": recipe.experiment}
         return {**own, **record, "result": result if isinstance(result, dict) else result.entries()}
 
     record = kept(run.folder / "record.json", trained, result=dict)
     record.pop("reading", None)  # it quotes texts
-    loaded = experiment.load(run) if experiment.data else None
+    loaded = by_name[recipe.experiment].load(run) if recipe.takes else None
     source = keras.models.load_model(run.folder / recipe.file, compile=False)
     settings = recipe.network(source, loaded)
     model = networks.build(settings)

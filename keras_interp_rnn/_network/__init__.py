@@ -23,6 +23,7 @@ from keras_interp_rnn._network.arrays import (
 from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
 from keras_interp_rnn._network.isan_weights import (
     ISANWeights,
+    OpenedText,
     affine_readout,
     check_forwards,
     isan_layer,
@@ -33,6 +34,7 @@ from keras_interp_rnn._network.isan_weights import (
     last_outputs,
     open_isan,
 )
+from keras_interp_rnn._network.linear_recurrences import feature_addends
 from keras_interp_rnn._network.linearized import closed_form, linear_steps, output_in_state
 from keras_interp_rnn._network.quantities import run_with_quantities
 from keras_interp_rnn._network.recurrent import (
@@ -55,6 +57,7 @@ from keras_interp_rnn._network.stepper import Stepper
 
 __all__ = [
     "ISANWeights",
+    "OpenedText",
     "Stepper",
     "affine_readout",
     "alphabet_of",
@@ -74,6 +77,7 @@ __all__ = [
     "encode_text",
     "ends_in_softmax",
     "evaluate",
+    "feature_addends",
     "isan_layer",
     "isan_like",
     "isan_of",

@@ -8,7 +8,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import keras
@@ -36,6 +36,7 @@ class Value:
         embedding: of vectors the Embedding that makes them.
         head: of logits the Dense layers that make them of the states, one after the other.
         activation: that the logits went through, if they are activated.
+        layer: of states and logits the layer whose states they are.
         reason: of "other", its cause, for the error.
     """
 
@@ -44,9 +45,10 @@ class Value:
     activation: Any = None
     reason: str = ""
     embedding: Any = None
+    layer: Any = None
 
 
-SYMBOLS, STATES = Value("symbols"), Value("states")
+SYMBOLS = Value("symbols")
 
 
 class SymbolFlow(NamedTuple):
@@ -106,6 +108,26 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
+def top_recurrence(network: Any) -> Any:
+    """The linear recurrence whose states a model's head reads, where other layers make what it reads; else None.
+
+    None also where its steps may be others than those of the text, with a mask or in a nested model, and where a layer
+    carries its state from call to call.
+    """
+    if not isinstance(network, keras.Model) or not getattr(network, "inputs", None) or len(network.inputs) > 1:
+        return None
+    calls, outputs = follow_symbols(network)
+    layers = {id(value.layer): value.layer for value in outputs if value.layer is not None}
+    top = next(iter(layers.values()), None)
+    if len(layers) != 1 or not is_linear_recurrence(top) or all(layer is not top for layer in network.layers):
+        return None
+    read = [value for layer, value in calls if layer is top]
+    parts = list(walk_layers(network))
+    masked = any(getattr(part, "mask_zero", False) or isinstance(part, keras.layers.Masking) for part in parts)
+    stateful = any(getattr(part, "stateful", False) for part in parts)
+    return None if masked or stateful or len(read) != 1 or not read[0].reason else top
+
+
 def activation_of(network: Any) -> Any:
     """What a model of an ISAN makes of its logits at its end; None for the logits, and for a layer by itself."""
     if not isinstance(network, keras.Model):
@@ -146,7 +168,7 @@ def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any,
         takes = ("symbols",) if is_isan(operation) else ("symbols", "vectors")
         changed = None if read[0].kind in takes else _other(f"{operation.name}, which reads {read[0].kind}")
         isans.append((operation, called or obstacle or changed or read[0]))
-        return [STATES] * count
+        return [Value("states", layer=operation)] * count
     if obstacle is not None:
         return [obstacle] * count
     if isinstance(operation, keras.Model) and _keras_runs(operation):
@@ -183,7 +205,8 @@ def _rule(operation: Any, read: Value, rank: int) -> Value | None:
         return _of_dense(read, operation)
     if read.kind == "logits" and (kind is keras.layers.Softmax or activation is not None):
         softmax = keras.activations.softmax if kind is keras.layers.Softmax and operation.axis == -1 else None
-        return Value("activated logits", read.head, activation or softmax) if activation or softmax else None
+        activation = activation or softmax
+        return replace(read, kind="activated logits", activation=activation) if activation else None
     return None
 
 
@@ -191,8 +214,8 @@ def _of_dense(read: Value, dense: keras.layers.Dense) -> Value | None:
     """The logits that a Dense layer makes of states or of the logits below it, or what its activation makes of them."""
     if dense.quantization_mode is not None:
         return None
-    head = (*read.head, dense)
-    return Value("logits", head) if is_linear(dense) else Value("activated logits", head, dense.activation)
+    logits = replace(read, kind="logits", head=(*read.head, dense))
+    return logits if is_linear(dense) else replace(logits, kind="activated logits", activation=dense.activation)
 
 
 def is_linear(dense: keras.layers.Dense) -> bool:

@@ -174,26 +174,54 @@ def _joined(cell: Any, matrix: Array, offset: Array) -> AffineMap:
     )
 
 
-def open_isan(
-    network: Any, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None
-) -> tuple[ISANWeights, AffineMap, NDArray[np.int64]]:
-    """A text, ids or symbols of the alphabet, and the network that reads it: weights, readout, symbols.
+class OpenedText(NamedTuple):
+    """A text and the network that reads it.
 
-    A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols.
+    Attributes:
+        weights: a matrix and a bias for each symbol, or for each step of given vectors. head: from states to logits.
+        rows: int (T,), which of these matrices each step applies. symbols: int (T,), the text.
+        cell: that of the ISAN or linear recurrence. vectors: (T, features), what it reads; None of symbols.
+        given: the layer whose inputs are taken as they are, where other layers make them; else "".
+    """
+
+    weights: ISANWeights
+    head: AffineMap
+    rows: NDArray[np.int64]
+    symbols: NDArray[np.int64]
+    cell: Any
+    vectors: Array | None
+    given: str = ""
+
+
+def open_isan(
+    network: Any, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None, stacks: bool = False
+) -> OpenedText:
+    """A text, ids or symbols of the alphabet, and the network that reads it.
+
+    A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols. With `stacks`,
+    the uppermost linear recurrence of a model may read what other layers make: then it is opened, on these vectors.
 
     Raises:
         ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
-    vectors = None if isinstance(symbols, str) else np.asarray(symbols)
-    if vectors is not None and vectors.ndim == 2 and np.issubdtype(vectors.dtype, np.floating):
-        check_range("The vectors of a sequence", [vectors])
-        weights, head = isan_with_origin(network, readout, origin, vectors.astype(np.float64))
-        check_forwards(network)
-        return weights, head, np.arange(len(vectors))
-    weights, head = isan_with_origin(network, readout, origin)
-    check_forwards(network)
     names = alphabet_of(network) if alphabet is None else alphabet
-    return weights, head, as_symbols(read_text("symbols", symbols, names), len(weights.kernel))
+    top = isan_models.top_recurrence(network) if stacks and readout is None else None
+    if top is not None:
+        read = read_text("symbols", symbols, names)
+        vectors = as_float64(keras.Model(network.inputs[0], top.input)(keras.ops.convert_to_tensor(read[None])))[0]
+        opened = open_isan(top, vectors, _head(network), origin)
+        ids = read if read.ndim == 1 and len(read) == len(vectors) else opened.symbols
+        return opened._replace(symbols=ids.astype(np.int64), given=top.name)
+    given = None if isinstance(symbols, str) else np.asarray(symbols)
+    if given is not None and given.ndim == 2 and np.issubdtype(given.dtype, np.floating):
+        check_range("The vectors of a sequence", [given])
+        vectors, ids = given.astype(np.float64), np.arange(len(given))
+        weights, head = isan_with_origin(network, readout, origin, vectors)
+    else:
+        weights, head = isan_with_origin(network, readout, origin)
+        vectors, ids = None, as_symbols(read_text("symbols", symbols, names), len(weights.kernel))
+    check_forwards(network)
+    return OpenedText(weights, head, ids, ids, _built_cell(network), vectors)
 
 
 def isan_with_origin(

@@ -29,12 +29,7 @@ def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:
     Raises:
         ValueError: if the output is not affine in the state; if the matrices need more than 4 GiB.
     """
-    equations = equations_of(cell, as_float64)
-    if equations is None:
-        raise ValueError(
-            "The steps of a linear recurrence must be those of its class. Received: "
-            f"{type(cell).__name__}, which computes something of its own. Use analysis.attribution."
-        )
+    equations = _equations(cell)
     if getattr(equations, "scale", None) is not None:
         raise ValueError(
             f"Outputs split exactly if they are affine in the state. Received: {cell.name}, which divides each head's "
@@ -62,3 +57,36 @@ def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:
     joint[:, :size, :size], joint[:, :size, size:] = kernel, kernel @ read
     following = (bias[:, None, :] @ read)[:, 0] + offset
     return joint, np.concatenate([bias, following], axis=1)
+
+
+def feature_addends(cell: Any, vectors: Array) -> Array:
+    """(K, features, n): what each feature of each vector adds to the state, given the gates; n as in `affine_maps`.
+
+    Raises:
+        ValueError: if what the cell adds to its state is not linear in the vector, given the gates.
+    """
+    equations = _equations(cell)
+    linear = equations.feature_drives(NUMPY, vectors) if hasattr(equations, "feature_drives") else None
+    if linear is None:
+        raise ValueError(
+            "Steps split among features if what is added to the state is linear in the vector, given the gates. "
+            f"Received: {cell.name}, a {type(cell).__name__} of another form. Leave features=True out."
+        )
+    count, features = vectors.shape
+    drive = [np.repeat(entry, features, axis=0) for entry in equations.drive(NUMPY, vectors)]
+    for i, of_features in linear.items():
+        drive[i] = of_features.reshape(count * features, -1)
+    nothing = np.zeros((count * features, int(cell.state_size)))
+    [added] = equations.step(NUMPY, (nothing,), tuple(drive)).states
+    parts = [added] if equations.outputs_state else [added, equations.output(NUMPY, (added,), tuple(drive))]
+    return np.concatenate(parts, axis=1).reshape(count, features, -1)
+
+
+def _equations(cell: Any) -> Any:
+    equations = equations_of(cell, as_float64)
+    if equations is None:
+        raise ValueError(
+            "The steps of a linear recurrence must be those of its class. Received: "
+            f"{type(cell).__name__}, which computes something of its own. Use analysis.attribution."
+        )
+    return equations

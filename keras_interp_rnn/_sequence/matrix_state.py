@@ -8,8 +8,9 @@ $$\bar w_t = G_t u_t^\top, \quad \bar u_t = w_t G_t, \quad \bar v_t = \bar u_t, 
   \bar q_t = S_t \bar o_t^\top, \quad \bar A_t = G_t, \quad
   \bar\alpha_t = \textstyle\sum_v \bar A_t \odot S_{t-1}, \quad \bar S_{t-1} = \operatorname{diag}(\alpha_t) \bar A_t,$$
 
-and, where a step erases, $\bar k_t = -A_t \bar u_t^\top$ and $\bar A_t = G_t - k_t^\top \bar u_t$. The states are
-computed once more on the way back, so that nothing is kept between.
+and, where a step erases, $\bar k_t = -A_t \bar u_t^\top$ and $\bar A_t = G_t - k_t^\top \bar u_t$. The state before
+each `CHUNK` of steps is kept; on the way back the others are computed once more, chunk by chunk, so that memory holds
+T / CHUNK + CHUNK states, not T.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._sequence.scan import scan
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import MatrixStateEquations
+
+CHUNK = 64
+"""Steps between two states that are kept for the way back."""
 
 
 def matrix_outputs(
@@ -49,11 +53,26 @@ def matrix_outputs(
     heads, keys = query.shape[2:]
     values, decays = value.shape[3], decay.shape[3]
     steps, batch = ops.shape(query)[:2]
+    chunk = CHUNK if query.shape[0] is None else min(CHUNK, query.shape[0])
     matrices, numbers = (batch, heads, keys, values), heads * keys * values
 
     def flat(x: Tensor) -> Tensor:
         """(batch, ...) -> (batch, width)."""
         return ops.reshape(x, (-1, math.prod(x.shape[1:])))
+
+    def in_chunks(x: Tensor, neutral: float = 0.0) -> Tensor:
+        """(time, ...) -> (chunks, chunk, ...); steps are added that change nothing."""
+        padded = ops.pad(x, [[0, -steps % chunk], *[[0, 0]] * (len(x.shape) - 1)], constant_values=neutral)
+        return ops.reshape(padded, (-1, chunk, *ops.shape(x)[1:]))
+
+    def in_row(x: Tensor) -> Tensor:
+        """(chunk, batch, width) -> (batch, chunk * width), what a chunk puts out."""
+        return ops.reshape(ops.swapaxes(x, 0, 1), (-1, chunk * x.shape[2]))
+
+    def in_steps(x: Tensor, width: int) -> Tensor:
+        """(chunks, batch, chunk * width) -> (time, batch, width)."""
+        parts = ops.swapaxes(ops.reshape(x, (-1, batch, chunk, width)), 1, 2)
+        return ops.reshape(parts, (-1, batch, width))[:steps]
 
     def forward(state: Tensor, now: tuple[Tensor, ...]) -> Tensor:
         """S_t, from S_{t-1} in rows."""
@@ -62,50 +81,60 @@ def matrix_outputs(
     # One tensor out, outputs and last states side by side: what the custom gradients of all three backends accept.
     @_backend.custom_gradient
     def run(start: Tensor, query: Tensor, key: Tensor, written: Tensor, value: Tensor, decay: Tensor) -> Any:
-        entries = (key, written, value, decay)
+        inputs = (query, key, written, value, decay)
+        chunks = (*(in_chunks(x) for x in inputs[:-1]), in_chunks(decay, neutral=1.0))
 
         def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
             query, *entries = now
             after = forward(state, tuple(entries))
             return flat(after), (flat(ops.matmul(query[..., None, :], after)),)
 
-        last, [outputs] = scan(step, start, (query, *entries), (heads * values,))
-        packed = ops.concatenate([ops.reshape(ops.swapaxes(outputs, 0, 1), (batch, -1)), last], axis=1)
+        def steps_of_chunk(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+            last, [outputs] = scan(step, state, now, (heads * values,))
+            return last, (state, in_row(outputs))
+
+        last, [starts, outputs] = scan(steps_of_chunk, start, chunks, (numbers, chunk * heads * values))
+        in_batch = ops.swapaxes(in_steps(outputs, heads * values), 0, 1)
+        packed = ops.concatenate([ops.reshape(in_batch, (batch, -1)), last], axis=1)
+
+        def again(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
+            return flat(forward(state, now)), (state,)
+
+        def back(by_state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+            before, by_output, query, key, written, value, decay = now
+            before = ops.reshape(before, matrices)
+            kept, new = equations.kept_and_new(ops, before, key, value, decay)
+            after = kept + written[..., None] * new[..., None, :]
+            by_query = ops.matmul(after, by_output[..., None])
+            by_after = ops.reshape(by_state, matrices) + query[..., None] * by_output[..., None, :]
+            by_written = ops.matmul(by_after, new[..., None])
+            by_value = ops.matmul(written[..., None, :], by_after)
+            by_kept, by_key = by_after, ops.zeros_like(by_query)
+            if equations.erases:
+                by_key = -ops.matmul(kept, ops.swapaxes(by_value, -1, -2))
+                by_kept = by_after - key[..., None] * by_value
+            by_decay = ops.sum(by_kept * before, axis=-1)
+            if decays == 1:
+                by_decay = ops.sum(by_decay, axis=-1)
+            parts = (by_query, by_key, by_written, by_value, by_decay)
+            return flat(decay[..., None] * by_kept), tuple(flat(part) for part in parts)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
             upstream = args[0] if upstream is None else upstream
             by_outputs = ops.reshape(upstream[:, :-numbers], (batch, steps, heads, values))
-            by_outputs = ops.swapaxes(by_outputs, 0, 1)
-
-            def again(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
-                return flat(forward(state, now)), (state,)
-
-            _, [before] = scan(again, start, entries, (numbers,))
-
-            def back(by_state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-                before, by_output, query, key, written, value, decay = now
-                before = ops.reshape(before, matrices)
-                kept, new = equations.kept_and_new(ops, before, key, value, decay)
-                after = kept + written[..., None] * new[..., None, :]
-                by_query = ops.matmul(after, by_output[..., None])
-                by_after = ops.reshape(by_state, matrices) + query[..., None] * by_output[..., None, :]
-                by_written = ops.matmul(by_after, new[..., None])
-                by_value = ops.matmul(written[..., None, :], by_after)
-                by_kept, by_key = by_after, ops.zeros_like(by_query)
-                if equations.erases:
-                    by_key = -ops.matmul(kept, ops.swapaxes(by_value, -1, -2))
-                    by_kept = by_after - key[..., None] * by_value
-                by_decay = ops.sum(by_kept * before, axis=-1)
-                if decays == 1:
-                    by_decay = ops.sum(by_decay, axis=-1)
-                parts = (by_query, by_key, by_written, by_value, by_decay)
-                return flat(decay[..., None] * by_kept), tuple(flat(part) for part in parts)
-
-            sequences = (before, by_outputs, query, *entries)
             widths = (heads * keys, heads * keys, heads * keys, heads * values, heads * decays)
-            by_start, parts = scan(back, upstream[:, -numbers:], sequences, widths, reverse=True)
-            inputs = (query, key, written, value, decay)
-            return by_start, *(ops.reshape(part, ops.shape(x)) for part, x in zip(parts, inputs, strict=True))
+
+            def back_of_chunk(by_state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+                state, *given = now
+                _, [before] = scan(again, state, tuple(given[2:]), (numbers,))
+                by_state, parts = scan(back, by_state, (before, *given), widths, reverse=True)
+                return by_state, tuple(in_row(part) for part in parts)
+
+            sequences = (starts, in_chunks(ops.swapaxes(by_outputs, 0, 1)), *chunks)
+            in_rows = tuple(chunk * width for width in widths)
+            by_start, parts = scan(back_of_chunk, upstream[:, -numbers:], sequences, in_rows, reverse=True)
+            by_inputs = (in_steps(part, width) for part, width in zip(parts, widths, strict=True))
+            return by_start, *(ops.reshape(by, ops.shape(x)) for by, x in zip(by_inputs, inputs, strict=True))
 
         return packed, gradient
 

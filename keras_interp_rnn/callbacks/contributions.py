@@ -69,7 +69,7 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Result:
-        _, head, symbols = open_isan(self.model, text, self.readout, None, self.alphabet)
+        _, head, symbols, *_ = open_isan(self.model, text, self.readout, None, self.alphabet)
         outputs, length = len(head.offset), len(symbols)
         if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
             return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)

@@ -35,6 +35,13 @@ class DiagonalEquations(CellEquations):
     def into_input(self, xp: Any, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
         """P by a_t and P by b_t, each (batch, r, n), taken on to the input."""
 
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor] | None:
+        """Of each entry of the drive that is linear in the input, the parts of its features (..., features, width).
+
+        The other entries are the gates. None where what is added to the state is not linear in the input, given these.
+        """
+        return None
+
     def quantities(self, xp: Any, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
         """Gates and candidates by the papers' names."""
         return {}

@@ -49,6 +49,10 @@ class MatrixStateEquations(CellEquations):
     def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
         """(q, k, v, alpha, beta, gate), the last two where there are such."""
 
+    @abstractmethod
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+        """As those of `DiagonalEquations`: the parts of v, given queries, keys and gates."""
+
     def gate(self, drive: tuple[Tensor, ...]) -> Tensor | None:
         """By which the outputs of the heads are multiplied, (..., H d_v), or None."""
         return None if self.gate_kernel is None else drive[-1]

@@ -47,6 +47,12 @@ class DeltaNet(MatrixStateEquations):
         drive = (query, key, active[..., 2 * keys :], decay, strength)
         return drive if self.gate_kernel is None else (*drive, silu(xp, xp.matmul(inputs, self.gate_kernel)))
 
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+        """The parts of v = u sigmoid(u), u = x W_v, given the sigmoid."""
+        values = self.output_kernel.shape[0]
+        of_value = self.kernel[:, -values - self.num_heads : -self.num_heads]
+        return {2: inputs[..., None] * of_value * xp.sigmoid(xp.matmul(inputs, of_value))[..., None, :]}
+
     def _decay(self, xp: Any, inputs: Tensor) -> Tensor:
         return xp.exp(-xp.exp(self.log_rate) * xp.softplus(xp.matmul(inputs, self.decay_kernel) + self.decay_bias))
 

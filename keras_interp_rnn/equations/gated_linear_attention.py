@@ -49,3 +49,6 @@ class GatedLinearAttention(MatrixStateEquations):
         if self.gate_kernel is None:
             return query, key, value, decay
         return query, key, value, decay, silu(xp, xp.matmul(inputs, self.gate_kernel) + self.gate_bias)
+
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+        return {2: inputs[..., None] * self.kernel[:, -self.output_kernel.shape[0] :]}

@@ -42,9 +42,18 @@ class LRU(DiagonalEquations):
         return size * xp.cos(angle), size * xp.sin(angle)
 
     def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
-        gain = xp.exp(self.gain)
-        addend = xp.matmul(inputs, self.kernel) * xp.concatenate([gain, gain], axis=0)
+        addend = xp.matmul(inputs, self.kernel) * self._gains(xp)
         return (addend,) if self.skip is None else (addend, inputs * self.skip)
+
+    def _gains(self, xp: Any) -> Tensor:
+        gain = xp.exp(self.gain)
+        return xp.concatenate([gain, gain], axis=0)
+
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+        parts = {0: inputs[..., None] * (self.kernel * self._gains(xp))}
+        if self.skip is not None:
+            parts[1] = inputs[..., None] * self.skip * xp.eye(self.skip.shape[0])
+        return parts
 
     def coefficients(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Lambda (2N,), the same at every step; and the addend (..., 2N)."""
@@ -71,6 +80,4 @@ class LRU(DiagonalEquations):
         )
 
     def into_input(self, xp: Any, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
-        gain = xp.exp(self.gain)  # lambda is no function of the input
-        kernel = self.kernel * xp.concatenate([gain, gain], axis=0)
-        return times(xp, by_addend, xp.transpose(kernel))
+        return times(xp, by_addend, xp.transpose(self.kernel * self._gains(xp)))  # lambda is no function of the input

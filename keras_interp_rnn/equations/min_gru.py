@@ -55,6 +55,10 @@ class MinGRU(DiagonalEquations):
         of_gate, of_candidate = self.arguments(xp, inputs)
         return xp.sigmoid(of_gate), self.candidate(xp, of_candidate)
 
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor] | None:
+        of_candidate = xp.split(self.kernel, self.num_parts, axis=1)[-1]
+        return None if self.positive else {1: inputs[..., None] * of_candidate}
+
     def coefficients(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         update, candidate = drive[:2]
         return 1 - update, update * candidate

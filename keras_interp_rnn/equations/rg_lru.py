@@ -42,6 +42,10 @@ class RGLRU(DiagonalEquations):
         gates = xp.sigmoid(xp.matmul(candidate, self.kernel) + self.bias)
         return (*xp.split(gates, 2, axis=-1), candidate)
 
+    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+        own = xp.eye(self.decay.shape[0]) if self.input_kernel is None else self.input_kernel
+        return {2: inputs[..., None] * own}
+
     def log_decay(self, xp: Any, recurrence_gate: Tensor) -> Tensor:
         """Log a_t, zero or below."""
         return -C * xp.softplus(-self.decay) * recurrence_gate

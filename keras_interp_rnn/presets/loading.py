@@ -61,12 +61,12 @@ class Preset(Result):
 
         return None if self.automaton is None else automata.certify(self.model, self.automaton)
 
-    def encode(self, text: str) -> NDArray[np.int32]:
+    def encode(self, text: str | Sequence[str]) -> NDArray[np.int32]:
         """The ids of a text, as the model reads them.
 
         Args:
-            text: a word over the alphabet, or any text for a network that reads words; tokens that the vocabulary does
-                not have become "<unk>".
+            text: a word over the alphabet, a list of symbols where they have several letters, or any text for a network
+                that reads words; tokens that the vocabulary does not have become "<unk>".
 
         Returns:
             int32 (time,). `preset.model.predict(preset.encode(text)[None])` is a batch of one.
@@ -83,7 +83,7 @@ class Preset(Result):
         if self.vocabulary is not None:
             from keras_interp_rnn.datasets import words
 
-            tokens = words.tokenize(text)
+            tokens = words.tokenize(text) if isinstance(text, str) else [*text]
             if not set(tokens) & set(self.vocabulary.names):
                 raise ValueError(
                     f"A text must have a word of the vocabulary of {self.name}, {len(self.vocabulary):,} English "
@@ -173,7 +173,7 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
     model = networks.build(settings["model"])
     storage.assign(model, arrays, name)
     parts: dict[str, Any] = {}
-    if settings["model"]["kind"] == "symbols":
+    if settings["model"]["kind"] in ("symbols", "memory"):
         parts["alphabet"] = datasets.text.Alphabet.of(model)
         if "basis" in settings:
             parts["basis"] = _basis(analysis, settings["basis"], arrays)

@@ -26,6 +26,23 @@ def symbols(settings: Mapping[str, Any]) -> keras.Model:
     )
 
 
+def memory(settings: Mapping[str, Any]) -> keras.Model:
+    """A DeltaNet of one head under a linear readout, ids (batch, time) to outputs (batch, time, outputs)."""
+    alphabet = datasets.text.Alphabet(settings["alphabet"])
+    key_dim, value_dim = settings["key_dim"], settings["value_dim"]
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            alphabet.layer(),
+            keras.layers.Embedding(len(alphabet), settings["embedding"], name="symbols"),
+            layers.DeltaNet(
+                settings["units"], 1, key_dim, value_dim, normalize=False, return_sequences=True, name="recurrent"
+            ),
+            keras.layers.Dense(settings["outputs"], name="head"),
+        ]
+    )
+
+
 def recognizer(settings: Mapping[str, Any]) -> keras.Model:
     """A state-regularized GRU that accepts words, as `automata.train_recognizer` returns it."""
     recurrent = layers.SRGRU(settings["units"], settings["centroids"], transition="gumbel", name="recurrent")
@@ -57,11 +74,12 @@ def words(settings: Mapping[str, Any]) -> keras.Model:
     return keras.Model(ids, keras.layers.Dense(1, name="head")(mean))
 
 
-SIZES = ("units", "outputs", "centroids", "embedding", "vocabulary")
+SIZES = ("units", "outputs", "centroids", "embedding", "vocabulary", "value_dim")
 """Entries of `model` of a card that are axes of its weights."""
 
 KINDS: dict[str, Callable[[Mapping[str, Any]], keras.Model]] = {
     "symbols": symbols,
+    "memory": memory,
     "recognizer": recognizer,
     "words": words,
 }

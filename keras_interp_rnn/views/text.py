@@ -71,6 +71,8 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
             [f"after {read!r}: {split.logits[target, 0]:.4f}", "position  source   share"],
             float(split.bias[0]),
         )
+    if split.given:
+        lines.insert(1, f"exact given what {split.given} reads: the layers below it decide its gates")
     rows = [("", split.bias_name.split()[-1], bias)]
     strongest = list(range(step + 1))
     if step + 1 > ITEMS + 1:

@@ -5,8 +5,10 @@ import itertools
 import keras
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from keras_interp_rnn import analysis, automata, layers
+from keras_interp_rnn.equations import NUMPY
 from tests.oracles import weighted_automata as oracle
 
 SYMBOLS, UNITS, OUTPUTS = 4, 4, 3
@@ -87,6 +89,92 @@ def test_contributions_of_vectors_are_exact_and_follow_what_is_added(kind):
     named = keras.Sequential([keras.Input((None,), dtype="int32"), table, *model.layers])
     table.embeddings.assign(sequence)
     np.testing.assert_allclose(analysis.contributions(named, np.arange(20)).values, split.values, atol=1e-12)
+
+
+@every_kind
+def test_shares_of_features_are_those_of_networks_that_add_one_feature_alone(kind):
+    """What is added to the state, the candidate or the value, is made of one feature; the gates are made of all."""
+    model, sequence = of_vectors(kind), np.random.default_rng(4).normal(size=(9, 5))
+    if kind == "MinLSTM":  # its candidate is not linear in the input
+        with pytest.raises(ValueError, match="linear in the vector, given the gates"):
+            analysis.contributions(model, sequence, features=True)
+        return
+    split = analysis.contributions(model, sequence, features=True)
+    assert split.features.shape == (9, 5, 9, OUTPUTS)
+    assert split.given == ""
+    head = keras.ops.convert_to_numpy(model.layers[-1].kernel)
+    for feature in range(5):
+        outputs = outputs_of_one_feature(model.layers[0].cell, sequence, np.delete(np.arange(5), feature))
+        np.testing.assert_allclose(split.features[:, feature].sum(axis=0), outputs @ head, atol=1e-12)
+    early = analysis.contributions(model, sequence[:6], features=True)
+    np.testing.assert_allclose(early.features, split.features[:6, :, :6], atol=1e-12)
+    assert not split.features[6:, :, :6].any()
+    if kind != "MinGRU":  # the one candidate with a bias
+        np.testing.assert_allclose(split.features.sum(axis=1), split.values[1:], atol=1e-12)
+
+
+@every_kind
+def test_the_layer_on_top_of_others_is_split_given_what_they_made_of_the_text(kind):
+    text = np.random.default_rng(5).integers(0, SYMBOLS, 12).astype("int32")
+    below = [keras.layers.Embedding(SYMBOLS, 5), keras.layers.GRU(6, return_sequences=True), recurrent(kind)]
+    between = [keras.layers.LayerNormalization(), recurrent(kind), keras.layers.Dense(OUTPUTS, "softmax")]
+    model = draw(in_float64([keras.Input((None,), dtype="int32"), *below, *between]), seed=6)
+    top, head = model.layers[-2:]
+    split = analysis.contributions(model, text)
+    assert split.residual < 1e-12
+    assert split.given == top.name
+    assert f"exact given what {top.name} reads" in str(split)
+    assert split.symbols.tolist() == text.tolist()
+    np.testing.assert_allclose(softmax(split.logits, axis=1), logits(model, text), atol=1e-11)
+    made = keras.ops.convert_to_numpy(keras.Model(model.inputs[0], top.input)(text[None]))[0]
+    np.testing.assert_allclose(analysis.contributions(top, made, readout=head).values, split.values, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"below": [keras.layers.Embedding(SYMBOLS, 5, mask_zero=True), layers.MinGRU(4, return_sequences=True)]},
+        {"above": [keras.layers.Activation("tanh")]},
+        {"head": [keras.layers.Dense(3, "relu"), keras.layers.Dense(2)]},
+    ],
+    ids=["masks", "activation on the states", "activation in the head"],
+)
+def test_a_stack_that_is_not_affine_on_top_is_refused(odd):
+    below = odd.get("below", [keras.layers.Embedding(SYMBOLS, 5), layers.MinGRU(4, return_sequences=True)])
+    top = [layers.MinGRU(4, return_sequences=True), *odd.get("above", [])]
+    parts = [*below, *top, *odd.get("head", [keras.layers.Dense(2)])]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+    with pytest.raises(ValueError, match=r"analysis\.attribution"):
+        analysis.contributions(model, [1, 2, 3])
+
+
+def test_features_of_symbols_are_refused():
+    with pytest.raises(ValueError, match="reads symbols"):
+        analysis.contributions(of_symbols("MinGRU"), [1, 2], features=True)
+
+
+def outputs_of_one_feature(cell, sequence: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Outputs of all steps, where what is added to the state is made without the `others` and without a bias."""
+    equations = cell.equations(keras.ops.convert_to_numpy)
+    drive, alone = list(equations.drive(NUMPY, sequence)), sequence.copy()
+    alone[:, others] = 0
+    if isinstance(cell, layers.MinGRUCell):
+        drive[1] = alone @ equations.kernel[:, UNITS:]
+    elif isinstance(cell, layers.LRUCell):
+        drive = list(equations.drive(NUMPY, alone))
+    elif isinstance(cell, layers.RGLRUCell):
+        drive[2] = alone @ equations.input_kernel
+    elif isinstance(cell, layers.GatedLinearAttentionCell):
+        drive[2] = alone @ equations.kernel[:, -UNITS:]
+    else:
+        of_values = equations.kernel[:, -UNITS - cell.num_heads : -cell.num_heads]
+        drive[2] = alone @ of_values / (1 + np.exp(-(sequence @ of_values)))
+    state, outputs = np.zeros((1, cell.state_size)), []
+    for t in range(len(sequence)):
+        now = tuple(entry[t : t + 1] for entry in drive)
+        [state] = equations.step(NUMPY, (state,), now).states
+        outputs.append(equations.output(NUMPY, (state,), now)[0])
+    return np.array(outputs)
 
 
 @every_kind

@@ -15,7 +15,7 @@ from examples.papers import _binary
 from examples.papers._presets import PASSAGE, REVIEWS
 from keras_interp_rnn import analysis, datasets, presets
 from keras_interp_rnn.presets import cards
-from tests.oracles import counting, isan
+from tests.oracles import counting, isan, linear_recurrences
 from tests.oracles import state_regularized as sr
 
 load = functools.cache(presets.load)
@@ -70,6 +70,47 @@ def test_the_reader_of_english_takes_strings_and_its_predictions_come_apart():
     assert load("text-isan").alphabet.symbols == datasets.text.ALPHABET
     with pytest.raises(datasets.DataError, match="alphabet"):
         load("text-isan").encode("Déjà vu")
+
+
+# lookup-delta-net
+
+
+def tables(seed: int, rows: int):
+    """Random writes and questions, and for each question the step that wrote its answer, from a dictionary."""
+    rng, names = np.random.default_rng(seed), []
+    questions = []
+    for row in range(rows):
+        stored, text = {}, []
+        for step in range(20):
+            key, value = rng.choice([*"abcdefgh"]), rng.choice([*"12345678"])
+            if key in stored and rng.random() < 0.5:
+                text.append(f"{key}?")
+                questions.append((row, step, *stored[key]))
+            else:
+                text.append(f"{key}={value}")
+                stored[key] = (step, int(value) - 1)
+        names.append(text)
+    return names, questions
+
+
+def test_the_memory_answers_with_what_was_stored_last_and_its_contributions_point_there():
+    preset = load("lookup-delta-net")
+    names, questions = tables(seed=8, rows=20)
+    ids = np.stack([preset.encode(text) for text in names])
+    stored = arrays("lookup-delta-net")
+    kernel = stored["recurrent/kernel"]
+    parts = kernel[:, :8], kernel[:, 8:16], kernel[:, 16:24], kernel[:, 24:]
+    weights = linear_recurrences.DeltaNet(*parts, *[None] * 7)  # no gate, no norm, heads side by side
+    read = linear_recurrences.delta_net(weights, stored["symbols/embeddings"][ids], heads=1, norm=None)
+    said = read.outputs @ stored["recurrent/output_kernel"] @ stored["head/kernel"] + stored["head/bias"]
+    np.testing.assert_allclose(preset.model.predict(ids, verbose=0), said, atol=1e-4)
+    splits = [analysis.contributions(preset.model, text) for text in names]
+    assert len(questions) > 100
+    for row, step, written, value in questions:
+        assert said[row, step].argmax() == value
+        assert np.abs(splits[row].logit_difference(step)).argmax() == written + 1
+    assert preset.card.figure("wrong") == 0
+    assert preset.card.figure("states") == 73  # 8 x 8 numbers, 8 logits and the constant
 
 
 # counting-isan

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import alphabet_of, check_range, open_isan
+from keras_interp_rnn._network import OpenedText, alphabet_of, check_range, feature_addends, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
@@ -81,6 +81,9 @@ class Contributions(Result):
         logits: (M, outputs), computed by the recurrence, independently of `values`.
         residual: largest |bias + sum of values over sources - logits|, in nats; rounding, about 1e-15 relative.
         alphabet: names of the symbols, for views; None for their ids.
+        features: (T, features, M, outputs), the share of each feature of each step's vector, given the gates; what is
+            missing to `values[1:]` are the shares of biases. None where it was not asked for.
+        given: the layer whose inputs were taken as they are, as layers below it make them; "" where there are none.
 
     Units: nats (logits).
 
@@ -94,6 +97,8 @@ class Contributions(Result):
     logits: Array
     residual: float
     alphabet: Sequence[str] | None = None
+    features: Array | None = None
+    given: str = ""
 
     bias_name: ClassVar[str] = "readout bias"
     """How views call what no source has added."""
@@ -213,6 +218,7 @@ def contributions(
     targets: int | Sequence[int] | None = None,
     alphabet: Sequence[str] | None = None,
     origin: ArrayLike | str | None = None,
+    features: bool = False,
 ) -> Contributions:
     r"""Splits the logits of one text among its symbols and the initial state.
 
@@ -223,12 +229,16 @@ def contributions(
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
             is an alphabet. Ids of a linear recurrence are those of the Embedding before it, or of one-hot vectors;
             without an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources.
+            What a linear recurrence reads may also be made by layers below it, other recurrences for one: the split is
+            exact given what they made, and its `given` says so.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
             the state itself.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
         alphabet: names of the symbols, for views; by default those that the model carries (`datasets.text.Alphabet`).
         origin: the state that counts as no contribution: (n,), as `mean_state`; "initial" for $h_0$; None for 0, where
             training left it. No output depends on it, every contribution does (docs/notes/origin.md).
+        features: whether each step's term is split among the features of the vector that it read, given the gates: the
+            candidate or the value that a linear recurrence adds to its state is linear in the vector.
 
     Returns:
         `Contributions` of T + 1 sources to M targets, 8 (T + 1) M outputs bytes. For long texts use
@@ -236,7 +246,8 @@ def contributions(
 
     Raises:
         ValueError: if there is no such layer, if its output is not affine in its state, if the head has an activation
-            inside, if a symbol is outside the vocabulary or a target outside the text; if a contribution overflows.
+            inside, if a symbol is outside the vocabulary or a target outside the text; if a contribution overflows; if
+            features are asked for of a network that reads no vectors, or whose candidates are not linear in them.
 
     Units: nats (logits).
     Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64
@@ -252,10 +263,11 @@ def contributions(
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    weights, head, text = open_isan(network, symbols, readout, origin, names)
+    opened = open_isan(network, symbols, readout, origin, names, stacks=True)
+    weights, head, text = opened.weights, opened.head, opened.rows
     steps, outputs = len(text), head.matrix.shape[1]
     wanted = _check_targets(targets, steps)
-    _check_size(steps, len(wanted), outputs)
+    _check_size(steps, len(wanted), outputs, opened.vectors.shape[1] if features and opened.vectors is not None else 1)
     columns = {int(target): column for column, target in enumerate(wanted)}
     values = np.zeros((steps + 1, len(wanted), outputs))
     logits = np.zeros((len(wanted), outputs))
@@ -273,11 +285,31 @@ def contributions(
                     values[: step + 1, columns[step]] = terms @ head.matrix
     check_range("Contributions and logits", (values, logits))
     residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
-    return Contributions(text, wanted, values, head.offset, logits, float(residual), names)
+    split = _by_feature(opened, wanted) if features else None
+    return Contributions(
+        opened.symbols, wanted, values, head.offset, logits, float(residual), names, split, opened.given
+    )
 
 
-def _check_size(steps: int, targets: int, outputs: int) -> None:
-    size = 8 * (steps + 1) * targets * outputs
+def _by_feature(opened: OpenedText, targets: NDArray[np.int64]) -> Array:
+    """(T, features, targets, outputs): the addends of features, carried on from the end of each target."""
+    if opened.vectors is None:
+        raise ValueError(
+            "Features are those of vectors that a linear recurrence reads. Received: a network that reads symbols. "
+            "Leave features=True out, or pass the layer, its readout, and the vectors (time, features)."
+        )
+    addends = feature_addends(opened.cell, opened.vectors)
+    shares = np.zeros((*opened.vectors.shape, len(targets), opened.head.matrix.shape[1]))
+    for column, target in enumerate(targets):
+        read = opened.head.matrix
+        for step in range(target - 1, -1, -1):
+            shares[step, :, column] = addends[step] @ read
+            read = opened.weights.kernel[step] @ read
+    return shares
+
+
+def _check_size(steps: int, targets: int, outputs: int, features: int) -> None:
+    size = 8 * (steps + 1) * targets * outputs * features
     if size > MAX_BYTES:
         raise ValueError(
             f"The contributions of all symbols to all targets must fit into {MAX_BYTES / 2**30:g} GiB. Received: "
@@ -321,7 +353,7 @@ def recent_contributions(
     """
     if not is_integer(window) or window < 1:
         raise ValueError(f"A window holds at least one symbol. Received: window={window!r}.")
-    weights, head, text = open_isan(network, symbols, readout, origin, alphabet)
+    weights, head, text, *_ = open_isan(network, symbols, readout, origin, alphabet)
     return _recent(weights, head, text, window)
 
 

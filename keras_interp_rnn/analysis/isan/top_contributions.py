@@ -77,7 +77,7 @@ def top_contributions(
     Exactness: as `contributions`.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    weights, head, text = open_isan(network, symbols, readout, None, names)
+    weights, head, text, *_ = open_isan(network, symbols, readout, None, names)
     whole, gram = head.matrix.sum(axis=1), head.matrix @ head.matrix.T
     top, bias = np.empty((len(text), num_outputs), np.int64), np.empty((len(text), num_outputs + 1))
     others, residual = np.empty(len(text)), 0.0

@@ -122,7 +122,7 @@ def shapley_values(
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
-    return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, given)
+    return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, background=given)
 
 
 class _Game:
