@@ -13,7 +13,7 @@ against the sum over all coalitions, and measures other methods against them:
 An ISAN has no embedding: its inputs are one-hot vectors, and a mixture of them applies the mixture of their maps.
 
     pip install shap                                         # optional
-    PYTHONPATH=. python benchmarks/attribution_truth.py --out truth.json --figure truth.png  # four minutes of one processor
+    PYTHONPATH=. python benchmarks/attribution_truth.py --out truth.json --figure truth.png  # four minutes
     PYTHONPATH=. python benchmarks/attribution_truth.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.

@@ -21,8 +21,8 @@ def notebooks(tmp_path_factory):
     return {path.stem: nbformat.read(path, as_version=4) for path in paths}
 
 
-def test_there_are_six():
-    assert len(SCRIPTS) == 6
+def test_there_are_seven():
+    assert len(SCRIPTS) == 7
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
