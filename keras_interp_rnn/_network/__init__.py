@@ -32,6 +32,7 @@ from keras_interp_rnn._network.isan_weights import (
     isan_weights,
     isan_with_origin,
     last_outputs,
+    open_composed,
     open_isan,
 )
 from keras_interp_rnn._network.linear_recurrences import feature_addends
@@ -89,6 +90,7 @@ __all__ = [
     "read_texts",
     "last_outputs",
     "linear_steps",
+    "open_composed",
     "open_isan",
     "output_in_state",
     "predicted_classes",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import tree
 
-from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name, walk_layers
 from keras_interp_rnn._network.graph import evaluate
 
 _NOISE = (
@@ -37,6 +37,9 @@ class Value:
         head: of logits the Dense layers that make them of the states, one after the other.
         activation: that the logits went through, if they are activated.
         layer: of states and logits the layer whose states they are.
+        mask: of what is read further on, whether steps are masked: "" for none, "zero" where the symbol is 0, "states"
+            for any others.
+        pooled: of states and logits, whether they are the mean over the steps that are not masked.
         reason: of "other", its cause, for the error.
     """
 
@@ -46,6 +49,8 @@ class Value:
     reason: str = ""
     embedding: Any = None
     layer: Any = None
+    mask: str = ""
+    pooled: bool = False
 
 
 SYMBOLS = Value("symbols")
@@ -87,6 +92,15 @@ def reads_symbols(layer: Any) -> bool:
     return is_isan(layer) or is_linear_recurrence(layer)
 
 
+def is_two_way(layer: Any) -> bool:
+    """Whether it is a Bidirectional of such layers whose outputs stand side by side, or are added."""
+    if type(layer) is not keras.layers.Bidirectional or layer.merge_mode not in ("concat", "sum", "ave"):
+        return False
+    ways = (layer.forward_layer, layer.backward_layer)
+    same = all(is_linear_recurrence(way) for way in ways) or all(is_isan(way) for way in ways)
+    return same and ways[0].go_backwards is False and ways[1].go_backwards is True
+
+
 def follow_symbols(model: keras.Model) -> SymbolFlow:
     """What each ISAN of a Sequential or functional model reads, and what the model outputs; nested models are entered.
 
@@ -108,24 +122,30 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
-def top_recurrence(network: Any) -> Any:
-    """The linear recurrence whose states a model's head reads, where other layers make what it reads; else None.
+def composed_head(network: Any) -> Value | None:
+    """What a model outputs, if it reads the mean of the states, a layer in both directions or the top of a stack.
 
-    None also where its steps may be others than those of the text, with a mask or in a nested model, and where a layer
-    carries its state from call to call.
+    None of any other network. None also of a stack whose steps may be others than those of the text, with a mask or in
+    a nested model, and of one that carries its state from call to call.
     """
-    if not isinstance(network, keras.Model) or not getattr(network, "inputs", None) or len(network.inputs) > 1:
+    if not isinstance(network, keras.Model) or len(getattr(network, "inputs", None) or ()) != 1:
         return None
-    calls, outputs = follow_symbols(network)
-    layers = {id(value.layer): value.layer for value in outputs if value.layer is not None}
-    top = next(iter(layers.values()), None)
-    if len(layers) != 1 or not is_linear_recurrence(top) or all(layer is not top for layer in network.layers):
+    _, outputs = follow_symbols(network)
+    value = outputs[0]
+    if value.layer is None or not value.head or any(other.layer is not value.layer for other in outputs):
         return None
-    read = [value for layer, value in calls if layer is top]
+    if not is_stacked(network, value.layer):
+        return value if value.pooled or is_two_way(value.layer) else None
     parts = list(walk_layers(network))
     masked = any(getattr(part, "mask_zero", False) or isinstance(part, keras.layers.Masking) for part in parts)
     stateful = any(getattr(part, "stateful", False) for part in parts)
-    return None if masked or stateful or len(read) != 1 or not read[0].reason else top
+    inside = any(layer is value.layer for layer in network.layers) and is_linear_recurrence(value.layer)
+    return value if inside and not masked and not stateful else None
+
+
+def is_stacked(network: keras.Model, layer: Any) -> bool:
+    """Whether other layers make what a layer of a model reads."""
+    return [bool(value.reason) for called, value in follow_symbols(network).isans if called is layer] == [True]
 
 
 def activation_of(network: Any) -> Any:
@@ -154,21 +174,23 @@ def _keras_runs(model: keras.Model) -> bool:
 
 def _outputs(model: keras.Model, inputs: Sequence[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
     def call(operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
-        return _derive(operation, node, [known[id(tensor)] for tensor in node.input_tensors], isans)
+        mask = mask_of(node.input_tensors[0])  # Keras passes it on itself, as an argument
+        return _derive(operation, node, [known[id(x)] for x in node.input_tensors if x is not mask], isans)
 
     return evaluate(model, inputs, call)
 
 
 def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
     """A value for each output tensor of an operation, from the values of what it reads."""
-    count, extra = len(node.output_tensors), _extra_arguments(node, reads_symbols(operation))
+    recurrent = reads_symbols(operation) or is_two_way(operation)
+    count, extra = len(node.output_tensors), _extra_arguments(node, recurrent)
     called = _other(f"{operation.name}, which is called with {extra}") if extra else None
     obstacle = next((value for value in read if value.reason), None)
-    if reads_symbols(operation):
-        takes = ("symbols",) if is_isan(operation) else ("symbols", "vectors")
+    if recurrent:
+        takes = ("symbols",) if is_isan(getattr(operation, "forward_layer", operation)) else ("symbols", "vectors")
         changed = None if read[0].kind in takes else _other(f"{operation.name}, which reads {read[0].kind}")
         isans.append((operation, called or obstacle or changed or read[0]))
-        return [Value("states", layer=operation)] * count
+        return [Value("states", layer=operation, mask=read[0].mask)] * count
     if obstacle is not None:
         return [obstacle] * count
     if isinstance(operation, keras.Model) and _keras_runs(operation):
@@ -194,12 +216,15 @@ def _rule(operation: Any, read: Value, rank: int) -> Value | None:
     ):
         return read
     if read.kind == "symbols":
-        if kind is keras.layers.Embedding and rank == 2 and not operation.mask_zero:
-            return Value("vectors", embedding=operation) if operation.quantization_mode is None else None
+        if kind is keras.layers.Embedding and rank == 2 and operation.quantization_mode is None:
+            return Value("vectors", embedding=operation, mask="zero" if operation.mask_zero else "")
         return read if rank == 2 and _keeps_symbols(operation) else None
     if read.kind == "states":
         if kind is keras.layers.Masking and operation.mask_value == 0:  # zeroes what is zero
-            return read
+            return replace(read, mask="states")
+        if kind is keras.layers.GlobalAveragePooling1D:
+            averages = rank == 3 and operation.data_format == "channels_last" and not operation.keepdims
+            return replace(read, pooled=True) if averages and read.mask != "states" else None
         return _of_dense(read, operation) if kind is keras.layers.Dense else None
     if read.kind == "logits" and kind is keras.layers.Dense:
         return _of_dense(read, operation)
@@ -237,8 +262,9 @@ def _keeps_symbols(operation: Any) -> bool:
 
 def _extra_arguments(node: Any, isan: bool) -> str:
     """The names of arguments of a call besides its input; for an ISAN `training` makes no difference."""
-    arguments = node.arguments
+    arguments, mask = node.arguments, mask_of(node.input_tensors[0])
     harmless = {"training"} if isan else set()
+    harmless |= {"mask"} if arguments.kwargs.get("mask") is mask else set()
     given = [f"a second input of type {type(x).__name__}" for x in tree.flatten(arguments.args)[1:] if x is not None]
     given += [k for k, v in arguments.kwargs.items() if v is not None and v is not False and k not in harmless]
     return ", ".join(given)

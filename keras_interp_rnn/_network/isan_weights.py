@@ -61,10 +61,14 @@ def isan_layer(network: Any) -> Any:
     for _, value in calls:
         if value.reason:
             raise ValueError(
-                "A model's symbols must reach its ISAN unchanged and without a mask, and its states begin with its own "
-                f"initial state. Received: {network.name}, with {value.reason}. Pass the ISAN layer and its "
-                "Dense layer as readout."
+                "A model's symbols must reach its ISAN unchanged, and its states begin with its own initial state. "
+                f"Received: {network.name}, with {value.reason}. Pass the ISAN layer and its Dense layer as readout."
             )
+    if isan_models.is_two_way(layers[0]):
+        raise ValueError(
+            f"A network must read in one direction here. Received: {network.name}, with {layers[0].name}. Pass its "
+            "forward_layer or its backward_layer; analysis.contributions takes both at once."
+        )
     return layers[0]
 
 
@@ -82,9 +86,15 @@ def isan_weights(network: Any, vectors: Array | None = None) -> ISANWeights:
         ValueError: as `isan_layer` and `affine_maps`; if there are no weights yet, or one is not finite; if the network
             does not read these vectors.
     """
-    cell = _built_cell(network)
+    return _weights(network, _built_cell(network), vectors)
+
+
+def _weights(network: Any, cell: Any, vectors: Array | None) -> ISANWeights:
+    """Those of a cell, which reads what the network makes of the symbols."""
     if isan_models.is_linear_recurrence(cell):
         kernel, bias = affine_maps(cell, _vectors(network, cell, vectors))
+        if vectors is None and _masks_zero(network):
+            kernel[0], bias[0] = np.eye(bias.shape[1]), 0.0
         return ISANWeights(kernel, bias, np.zeros(bias.shape[1]))
     if vectors is not None:
         raise ValueError(f"An ISAN reads symbols. Received: {vectors.dtype} of shape {vectors.shape}. Pass ids.")
@@ -100,6 +110,13 @@ def _built_cell(network: Any) -> Any:
         raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
     check_finite(cell)
     return cell
+
+
+def _masks_zero(network: Any) -> bool:
+    """Whether steps that read the symbol 0 are masked, and so keep the state."""
+    if not isinstance(network, keras.Model):
+        return False
+    return any(value.mask == "zero" for _, value in isan_models.follow_symbols(network).isans)
 
 
 def _vectors(network: Any, cell: Any, given: Array | None) -> Array:
@@ -182,6 +199,10 @@ class OpenedText(NamedTuple):
         rows: int (T,), which of these matrices each step applies. symbols: int (T,), the text.
         cell: that of the ISAN or linear recurrence. vectors: (T, features), what it reads; None of symbols.
         given: the layer whose inputs are taken as they are, where other layers make them; else "".
+        pooled: (T,), the weight of each step's state in the mean that the head reads; None where it reads states.
+        backwards: of a network that reads in both directions, the one that reads backwards, its rows in reverse; its
+            head has the bias 0.
+        at_the_end: whether the head reads the text as a whole.
     """
 
     weights: ISANWeights
@@ -191,27 +212,20 @@ class OpenedText(NamedTuple):
     cell: Any
     vectors: Array | None
     given: str = ""
+    pooled: Array | None = None
+    backwards: OpenedText | None = None
+    at_the_end: bool = False
 
 
-def open_isan(
-    network: Any, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None, stacks: bool = False
-) -> OpenedText:
-    """A text, ids or symbols of the alphabet, and the network that reads it.
+def open_isan(network: Any, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None) -> OpenedText:
+    """A text, ids or symbols of the alphabet, and the network that reads it, in one direction, state by state.
 
-    A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols. With `stacks`,
-    the uppermost linear recurrence of a model may read what other layers make: then it is opened, on these vectors.
+    A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols.
 
     Raises:
         ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    top = isan_models.top_recurrence(network) if stacks and readout is None else None
-    if top is not None:
-        read = read_text("symbols", symbols, names)
-        vectors = as_float64(keras.Model(network.inputs[0], top.input)(keras.ops.convert_to_tensor(read[None])))[0]
-        opened = open_isan(top, vectors, _head(network), origin)
-        ids = read if read.ndim == 1 and len(read) == len(vectors) else opened.symbols
-        return opened._replace(symbols=ids.astype(np.int64), given=top.name)
     given = None if isinstance(symbols, str) else np.asarray(symbols)
     if given is not None and given.ndim == 2 and np.issubdtype(given.dtype, np.floating):
         check_range("The vectors of a sequence", [given])
@@ -222,6 +236,60 @@ def open_isan(
         vectors, ids = None, as_symbols(read_text("symbols", symbols, names), len(weights.kernel))
     check_forwards(network)
     return OpenedText(weights, head, ids, ids, _built_cell(network), vectors)
+
+
+def open_composed(network: Any, symbols: Any, readout: Any, origin: Any, alphabet: Any) -> OpenedText:
+    """As `open_isan`, of more models: a head over the mean of the states, a layer in both directions, a stack.
+
+    The uppermost linear recurrence of a stack is opened on what the layers below it make of the text.
+
+    Raises:
+        ValueError: as `open_isan`; if no step is read; if such a network is given an origin.
+    """
+    names = alphabet_of(network) if alphabet is None else alphabet
+    value = isan_models.composed_head(network) if readout is None else None
+    if value is None:
+        return open_isan(network, symbols, readout, origin, names)
+    layer, (matrix, bias) = value.layer, _head_arrays(network, value)
+    if origin is not None and (value.pooled or isan_models.is_two_way(layer)):
+        raise ValueError(
+            "An origin must be a state of a network that reads forwards, state by state. Received: origin for "
+            f"{network.name}. Leave it out."
+        )
+    read, given, vectors = read_text("symbols", symbols, names), "", None
+    if isan_models.is_stacked(network, layer):
+        vectors = as_float64(keras.Model(network.inputs[0], layer.input)(keras.ops.convert_to_tensor(read[None])))[0]
+        given = layer.name
+    what = read if vectors is None else vectors
+    if isan_models.is_two_way(layer):
+        opened = _two_ways(network, layer, what, matrix, bias)
+    else:
+        opened = open_isan(network if vectors is None else layer, what, (matrix, bias), origin, names)
+    ids = read.astype(np.int64) if read.ndim == 1 and len(read) == len(opened.rows) else opened.symbols
+    pooled = None
+    if value.pooled:
+        counted = (ids != 0) if value.mask == "zero" else np.ones(len(ids), bool)
+        if not counted.any():
+            raise ValueError(f"A mean must be that of at least one step. Received: a text of {len(ids)} masked steps.")
+        pooled = counted / counted.sum()
+    at_the_end = value.pooled or (opened.backwards is not None and not layer.return_sequences)
+    return opened._replace(symbols=ids, given=given, pooled=pooled, at_the_end=at_the_end)
+
+
+def _two_ways(network: Any, layer: Any, read: Any, matrix: Array, bias: Array) -> OpenedText:
+    """Both directions of a Bidirectional, each with its own rows of the head."""
+    ways = (layer.forward_layer, layer.backward_layer)
+    units = ways[0].cell.units
+    heads = {"concat": (matrix[:units], matrix[units:]), "sum": (matrix, matrix), "ave": (matrix / 2, matrix / 2)}
+    vectors = None if np.ndim(read) == 1 else np.asarray(read, np.float64)
+    opened = []
+    for way, rows, offset in zip(ways, heads[layer.merge_mode], (bias, np.zeros_like(bias)), strict=True):
+        cell = _built_cell(way)
+        weights = _weights(network, cell, vectors)
+        steps = as_symbols(read, len(weights.kernel)) if vectors is None else np.arange(len(vectors))
+        opened.append(OpenedText(weights, _joined(cell, rows, offset), steps, steps, cell, None))
+    forwards, backwards = opened
+    return forwards._replace(backwards=backwards._replace(rows=backwards.rows[::-1]))
 
 
 def isan_with_origin(
@@ -272,16 +340,27 @@ def check_forwards(network: Any) -> None:
 def _head(model: keras.Model) -> tuple[Array, Array]:
     """The matrix and the bias between the states of a model's ISAN and its output; an activation may follow."""
     outputs = isan_models.follow_symbols(model).outputs
-    heads = list({tuple(map(id, value.head)): value.head for value in outputs if value.head}.values())
+    value = next((value for value in outputs if value.head), isan_models.SYMBOLS)
+    if value.pooled:
+        raise ValueError(
+            "Dense layers must read the states themselves here. Received: "
+            f"{model.name}, whose head reads their mean. Use analysis.contributions, which splits it."
+        )
+    return _head_arrays(model, value)
+
+
+def _head_arrays(model: keras.Model, value: Any) -> tuple[Array, Array]:
+    outputs = isan_models.follow_symbols(model).outputs
+    heads = {tuple(map(id, value.head)) for value in outputs if value.head}
     reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} Dense heads on them")
     if len(heads) != 1 or any(value.reason for value in outputs):
         raise ValueError(
-            "Logits split exactly if Dense layers alone read the ISAN's states, with no activation but at the end. "
-            f"Received: {model.name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias); or use "
-            "analysis.attribution, which takes other models too."
+            "Logits split exactly if Dense layers alone read the ISAN's states or their mean, with no activation but "
+            f"at the end. Received: {model.name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias); or "
+            "use analysis.attribution, which takes other models too."
         )
     check_finite(model)
-    [first, *others] = heads[0]
+    [first, *others] = value.head
     matrix, bias = _arrays(first)
     for dense in others:
         following, added = _arrays(dense)

@@ -241,8 +241,14 @@ def test_any_layer_may_come_after_the_recurrent_ones(name):
 def isan_heads():
     return {
         "a bent layer": [layers.ISAN(3, 4), keras.layers.Dense(3, activation="relu")],
-        "the mean": [layers.ISAN(3, 4, return_sequences=True), keras.layers.GlobalAveragePooling1D()],
-        "both directions": [keras.layers.Bidirectional(layers.ISAN(3, 4))],
+        "the mean, bent": [
+            *(layers.ISAN(3, 4, return_sequences=True), keras.layers.GlobalAveragePooling1D()),
+            keras.layers.Dense(3, activation="tanh"),
+        ],
+        "both directions, bent": [
+            keras.layers.Bidirectional(layers.ISAN(3, 4)),
+            keras.layers.Dense(3, activation="tanh"),
+        ],
         "an LSTM above": [layers.ISAN(3, 4, return_sequences=True), keras.layers.LSTM(3)],
         "factored": [layers.FactoredISAN(3, 2, 4, return_sequences=True), keras.layers.GRU(3)],
     }
@@ -268,7 +274,7 @@ def test_an_isan_with_a_mask_is_split_by_its_layer():
     ids = np.array([[2, 3, 1, 0], [2, 2, 3, 1]])
     inputs, layer, head = keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2, "softmax")
     model = keras.Model(inputs, head(layer(inputs, mask=ops.not_equal(inputs, 0))))
-    with pytest.raises(ValueError, match="without a mask.*Pass the ISAN layer and its Dense layer as readout"):
+    with pytest.raises(ValueError, match="unchanged.*with mask.*Pass the ISAN layer and its Dense layer as readout"):
         analysis.contributions(model, ids[1])
     split = analysis.contributions(layer, ids[1], readout=head, targets=-1)
     np.testing.assert_allclose(softmax(split.logits[0]), ops.convert_to_numpy(model(ids))[1], atol=1e-6)

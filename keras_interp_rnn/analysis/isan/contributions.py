@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import OpenedText, alphabet_of, check_range, feature_addends, open_isan
+from keras_interp_rnn._network import OpenedText, alphabet_of, check_range, feature_addends, open_composed, open_isan
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
@@ -223,9 +223,10 @@ def contributions(
     r"""Splits the logits of one text among its symbols and the initial state.
 
     Args:
-        network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, and a head of Dense layers
-            without activations between them; or such a layer or cell. What is split are the logits: what comes before
-            the head's activation, a softmax or a sigmoid for one.
+        network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, in one direction or two, and a
+            head of Dense layers without activations between them, over the states or their mean; or such a layer or
+            cell. What is split are the logits: what comes before the head's activation, a softmax or a sigmoid for
+            one. Steps that an Embedding with `mask_zero` masks have no share.
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
             is an alphabet. Ids of a linear recurrence are those of the Embedding before it, or of one-hot vectors;
             without an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources.
@@ -263,40 +264,67 @@ def contributions(
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    opened = open_isan(network, symbols, readout, origin, names, stacks=True)
-    weights, head, text = opened.weights, opened.head, opened.rows
-    steps, outputs = len(text), head.matrix.shape[1]
-    wanted = _check_targets(targets, steps)
+    opened = open_composed(network, symbols, readout, origin, names)
+    steps, outputs = len(opened.rows), opened.head.matrix.shape[1]
+    wanted = _check_targets(steps if targets is None and opened.at_the_end else targets, steps)
+    if opened.at_the_end and wanted.tolist() != [steps]:
+        raise ValueError(
+            "The target of a network whose head reads the whole text must be its last step. Received: "
+            f"targets={targets!r}. Leave it out."
+        )
     _check_size(steps, len(wanted), outputs, opened.vectors.shape[1] if features and opened.vectors is not None else 1)
-    columns = {int(target): column for column, target in enumerate(wanted)}
-    values = np.zeros((steps + 1, len(wanted), outputs))
-    logits = np.zeros((len(wanted), outputs))
-    read = text[: wanted.max(initial=0)]
     with np.errstate(over="ignore", invalid="ignore"):
-        for step, state in enumerate(equations.states(np, *weights, read), start=1):
-            if step in columns:
-                logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
-        if wanted.sum() * outputs < len(read) ** 2 / 2:  # fewer multiplications from the end of each target
-            for step, column in columns.items():
-                values[: step + 1, column] = equations.sources_seen(np, *weights, read[:step], head.matrix)
-        else:
-            for step, terms in enumerate(equations.sources(np, *weights, read), start=1):
-                if step in columns:
-                    values[: step + 1, columns[step]] = terms @ head.matrix
+        values, logits = _terms(opened, wanted)
+        if opened.backwards is not None:
+            back = opened.backwards._replace(pooled=None if opened.pooled is None else opened.pooled[::-1])
+            terms, added = _terms(back, wanted if opened.at_the_end else steps + 1 - wanted)
+            values[0] += terms[0]
+            values[1:] += terms[:0:-1]
+            logits += added
     check_range("Contributions and logits", (values, logits))
-    residual = np.abs(head.offset + values.sum(axis=0) - logits).max(initial=0.0)
+    bias = opened.head.offset
+    residual = np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0)
     split = _by_feature(opened, wanted) if features else None
-    return Contributions(
-        opened.symbols, wanted, values, head.offset, logits, float(residual), names, split, opened.given
-    )
+    return Contributions(opened.symbols, wanted, values, bias, logits, float(residual), names, split, opened.given)
+
+
+def _terms(opened: OpenedText, targets: NDArray[np.int64]) -> tuple[Array, Array]:
+    """The terms (T + 1, targets, outputs) of one direction, and the logits, from running the recurrence forward."""
+    weights, head, rows = opened.weights, opened.head, opened.rows
+    columns = {int(target): column for column, target in enumerate(targets)}
+    values = np.zeros((len(rows) + 1, len(targets), head.matrix.shape[1]))
+    logits = np.zeros(values.shape[1:])
+    read = rows[: targets.max(initial=0)]
+    if opened.pooled is not None:
+        states = np.array([*equations.states(np, *weights, rows)])
+        logits[0] = equations.logits(np, head.matrix, head.offset, opened.pooled @ states)
+        following = np.zeros_like(head.matrix)
+        for step in range(len(rows), 0, -1):
+            following = following + opened.pooled[step - 1] * head.matrix
+            values[step, 0] = weights.bias[rows[step - 1]] @ following
+            following = weights.kernel[rows[step - 1]] @ following
+        values[0, 0] = weights.initial_state @ following
+        return values, logits
+    for step, state in enumerate(equations.states(np, *weights, read), start=1):
+        if step in columns:
+            logits[columns[step]] = equations.logits(np, head.matrix, head.offset, state)
+    if targets.sum() * logits.shape[1] < len(read) ** 2 / 2:  # fewer multiplications from the end of each target
+        for step, column in columns.items():
+            values[: step + 1, column] = equations.sources_seen(np, *weights, read[:step], head.matrix)
+    else:
+        for step, terms in enumerate(equations.sources(np, *weights, read), start=1):
+            if step in columns:
+                values[: step + 1, columns[step]] = terms @ head.matrix
+    return values, logits
 
 
 def _by_feature(opened: OpenedText, targets: NDArray[np.int64]) -> Array:
     """(T, features, targets, outputs): the addends of features, carried on from the end of each target."""
-    if opened.vectors is None:
+    if opened.vectors is None or opened.at_the_end:
+        reads = "symbols, or in both directions" if opened.vectors is None else "the mean of its states"
         raise ValueError(
-            "Features are those of vectors that a linear recurrence reads. Received: a network that reads symbols. "
-            "Leave features=True out, or pass the layer, its readout, and the vectors (time, features)."
+            "Features must be those of vectors that a linear recurrence reads forwards, state by state. Received: a "
+            f"network that reads {reads}. Leave features=True out, or pass the layer, its readout, and the vectors."
         )
     addends = feature_addends(opened.cell, opened.vectors)
     shares = np.zeros((*opened.vectors.shape, len(targets), opened.head.matrix.shape[1]))
