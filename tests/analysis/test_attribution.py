@@ -238,27 +238,28 @@ def test_any_layer_may_come_after_the_recurrent_ones(name):
     assert_split(model, batch())
 
 
-def isan_heads():
-    return {
-        "a bent layer": [layers.ISAN(3, 4), keras.layers.Dense(3, activation="relu")],
-        "the mean, bent": [
-            *(layers.ISAN(3, 4, return_sequences=True), keras.layers.GlobalAveragePooling1D()),
-            keras.layers.Dense(3, activation="tanh"),
-        ],
-        "both directions, bent": [
-            keras.layers.Bidirectional(layers.ISAN(3, 4)),
-            keras.layers.Dense(3, activation="tanh"),
-        ],
-        "an LSTM above": [layers.ISAN(3, 4, return_sequences=True), keras.layers.LSTM(3)],
-        "factored": [layers.FactoredISAN(3, 2, 4, return_sequences=True), keras.layers.GRU(3)],
-    }
+ISAN_HEADS = {
+    "a bent layer": lambda isan: [isan(), keras.layers.Dense(3, activation="tanh")],
+    "the mean, bent": lambda isan: [
+        isan(return_sequences=True),
+        keras.layers.GlobalAveragePooling1D(),
+        keras.layers.Dense(3, activation="tanh"),
+    ],
+    "both directions, bent": lambda isan: [
+        keras.layers.Bidirectional(isan()),
+        keras.layers.Dense(3, activation="tanh"),
+    ],
+    "an LSTM above": lambda isan: [isan(return_sequences=True), keras.layers.LSTM(3)],
+    "factored": lambda isan: [layers.FactoredISAN(3, 2, 4, return_sequences=True), keras.layers.GRU(3)],
+}
 
 
-@pytest.mark.parametrize("name", isan_heads())
+@pytest.mark.parametrize("name", ISAN_HEADS)
 def test_where_contributions_refuse_an_isan_attribution_splits_it(name):
     keras.utils.set_random_seed(0)
     ids = np.array([[0, 3, 1], [2, 2, 0]])
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), *isan_heads()[name], keras.layers.Dense(2)])
+    parts = ISAN_HEADS[name](lambda **flags: layers.ISAN(3, 4, **flags))
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts, keras.layers.Dense(2)])
     with pytest.raises(ValueError, match="use analysis.attribution"):
         analysis.contributions(model, ids[0])
     split = assert_split(model, ids)
