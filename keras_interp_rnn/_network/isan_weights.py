@@ -67,8 +67,8 @@ def isan_layer(network: Any) -> Any:
     if isan_models.is_two_way(layers[0]):
         raise ValueError(
             f"A network must read in one direction here. Received: {network.name}, with {layers[0].name}. Pass its "
-            "forward_layer or its backward_layer. For both at once use analysis.contributions, where Dense layers alone "
-            "read them, or use analysis.attribution."
+            "forward_layer or its backward_layer. For both use analysis.contributions, where Dense layers alone read "
+            "them, or use analysis.attribution."
         )
     return layers[0]
 
