@@ -36,8 +36,8 @@ def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> 
 def regularized_trace(network: Any, inputs: Any, mask: Any = None) -> Trace:
     """`trace` of a state-regularized layer; raises ValueError for another one."""
     traced = trace(network, inputs, mask=mask)
-    if "alpha" not in traced:
-        several = [name for name in traced if name.endswith("/alpha")]
+    if "centroid" not in traced:  # an alpha alone may be a decay
+        several = [name for name in traced if name.endswith("/centroid")]
         if several:
             raise ValueError(
                 f"Transition probabilities are read of a single regularized layer. Received: {network!r}, with "
