@@ -54,20 +54,13 @@ class _Automaton(GraphKind):
         """
         starts = Counter(value["centroids"][value["start"]] for value in values)
         centroids = sorted({centroid for value in values for centroid in value["centroids"]})
-        edges = {
-            (centroid, value["centroids"][target])
-            for value in values
-            for centroid, row in zip(value["centroids"], value["transitions"], strict=True)
-            for target in set(row)
-            if target >= 0
-        }
-        graphs = (self.states_and_edges(description, value) for value in values)
+        graphs = [self.states_and_edges(description, value) for value in values]
         history = {name: [value.get(name) for value in values] for name in NUMBERS}
         machines = [*values, description.get("reference") or {}]
         labels = {label for machine in machines for label in machine.get("outputs") or ()}
         return {
             **({"labels": sorted(labels)} if labels else {}),
-            **placed(edges, graphs, [*(centroid for centroid, _ in starts.most_common()), *centroids]),
+            **placed(graphs, [*(centroid for centroid, _ in starts.most_common()), *centroids]),
             "history": {"states": [len(value["centroids"]) for value in values], **history},
             "reference_graph": self._reference_graph(description),
         }

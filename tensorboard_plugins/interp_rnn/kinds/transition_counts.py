@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, names
-from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, ends_of, name_of, placed
+from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, name_of, placed
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 RARE = 0.01
@@ -48,8 +48,8 @@ class _TransitionCounts(GraphKind, ArrayKind):
             "states": [int(np.count_nonzero(value.sum(axis=(0, 1)))) for value in values],
             "entropy": [_entropy(value) for value in values],
         }
-        graph = self.states_and_edges(description, total * likely)
-        return {**placed(ends_of(graph), [graph], by_use), "history": history}
+        usual = {(state, target) for state, target in np.argwhere(likely).tolist()}
+        return {**placed([self.states_and_edges(description, total)], by_use, usual), "history": history}
 
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
         counts = np.asarray(value, np.float64)

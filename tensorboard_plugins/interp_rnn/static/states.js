@@ -22,6 +22,7 @@ model.fit(x, y, callbacks=[
 ])`;
 
 const AHEAD = 3;
+const RADIUS = 17; // of a state, as in layout.py
 const LABELLED = 120; // with more edges, only those of the selected state have labels
 
 export async function draw(body, page) {
@@ -180,13 +181,13 @@ function picture(graph, positions, threshold, chosen, onpick, colours) {
   }
   if (graph.start !== null) {
     const [x, y] = positions[graph.start];
-    const left = x - graph.radii[graph.start];
+    const left = x - RADIUS;
     root.append(svg('path', {d: `M${left - 26} ${y}H${left - 1}`, class: 'edge', 'marker-end': 'url(#tip)'}));
   }
   root.append(labels);
   for (const {id, accepting, use, output, inside = [[String(id), 0, 12]]} of graph.states) {
     const [cx, cy] = positions[id];
-    const r = graph.radii[id];
+    const r = RADIUS;
     const pick = () => onpick({kind: 'state', id});
     const label = output === undefined ? (accepting ? ', accepting' : '') : `, output ${output}`;
     const text = `state ${nameOf(graph, id)}${label}${use === null ? '' : `, ${(100 * use).toFixed(1)}% of the steps`}`;
