@@ -72,12 +72,15 @@ def trace(traced: Trace) -> View | None:
 
 @view_of.register
 def explanation(explained: Explanation) -> View | None:
-    """The transition probabilities, shaded by those of the explanation's first centroid."""
-    if not len(explained.tokens):
+    """The text, its path through the centroids, and its moves among them as a graph."""
+    tokens = [visible(token) for token in explained.tokens]
+    counts, described = tags.transition_counts(explained.alpha, tokens)
+    if not counts.any():
         return None
-    tokens = [[visible(token) for token in explained.tokens]]
-    tag = tags.transition_probabilities(explained.alpha[None], tokens)
-    return _view("transitions", "transition_probabilities", *tag, centroid=explained.centroids[0])
+    alpha, names = tags.transition_probabilities(explained.alpha[None], [tokens])
+    moves = recording.single("transition_counts", counts, **described)
+    probabilities = recording.single("transition_probabilities", alpha, **names)
+    return _pane("states", moves, probabilities, centroid=explained.centroids[0])
 
 
 @view_of.register
@@ -117,4 +120,9 @@ def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
 
 def _view(name: str, kind: str, tensor: Any, description: dict[str, Any], **state: Any) -> View:
     """A view of one pane, of a tag of one step."""
-    return View(name, {"panes": [recording.pane([recording.single(kind, tensor, **description)], state)]})
+    return _pane(name, recording.single(kind, tensor, **description), **state)
+
+
+def _pane(name: str, *recorded: recording.Tag, **state: Any) -> View:
+    """A view of one pane; the tags after the first are read beside it."""
+    return View(name, {"panes": [recording.pane(recorded, state)]})

@@ -12,6 +12,7 @@ import urllib.request
 import numpy as np
 import pytest
 
+from keras_interp_rnn import automata
 from tensorboard_plugins.interp_rnn import schema
 from tests.tensorboard_plugin import logs
 
@@ -20,6 +21,7 @@ PIL = pytest.importorskip("PIL.Image")
 from selenium.common.exceptions import TimeoutException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
@@ -140,8 +142,6 @@ def drag(tab, slider, to):
 def test_states(tab):
     tab.open("states")
     assert len(tab.all("figure svg g[data-state]")) >= 1
-    assert "Reference" in tab.text()
-    assert "equivalent to the reference" in tab.text()
     assert len(tab.all("svg .ring")) >= 3  # the reference has three accepting states
     slider = tab.one("input.steps")
     assert slider.get_attribute("max") == "3"
@@ -150,27 +150,113 @@ def test_states(tab):
     assert tab.one("output").text == "step 0" != before
     tab.one("g[data-state]").click()
     tab.until(lambda: "Shortest word" in tab.text())
-    assert "Prototypes" in tab.text()
+    assert "Prototypes" not in tab.text()  # no texts were logged beside the automaton
     tab.one("svg .label").click()
     tab.until(lambda: "Shortest words" in tab.text())
-    assert "entropy of the transitions" in tab.text()
-    charts = [picture.get_attribute("aria-label") for picture in tab.all("svg[aria-label$='through training']")]
-    assert [label.split(" through")[0] for label in charts] == ["states", "entropy, nats", "% of test words"]
+    assert tab.all("svg[aria-label^='through training: from ']")
     picture = tab.pixels("figure svg")
     assert (picture.min(axis=2) < 100).sum() > 50  # ink
     assert not tab.troubles()
+
+
+def test_the_verdict_names_a_word_and_a_click_reads_it(tab):
+    tab.open("states")
+    for step in range(4):
+        drag(tab, tab.one("input.steps"), step)
+        said = tab.one(".view p").text
+        if said.startswith("Not yet the reference: they differ on “"):
+            break
+    assert "The reference: 4 states" in tab.text()
+    [button] = [each for each in tab.all(".view p button") if each.text in said]
+    word = button.text.strip("“”")
+    button.click()
+    truth = automata.tomita(4)
+    ends = f"It ends in state {{}}, {'rejecting' if truth.accepts(word) else 'accepting'}."
+    [ending] = [each.text for each in tab.all(".says")]
+    assert re.fullmatch(re.escape(ends).replace(r"\{\}", r"\d+"), ending)
+    columns = tab.all("[role=group] > button[aria-pressed]")
+    assert [column.text.split()[0] for column in columns] == list(word)
+    assert len(tab.all("path.edge.chosen")) >= 1
+    columns[0].click()
+    assert len(tab.all("path.edge.chosen")) == 1
 
 
 def test_counted_transitions_are_an_automaton_too(tab):
     tab.open("states", run="sr/transitions", threshold=0)
     states = tab.all("figure svg g[data-state]")
     assert 1 <= len(states) <= 6
-    radii = {float(state.find_element(By.TAG_NAME, "circle").get_attribute("r")) for state in states}
-    assert len(radii) == len(states) or max(radii) > min(radii)
+    assert "class 0" in tab.one("figcaption").text or "class 1" in tab.one("figcaption").text
     states[0].click()
     tab.until(lambda: "Prototypes" in tab.text())
     tab.one("svg .label").click()
     tab.until(lambda: "Texts: “… " in tab.text())
+    assert not tab.troubles()
+
+
+def test_a_text_and_its_states(tab):
+    tab.open("states", run="sr/transitions")
+    [texts] = [Select(each) for each in tab.all("main select[aria-label=text]")]
+    assert len(texts.options) == 5
+    columns = tab.all("[role=group] > button[aria-pressed]")
+    assert columns[0].text.split()[0] == "<b>start</b>"
+    assert not tab.all("[role=group] b")
+    assert columns[0].get_attribute("title").startswith("1: after “<b>start</b>”, state ")
+    assert "support of class" in columns[0].get_attribute("title")
+    assert "Predicted: class" in tab.text()
+    tab.one("g[data-state]").click()
+    tab.until(lambda: "shaded by the probability of state" in tab.text())
+    tab.one("g[data-state]").send_keys(Keys.ENTER)
+    texts.select_by_index(1)
+    tab.settled()
+    assert tab.all("[role=group] > button[aria-pressed]")
+    assert not tab.troubles()
+
+
+def box_of(tab):
+    return [float(number) for number in tab.one("figure svg").get_dom_attribute("viewBox").split()]
+
+
+def test_a_drawing_is_moved_and_enlarged_by_wheel_buttons_keys_and_pointer(tab):
+    tab.open("states", run="sr/transitions", threshold=0)
+    picture, whole = tab.one("figure svg"), box_of(tab)
+    ActionChains(tab.driver).scroll_from_origin(ScrollOrigin.from_element(picture), 0, -100).perform()
+    tab.until(lambda: box_of(tab)[2] < whole[2])
+    near = box_of(tab)
+    [larger] = [each for each in tab.all("button") if each.accessible_name == "larger"]
+    larger.click()
+    assert box_of(tab)[2] < near[2]
+    picture.send_keys("-", "-", "-")
+    assert box_of(tab)[2] > near[2]
+    picture.send_keys(*"++++++++++")
+    before = box_of(tab)
+    picture.send_keys(Keys.ARROW_LEFT)
+    assert box_of(tab)[0] < before[0]
+    assert tab.one("input.steps").get_attribute("value") == "3"  # the arrow was not the slider's
+    before = box_of(tab)
+    right, top = picture.size["width"] // 2 - 8, 8 - picture.size["height"] // 2
+    drawn = ActionChains(tab.driver).move_to_element_with_offset(picture, right, top).click_and_hold()
+    drawn.move_by_offset(-60, 30).release().perform()
+    assert box_of(tab)[0] > before[0]
+    picture.send_keys("0")
+    assert box_of(tab) == whole
+
+
+def test_states_are_reached_by_keys_and_found_by_name_and_symbol(tab):
+    tab.open("states")
+    assert len(tab.all("figure [data-state][tabindex='0']")) == 1
+    first = tab.one("figure [data-state][tabindex='0']")
+    first.send_keys(Keys.ARROW_RIGHT)
+    focused = tab.driver.switch_to.active_element
+    assert focused.get_attribute("data-state") is not None
+    assert tab.one("[role=tooltip]").text == focused.get_attribute("aria-label")
+    focused.send_keys(Keys.ENTER)
+    assert focused.get_attribute("aria-pressed") == "true"
+    search = tab.one("input[type=search]")
+    search.send_keys("1")
+    edges = [each for each in tab.all("figure svg .label") if "1" in each.text.split(", ")]
+    said = tab.one("div.note").text
+    assert f"{len(edges)} edge" in said
+    assert len(tab.all("path.edge.chosen")) == len(edges)
     assert not tab.troubles()
 
 
@@ -188,34 +274,11 @@ def test_states_keep_their_places_while_the_slider_moves(tab):
 def test_arrow_keys_move_the_slider(tab):
     tab.open("states")
     drag(tab, tab.one("input.steps"), 2)
-    tab.one(".note").click()  # keys go where the reader has clicked
+    tab.one(".view p").click()  # keys go where the reader has clicked
     tab.one("body").send_keys(Keys.ARROW_LEFT)
     assert tab.one("input.steps").get_attribute("value") == "1"
     tab.one("body").send_keys(Keys.ARROW_RIGHT)
     assert tab.one("input.steps").get_attribute("value") == "2"
-
-
-def test_transitions(tab):
-    tab.view("transitions")
-    assert len(Select(tab.all("main select")[-1]).options) == 5
-    assert len(tab.all("svg .label")) == 6
-    cells = tab.one("rect.pick")
-    ActionChains(tab.driver).move_to_element_with_offset(cells, 2 - cells.size["width"] // 2, 0).perform()
-    assert "after “<b>start</b>”, centroid" in cells.find_element(By.TAG_NAME, "title").get_attribute("textContent")
-    assert "Predicted: class" in tab.text()
-    assert {word.get_attribute("title").split()[0] for word in tab.all("p.text span")} == {"support"}
-    tab.all("svg .label")[3].click()
-    assert tab.all("svg .label")[3].text == "▸ 3"
-    assert {word.get_attribute("title").split(":")[0] for word in tab.all("p.text span")} == {"centroid 3"}
-    tab.all("svg .label")[3].click()
-    assert "Predicted: class" in tab.text()
-    assert not tab.troubles()
-
-
-def test_a_token_with_markup_is_text(tab):
-    tab.view("transitions")
-    assert "<b>start</b>" in tab.one("p.text").text
-    assert not tab.all("p.text b")
 
 
 def test_contributions(tab):
@@ -499,7 +562,7 @@ def test_a_mangled_link_leads_to_the_first_view(tab, kept):
     assert not tab.troubles()
 
 
-@pytest.mark.parametrize("view", ["transitions", "contributions", "shapley", "substitutions", "traces", "jacobians"])
+@pytest.mark.parametrize("view", ["contributions", "shapley", "substitutions", "traces", "jacobians"])
 def test_a_mangled_link_leads_to_the_view_that_it_names(tab, view):
     wrong = {
         "index": "x",
@@ -536,7 +599,7 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
             button.click()
             tab.until(lambda have=have: saved() > have)
     found = {path.name: path for path in tmp_path.iterdir()}
-    names = ("automaton", "transitions", "contributions", "shapley-values", "substitutions", "traces", "jacobians")
+    names = ("automaton", "contributions", "shapley-values", "substitutions", "traces", "jacobians")
     assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
     header, *rows = found["automaton.csv"].read_text().splitlines()
     assert header == "step,from,symbol,to,probability"
@@ -546,9 +609,10 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
     for name in names:
         root = ElementTree.fromstring(found[f"{name}.svg"].read_text())
         assert root.tag.endswith("svg")
-        assert float(root.get("viewBox").split()[2]) > 100  # no key of a legend
+        width, height = map(float, root.get("viewBox").split()[2:])
+        assert width * height > 5000  # no key of a legend
         image = np.asarray(PIL.open(found[f"{name}.png"]).convert("RGB")).astype(int)
-        assert image.shape[1] == 2 * float(root.get("viewBox").split()[2])
+        assert image.shape[1] == 2 * width
         assert (image.min(axis=2) < 150).sum() > 100  # ink
         assert image[0, 0].min() > 240  # on paper
 
@@ -686,7 +750,6 @@ def test_without_logs_the_page_says_how_to_write_them(tmp_path):
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
         for view, callback in (
             ("states", "Automaton"),
-            ("transitions", "TransitionProbabilities"),
             ("contributions", "Contributions"),
             ("shapley", "ShapleyValues"),
             ("substitutions", "Substitutions"),

@@ -131,7 +131,7 @@ VIEWS = {
     "contributions": "contributions",
     "Shapley values": "shapley",
     "substitutions": "substitutions",
-    "explanation": "transitions",
+    "explanation": "states",
     "trace": "traces",
     "automaton": "states",
     "extraction": "states",

@@ -39,7 +39,7 @@ class GraphKind(Kind):
 def placed(
     graphs: Sequence[Mapping[str, Any]], starts: Sequence[int], usual: Collection[layout.Edge] | None = None
 ) -> dict[str, Any]:
-    """Where the states of graphs stand that are to be drawn alike: positions, and the box that holds their edges.
+    """How graphs are drawn alike: positions of states, usual edges as [from, to, *route], and the box that holds them.
 
     Args:
         graphs: all of them.
@@ -57,7 +57,11 @@ def placed(
     kept = {ends: label for ends, label in widest.items() if ends in usual or ends[0] == ends[1]}
     lane = max((layout.text_width(label) + 8 for ends, label in widest.items() if ends not in kept), default=0.0)
     drawing = layout.draw(kept, starts, lane=lane)
-    return {"positions": {str(state): point for state, point in drawing.points.items()}, "box": drawing.box}
+    return {
+        "positions": {str(state): point for state, point in drawing.points.items()},
+        "usual": [[*ends, *route] for ends, route in drawing.routes.items()],
+        "box": drawing.box,
+    }
 
 
 def drawn_alone(graph: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +88,13 @@ def name_of(names: Sequence[str], symbol: int) -> str:
 
 
 def drawn(graph: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
-    """routes: of each edge, its path and the centre of its label. box: that holds it all, and what was `placed`."""
+    """routes: of each edge, its path and the centre of its label. box: that holds it all, and what was `placed`.
+
+    Edges keep their routes too, unless there are unusual ones.
+    """
+    usual = {(state, target): route for state, target, *route in place["usual"]}
+    if ends_of(graph) <= usual.keys():
+        return {"routes": [usual[edge["from"], edge["to"]] for edge in graph["edges"]], "box": place["box"]}
     points = {state["id"]: place["positions"][str(state["id"])] for state in graph["states"]}
     drawing = layout.draw(_labels(graph), (), points=points)
     corners = [(left, top, left + width, top + height) for left, top, width, height in (place["box"], drawing.box)]
