@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_interp_rnn._results import visible
+from keras_interp_rnn._results import as_text, visible
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
@@ -101,13 +101,14 @@ def automaton(dfa: DFA | MooreMachine) -> View | None:
 @view_of.register
 def extraction(result: Extraction) -> View | None:
     """The automaton of the centroids, with the confidence of each transition."""
-    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported)
+    said = as_text(result).splitlines()
+    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported, verdict=said)
 
 
 @view_of.register
 def certificate(result: Certificate) -> View | None:
     """The automaton of the centroids, which the network follows."""
-    return _states(result.path, result.centroids)
+    return _states(result.path, result.centroids, verdict=as_text(result).splitlines())
 
 
 def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:

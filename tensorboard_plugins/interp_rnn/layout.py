@@ -48,6 +48,9 @@ BEND, STEEP, WIDEST = 26.0, 0.16, 110.0
 STIFFEST, LOOSE = 20.0, 0.05
 """How much an edge keeps its height between two places, at last, and beside a state if it passes columns: others 1."""
 
+FAR = 3.0
+"""How many labels of others a label avoids by standing one column further from where its edge begins, times two."""
+
 FAN, APART = 50.0, 22.0
 """Steepest angle at which an edge meets a state, and the angle between two, in degrees, where there is room."""
 
@@ -140,12 +143,12 @@ class _Layers:
             _number(rank)
 
     def _chain(self, edge: Edge, first: int, last: int, load: Counter[int]) -> None:
-        """The places of an edge; its label goes into the lane with the fewest, and of these the nearest one."""
+        """The places of an edge; its label goes into a near lane with few others."""
         if first == last:
             passed = [min((first + 1, first - 1)[: 1 + (first > 0)], key=lambda rank: load[rank])]
         else:
             passed = list(range(first + 1, last) if first < last else range(first - 1, last, -1))
-        labelled = min(passed[::2], key=lambda rank: load[rank])
+        labelled = min(passed[::2], key=lambda rank: load[rank] + FAR * abs(rank - first))
         load[labelled] += 1
         chain = [self.states[edge[0]]]
         for rank in passed:
@@ -445,8 +448,8 @@ def _settle(low: float, run: Sequence[_Place], high: float, stiffness: float) ->
     for place in run:
         near = [*place.left, *place.right]
         pull = [_pull(place, other, stiffness) for other in near]
-        weights.append(sum(pull) or 1.0)
-        wanted.append(sum(w * other.y for w, other in zip(pull, near, strict=True)) / weights[-1] if near else place.y)
+        weights.append(place.pull * max(len(near), 1))  # what passes a column gives way to states
+        wanted.append(sum(w * other.y for w, other in zip(pull, near, strict=True)) / sum(pull) if near else place.y)
     shrunk = max(0.0, min(1.0, (high - low) / sum(place.above + place.below for place in run)))
     apart = [shrunk * distance for distance in _distances(run)]
     for place, y in zip(

@@ -7,6 +7,7 @@ word takes, null if that is not known; minimal, the number of states after minim
 with the network, the fraction of words that both classify alike; equivalent, whether it gives every word the
 reference's label, counterexample, a shortest word on which they differ (names of its symbols, or null), and distance,
 the mean over labels of the fraction of the reference's words that it classifies otherwise, all null without one;
+verdict, lines about it, the first a headline, or null;
 visits, the fraction of the steps of short words that arrive at each state; entropy, the mean of the transitions', nats
 or null.
 
@@ -30,7 +31,7 @@ from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, drawn_alone, 
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, decoded_text
 
 NUMBERS = ("minimal", "agreement", "distance", "entropy")
-MEASURED = (*NUMBERS, "equivalent", "counterexample")
+MEASURED = (*NUMBERS, "equivalent", "counterexample", "verdict")
 """What the callback may say of an automaton as a whole."""
 
 
@@ -193,6 +194,7 @@ OF_ALL = (
     Rule("transitions", "states x symbols, a state or -1", _is_table),
     *(Rule(name, "a number or null", number_or_null, needed=False) for name in NUMBERS),
     Rule("equivalent", "true, false or null", lambda value: value is None or isinstance(value, bool), needed=False),
+    Rule("verdict", "a list of lines or null", lambda value: value is None or names(value), needed=False),
     Rule("counterexample", "a list of names or null", lambda value: value is None or names(value), needed=False),
 )
 """Rules for what an automaton says besides of each state."""

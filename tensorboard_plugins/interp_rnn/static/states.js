@@ -48,6 +48,7 @@ export async function draw(body, page) {
   let text = null, path = null, typed = false, strip = null; // what was logged, what is shown, whether somebody wrote it, its columns
 
   const headline = html('p', {style: FOUND});
+  const remarks = html('ul', {style: 'margin: 8px 0; padding-left: 18px; max-width: 110ch'});
   const numbers = html('dl', {class: 'tiles'});
   const place = html('figure', {});
   const reading = html('div', {});
@@ -93,11 +94,14 @@ export async function draw(body, page) {
     [graph, known] = [answer, logs];
     kinds = said && slice ? classes(said, slice.shape[1], index, middle) : null;
     text = slice ? logged(slice, read.tokens[index]) : null;
-    bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null));
+    bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null && probability < 0.995));
     headline.replaceChildren(...verdict(graph, counted, (letters) => {
       word.value = letters;
       word.dispatchEvent(new Event('input'));
     }));
+    const more = graph.verdict?.slice(1) ?? [];
+    remarks.hidden = !more.length;
+    remarks.replaceChildren(...more.map((line) => html('li', {}, line)));
     numbers.replaceChildren(...measured(graph, series, step));
     reference.hidden = !expected || graph.equivalent === true;
     paint();
@@ -168,7 +172,7 @@ export async function draw(body, page) {
       edges: shownEdges(expected, 0), width: page.width(), fill: ({output}) => (output === undefined ? null : colour({output})), note: () => null, says: () => ''}).root);
   }
   body.replaceChildren(
-    headline, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, numbers, reference,
+    headline, remarks, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, numbers, reference,
     page.downloads(() => view.whole(), () => rows(graph, state.step), 'automaton'),
   );
   if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveCsv(probabilities(text, state), 'transitions')}, 'Text as CSV'));
@@ -179,6 +183,7 @@ export async function draw(body, page) {
 function verdict(graph, counted, onword) {
   const {states, minimal, agreement, equivalent, counterexample} = graph;
   const one = `${[8, 11, 18].includes(states.length) || String(states.length).startsWith('8') ? 'An' : 'A'} ${states.length}-state automaton`;
+  if (graph.verdict?.length) return [graph.verdict[0]];
   if (counted) return [`The network moves between ${states.length} of its centroids.`];
   if (equivalent === true) return [`${one}, equivalent to the reference.`];
   if (equivalent === false) {
