@@ -89,4 +89,7 @@ def _state(name: str, initial: float, final: Sequence[float]) -> State:
     title += f", initial weight {initial:g}" if initial else ""
     title += f", final weight{'s' * (len(final) > 1)} {ends}" if ends else ""
     written = number(final[0]) if len(final) == 1 and final[0] != 1 else None
-    return State(title, CIRCLE + (RING if ends else ""), layout.inside(name, written))
+    lines = layout.inside(name, written)
+    if written is not None:  # within the ring
+        lines = [lines[0]._replace(below=-5), lines[1]._replace(below=6, size=min(9.0, lines[1].size))]
+    return State(title, CIRCLE + (RING if ends else ""), lines)

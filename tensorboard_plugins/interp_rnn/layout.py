@@ -45,8 +45,9 @@ ABOVE, BESIDE, LOOP = 14.0, 4.0, 24.0
 BEND, STEEP, WIDEST = 26.0, 0.16, 110.0
 """Width in which edges bend: at least, more for each pixel that one climbs, at most."""
 
-STIFFEST, LOOSE = 20.0, 0.05
-"""How much an edge keeps its height between two places, at last, and beside a state if it passes columns: others 1."""
+STIFFEST, LOOSE, LIGHT = 20.0, 0.05, 0.4
+"""How much an edge keeps its height between two places, at last; how much beside a state, if it passes columns, where
+others have 1; and how much it resists what stands above and below it there."""
 
 FAR = 3.0
 """How many labels of others a label avoids by standing one column further from where its edge begins, times two."""
@@ -290,7 +291,7 @@ class _Layers:
             x = spans[spot.rank][0 if forwards else 1]
             down = 1.0 if last[0][1] > first[0][1] else -1.0
             path += _curve(*first, (x, spot.y), (0.0, -down)), _curve((x, spot.y), (0.0, down), *last)
-            return Route("".join(path), round(x + ahead[0] * (4 + text_width(text) / 2), 1), round(spot.y, 1))
+            return Route("".join(path), round(x + ahead[0] * (6 + 0.43 * text_width(text)), 1), round(spot.y, 1))
         at, heading = first
         for place in chain[1:-1]:
             near, far = spans[place.rank] if forwards else spans[place.rank][::-1]
@@ -448,7 +449,7 @@ def _settle(low: float, run: Sequence[_Place], high: float, stiffness: float) ->
     for place in run:
         near = [*place.left, *place.right]
         pull = [_pull(place, other, stiffness) for other in near]
-        weights.append(place.pull * max(len(near), 1))  # what passes a column gives way to states
+        weights.append(max(place.pull, LIGHT) * max(len(near), 1))
         wanted.append(sum(w * other.y for w, other in zip(pull, near, strict=True)) / sum(pull) if near else place.y)
     shrunk = max(0.0, min(1.0, (high - low) / sum(place.above + place.below for place in run)))
     apart = [shrunk * distance for distance in _distances(run)]

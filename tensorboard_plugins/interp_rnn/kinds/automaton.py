@@ -19,7 +19,6 @@ Description: symbols, their names; reference, the automaton it is compared with,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,7 +52,7 @@ class _Automaton(GraphKind):
 
         Of Moore machines labels too, all outputs.
         """
-        starts = Counter(value["centroids"][value["start"]] for value in values)
+        starts = [value["centroids"][value["start"]] for value in reversed(values)]
         centroids = sorted({centroid for value in values for centroid in value["centroids"]})
         graphs = [self.states_and_edges(description, value) for value in values]
         history = {name: [value.get(name) for value in values] for name in NUMBERS}
@@ -61,7 +60,7 @@ class _Automaton(GraphKind):
         labels = {label for machine in machines for label in machine.get("outputs") or ()}
         return {
             **({"labels": sorted(labels)} if labels else {}),
-            **placed(graphs, [*(centroid for centroid, _ in starts.most_common()), *centroids]),
+            **placed(graphs, [*starts, *centroids]),
             "history": {"states": [len(value["centroids"]) for value in values], **history},
             "reference_graph": self._reference_graph(description),
         }

@@ -27,36 +27,28 @@ export function diagram(graph, positions, options) {
   const [left, top, wide, high] = graph.box;
   const {width} = options;
   const fit = Math.min(1.6, width / wide, HIGHEST / high);
-  const scale = Math.max(fit, Math.min(LEGIBLE, 1));
-  const height = Math.round(Math.min(HIGHEST, Math.max(120, high * scale)));
-  const middle = graph.start === null ? top + high / 2 : positions[graph.start][1];
-  const first = fit < LEGIBLE
-    ? {scale, x: left, y: Math.max(top, Math.min(top + high - height / scale, middle - height / scale / 2))}
-    : null;
+  const start = framed(graph, positions, options.at, width, fit);
+  const {height} = start;
   let at = null;
   const root = svg('svg', {width, height, role: onlyIf(!options.onpick, 'img') ?? 'group', tabindex: onlyIf(options.onpick, 0),
     'aria-label': `automaton of ${numberOf(graph.states)}${options.onpick ? '. Arrows move it, plus and minus enlarge it, 0 shows all of it.' : ''}`,
     style: 'max-width: none; touch-action: pan-y; display: block'});
   const {states, edges} = drawn(root, graph, positions, options);
 
-  const look = (to) => {
-    const least = Math.min(fit, 1);
-    const size = Math.max(least, Math.min(LARGEST, to.scale));
-    at = {scale: size, x: to.x, y: to.y};
-    for (const [axis, from, extent, room] of [['x', left, wide, width / size], ['y', top, high, height / size]]) {
-      const free = extent - room; // centred where all of it is seen, else never beyond an edge
-      at[axis] = free <= 0 ? from + free / 2 : Math.max(from, Math.min(from + free, at[axis]));
-    }
-    root.setAttribute('viewBox', `${at.x} ${at.y} ${width / size} ${height / size}`);
+  const within = (value, low, high) => Math.max(low, Math.min(high, value));
+  const look = ({scale, x, y}) => { // x and y are in the middle
+    at = {scale: within(scale, Math.min(fit, 1), LARGEST), x: within(x, left, left + wide), y: within(y, top, top + high), height};
+    root.setAttribute('viewBox', `${at.x - width / at.scale / 2} ${at.y - height / at.scale / 2} ${width / at.scale} ${height / at.scale}`);
   };
-  const fitted = () => look({scale: fit, x: left, y: top});
+  const fitted = () => look({scale: Math.min(fit, height / high), x: left + wide / 2, y: top + high / 2});
   const move = (dx, dy) => look({...at, x: at.x + dx / at.scale, y: at.y + dy / at.scale});
-  const zoom = (factor, x = width / 2, y = height / 2) => {
-    const size = Math.max(Math.min(fit, 1), Math.min(LARGEST, at.scale * factor));
-    look({scale: size, x: at.x + x / at.scale - x / size, y: at.y + y / at.scale - y / size});
+  const zoom = (factor, x = width / 2, y = height / 2) => { // what is at x and y stays there
+    const scale = within(at.scale * factor, Math.min(fit, 1), LARGEST);
+    const turn = 1 / at.scale - 1 / scale;
+    look({scale, x: at.x + (x - width / 2) * turn, y: at.y + (y - height / 2) * turn});
   };
-  const centre = ([x, y]) => look({...at, x: x - width / at.scale / 2, y: y - height / at.scale / 2});
-  look(options.at ?? first ?? {scale: fit, x: left, y: top});
+  const centre = ([x, y]) => look({...at, x, y});
+  look(start);
 
   /** What stands out: chosen and path are keys of edges and numbers of states, found those that were looked for. */
   const mark = ({chosen = null, path = new Set(), found = null} = {}) => {
@@ -96,6 +88,28 @@ export function diagram(graph, positions, options) {
     button('+', 'larger', () => zoom(1.3)), button('Fit', 'all of it', fitted));
   return {root: frame, buttons, mark, show, whole, at: () => at, focused: () => document.activeElement?.closest?.('[data-state]')?.dataset.state,
     focus: (id) => states.get(Number(id))?.focus({preventScroll: true})};
+}
+
+/** What is seen first: all of this graph, as large as texts can be read; later what was looked at before, unless states have
+ * left it, and then everything that there was at any step. */
+function framed(graph, positions, before, width, fit) {
+  const points = graph.states.map(({id}) => positions[id]);
+  const seen = ([x, y]) => Math.abs(x - before.x) < width / before.scale / 2 && Math.abs(y - before.y) < before.height / before.scale / 2;
+  if (before && points.every(seen)) return before;
+  const [left, top, wide, high] = graph.box;
+  const drawn = graph.routes.map(([d]) => d.match(/-?[\d.]+/g).map(Number));
+  const reach = (axis, room) => {
+    const values = [...points.map((point) => point[axis]), ...drawn.flatMap((numbers) => numbers.filter((_, i) => i % 2 === axis))];
+    return [Math.min(...values) - room, Math.max(...values) + room];
+  };
+  const [x0, x1] = before ? [left, left + wide] : reach(0, 60);
+  const [y0, y1] = before ? [top, top + high] : reach(1, 32);
+  const scale = Math.max(Math.min(1.6, width / (x1 - x0), HIGHEST / (y1 - y0)), LEGIBLE, fit);
+  const height = Math.round(Math.min(HIGHEST, Math.max(120, (y1 - y0) * scale)));
+  const room = [width / scale, height / scale]; // of what does not fit, the part on the left, around the start
+  const middle = graph.start === null ? (y0 + y1) / 2 : positions[graph.start][1];
+  return {scale, height, x: Math.min(x0 + room[0] / 2, (x0 + x1) / 2),
+    y: y1 - y0 <= room[1] + 1 ? (y0 + y1) / 2 : Math.max(y0 + room[1] / 2, Math.min(y1 - room[1] / 2, middle))};
 }
 
 const onlyIf = (condition, value) => (condition ? value : null);

@@ -82,9 +82,9 @@ export async function draw(body, page) {
     if (kind >= 0) return kind < COLOURS.length ? `color-mix(in srgb, ${COLOURS[kind]} ${output === undefined ? 28 : 100}%, transparent)` : null;
     return use === null ? null : `color-mix(in srgb, var(--accent) ${Math.round(40 * use)}%, transparent)`;
   };
-  const note = ({id}) => {
+  const note = ({id}, most = 10) => {
     const best = known?.prototypes?.[id]?.[0]?.[0];
-    return best ? (best.length > 10 ? `${best.slice(0, 9)}…` : best) : null;
+    return best ? (best.length > most ? `${best.slice(0, most - 1)}…` : best) : null;
   };
 
   async function show() {
@@ -95,7 +95,7 @@ export async function draw(body, page) {
     kinds = said && slice ? classes(said, slice.shape[1], index, middle) : null;
     text = slice ? logged(slice, read.tokens[index]) : null;
     bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null && probability < 0.995));
-    headline.replaceChildren(...verdict(graph, counted, (letters) => {
+    headline.replaceChildren(...verdict(graph, counted ? note : null, (letters) => {
       word.value = letters;
       word.dispatchEvent(new Event('input'));
     }));
@@ -179,18 +179,22 @@ export async function draw(body, page) {
   await show();
 }
 
-/** The verdict as a sentence; `onword` reads the word on which two automata differ. */
-function verdict(graph, counted, onword) {
+/** The verdict as a sentence. note: of a state, a word for it, where moves were counted; `onword` reads the word on which two
+ * automata differ. */
+function verdict(graph, note, onword) {
   const {states, minimal, agreement, equivalent, counterexample} = graph;
   const one = `${[8, 11, 18].includes(states.length) || String(states.length).startsWith('8') ? 'An' : 'A'} ${states.length}-state automaton`;
   if (graph.verdict?.length) return [graph.verdict[0]];
-  if (counted) return [`The network moves between ${states.length} of its centroids.`];
+  if (note) {
+    const named = states.map(({id}) => `${id}${note({id}, 20) ? ` (“${note({id}, 20)}”)` : ''}`);
+    return [`The network moves between ${states.length} of its centroids${states.length > 1 && states.length < 6 ? `: ${named.slice(0, -1).join(', ')} and ${named[named.length - 1]}` : ''}.`];
+  }
   if (equivalent === true) return [`${one}, equivalent to the reference.`];
   if (equivalent === false) {
     const word = counterexample ?? [];
     const single = word.every((name) => [...name].length === 1);
     const say = quoted(word);
-    return ['Not yet the reference: they differ on ', word.length ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px',
+    return ['Not yet the reference: they differ on ', word.length ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px; background: none; color: inherit; cursor: pointer',
       'aria-label': `read ${say}`, onclick: () => onword(word.join(single ? '' : ' '))}, say) : say, '.'];
   }
   const smaller = Number.isInteger(minimal) && minimal < states.length ? `, ${minimal} after minimization` : '';
@@ -202,8 +206,8 @@ function measured(graph, {steps, history}, step) {
   const tile = (value, name, values) => html('div', {}, html('dt', {}, name), html('dd', {}, value, course(values ?? [], steps, step)));
   return [
     steps.length > 1 && tile(String(graph.states.length), graph.states.length === 1 ? 'state' : 'states', history.states),
-    steps.length > 1 && Number.isInteger(graph.minimal) && tile(String(graph.minimal), 'after minimization', history.minimal),
-    Number.isFinite(graph.agreement) && tile(percent(graph.agreement), 'of the test words as the network says', history.agreement),
+    steps.length > 1 && graph.minimal < graph.states.length && tile(String(graph.minimal), 'after minimization', history.minimal),
+    Number.isFinite(graph.agreement) && tile(percent(graph.agreement), 'of the test words: agrees with the network', history.agreement),
     graph.equivalent !== true && Number.isFinite(graph.distance) && tile(percent(graph.distance), 'of its words: differs from the reference', history.distance),
     Number.isFinite(graph.entropy) && graph.entropy >= 0.01 && tile(`${shown(graph.entropy)} nats`, 'entropy of the transitions', history.entropy),
   ].filter(Boolean);
