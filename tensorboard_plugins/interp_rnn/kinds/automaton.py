@@ -30,7 +30,7 @@ from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, drawn_alone, 
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, decoded_text
 
 NUMBERS = ("minimal", "agreement", "distance", "entropy")
-MEASURED = (*NUMBERS, "equivalent", "counterexample", "verdict")
+MEASURED = (*NUMBERS, "equivalent", "counterexample")
 """What the callback may say of an automaton as a whole."""
 
 
@@ -66,7 +66,8 @@ class _Automaton(GraphKind):
         }
 
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
-        return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}}
+        said = {"verdict": value["verdict"]} if value.get("verdict") else {}
+        return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}, **said}
 
     def _reference_graph(self, description: Description) -> dict[str, Any] | None:
         reference = description.get("reference")
