@@ -26,9 +26,9 @@ export function shownEdges(graph, threshold) {
 export function diagram(graph, positions, options) {
   const [left, top, wide, high] = graph.box;
   const {width} = options;
-  const fit = Math.min(1.6, width / wide, HIGHEST / high);
-  const start = framed(graph, positions, options.at, width, fit);
+  const start = framed(graph, positions, options.at, width);
   const {height} = start;
+  const least = Math.min(1, width / wide, height / high);
   let at = null;
   const root = svg('svg', {width, height, role: onlyIf(!options.onpick, 'img') ?? 'group', tabindex: onlyIf(options.onpick, 0),
     'aria-label': `automaton of ${numberOf(graph.states)}${options.onpick ? '. Arrows move it, plus and minus enlarge it, 0 shows all of it.' : ''}`,
@@ -37,13 +37,16 @@ export function diagram(graph, positions, options) {
 
   const within = (value, low, high) => Math.max(low, Math.min(high, value));
   const look = ({scale, x, y}) => { // x and y are in the middle
-    at = {scale: within(scale, Math.min(fit, 1), LARGEST), x: within(x, left, left + wide), y: within(y, top, top + high), height};
+    at = {scale: within(scale, least, LARGEST), x: within(x, left, left + wide), y: within(y, top, top + high), height};
     root.setAttribute('viewBox', `${at.x - width / at.scale / 2} ${at.y - height / at.scale / 2} ${width / at.scale} ${height / at.scale}`);
   };
-  const fitted = () => look({scale: Math.min(fit, height / high), x: left + wide / 2, y: top + high / 2});
+  const fitted = () => {
+    const [x, y, across, down] = extent(graph, positions);
+    look({scale: Math.min(1.6, width / across, height / down), x: x + across / 2, y: y + down / 2});
+  };
   const move = (dx, dy) => look({...at, x: at.x + dx / at.scale, y: at.y + dy / at.scale});
   const zoom = (factor, x = width / 2, y = height / 2) => { // what is at x and y stays there
-    const scale = within(at.scale * factor, Math.min(fit, 1), LARGEST);
+    const scale = within(at.scale * factor, least, LARGEST);
     const turn = 1 / at.scale - 1 / scale;
     look({scale, x: at.x + (x - width / 2) * turn, y: at.y + (y - height / 2) * turn});
   };
@@ -72,8 +75,9 @@ export function diagram(graph, positions, options) {
   };
   const whole = () => {
     const copy = root.cloneNode(true);
-    const size = Math.max(1, Math.min(1.6, fit));
-    for (const [name, value] of [['viewBox', graph.box.join(' ')], ['width', wide * size], ['height', high * size]]) copy.setAttribute(name, value);
+    const box = extent(graph, positions);
+    const size = Math.max(1, Math.min(1.6, width / box[2]));
+    for (const [name, value] of [['viewBox', box.join(' ')], ['width', box[2] * size], ['height', box[3] * size]]) copy.setAttribute(name, value);
     return copy;
   };
   if (!options.onpick) return {root, mark, whole};
@@ -81,7 +85,7 @@ export function diagram(graph, positions, options) {
     border: 1px solid var(--line); border-radius: 4px; background: var(--raised); color: var(--ink); font-size: 12px`});
   const button = (name, says, onclick) => html('button', {type: 'button', 'aria-label': says, title: says, onclick}, name);
   const frame = html('div', {style: 'position: relative; overflow: hidden; border: 1px solid var(--line); border-radius: 6px'}, root, tip);
-  listen(root, {states, positions, move, zoom, fitted, width, smallest: () => at.scale <= Math.min(fit, 1) + 1e-9});
+  listen(root, {states, positions, move, zoom, fitted, width, smallest: () => at.scale <= least + 1e-9});
   explain(frame, tip, options.says);
   pick(root, options.onpick);
   const buttons = html('span', {class: 'row', style: 'margin: 0'}, button('−', 'smaller', () => zoom(1 / 1.3)),
@@ -90,26 +94,28 @@ export function diagram(graph, positions, options) {
     focus: (id) => states.get(Number(id))?.focus({preventScroll: true})};
 }
 
-/** What is seen first: all of this graph, as large as texts can be read; later what was looked at before, unless states have
- * left it, and then everything that there was at any step. */
-function framed(graph, positions, before, width, fit) {
+/** Left, top, width and height of a graph, with room for its labels. */
+function extent(graph, positions) {
   const points = graph.states.map(({id}) => positions[id]);
-  const seen = ([x, y]) => Math.abs(x - before.x) < width / before.scale / 2 && Math.abs(y - before.y) < before.height / before.scale / 2;
-  if (before && points.every(seen)) return before;
-  const [left, top, wide, high] = graph.box;
   const drawn = graph.routes.map(([d]) => d.match(/-?[\d.]+/g).map(Number));
-  const reach = (axis, room) => {
+  const [[left, right], [top, bottom]] = [[0, 60], [1, 32]].map(([axis, room]) => {
     const values = [...points.map((point) => point[axis]), ...drawn.flatMap((numbers) => numbers.filter((_, i) => i % 2 === axis))];
     return [Math.min(...values) - room, Math.max(...values) + room];
-  };
-  const [x0, x1] = before ? [left, left + wide] : reach(0, 60);
-  const [y0, y1] = before ? [top, top + high] : reach(1, 32);
-  const scale = Math.max(Math.min(1.6, width / (x1 - x0), HIGHEST / (y1 - y0)), LEGIBLE, fit);
-  const height = Math.round(Math.min(HIGHEST, Math.max(120, (y1 - y0) * scale)));
-  const room = [width / scale, height / scale]; // of what does not fit, the part on the left, around the start
-  const middle = graph.start === null ? (y0 + y1) / 2 : positions[graph.start][1];
-  return {scale, height, x: Math.min(x0 + room[0] / 2, (x0 + x1) / 2),
-    y: y1 - y0 <= room[1] + 1 ? (y0 + y1) / 2 : Math.max(y0 + room[1] / 2, Math.min(y1 - room[1] / 2, middle))};
+  });
+  return [left, top, right - left, bottom - top];
+}
+
+/** What is seen first: all of this graph, as large as texts can be read, and of what does not fit the left, around the start.
+ * Later what was looked at before, unless states have left it, and then everything that there was at any step. */
+function framed(graph, positions, before, width) {
+  const seen = ([x, y]) => Math.abs(x - before.x) < width / before.scale / 2 && Math.abs(y - before.y) < before.height / before.scale / 2;
+  if (before && graph.states.every(({id}) => seen(positions[id]))) return before;
+  const [left, top, wide, high] = before ? graph.box : extent(graph, positions);
+  const scale = Math.max(Math.min(1.6, width / wide, HIGHEST / high), LEGIBLE);
+  const height = Math.round(Math.min(HIGHEST, Math.max(120, high * scale)));
+  const [across, down] = [width / scale / 2, height / scale / 2];
+  const middle = graph.start === null ? top + high / 2 : positions[graph.start][1];
+  return {scale, height, x: left + Math.min(across, wide / 2), y: high <= 2 * down + 1 ? top + high / 2 : Math.max(top + down, Math.min(top + high - down, middle))};
 }
 
 const onlyIf = (condition, value) => (condition ? value : null);

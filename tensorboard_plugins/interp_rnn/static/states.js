@@ -25,7 +25,6 @@ model.fit(x, y, callbacks=[
 
 const AHEAD = 3;
 const COLOURS = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
-const FOUND = 'font-size: 17px; margin: 8px 0; max-width: 90ch';
 
 export async function draw(body, page) {
   const {series, state} = page;
@@ -39,15 +38,14 @@ export async function draw(body, page) {
   const sequences = read?.shapes[read.shapes.length - 1]?.[0] ?? 0;
   state.index = Math.min(Math.max(0, state.index ?? 0), Math.max(0, sequences - 1));
   const graphs = remembering(page.graph);
-  const texts = remembering((step) => (textsTag ? page.texts(textsTag, step) : Promise.resolve(null)).catch(() => null));
-  const slices = remembering((step, index) => page.sliceOf(readTag, step, index).catch(() => null), 32);
-  const outputs = remembering((step) => (outputsTag ? page.sliceOf(outputsTag, step) : Promise.resolve(null)).catch(() => null));
+  const beside = (tag, ask) => remembering((...keys) => (tag ? ask(tag, ...keys) : Promise.resolve(null)).catch(() => null), 32);
+  const [texts, slices, outputs] = [beside(textsTag, page.texts), beside(sequences ? readTag : null, page.sliceOf), beside(outputsTag, page.sliceOf)];
   const expected = series.reference_graph;
   const labels = series.labels ?? []; // of a Moore machine
   let graph = null, known = null, kinds = null, view = null, chosen = null;
   let text = null, path = null, typed = false, strip = null; // what was logged, what is shown, whether somebody wrote it, its columns
 
-  const headline = html('p', {style: FOUND});
+  const headline = html('p', {style: 'font-size: 17px; margin: 8px 0; max-width: 90ch'});
   const remarks = html('ul', {style: 'margin: 8px 0; padding-left: 18px; max-width: 110ch'});
   const numbers = html('dl', {class: 'tiles'});
   const place = html('figure', {});
@@ -59,7 +57,6 @@ export async function draw(body, page) {
     show();
   }}, ...[...Array(sequences).keys()].map((i) => html('option', {value: i, selected: i === state.index ? '' : null}, `${i + 1}: ${(read.tokens[i] ?? []).filter(Boolean).slice(0, 8).join(' ')}`))));
   const reference = html('details', {hidden: ''});
-  const tools = html('div', {class: 'controls'});
   const word = html('input', {type: 'text', size: 20, 'aria-label': 'a word to read', oninput: () => {
     Object.assign(state, {word: word.value, token: null});
     trace();
@@ -76,6 +73,8 @@ export async function draw(body, page) {
   const minimum = html('output', {}, threshold.value);
   const bar = html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum);
   word.value = state.word ?? '';
+  const buttons = html('span', {});
+  const tools = html('div', {class: 'controls'}, counted ? null : html('label', {}, 'Read a word ', word), html('label', {}, 'Find ', search), buttons, bar);
 
   const colour = ({id, output, use}) => {
     const kind = output !== undefined ? labels.indexOf(output) : kinds ? kinds.of[id] : -1;
@@ -89,7 +88,7 @@ export async function draw(body, page) {
 
   async function show() {
     const {step, index} = state;
-    const [answer, logs, slice, said] = await Promise.all([graphs(step), texts(step), sequences ? slices(step, index) : null, outputs(step)]);
+    const [answer, logs, slice, said] = await Promise.all([graphs(step), texts(step), slices(step, index), outputs(step)]);
     if (!page.current() || step !== state.step || index !== state.index) return;
     [graph, known] = [answer, logs];
     kinds = said && slice ? classes(said, slice.shape[1], index, middle) : null;
@@ -120,7 +119,7 @@ export async function draw(body, page) {
       return [i < COLOURS.length ? html('span', {style: `color: ${COLOURS[i]}`}, '■\u00a0') : '', `${labels.length ? '' : 'class '}${label}  `];
     });
     place.replaceChildren(legend.length ? html('figcaption', {}, labels.length ? 'Outputs: ' : 'Colours: ', ...legend.flat()) : '', view.root);
-    tools.replaceChildren(...[counted ? null : html('label', {}, 'Read a word ', word), html('label', {}, 'Find ', search), view.buttons, bar].filter(Boolean));
+    buttons.replaceChildren(view.buttons);
     if (focused !== undefined) view.focus(focused);
     mark();
   }
@@ -279,7 +278,7 @@ function described(what, graph, known, kinds, pick) {
   if (what.kind === 'edge') return [describeEdge(what, graph, known)];
   const state = graph.states.find((one) => one.id === what.id);
   if (!state) return [`State ${what.id} is not reached at this step.`];
-  const best = known?.prototypes?.[what.id] ?? (state.use !== null && graph.start === null ? distinct(graph.edges.filter(({to}) => to === what.id).flatMap(({symbols}) => symbols)).slice(0, 5) : []);
+  const best = known?.prototypes?.[what.id] ?? [];
   const parts = [`State ${nameOf(graph, what.id)}${labelOf(state, kinds)}.`];
   if (state.use !== null) parts.push(`${percent(state.use)} of the steps end here.`);
   if (best.length) parts.push(`Prototypes: ${best.map(named).join(', ')}.`);
@@ -296,7 +295,7 @@ function described(what, graph, known, kinds, pick) {
 function describeEdge({from, to}, graph, texts) {
   const edge = graph.edges.find((one) => one.from === from && one.to === to);
   if (!edge) return `There is no edge from ${from} to ${to} at this step.`;
-  const summary = `From ${nameOf(graph, from)} to ${nameOf(graph, to)} by ${edge.symbols.slice(0, 8).map(named).join(', ')}.${edge.unsupported ? ` No word takes ${edge.unsupported.slice(0, 8).join(', ')}.` : ''}`;
+  const summary = `From ${sayEdge({from, to}, graph)}.`;
   const moves = (texts?.moves ?? []).filter(([, state, target]) => state === from && target === to);
   if (moves.length) return `${summary} Texts: ${moves.slice(0, 5).map(([, , , text]) => `“… ${text}”`).join(', ')}.`;
   const word = shortest(graph).get(from);
@@ -307,13 +306,6 @@ function describeEdge({from, to}, graph, texts) {
 function quoted(word) {
   const single = word.every((name) => [...name].length === 1);
   return word.length ? `“${word.join(single ? '' : ' ')}”` : 'the empty word';
-}
-
-/** Symbols with their highest probability, the most probable first. */
-function distinct(symbols) {
-  const best = new Map();
-  for (const [name, probability] of symbols) if (!best.has(name) || probability > best.get(name)) best.set(name, probability);
-  return [...best].sort((a, b) => b[1] - a[1]);
 }
 
 /** The shortest word to each state; none if the start is not known. */
