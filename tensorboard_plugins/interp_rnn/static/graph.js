@@ -60,7 +60,7 @@ export function diagram(graph, positions, options) {
       const out = path.has(key) || found?.has(key) || (chosen?.kind === 'edge' ? chosen.from === from && chosen.to === to : near(from, to));
       shape.classList.toggle('chosen', Boolean(out));
       label.style.fontWeight = out ? 'bold' : '';
-      for (const part of [shape, label]) part.classList.toggle('gone', !out && Boolean(found || chosen || path.size));
+      for (const part of [shape, label]) part.style.opacity = !out && (found || chosen || path.size) ? 0.25 : '';
       shape.setAttribute('marker-end', shape.getAttribute('marker-end').replace(/-chosen|(?=\))/, out ? '-chosen' : ''));
     }
     for (const [id, element] of states) {
@@ -83,12 +83,12 @@ export function diagram(graph, positions, options) {
   if (!options.onpick) return {root, mark, whole};
   const tip = html('div', {role: 'tooltip', style: `position: absolute; pointer-events: none; visibility: hidden; max-width: 22em; padding: 3px 8px;
     border: 1px solid var(--line); border-radius: 4px; background: var(--raised); color: var(--ink); font-size: 12px`});
-  const button = (name, says, onclick) => html('button', {type: 'button', 'aria-label': says, title: says, onclick}, name);
+  const button = (name, says, onclick) => html('button', {type: 'button', 'aria-label': name === 'Fit' ? null : says, title: says, onclick}, name);
   const frame = html('div', {style: 'position: relative; overflow: hidden; border: 1px solid var(--line); border-radius: 6px'}, root, tip);
   listen(root, {states, positions, move, zoom, fitted, width, smallest: () => at.scale <= least + 1e-9});
   explain(frame, tip, options.says);
   pick(root, options.onpick);
-  const buttons = html('span', {class: 'row', style: 'margin: 0'}, button('−', 'smaller', () => zoom(1 / 1.3)),
+  const buttons = html('span', {class: 'controls', style: 'margin: 0; display: inline-flex'}, button('−', 'smaller', () => zoom(1 / 1.3)),
     button('+', 'larger', () => zoom(1.3)), button('Fit', 'all of it', fitted));
   return {root: frame, buttons, mark, show, whole, at: () => at, focused: () => document.activeElement?.closest?.('[data-state]')?.dataset.state,
     focus: (id) => states.get(Number(id))?.focus({preventScroll: true})};
@@ -150,16 +150,16 @@ function drawn(root, graph, positions, {edges: shown, fill, note, onpick, says})
   const states = new Map(graph.states.map((state, i) => {
     const {id, accepting, output, inside = [[String(id), 0, 12]]} = state;
     const [colour, below] = [fill(state), note(state)];
-    const text = (words, y, size, more = '') => svg('text', {y: y + size / 3, 'text-anchor': 'middle', style: `font-size: ${size}px; pointer-events: none${more}`}, words);
-    const element = svg('g', {transform: `translate(${positions[id].join(' ')})`, 'data-state': id, tabindex: onlyIf(onpick, i ? -1 : 0),
+    const transform = `translate(${positions[id].join(' ')})`;
+    const text = (words, y, size, more = '') => svg('text', {y: y + size / 3, 'text-anchor': 'middle', style: `font-size: ${size}px${more}`}, words);
+    const element = svg('g', {transform, 'data-state': id, tabindex: onlyIf(onpick, i ? -1 : 0),
       role: onlyIf(onpick, 'button'), 'aria-label': onlyIf(onpick, says({kind: 'state', id}))},
     svg('circle', {r: RADIUS, class: 'node'}),
     colour && output === undefined ? svg('circle', {r: RADIUS - 0.5, style: `fill: ${colour}; pointer-events: none`}) : null,
     accepting ? svg('circle', {r: RADIUS - 3.5, class: 'ring'}) : null,
-    output === undefined ? null : svg('path', {d: `M${-RADIUS} 0A${RADIUS} ${RADIUS} 0 0 0 ${RADIUS} 0Z`, class: 'output', style: `fill: ${colour ?? 'none'}`}),
-    ...inside.map(([line, y, size]) => text(line, y, size)),
-    below ? text(below, RADIUS + 8, 10, '; paint-order: stroke; stroke: var(--paper); stroke-width: 3px') : null);
-    root.append(element);
+    output === undefined ? null : svg('path', {d: `M${-RADIUS} 0A${RADIUS} ${RADIUS} 0 0 0 ${RADIUS} 0Z`, class: 'output', style: `fill: ${colour ?? 'none'}`}));
+    root.append(element, svg('g', {transform, 'aria-hidden': 'true', style: 'pointer-events: none'}, ...inside.map(([line, y, size]) => text(line, y, size)),
+    below ? text(below, RADIUS + 8, 10, '; paint-order: stroke; stroke: var(--paper); stroke-width: 3px') : null));
     return [id, element];
   }));
   return {states, edges};

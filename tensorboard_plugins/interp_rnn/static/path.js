@@ -56,7 +56,7 @@ export function columns({tokens, states, alpha = null}, {name, kinds, dark, onpi
   const buttons = tokens.map((token, t) => {
     const [row, state] = [alpha?.[t], states[t + 1]];
     const says = `${t + 1}: after “${token}”, ${state === null ? 'no state: no edge has it' : `state ${name(state)}`}${row ? ` (${shown(row[state])})` : ''}${row && kinds ? `, support of class ${kinds.predicted} ${shown(support(row, kinds))}` : ''}`;
-    return html('button', {type: 'button', style: `${column}; cursor: pointer; min-width: 16px`, title: says, 'aria-label': says, onclick: () => onpick(t + 1)},
+    return html('button', {type: 'button', style: `${column}; cursor: pointer; min-width: 16px`, title: says, onclick: () => onpick(t + 1)},
       cell('padding: 1px 4px; outline-offset: -2px', token),
       ...rows.map((i) => cell(`height: 13px; margin: 0 0 1px; background: ${share(row[i], dark)}; outline: 0.5px solid var(--line)`)),
       cell('padding: 0 3px; color: var(--faint)', state === null ? '–' : name(state)));
