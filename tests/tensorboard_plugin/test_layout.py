@@ -5,10 +5,13 @@ import re
 
 import pytest
 
+from tensorboard_plugins.interp_rnn.kinds._graph import drawn, edges_of, ends_of, placed
 from tensorboard_plugins.interp_rnn.layout import (
     LINE_HEIGHT,
     RADIUS,
     TALLEST,
+    Drawing,
+    Route,
     draw,
     inside,
     shortened,
@@ -191,7 +194,38 @@ class TestDrawings:
         assert shortened(["a name that is too long"]) == "a name that is …"
 
 
+def graph_of(table):
+    """As the page has it: what is reached from state 0."""
+    reached, symbols = [0], {}
+    for state in reached:  # which grows
+        for symbol, target in enumerate(table[state]):
+            symbols.setdefault((state, target), []).append([str(symbol), None])
+            if target not in reached:
+                reached.append(target)
+    return {"start": 0, "states": [{"id": state} for state in reached], "edges": edges_of(symbols)}
+
+
 class TestStatesThatStand:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_through_training_states_stay_and_all_edges_avoid_them(self, seed):
+        rng = random.Random(seed)
+        table = [[rng.randrange(10) for _ in range(2)] for _ in range(10)]
+        graphs = []
+        for step in range(12):
+            for _ in range(max(1, 6 - step)):
+                table[rng.randrange(10)][rng.randrange(2)] = rng.randrange(10)
+            graphs.append(graph_of(table))
+        place = placed(graphs, range(10))
+        alone = placed(graphs[-1:], range(10))
+        assert len(place["usual"]) < len({ends for graph in graphs for ends in ends_of(graph)})
+        assert {*map(str, range(10))} == set(place["positions"]) == set(alone["positions"])
+        for graph in graphs:
+            there = [state["id"] for state in graph["states"]]
+            routes = {(edge["from"], edge["to"]): edge for edge in graph["edges"]}
+            found = dict(zip(routes, itertools.starmap(Route, drawn(graph, place)["routes"]), strict=True))
+            labels = {ends: shortened([name for name, _ in edge["symbols"]]) for ends, edge in routes.items()}
+            check_clear(labels, Drawing({i: place["positions"][str(i)] for i in there}, found, place["box"]))
+
     @pytest.mark.parametrize("states", [3, 6, 12])
     @pytest.mark.parametrize("seed", range(3))
     def test_they_stay_and_other_edges_avoid_them(self, states, seed):

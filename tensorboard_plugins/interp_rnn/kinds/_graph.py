@@ -103,10 +103,11 @@ def drawn(graph: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels(graph: Mapping[str, Any]) -> dict[layout.Edge, str]:
-    return {(edge["from"], edge["to"]): _label(edge["symbols"]) for edge in graph["edges"]}
+    return {(edge["from"], edge["to"]): _label(edge) for edge in graph["edges"]}
 
 
-def _label(symbols: Sequence[Sequence[Any]]) -> str:
+def _label(edge: Mapping[str, Any]) -> str:
     """The widest label that the page may give an edge: it leaves out the least probable symbols."""
-    names = [name or "100%" for name, _ in symbols]
+    unsupported = edge.get("unsupported", ())
+    names = [f"({name})" if name in unsupported else name or "100%" for name, _ in edge["symbols"]]
     return max(layout.shortened(names), layout.shortened(names[:4]), key=layout.text_width)

@@ -286,8 +286,8 @@ function described(what, graph, known, kinds, pick) {
     const word = shortest(graph).get(what.id);
     parts.push(`Shortest word: ${word ? quoted(word) : 'none'}.`);
   }
-  const ways = graph.edges.filter(({from}) => from === what.id).map(({from, to, symbols}) => html('button', {type: 'button', 
-    'aria-label': `edge to ${nameOf(graph, to)}`, onclick: () => pick({kind: 'edge', from, to})}, `${symbols.slice(0, 4).map(([name, p]) => name || shown(p)).join(', ')}${symbols.length > 4 ? ' …' : ''} → ${nameOf(graph, to)}`));
+  const ways = graph.edges.filter(({from}) => from === what.id).map(({from, to, symbols}) => html('button', {type: 'button',
+    onclick: () => pick({kind: 'edge', from, to})}, `${symbols.slice(0, 4).map(([name, p]) => name || shown(p)).join(', ')}${symbols.length > 4 ? ' …' : ''} → ${nameOf(graph, to)}`));
   return [html('p', {style: 'margin: 0'}, parts.join(' ')), html('div', {class: 'controls'}, ...ways)];
 }
 
