@@ -15,7 +15,7 @@ from keras_interp_rnn._results import INK, LINE, visible
 from tensorboard_plugins.interp_rnn import layout
 
 DASHED = ' stroke-dasharray="5 4"'
-HALO = 'paint-order="stroke" stroke="white" stroke-width="6" stroke-linejoin="round"'
+HALO = 'paint-order="stroke" stroke="white" stroke-width="8" stroke-linejoin="round"'
 
 
 def svg(

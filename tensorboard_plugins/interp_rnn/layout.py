@@ -31,13 +31,10 @@ RADIUS, ARROW, LINE_HEIGHT = 17.0, 28.0, 15.0
 """Of a state; of the start arrow; of a label. All in pixels, for text of 12 pixels."""
 
 TALLEST = 8
-"""States above each other in a column; more go into the next column."""
+"""States above each other in a column, up to 64 states, and columns of more; what exceeds it goes into the next one."""
 
-SWEEPS, PASSES = 12, 60
-"""Of the order, to and fro; of the heights."""
-
-MANY = 4000
-"""Places beyond which they are ordered by barycentres alone."""
+SWEEPS, PASSES, MANY = 12, 60, 4000
+"""Of the order, to and fro; of the heights; and the places beyond which there are fewer of both, and no exchanges."""
 
 ABOVE, BESIDE, LOOP = 14.0, 4.0, 24.0
 """Least room above and below a state; half the distance of two edges; height of a loop."""
@@ -142,6 +139,7 @@ class _Layers:
             self._chain(edge, ranks[edge[0]], ranks[edge[1]], load)
         for rank in self.ranks:
             _number(rank)
+        self.effort = min(1.0, MANY / max(sum(map(len, self.ranks)), 1))
 
     def _chain(self, edge: Edge, first: int, last: int, load: Counter[int]) -> None:
         """The places of an edge; its label goes into a near lane with few others."""
@@ -167,8 +165,8 @@ class _Layers:
     def order(self) -> None:
         """Orders every rank to cross few edges; states that stand keep their order."""
         best, fewest = [list(rank) for rank in self.ranks], math.inf
-        few = sum(map(len, self.ranks)) <= MANY
-        for sweep in range(SWEEPS):
+        few = self.effort == 1
+        for sweep in range(max(2, int(SWEEPS * self.effort))):
             side = "left" if sweep % 2 == 0 else "right"
             for rank in self.ranks if sweep % 2 == 0 else reversed(self.ranks):
                 self._sort(rank, side)
@@ -213,8 +211,9 @@ class _Layers:
             stacked = list(itertools.accumulate(_distances(rank), initial=0.0))
             for place, y in zip(rank, stacked, strict=False):
                 place.y = place.y if place.fixed else y - stacked[-1] / 2
-        for turn in range(PASSES):
-            stiffness = 1 + STIFFEST * turn / PASSES
+        passes = max(6, int(PASSES * self.effort))
+        for turn in range(passes):
+            stiffness = 1 + STIFFEST * turn / passes
             for rank in self.ranks if turn % 2 == 0 else reversed(self.ranks):
                 for low, run, high in _runs(rank):
                     _settle(low, run, high, stiffness)
@@ -387,12 +386,9 @@ def _columns(roots: Sequence[int], edges: Iterable[Edge]) -> list[list[int]]:
                     depth[target] = depth[state] + 1
                     layers.setdefault(depth[target], []).append(target)
                     queue.append(target)
-        columns += [part for layer in layers.values() for part in _parts(layer)]
-    return columns + _parts(alone)
-
-
-def _parts(states: Sequence[int]) -> list[list[int]]:
-    return [[*states[i : i + TALLEST]] for i in range(0, len(states), TALLEST)]
+        columns += layers.values()
+    tallest = max(TALLEST, len(order) // TALLEST)
+    return [column[i : i + tallest] for column in (*columns, alone) for i in range(0, len(column), tallest)]
 
 
 def _standing(points: Mapping[int, Point]) -> list[list[int]]:

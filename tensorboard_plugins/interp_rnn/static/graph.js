@@ -135,7 +135,7 @@ function drawn(root, graph, positions, {edges: shown, fill, note, onpick, says})
     const known = symbols.map(([, probability]) => probability).filter((probability) => probability !== null);
     const shape = svg('path', {d, class: `edge${symbols.every(([one]) => unsupported.includes(one)) ? ' unsupported' : ''}`, 'marker-end': end,
       'data-edge': keyOf(from, to), 'stroke-width': known.length ? 0.6 + 1.4 * Math.max(...known) : 1});
-    const label = svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', 'data-edge': keyOf(from, to), style: 'stroke-width: 5px'},
+    const label = svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', 'data-edge': keyOf(from, to)},
       shortened(symbols, unsupported));
     paths.append(shape);
     labels.append(label);
