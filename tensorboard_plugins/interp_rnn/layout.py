@@ -281,30 +281,40 @@ class _Layers:
 
     def _route(self, edge: Edge, text: str, spans: Sequence[Span], ports: Mapping[tuple[Edge, int], float]) -> Route:
         chain, spot = self.chains[edge], self.spots[edge]
-        first = self._port(chain[0], chain[1], ports[edge, 0], spans)
-        last = self._port(chain[-1], chain[-2], ports[edge, 1], spans)
-        path = [f"M{first[0][0]:.1f} {first[0][1]:.1f}"]
+        begin, start, leaving = self._port(chain[0], chain[1], ports[edge, 0], spans)
+        end, stop, coming = self._port(chain[-1], chain[-2], ports[edge, 1], spans)
+        path = [f"M{begin[0]:.1f} {begin[1]:.1f}", _line(begin, start)]
         forwards = spot.rank > chain[0].rank
         ahead = (1.0, 0.0) if forwards else (-1.0, 0.0)
+        x = _middle(spans[spot.rank])
         if chain[0].rank == chain[-1].rank:  # along a lane, with the label beside the curve
-            x = spans[spot.rank][0 if forwards else 1]
-            down = 1.0 if last[0][1] > first[0][1] else -1.0
-            path += _curve(*first, (x, spot.y), (0.0, -down)), _curve((x, spot.y), (0.0, down), *last)
-            return Route("".join(path), round(x + ahead[0] * (6 + 0.43 * text_width(text)), 1), round(spot.y, 1))
-        at, heading = first
-        for place in chain[1:-1]:
-            near, far = spans[place.rank] if forwards else spans[place.rank][::-1]
-            path += _curve(at, heading, (near, place.y), (-ahead[0], 0.0)), f"L{far:.1f} {place.y:.1f}"
-            at, heading = (far, place.y), ahead
-        path.append(_curve(at, heading, *last))
-        return Route("".join(path), round(_middle(spans[spot.rank]), 1), round(spot.y, 1))
+            side = spans[spot.rank][0 if forwards else 1]
+            down = 1.0 if stop[1] > start[1] else -1.0
+            path.append(_curve(start, leaving, (side, spot.y), (0.0, -down)))
+            path.append(_curve((side, spot.y), (0.0, down), stop, coming))
+            x = side + ahead[0] * (6 + 0.43 * text_width(text))
+        else:
+            at, heading = start, leaving
+            for place in chain[1:-1]:
+                near, far = spans[place.rank] if forwards else spans[place.rank][::-1]
+                path += _curve(at, heading, (near, place.y), (-ahead[0], 0.0)), _line((near, place.y), (far, place.y))
+                at, heading = (far, place.y), ahead
+            path.append(_curve(at, heading, stop, coming))
+        path.append(_line(stop, end))
+        return Route("".join(path), round(x, 1), round(spot.y, 1))
 
-    def _port(self, state: _Place, near: _Place, angle: float, spans: Sequence[Span]) -> tuple[Point, Point]:
-        """Where an edge meets a state, and in which direction from it."""
+    def _port(self, state: _Place, near: _Place, angle: float, spans: Sequence[Span]) -> tuple[Point, Point, Point]:
+        """Where an edge meets a state, where it begins to bend, and in which direction from there.
+
+        Beside a loop with a long label it leaves the column first.
+        """
         out = 1 if near.rank > state.rank else -1
         heading = out * math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        x = _middle(spans[state.rank])
-        return (x + RADIUS * heading[0], state.y + RADIUS * heading[1]), heading
+        left, right = spans[state.rank]
+        rim = (left + right) / 2 + RADIUS * heading[0], state.y + RADIUS * heading[1]
+        if right - left <= 2 * RADIUS + 1:
+            return rim, rim, heading
+        return rim, (right if out > 0 else left, rim[1]), (float(out), 0.0)
 
     def _loop(self, state: int, spans: Sequence[Span]) -> Route:
         place = self.states[state]
@@ -484,6 +494,11 @@ def _curve(first: Point, ahead: Point, last: Point, back: Point) -> str:
         for point, (dx, dy) in ((first, ahead), (last, back))
     ]
     return "C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in (*control, last))
+
+
+def _line(first: Point, last: Point) -> str:
+    """A straight line to a point, if it is another one."""
+    return "" if first == last else f"L{last[0]:.1f} {last[1]:.1f}"
 
 
 def _middle(span: Span) -> float:

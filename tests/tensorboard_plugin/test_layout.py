@@ -3,6 +3,7 @@ import math
 import random
 import re
 
+import numpy as np
 import pytest
 
 from tensorboard_plugins.interp_rnn.kinds._graph import drawn, edges_of, ends_of, placed
@@ -79,16 +80,22 @@ def outside(point, left, top, right, bottom):
 
 
 def check_clear(labels, drawing):
-    """Nothing lies on a state, and no label on another one."""
+    """Nothing lies on a state or on a label of another edge."""
     places = drawing.points
     for one, other in itertools.combinations(places.values(), 2):
         assert math.dist(one, other) > 2 * RADIUS + 8
-    for (state, target), route in drawing.routes.items():
-        for other in set(places) - {state, target}:
-            assert min(math.dist(point, places[other]) for point in along(route.path)) > RADIUS + 2, (state, target)
+    traced = {edge: list(along(route.path)) for edge, route in drawing.routes.items()}
+    points = np.array([point for path in traced.values() for point in path]).reshape(-1, 2)
+    owner = [edge for edge, path in traced.items() for _ in path]
+    for state, place in places.items():
+        others = np.array([state not in edge for edge in owner], bool)
+        assert np.linalg.norm(points[others] - place, axis=1).min(initial=1e9) > RADIUS + 2, state
     boxes = {edge: box_of(route, labels[edge]) for edge, route in drawing.routes.items()}
     for edge, box in boxes.items():
         assert all(outside(place, *box) > RADIUS for place in places.values()), edge
+    for edge, (left, top, right, bottom) in boxes.items():
+        covered = (points > (left + 1, top + 2)).all(axis=1) & (points < (right - 1, bottom - 2)).all(axis=1)
+        assert {owner[i] for i in np.flatnonzero(covered)} <= {edge}
     for (_, one), (edge, other) in itertools.combinations(boxes.items(), 2):
         apart = one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
         assert apart, edge
