@@ -103,7 +103,7 @@ MAY_IMPORT = {
     "automata/extraction.py": {"scipy", f"{OURS}.automata"},
     "automata/certificate.py": {f"{OURS}.automata"},
     "automata/drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
-    "automata/weighted_drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
+    "automata/weighted_drawing.py": {f"{OURS}.automata.drawing", "tensorboard_plugins.interp_rnn.layout"},
     "automata": {*(f"{OURS}.{n}" for n in ("analysis", "automata"))},
     "figures": {
         *("matplotlib", "scipy"),

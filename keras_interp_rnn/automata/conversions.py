@@ -91,7 +91,7 @@ class Written:
     def to_svg(
         self: Any, names: Sequence[str] | None = None, *, unsupported: Iterable[tuple[int, Hashable]] = ()
     ) -> str:
-        """A drawing, legible up to about twenty states.
+        """A drawing, legible up to about sixty states.
 
         Args:
             names: of the states; by default their numbers.

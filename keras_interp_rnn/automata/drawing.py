@@ -1,6 +1,7 @@
 """Automata as SVG: states that accept have a double ring, or states their output; the start has an arrow.
 
-Plain tables in, text out. Where everything stands is computed by the layout that the TensorBoard plugin uses too.
+Plain tables in, text out; `picture` draws weighted automata too. Where everything stands is computed by the layout that
+the TensorBoard plugin uses.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import html
 import zlib
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import NamedTuple
 
 from keras_interp_rnn._results import INK, LINE, visible
 from tensorboard_plugins.interp_rnn import layout
 
 DASHED = ' stroke-dasharray="5 4"'
+HALO = 'paint-order="stroke" stroke="white" stroke-width="8" stroke-linejoin="round"'
 
 
 def svg(
@@ -45,54 +48,90 @@ def svg(
     """
     pairs = {*unsupported}
     taken = {edge: [s for s in symbols if (edge[0], s) not in pairs] for edge, symbols in edges.items()}
-    labels = {edge: _parts(symbols, taken[edge]) for edge, symbols in edges.items()}
-    # Drawings on one page must not share an id.
-    marker = f"arrow-{zlib.crc32(repr((sorted(labels.items()), start, list(names))).encode()):08x}"
-    points = layout.points(labels, [start, *range(len(names))])
-    routes, (left, top, width, height), _ = layout.route(points, labels, start)
-    shapes = [
-        f'<path d="{route.path}" fill="none" stroke="{LINE}"{"" if taken[edge] else DASHED} '
-        f'marker-end="url(#{marker})"/>'
-        for edge, route in routes.items()
-    ]
-    x, y = points[start]
-    shapes.append(
-        f'<path d="M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}" stroke="{INK}" '
-        f'marker-end="url(#{marker})"/>'
-    )
-    for edge, route in routes.items():
-        shapes.append(
-            f'<text x="{route.x}" y="{route.y}" paint-order="stroke" stroke="white" stroke-width="8" '
-            f'stroke-linejoin="round" fill="{INK}">{html.escape(labels[edge])}</text>'
-        )
+    states = []
     for state, name in enumerate(names):
         output = None if outputs is None else visible(str(outputs[state]))
-        shapes.append(_state(*points[state], name, state in accepting, output))
-    arrow = (
+        says = f"output {output}" if outputs is not None else "accepting" if state in accepting else "rejecting"
+        shape = CIRCLE + (RING if state in accepting else "")
+        if outputs is not None:
+            shape += f'<path d="M{-layout.RADIUS:g} 0h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
+        states.append(State(f"state {name}, {says}", shape, layout.inside(name, output)))
+    return picture(
+        f"automaton of {len(names)} states",
+        {edge: _parts(symbols, taken[edge]) for edge, symbols in edges.items()},
+        states,
+        start,
+        dashed={edge for edge, symbols in taken.items() if not symbols},
+    )
+
+
+CIRCLE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
+RING = f'<circle r="{layout.RADIUS - 3.5:g}" fill="none" stroke="{INK}"/>'
+
+
+class State(NamedTuple):
+    """What a state says and what it looks like, around its centre."""
+
+    title: str
+    shape: str
+    lines: Sequence[layout.Line]
+
+
+def picture(
+    says: str,
+    labels: Mapping[layout.Edge, str],
+    states: Sequence[State],
+    start: int,
+    *,
+    arrow: bool = True,
+    titles: Mapping[layout.Edge, str] | None = None,
+    dashed: Collection[layout.Edge] = (),
+) -> str:
+    """States and edges as an SVG element.
+
+    Args:
+        says: what it is a drawing of.
+        labels: of all edges.
+        states: with the numbers 0, 1, ...
+        start: the state on the left; with an arrow, unless `arrow` is False.
+        titles: of edges, where they say more than their labels.
+        dashed: edges.
+    """
+    drawing = layout.draw(labels, [start, *range(len(states))])
+    left, top, width, height = drawing.box
+    # Drawings on one page must not share an id.
+    marker = f"arrow-{zlib.crc32(repr((labels, states, start, titles)).encode()):08x}"
+    head = f'marker-end="url(#{marker})"'
+    shapes = [
+        f'<path d="{route.path}" fill="none" stroke="{LINE}"{DASHED if edge in dashed else ""} {head}/>'
+        for edge, route in drawing.routes.items()
+    ]
+    if arrow:
+        x, y = drawing.points[start]
+        path = f"M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}"
+        shapes.append(f'<path d="{path}" stroke="{INK}" {head}/>')
+    for edge, route in drawing.routes.items():
+        title = f"<title>{html.escape(titles[edge])}</title>" if titles else ""
+        shapes.append(f"<g>{title}{_text(route.x, route.y, labels[edge], HALO)}</g>")
+    for state, (title, shape, lines) in enumerate(states):
+        x, y = drawing.points[state]
+        texts = "".join(_text(0, below, text, f'font-size="{size:g}"') for text, below, size in lines)
+        shapes.append(f'<g transform="translate({x} {y})"><title>{html.escape(title)}</title>{shape}{texts}</g>')
+    shapes.insert(
+        0,
         f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
-        f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
+        f'orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
+        f'<rect x="{left}" y="{top}" width="100%" height="100%" fill="white"/>',
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" font-size="12" '
-        f'text-anchor="middle" dominant-baseline="central" role="img" aria-label="automaton of {len(names)} states">'
-        f'{arrow}<rect x="{left:.1f}" y="{top:.1f}" width="100%" height="100%" fill="white"/>{"".join(shapes)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="{left} {top} {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle" '
+        f'dominant-baseline="central" role="img" aria-label="{says}">{"".join(shapes)}</svg>'
     )
 
 
-def _state(x: float, y: float, name: str, accepts: bool, output: str | None) -> str:
-    says = f"output {output}" if output is not None else "accepting" if accepts else "rejecting"
-    title = html.escape(f"state {name}, {says}")
-    rings = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
-    if accepts:
-        rings += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS - 4:g}" fill="none" stroke="{INK}"/>'
-    if output is not None:
-        rings += f'<path d="M{x - layout.RADIUS:.1f} {y:.1f}h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
-    texts = "".join(
-        f'<text x="{x:.1f}" y="{y + below:.1f}" fill="{INK}" font-size="{size:g}">{html.escape(text)}</text>'
-        for text, below, size in layout.inside(name, output)
-    )
-    return f"<g><title>{title}</title>{rings}{texts}</g>"
+def _text(x: float, y: float, text: str, more: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}" fill="{INK}" {more}>{html.escape(text)}</text>'
 
 
 def _parts(symbols: Sequence[Hashable], taken: Sequence[Hashable]) -> str:

@@ -7,18 +7,17 @@ dashed circle leads to every state with an initial weight, which stands on the e
 
 from __future__ import annotations
 
-import html
-import zlib
 from collections.abc import Mapping, Sequence
 
-from keras_interp_rnn._results import INK, LINE, visible
+from keras_interp_rnn._results import LINE, visible
+from keras_interp_rnn.automata.drawing import CIRCLE, RING, State, picture
 from tensorboard_plugins.interp_rnn import layout
 
-MAX_EDGES = layout.CROWDED // 2
-"""Edges, initial weights among them, beyond which labels could not be read."""
+MAX_EDGES = 60
+"""Edges, initial weights among them, beyond which labels with weights could not be read."""
 
-INSIDE = 2 * layout.RADIUS - 8
-"""Width of the text in a state."""
+SOURCE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{LINE}" stroke-dasharray="3 3"/>'
+"""What initial weights come from."""
 
 Edge = tuple[int, int]
 
@@ -58,45 +57,14 @@ def svg(
         )
     labels = {edge: _label(weights) for edge, weights in edges.items()}
     titles = {edge: ", ".join(f"{visible(s)}:{weight:g}" for s, weight in weights) for edge, weights in edges.items()}
-    source = len(names)
+    states = [_state(name, initial.get(state, 0.0), final.get(state, ())) for state, name in enumerate(names)]
+    start = next(iter(initial), 0)
     if apart:
+        start = len(states)
+        states.append(State("initial weights", SOURCE, [layout.Line("start", 0, 10)]))
         for state, weight in initial.items():
-            labels[source, state] = titles[source, state] = number(weight)
-    start = source if apart else next(iter(initial))
-    points = layout.points(labels, [start, *range(len(names))])
-    routes, (left, top, width, height), _ = layout.route(points, labels, None if apart else start)
-    marker = f"weighted-{zlib.crc32(repr((edges, initial, final, names)).encode()):08x}"
-    arrow = f'marker-end="url(#{marker})"'
-    shapes = [f'<path d="{route.path}" fill="none" stroke="{LINE}" {arrow}/>' for route in routes.values()]
-    x, y = points[start]
-    if apart:
-        shapes.append(
-            f'<g><title>initial weights</title><circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" '
-            f'stroke="{LINE}" stroke-dasharray="3 3"/><text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="10">start'
-            "</text></g>"
-        )
-    else:
-        path = f"M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}"
-        shapes.append(f'<path d="{path}" stroke="{INK}" {arrow}/>')
-    for edge, route in routes.items():
-        shapes.append(
-            f'<g><title>{html.escape(titles[edge])}</title><text x="{route.x}" y="{route.y}" paint-order="stroke" '
-            f'stroke="white" stroke-width="8" stroke-linejoin="round" fill="{INK}">{html.escape(labels[edge])}</text>'
-            "</g>"
-        )
-    for state, name in enumerate(names):
-        shapes.append(_state(*points[state], name, initial.get(state, 0.0), final.get(state, ())))
-    head = (
-        f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
-        f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" font-size="12" '
-        'text-anchor="middle" dominant-baseline="central" role="img" '
-        f'aria-label="weighted automaton of {len(names)} states">'
-        f'{head}<rect x="{left:.1f}" y="{top:.1f}" width="100%" height="100%" fill="white"/>{"".join(shapes)}</svg>'
-    )
+            labels[start, state] = titles[start, state] = number(weight)
+    return picture(f"weighted automaton of {len(names)} states", labels, states, start, arrow=not apart, titles=titles)
 
 
 def number(weight: float) -> str:
@@ -115,26 +83,13 @@ def _label(weights: Sequence[tuple[str, float]]) -> str:
     return layout.shortened([f"{text}:{number(weight)}" for text, (_, weight) in zip(texts, weights, strict=True)])
 
 
-def _state(x: float, y: float, name: str, initial: float, final: Sequence[float]) -> str:
+def _state(name: str, initial: float, final: Sequence[float]) -> State:
     ends = ", ".join(f"{weight:g}" for weight in final)
     title = f"state {name}"
     title += f", initial weight {initial:g}" if initial else ""
     title += f", final weight{'s' * (len(final) > 1)} {ends}" if ends else ""
-    shapes = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
-    if not ends:
-        return f"<g><title>{html.escape(title)}</title>{shapes}{_text(x, y, name, 12)}</g>"
-    shapes += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS - 3:g}" fill="none" stroke="{INK}"/>'
-    if len(final) == 1 and final[0] != 1:
-        shapes += _text(x, y - 5, name, 10) + _text(x, y + 6, number(final[0]), 9)
-    else:
-        shapes += _text(x, y, name, 12)
-    return f"<g><title>{html.escape(title)}</title>{shapes}</g>"
-
-
-def _text(x: float, y: float, text: str, largest: float) -> str:
-    """Within a state: smaller where it is long, or cut."""
-    size = min(largest, max(7.0, 12 * INSIDE / max(layout.text_width(text), 1)))
-    shown = text
-    while layout.text_width(shown) * size / 12 > INSIDE:
-        shown = f"{shown.rstrip('…')[:-1]}…"
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="{size:.3g}">{html.escape(shown)}</text>'
+    written = number(final[0]) if len(final) == 1 and final[0] != 1 else None
+    lines = layout.inside(name, written)
+    if written is not None:  # within the ring
+        lines = [lines[0]._replace(below=-5), lines[1]._replace(below=6, size=min(9.0, lines[1].size))]
+    return State(title, CIRCLE + (RING if ends else ""), lines)

@@ -15,7 +15,6 @@ from scipy.special import softmax
 from keras_interp_rnn._results import (
     LIGHT_RED,
     Result,
-    Sentence,
     as_html,
     as_text,
     rgba,
@@ -101,10 +100,8 @@ def interactive_page(result: Any, title: str, body: str) -> str:
 
 
 def lead_of(result: Any) -> str:
-    """What stands above the plugin's view of a result: what it says, if it is a sentence."""
-    if isinstance(result, Explanation):
-        return f"Class {result.prediction}; {_caption(result)}."
-    return as_text(result) if isinstance(result, Sentence) else ""
+    """What stands above the plugin's view of a result, if the view does not say it."""
+    return f"Class {result.prediction}; {_caption(result)}." if isinstance(result, Explanation) else ""
 
 
 def in_notebook(result: Any) -> str:
@@ -383,7 +380,7 @@ def certificate(result: Certificate) -> str:
             target = names[result.path.step(state, symbol)]
             rows.append((names[state], html.escape(visible(str(symbol))), target, f"{margin:.2f}"))
     return (
-        f"<div><p>{html.escape(as_text(result))}</p>{result.path.to_svg(names)}"
+        f"<div>{sentences(result)}{result.path.to_svg(names)}"
         f"{table(('from centroid', 'symbol', 'to centroid', 'margin, nats'), rows)}</div>"
     )
 

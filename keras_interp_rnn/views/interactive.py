@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_interp_rnn._results import visible
+from keras_interp_rnn._results import as_text, visible
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
@@ -72,12 +72,15 @@ def trace(traced: Trace) -> View | None:
 
 @view_of.register
 def explanation(explained: Explanation) -> View | None:
-    """The transition probabilities, shaded by those of the explanation's first centroid."""
-    if not len(explained.tokens):
+    """The text, its path through the centroids, and its moves among them as a graph."""
+    tokens = [visible(token) for token in explained.tokens]
+    counts, described = tags.transition_counts(explained.alpha, tokens)
+    if not counts.any():
         return None
-    tokens = [[visible(token) for token in explained.tokens]]
-    tag = tags.transition_probabilities(explained.alpha[None], tokens)
-    return _view("transitions", "transition_probabilities", *tag, centroid=explained.centroids[0])
+    alpha, names = tags.transition_probabilities(explained.alpha[None], [tokens])
+    moves = recording.single("transition_counts", counts, **described)
+    probabilities = recording.single("transition_probabilities", alpha, **names)
+    return _pane("states", moves, probabilities, centroid=explained.centroids[0])
 
 
 @view_of.register
@@ -98,13 +101,14 @@ def automaton(dfa: DFA | MooreMachine) -> View | None:
 @view_of.register
 def extraction(result: Extraction) -> View | None:
     """The automaton of the centroids, with the confidence of each transition."""
-    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported)
+    said = as_text(result).splitlines()
+    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported, verdict=said)
 
 
 @view_of.register
 def certificate(result: Certificate) -> View | None:
     """The automaton of the centroids, which the network follows."""
-    return _states(result.path, result.centroids)
+    return _states(result.path, result.centroids, verdict=as_text(result).splitlines())
 
 
 def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
@@ -117,4 +121,9 @@ def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
 
 def _view(name: str, kind: str, tensor: Any, description: dict[str, Any], **state: Any) -> View:
     """A view of one pane, of a tag of one step."""
-    return View(name, {"panes": [recording.pane([recording.single(kind, tensor, **description)], state)]})
+    return _pane(name, recording.single(kind, tensor, **description), **state)
+
+
+def _pane(name: str, *recorded: recording.Tag, **state: Any) -> View:
+    """A view of one pane; the tags after the first are read beside it."""
+    return View(name, {"panes": [recording.pane(recorded, state)]})

@@ -82,6 +82,17 @@ def transition_probabilities(alpha: ArrayLike, tokens: Sequence[Sequence[str]]) 
     return np.asarray(alpha, np.float32), {"tokens": [list(row) for row in tokens]}
 
 
+def transition_counts(alpha: NDArray[np.floating[Any]], tokens: Sequence[str]) -> Tag:
+    """The moves of one text, (time, k), among the most probable centroids."""
+    read = ~np.isnan(alpha[:, 0])
+    centroids = alpha[read].argmax(axis=1)
+    symbols = list(dict.fromkeys(tokens))
+    counts = np.zeros((len(symbols), alpha.shape[1], alpha.shape[1]), np.float32)
+    moved = [symbols.index(token) for token, there in zip(tokens, read, strict=True) if there]
+    np.add.at(counts, (moved[1:], centroids[:-1], centroids[1:]), 1)
+    return counts, {"symbols": symbols}
+
+
 def jacobian(singular_values: ArrayLike, lags: Sequence[int]) -> Tag:
     """Percentiles of the singular values (lags, sequences, values)."""
     array = np.asarray(singular_values, np.float64)

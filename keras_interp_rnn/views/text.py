@@ -27,7 +27,7 @@ from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
-from keras_interp_rnn.automata import Certificate, WeightedAutomaton
+from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton, tomita
 from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
 from keras_interp_rnn.automata.recognizer import TrainingReport
 
@@ -311,16 +311,40 @@ def counted(number: int, noun: str) -> str:
 
 @as_text.register
 def certificate(result: Certificate) -> str:
-    """The decision, with the margins of the proof or the place where it fails."""
+    """Five lines: the verdict, what is proved, of which network, by what margins, under which assumptions."""
+    size = len(result.dfa.minimize())
+    article = "An" if size in (8, 11, 18) or 80 <= size < 90 else "A"
     if not result.holds:
-        return f"not certified at temperature {result.temperature:g}: {result.failure}"
+        return f"Not yet proved for every word at temperature {result.temperature:g}.\nWhy: {result.failure}."
+    lines = [
+        f"{article} {size}-state automaton, proved for every word at temperature {result.temperature:g}.",
+        f"What: of every word, however long, the network says what {_named(result.dfa)} says.",
+    ]
+    state, column = np.unravel_index(np.argmin(result.margins), np.shape(result.margins))
+    place = f"from centroid {result.centroids[state]} by {visible(str(result.path.alphabet[column]))}"
+    moves, decisions = np.min(result.margins), np.min(result.decision_margins)
+    lines.append(f"Margins: at least {moves:.2f} nats for a move ({place}), {decisions:.2g} for a decision.")
+    if result.proved is not None:
+        proved = result.proved
+        cell, reached = type(proved.equations).__name__, len(result.centroids)
+        network = f"Of: a {cell} of {np.shape(proved.centroids)[1]} units in {proved.dtype}, of whose "
+        network += f"{counted(len(proved.centroids), 'centroid')} a word reaches {reached}"
+        sure = f"; the right one has all of the probability but {result.epsilon:.1g}" if result.epsilon else ""
+        lines.insert(2, f"{network}{sure}.")
     errors = result.function_errors.values()
-    within = f"; tanh, sigmoid, exp within 2^{math.ceil(math.log2(max(errors)))} here, assumed 2^-20" if errors else ""
-    return (
-        f"certified for every word at temperature {result.temperature:g}: smallest margin of a transition "
-        f"{result.margins.min():.2f} nats, of a decision {result.decision_margins.min():.2g}; epsilon "
-        f"{result.epsilon:.2g}{within}"
-    )
+    within = f"; on this machine they are within 2^{math.ceil(math.log2(max(errors)))}" if errors else ""
+    lines.append(f"Assumed: IEEE arithmetic, and tanh, sigmoid and exp within 2^-20 of their values{within}.")
+    return "\n".join(lines)
+
+
+def _named(automaton: DFA | MooreMachine) -> str:
+    """What an automaton is called: the language that it is known for, or its alphabet."""
+    if isinstance(automaton, DFA) and {*automaton.alphabet} == {"0", "1"}:
+        for number in range(1, 8):
+            if automaton.equivalent(tomita(number)):
+                return f"Tomita's automaton {number}"
+    symbols = ", ".join(visible(str(symbol)) for symbol in automaton.alphabet[:6])
+    return f"the automaton over {symbols}{' ...' if len(automaton.alphabet) > 6 else ''}"
 
 
 @as_text.register

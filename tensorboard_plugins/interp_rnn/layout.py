@@ -1,56 +1,56 @@
-"""Drawings of automata: where states stand, how edges run, and where their labels go.
+"""Layered drawings of automata: where states stand, how edges run, and where their labels go.
 
-States stand in columns by their distance from the start, ordered within a column to cross few edges (the barycentre
-rule). Edges are routed one after the other: of a family of curves that bow out to either side, each takes the one with
-the lowest cost, and with it the place of its label. States, labels and the start arrow are obstacles; detours and
-sharing the way of another edge cost a little. If an obstacle cannot be avoided, the states are moved apart and all
-edges are routed again. Imports the standard library alone: drawings in notebooks and the TensorBoard plugin use it.
+By the four steps of Sugiyama, Tagawa and Toda (1981). States stand in columns by their distance from the start, with a
+lane for labels between two columns; an edge to a column on the left, or within one, needs no reversal, as it is drawn
+like any other. An edge becomes a chain of places, one in each column and lane that it passes, and its label takes one
+of them. Barycentres and transpositions order columns and lanes to cross few edges. Heights come close to those of the
+neighbours (isotonic regression), so that chains are nearly straight. Curves run level through their places and bend
+between columns and lanes alone: no edge crosses a state or the label of another, and no label lies on a state or
+another label. Imports the standard library alone: drawings in notebooks and the TensorBoard plugin use it.
 """
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import unicodedata
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 Point = tuple[float, float]
 Edge = tuple[int, int]
 """A state and the next one."""
 
-Cell = tuple[int, int]
-"""Of a grid of squares, by which obstacles are found."""
+Span = tuple[float, float]
+"""Left and right of a column or lane."""
 
-RADIUS, COLUMN, ROW = 17.0, 112.0, 92.0
-"""Of a state; least distance of two columns and distance of two rows. All in pixels, for text of 12 pixels."""
-
-SWEEPS = 8
-"""Passes over the columns, to and fro, in which each state moves to the mean height of its neighbours."""
+RADIUS, ARROW, LINE_HEIGHT = 17.0, 28.0, 15.0
+"""Of a state; of the start arrow; of a label. All in pixels, for text of 12 pixels."""
 
 TALLEST = 8
-"""States above each other in a column; more go into the next column."""
+"""States above each other in a column, up to 64 states, and columns of more; what exceeds it goes into the next one."""
 
-CROWDED = 120
-"""With more edges, each takes its first curve whatever it hits: that many labels could not be read anywhere."""
+SWEEPS, PASSES, MANY = 12, 60, 4000
+"""Of the order, to and fro; of the heights; and the places beyond which there are fewer of both, and no exchanges."""
 
-GROWTH = (1.0, 1.2, 1.45, 1.75, 2.1)
-"""Factors by which the distances grow until no obstacle is hit."""
+ABOVE, BESIDE, LOOP = 14.0, 4.0, 24.0
+"""Least room above and below a state; half the distance of two edges; height of a loop."""
 
-BOWS = (0, 18, 32, 48, 68, 92, 120, 155, 200, 260, 330)
-"""How far the control points of the curves that are tried lie beside the straight line, on either side."""
+BEND, STEEP, WIDEST = 26.0, 0.16, 110.0
+"""Width in which edges bend: at least, more for each pixel that one climbs, at most."""
 
-LOOPS = ((-90, 0), (90, 4), (-48, 9), (-132, 9), (48, 13), (132, 13))
-"""Directions that a loop may point in, degrees from the x axis, and what they cost. -90 is up."""
+STIFFEST, LOOSE, LIGHT = 20.0, 0.05, 0.4
+"""How much an edge keeps its height between two places, at last; how much beside a state, if it passes columns, where
+others have 1; and how much it resists what stands above and below it there."""
 
-LABEL_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8)
-"""Where a label may stand, as fractions of the way along an edge."""
+FAR = 3.0
+"""How many labels of others a label avoids by standing one column further from where its edge begins, times two."""
 
-HIT = 1000.0
-"""Cost of an obstacle that is hit."""
-
-LINE_HEIGHT, CELL, MARGIN, ARROW = 15.0, 9.0, 8.0, 28.0
+FAN, APART = 50.0, 22.0
+"""Steepest angle at which an edge meets a state, and the angle between two, in degrees, where there is room."""
 
 _WIDTHS = {**dict.fromkeys(" .,:;|!'ijl()[]1", 4.4), **dict.fromkeys("mwMW@%…", 11.0)}
 
@@ -64,42 +64,275 @@ class Route(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """Edges routed between states.
+    """States and edges.
 
     Attributes:
+        points: of each state, its centre.
         routes: of each edge.
         box: left, top, width and height of everything drawn.
-        clear: whether no edge and no label hits a state, and no label another one.
     """
 
+    points: dict[int, Point]
     routes: dict[Edge, Route]
     box: tuple[int, int, int, int]
-    clear: bool
 
 
-class _Box(NamedTuple):
-    left: float
-    top: float
-    right: float
-    bottom: float
+def draw(
+    labels: Mapping[Edge, str],
+    roots: Sequence[int],
+    *,
+    points: Mapping[int, Point] | None = None,
+    lane: float = 0.0,
+) -> Drawing:
+    """Draws states and edges.
 
-    @classmethod
-    def around(cls, x: float, y: float, width: float, height: float = LINE_HEIGHT) -> _Box:
-        return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    Args:
+        labels: of all edges.
+        roots: states: the first is the start, or where there is none the most frequent one; others follow.
+        points: where the states stand already; by default they are placed.
+        lane: least width that is left for labels between two columns, for edges that are drawn later.
+    """
+    columns = _columns(roots, labels) if points is None else _standing(points)
+    layers = _Layers(columns, labels, points or {})
+    layers.order()
+    layers.settle()
+    return layers.drawing(lane)
 
-    def meets(self, other: _Box) -> bool:
-        return (
-            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
-        )
 
-    def cells(self) -> set[Cell]:
-        (left, top), (right, bottom) = _cell(self[:2]), _cell(self[2:])
-        return set(itertools.product(range(left, right + 1), range(top, bottom + 1)))
+@dataclass(eq=False)
+class _Place:
+    """Of a state, a label, or an edge that passes by: the room above and below its centre, and how high it stands."""
 
-    def distance(self, point: Point) -> float:
-        x = max(self.left - point[0], 0, point[0] - self.right)
-        y = max(self.top - point[1], 0, point[1] - self.bottom)
-        return math.hypot(x, y)
+    rank: int
+    above: float
+    below: float
+    state: int | None = None
+    y: float = 0.0
+    pull: float = 1.0  # how much it and a state beside it keep to one height
+    at: int = 0  # its index in its rank
+    fixed: bool = False
+    left: list[_Place] = field(default_factory=list)
+    right: list[_Place] = field(default_factory=list)
+
+
+class _Layers:
+    """Ranks of places: columns have even numbers, lanes odd ones."""
+
+    def __init__(self, columns: Sequence[Sequence[int]], labels: Mapping[Edge, str], points: Mapping[int, Point]):
+        self.columns, self.labels, self.points = columns, labels, points
+        self.ranks: list[list[_Place]] = [[] for _ in range(2 * len(columns))]
+        self.states: dict[int, _Place] = {}
+        for column, states in enumerate(columns):
+            for state in states:
+                loop = LOOP + LINE_HEIGHT + 2 if (state, state) in labels else 0.0
+                place = _Place(2 * column, RADIUS + (loop or ABOVE), RADIUS + ABOVE, state)
+                if state in points:
+                    place.y, place.fixed = points[state][1], True
+                self.states[state] = place
+                self.ranks[2 * column].append(place)
+        self.chains: dict[Edge, list[_Place]] = {}
+        self.spots: dict[Edge, _Place] = {}  # of the labels
+        load: Counter[int] = Counter()
+        ranks = {state: place.rank for state, place in self.states.items()}
+        edges = [edge for edge in labels if edge[0] != edge[1]]
+        for edge in sorted(edges, key=lambda edge: (abs(ranks[edge[0]] - ranks[edge[1]]), edge)):
+            self._chain(edge, ranks[edge[0]], ranks[edge[1]], load)
+        for rank in self.ranks:
+            _number(rank)
+        self.effort = min(1.0, MANY / max(sum(map(len, self.ranks)), 1))
+
+    def _chain(self, edge: Edge, first: int, last: int, load: Counter[int]) -> None:
+        """The places of an edge; its label goes into a near lane with few others."""
+        if first == last:
+            passed = [min((first + 1, first - 1)[: 1 + (first > 0)], key=lambda rank: load[rank])]
+        else:
+            passed = list(range(first + 1, last) if first < last else range(first - 1, last, -1))
+        labelled = min(passed[::2], key=lambda rank: load[rank] + FAR * abs(rank - first))
+        load[labelled] += 1
+        chain = [self.states[edge[0]]]
+        for rank in passed:
+            half = LINE_HEIGHT / 2 + 1 if rank == labelled else BESIDE
+            chain.append(_Place(rank, half, half, pull=1.0 if len(passed) == 1 else LOOSE))
+            self.ranks[rank].append(chain[-1])
+        self.spots[edge] = chain[1 + passed.index(labelled)]
+        chain.append(self.states[edge[1]])
+        for one, other in itertools.pairwise(chain):
+            low, high = (one, other) if one.rank < other.rank else (other, one)
+            low.right.append(high)
+            high.left.append(low)
+        self.chains[edge] = chain
+
+    def order(self) -> None:
+        """Orders every rank to cross few edges; states that stand keep their order."""
+        best, fewest = [list(rank) for rank in self.ranks], math.inf
+        few = self.effort == 1
+        for sweep in range(max(2, int(SWEEPS * self.effort))):
+            side = "left" if sweep % 2 == 0 else "right"
+            for rank in self.ranks if sweep % 2 == 0 else reversed(self.ranks):
+                self._sort(rank, side)
+            while few and self._transpose():
+                pass
+            crossings = sum(map(_crossings, self.ranks))
+            if crossings < fewest:
+                best, fewest = [list(rank) for rank in self.ranks], crossings
+        self.ranks = best
+        for rank in self.ranks:
+            _number(rank)
+
+    def _sort(self, rank: list[_Place], side: str) -> None:
+        """By the mean of the neighbours on one side; what has none stays."""
+        near: dict[_Place, list[_Place]] = {place: getattr(place, side) for place in rank}
+        means = {place: sum(other.at for other in others) / len(others) for place, others in near.items() if others}
+        ordered = iter(sorted(means, key=means.__getitem__))
+        rank[:] = [next(ordered) if place in means else place for place in rank]
+        standing = iter(sorted((place for place in rank if place.fixed), key=lambda place: place.y))
+        rank[:] = [next(standing) if place.fixed else place for place in rank]
+        _number(rank)
+
+    def _transpose(self) -> bool:
+        """Exchanges neighbours that then cross less; whether there were any."""
+        better = False
+        for rank in self.ranks:
+            for i in range(len(rank) - 1):
+                one, other = rank[i], rank[i + 1]
+                if one.fixed and other.fixed:
+                    continue
+                now = _between(one.left, other.left) + _between(one.right, other.right)
+                then = _between(other.left, one.left) + _between(other.right, one.right)
+                if then < now:
+                    rank[i], rank[i + 1] = other, one
+                    one.at, other.at = i + 1, i
+                    better = True
+        return better
+
+    def settle(self) -> None:
+        """Heights: as near to those of the neighbours as the order allows."""
+        for rank in self.ranks:
+            stacked = list(itertools.accumulate(_distances(rank), initial=0.0))
+            for place, y in zip(rank, stacked, strict=False):
+                place.y = place.y if place.fixed else y - stacked[-1] / 2
+        passes = max(6, int(PASSES * self.effort))
+        for turn in range(passes):
+            stiffness = 1 + STIFFEST * turn / passes
+            for rank in self.ranks if turn % 2 == 0 else reversed(self.ranks):
+                for low, run, high in _runs(rank):
+                    _settle(low, run, high, stiffness)
+
+    def drawing(self, lane: float) -> Drawing:
+        """Everything in pixels."""
+        spans = self._spans(lane)
+        ports = self._ports(spans)
+        routes = {
+            edge: self._loop(edge[0], spans) if edge[0] == edge[1] else self._route(edge, text, spans, ports)
+            for edge, text in self.labels.items()
+        }
+        points = {state: (round(_middle(spans[p.rank]), 1), round(p.y, 1)) for state, p in self.states.items()}
+        return Drawing(points, routes, self._box(spans))
+
+    def _widths(self, lane: float) -> list[float]:
+        """Of columns and lanes."""
+        widths = [2 * RADIUS if rank % 2 == 0 else lane for rank in range(len(self.ranks))]
+        for edge, text in self.labels.items():
+            rank = self.spots[edge].rank if edge in self.spots else self.states[edge[0]].rank
+            widths[rank] = max(widths[rank], text_width(text) + 8)
+        return widths
+
+    def _spans(self, lane: float) -> list[Span]:
+        """Left and right of every column and lane."""
+        widths = self._widths(lane)
+        spans: list[Span] = []
+        if self.points:
+            middles = [self.points[states[0]][0] for states in self.columns]
+            for rank, width in enumerate(widths):
+                column = rank // 2
+                if rank % 2 and column + 1 < len(middles):
+                    middle = (middles[column] + middles[column + 1]) / 2
+                    width = min(width, middles[column + 1] - middles[column] - 2 * (RADIUS + BEND / 2))
+                else:
+                    middle = middles[column] if rank % 2 == 0 else spans[-1][1] + BEND + width / 2
+                spans.append((middle - width / 2, middle + width / 2))
+            return spans
+        x = -RADIUS
+        for rank, width in enumerate(widths):
+            spans.append((x, x + width))
+            steepest = max((abs(a.y - b.y) for a in self.ranks[rank] for b in a.right), default=0.0)
+            x += width + min(WIDEST, BEND + STEEP * steepest)
+        return spans
+
+    def _ports(self, spans: Sequence[Span]) -> dict[tuple[Edge, int], float]:
+        """The angle at which each end of an edge meets its state: 0 on the right or left side, positive below."""
+        sides: dict[tuple[int, bool], list[tuple[float, Edge, int]]] = {}
+        for edge, chain in self.chains.items():
+            for end, (state, near) in enumerate(((chain[0], chain[1]), (chain[-1], chain[-2]))):
+                right = near.rank > state.rank
+                run = (
+                    spans[near.rank][0] - spans[state.rank][1] if right else spans[state.rank][0] - spans[near.rank][1]
+                )
+                angle = math.degrees(math.atan2(near.y - state.y, run + RADIUS))
+                sides.setdefault((edge[end], right), []).append((angle, edge, end))
+        ports = {}
+        for meeting in sides.values():
+            meeting.sort()
+            apart = min(APART, 2 * FAN / len(meeting))
+            wanted = [angle for angle, _, _ in meeting]
+            angles = _spread(wanted, [1.0] * len(meeting), [apart] * (len(meeting) - 1), -FAN, FAN)
+            ports.update({(edge, end): angle for (_, edge, end), angle in zip(meeting, angles, strict=True)})
+        return ports
+
+    def _route(self, edge: Edge, text: str, spans: Sequence[Span], ports: Mapping[tuple[Edge, int], float]) -> Route:
+        chain, spot = self.chains[edge], self.spots[edge]
+        begin, start, leaving = self._port(chain[0], chain[1], ports[edge, 0], spans)
+        end, stop, coming = self._port(chain[-1], chain[-2], ports[edge, 1], spans)
+        path = [f"M{begin[0]:.1f} {begin[1]:.1f}", _line(begin, start)]
+        forwards = spot.rank > chain[0].rank
+        ahead = (1.0, 0.0) if forwards else (-1.0, 0.0)
+        x = _middle(spans[spot.rank])
+        if chain[0].rank == chain[-1].rank:  # along a lane, with the label beside the curve
+            side = spans[spot.rank][0 if forwards else 1]
+            down = 1.0 if stop[1] > start[1] else -1.0
+            path.append(_curve(start, leaving, (side, spot.y), (0.0, -down)))
+            path.append(_curve((side, spot.y), (0.0, down), stop, coming))
+            x = side + ahead[0] * (6 + 0.43 * text_width(text))
+        else:
+            at, heading = start, leaving
+            for place in chain[1:-1]:
+                near, far = spans[place.rank] if forwards else spans[place.rank][::-1]
+                path += _curve(at, heading, (near, place.y), (-ahead[0], 0.0)), _line((near, place.y), (far, place.y))
+                at, heading = (far, place.y), ahead
+            path.append(_curve(at, heading, stop, coming))
+        path.append(_line(stop, end))
+        return Route("".join(path), round(x, 1), round(spot.y, 1))
+
+    def _port(self, state: _Place, near: _Place, angle: float, spans: Sequence[Span]) -> tuple[Point, Point, Point]:
+        """Where an edge meets a state, where it begins to bend, and in which direction from there.
+
+        Beside a loop with a long label it leaves the column first.
+        """
+        out = 1 if near.rank > state.rank else -1
+        heading = out * math.cos(math.radians(angle)), math.sin(math.radians(angle))
+        left, right = spans[state.rank]
+        rim = (left + right) / 2 + RADIUS * heading[0], state.y + RADIUS * heading[1]
+        if right - left <= 2 * RADIUS + 1:
+            return rim, rim, heading
+        return rim, (right if out > 0 else left, rim[1]), (float(out), 0.0)
+
+    def _loop(self, state: int, spans: Sequence[Span]) -> Route:
+        place = self.states[state]
+        x, y = _middle(spans[place.rank]), place.y
+        dx, dy = RADIUS * math.sin(math.radians(26)), RADIUS * math.cos(math.radians(26))
+        control = y - dy - (RADIUS - dy + LOOP) / 0.75  # so that the curve is as high as a loop
+        bends = f"{x - 22:.1f} {control:.1f} {x + 22:.1f} {control:.1f}"
+        path = f"M{x - dx:.1f} {y - dy:.1f}C{bends} {x + dx:.1f} {y - dy:.1f}"
+        return Route(path, round(x, 1), round(y - RADIUS - LOOP - LINE_HEIGHT / 2 - 2, 1))
+
+    def _box(self, spans: Sequence[Span]) -> tuple[int, int, int, int]:
+        places = [place for rank in self.ranks for place in rank]
+        used = [spans[place.rank] for place in places]
+        left = math.floor(min((s[0] for s in used), default=0) - ARROW - 8)
+        right = math.ceil(max((s[1] for s in used), default=0) + 8)
+        top = math.floor(min((place.y - place.above for place in places), default=0) - 4)
+        bottom = math.ceil(max((place.y + place.below for place in places), default=0) + 4)
+        return left, top, right - left, bottom - top
 
 
 def text_width(text: str) -> float:
@@ -140,250 +373,19 @@ def _fitting(text: str, below: float, largest: float, width: float) -> Line:
     return Line(shown, below, round(size, 1))
 
 
-def positions(edges: Iterable[Edge], starts: Iterable[int]) -> dict[int, Point]:
-    """Column and row of every state that has an edge or is a start; rows are centred around 0.
-
-    Args:
-        edges: (from, to), of all automata that are to be drawn with the same positions.
-        starts: their first states, the most frequent first; the others follow from these.
-    """
-    pairs = sorted(set(edges))
-    first = list(dict.fromkeys(starts))
-    order = [*first, *sorted({state for pair in pairs for state in pair} - set(first))]
-    after: dict[int, list[int]] = {state: [] for state in order}
-    near: dict[int, set[int]] = {state: set() for state in order}
-    for state, target in pairs:
-        if state != target:
-            after[state].append(target)
-            near[state].add(target)
-            near[target].add(state)
-    columns = _columns(order, after)
-    _reorder(columns, near)
-    return {
-        state: (float(x), row - (len(column) - 1) / 2)
-        for x, column in enumerate(columns)
-        for row, state in enumerate(column)
-    }
-
-
-def points(labels: Mapping[Edge, str], starts: Sequence[int]) -> dict[int, Point]:
-    """Positions in pixels, so far apart that edges and labels have room.
-
-    Args:
-        labels: of all edges. starts: as for `positions`.
-    """
-    places = positions(labels, starts)
-    spread: dict[int, Point] = {}
-    for factor in GROWTH if len(labels) <= CROWDED / 2 else GROWTH[2:3]:
-        spread = _spread(places, labels, factor)
-        if route(spread, labels, starts[0] if starts else None).clear:
-            break
-    return spread
-
-
-def route(
-    points: Mapping[int, Point],
-    labels: Mapping[Edge, str],
-    start: int | None = None,
-    radii: Mapping[int, float] | None = None,
-) -> Drawing:
-    """Routes edges between states that stand where they stand.
-
-    Args:
-        points: of each state, its centre.
-        labels: of each edge.
-        start: the state that the start arrow points to; None without one.
-        radii: of the states, at most `RADIUS`.
-    """
-    router = _Router(points, labels, start, radii or {})
-    # Loops stay with their state; short edges have the fewest ways to go.
-    order = sorted(labels, key=lambda edge: (math.dist(points[edge[0]], points[edge[1]]), edge))
-    routes = {edge: router.route(edge) for edge in order}
-    return Drawing({edge: routes[edge] for edge in labels}, router.bounds(), router.clear)
-
-
-class _Router:
-    """What has been drawn so far, and where the next edge goes."""
-
-    def __init__(
-        self, points: Mapping[int, Point], labels: Mapping[Edge, str], start: int | None, radii: Mapping[int, float]
-    ) -> None:
-        self.points, self.labels, self.radii = points, labels, radii
-        self.crowded = len(labels) > CROWDED
-        self.clear = True
-        self.used: set[Cell] = set()  # by edges
-        self.covered: set[Cell] = set()  # by labels and the start arrow
-        self.boxes: list[_Box] = []  # theirs
-        reach = 2 * (RADIUS + 6)
-        self.near = {
-            cell: state
-            for state, (x, y) in points.items()
-            for cell in _Box.around(x, y, reach, reach).cells()
-            if math.dist((x, y), ((cell[0] + 0.5) * CELL, (cell[1] + 0.5) * CELL)) < reach / 2
-        }
-        self.drawn = [(x + d, y + d) for x, y in points.values() for d in (-RADIUS, RADIUS)]  # points on the paper
-        self.directions: dict[int, list[float]] = {state: [] for state in points}  # in which edges leave, degrees
-        for state, target in labels:
-            if state != target:
-                (x0, y0), (x1, y1) = points[state], points[target]
-                self.directions[state].append(math.degrees(math.atan2(y1 - y0, x1 - x0)))
-                self.directions[target].append(math.degrees(math.atan2(y0 - y1, x0 - x1)))
-        if start is not None:
-            x, y = points[start]
-            self._cover(_Box(x - RADIUS - ARROW, y - 6, x - RADIUS, y + 6))
-            self.directions[start].append(180.0)
-
-    def route(self, edge: Edge) -> Route:
-        """Draws an edge along the cheapest curve, with its label at the cheapest place."""
-        best, chosen = math.inf, None
-        for cost, bend in self._bends(edge):
-            if cost >= best:
-                break
-            path, along, places = self._loop(edge[0], bend) if edge[0] == edge[1] else self._curve(edge, bend)
-            place = places[0]
-            if not self.crowded:
-                cost += self._obstacles(edge, self._cells(edge, along))
-                extra, place = self._best_place(self.labels[edge], places)
-                cost += extra
-            if cost < best:
-                best, chosen = cost, (path, along, place)
-        assert chosen is not None  # the first one costs less than infinity
-        path, along, (x, y) = chosen
-        self.clear = self.clear and best < HIT
-        self.drawn += along
-        if not self.crowded:
-            self.used |= self._cells(edge, along)
-            self._cover(_Box.around(x, y, text_width(self.labels[edge])))
-        return Route(path, round(x, 1), round(y, 1))
-
-    def _cover(self, box: _Box) -> None:
-        self.boxes.append(box)
-        self.covered |= box.cells()
-
-    def bounds(self) -> tuple[int, int, int, int]:
-        """left, top, width and height."""
-        corners = [*self.drawn, *((b.left, b.top) for b in self.boxes), *((b.right, b.bottom) for b in self.boxes)]
-        left, top = (math.floor(min((c[i] for c in corners), default=0) - MARGIN) for i in (0, 1))
-        right, bottom = (math.ceil(max((c[i] for c in corners), default=0) + MARGIN) for i in (0, 1))
-        return left, top, right - left, bottom - top
-
-    def _bends(self, edge: Edge) -> Iterable[tuple[float, float]]:
-        """Directions of a loop, or bows of another edge, with what they cost; the cheapest first."""
-        state, target = edge
-        if state == target:
-            taken = self.directions[state]
-            return sorted((cost + sum(max(0, 60 - _angle(d, a)) for a in taken), d) for d, cost in LOOPS)
-        # Each edge of a pair bows to its own side; edges that go right bow upwards, and back ones downwards.
-        usual = BOWS[1] if (target, state) in self.labels else 0
-        if self.crowded:
-            return [(0, usual)]
-        bows = [bow for size in BOWS for bow in dict.fromkeys((size, -size))]
-        return sorted((0.2 * abs(abs(bow) - usual) + (6 if bow < 0 or bow < usual else 0), bow) for bow in bows)
-
-    def _curve(self, edge: Edge, bow: float) -> tuple[str, list[Point], list[Point]]:
-        (x0, y0), (x1, y1) = ends = [self.points[state] for state in edge]
-        length = math.dist(*ends)
-        dx, dy = (x1 - x0) / length, (y1 - y0) / length
-        reach = 0.25 * length
-        aside = (bow * dy, -bow * dx)
-        bends = [
-            (x0 + reach * dx + aside[0], y0 + reach * dy + aside[1]),
-            (x1 - reach * dx + aside[0], y1 - reach * dy + aside[1]),
-        ]
-        first, last = (
-            _towards(end, bend, self.radii.get(state, RADIUS))
-            for end, bend, state in zip(ends, bends, edge, strict=True)
-        )
-        return _bezier((first, *bends, last), 4 if self.crowded else max(8, int((length + abs(bow)) / 7)), LABEL_PLACES)
-
-    def _loop(self, state: int, degrees: float) -> tuple[str, list[Point], list[Point]]:
-        centre, radius = self.points[state], self.radii.get(state, RADIUS)
-        first, last = (_around(centre, radius, degrees + turn) for turn in (-26, 26))
-        bends = [_around(centre, radius + 36, degrees + turn) for turn in (-27, 27)]
-        path, along, _ = _bezier((first, *bends, last), 10, ())
-        x, y = _around(centre, radius + 25, degrees)
-        half = text_width(self.labels[state, state]) / 2 + 4
-        return path, along, [(x + half * math.cos(math.radians(degrees)), y + 9 * math.sin(math.radians(degrees)))]
-
-    def _cells(self, edge: Edge, along: Sequence[Point]) -> set[Cell]:
-        """Cells that a curve runs through, without those close to its own states."""
-        ends = [self.points[state] for state in edge]
-        return {_cell(point) for point in along if all(math.dist(point, end) > RADIUS + 14 for end in ends)}
-
-    def _obstacles(self, edge: Edge, cells: set[Cell]) -> float:
-        """Cost of the states, labels and edges on the way of a curve."""
-        states = {self.near[cell] for cell in cells & self.near.keys()} - {*edge}
-        return HIT * len(states) + 5 * len(cells & self.covered) + 2.5 * len(cells & self.used)
-
-    def _best_place(self, text: str, places: Sequence[Point]) -> tuple[float, Point]:
-        """The least cost of a label, and the place that has it."""
-        width, best, chosen = text_width(text) + 8, math.inf, places[0]
-        for rank, (x, y) in enumerate(places):
-            box = _Box.around(x, y, width)
-            cells = box.cells()
-            cost = rank + 2.0 * len(cells & self.used)
-            if cells & self.near.keys():
-                cost += HIT * sum(box.distance(point) < RADIUS + 3 for point in self.points.values())
-            if cells & self.covered:
-                cost += HIT * sum(box.meets(other) for other in self.boxes)
-            if cost < best:
-                best, chosen = cost, (x, y)
-        return best, chosen
-
-
-def _bezier(control: Sequence[Point], parts: int, places: Sequence[float]) -> tuple[str, list[Point], list[Point]]:
-    """A cubic curve as a path, as points along it, and at some places."""
-
-    def at(t: float) -> Point:
-        (a, b), (c, d), (e, f), (g, h) = control
-        p, q, r, s = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3
-        return p * a + q * c + r * e + s * g, p * b + q * d + r * f + s * h
-
-    (a, b), *rest = control
-    path = f"M{a:.1f} {b:.1f}C{' '.join(f'{x:.1f} {y:.1f}' for x, y in rest)}"
-    return path, [at(i / parts) for i in range(parts + 1)], [at(t) for t in places]
-
-
-def _towards(centre: Point, other: Point, distance: float) -> Point:
-    return _around(centre, distance, math.degrees(math.atan2(other[1] - centre[1], other[0] - centre[0])))
-
-
-def _around(centre: Point, distance: float, degrees: float) -> Point:
-    angle = math.radians(degrees)
-    return centre[0] + distance * math.cos(angle), centre[1] + distance * math.sin(angle)
-
-
-def _angle(first: float, second: float) -> float:
-    """Between two directions, in degrees up to 180."""
-    return abs((first - second + 180) % 360 - 180)
-
-
-def _cell(point: Point) -> Cell:
-    return math.floor(point[0] / CELL), math.floor(point[1] / CELL)
-
-
-def _spread(places: Mapping[int, Point], labels: Mapping[Edge, str], factor: float) -> dict[int, Point]:
-    """From columns and rows to pixels: columns are as far apart as the labels between them need."""
-    gaps = [COLUMN * factor] * (1 + int(max((column for column, _ in places.values()), default=0)))
-    for edge, text in labels.items():
-        first, last = sorted(int(places[state][0]) for state in edge)
-        width = text_width(text)
-        if last == first + 1:
-            gaps[first] = max(gaps[first], (width + 2 * RADIUS + 30) * math.sqrt(factor))
-        elif last == first:  # on either side of its column
-            for gap in (first - 1, first):
-                if gap >= 0:
-                    gaps[gap] = max(gaps[gap], width + 12 + RADIUS)
-    left = [sum(gaps[:column]) for column in range(len(gaps))]
-    return {state: (round(left[int(x)], 1), round(y * ROW * factor, 1)) for state, (x, y) in places.items()}
-
-
-def _columns(order: Sequence[int], after: Mapping[int, Collection[int]]) -> list[list[int]]:
+def _columns(roots: Sequence[int], edges: Iterable[Edge]) -> list[list[int]]:
     """Breadth first from each state that is not reached yet; what no start leads to stands further right."""
+    pairs = sorted({*edges})
+    order = list(dict.fromkeys([*roots, *sorted({state for pair in pairs for state in pair})]))
+    after: dict[int, list[int]] = {state: [] for state in order}
+    for state, target in pairs:
+        after[state].append(target)
+    joined = {state for pair in pairs if pair[0] != pair[1] for state in pair}
+    alone = [state for state in order if state not in joined]
     columns: list[list[int]] = []
     depth: dict[int, int] = {}
     for root in order:
-        if root in depth:
+        if root in depth or root not in joined:
             continue
         depth[root] = 0
         queue, layers = deque([root]), {0: [root]}
@@ -394,26 +396,110 @@ def _columns(order: Sequence[int], after: Mapping[int, Collection[int]]) -> list
                     depth[target] = depth[state] + 1
                     layers.setdefault(depth[target], []).append(target)
                     queue.append(target)
-        columns += [layer[i : i + TALLEST] for layer in layers.values() for i in range(0, len(layer), TALLEST)]
-    return columns
+        columns += layers.values()
+    tallest = max(TALLEST, len(order) // TALLEST)
+    return [column[i : i + tallest] for column in (*columns, alone) for i in range(0, len(column), tallest)]
 
 
-def _reorder(columns: Sequence[list[int]], near: Mapping[int, Collection[int]]) -> None:
-    """Sorts the states within each column by the mean height of their neighbours in others."""
-    height: dict[int, float] = {}
+def _standing(points: Mapping[int, Point]) -> list[list[int]]:
+    """The columns of states that stand already, each from top to bottom."""
+    by_height = sorted(points, key=lambda state: (points[state][0], points[state][1]))
+    return [list(column) for _, column in itertools.groupby(by_height, key=lambda state: points[state][0])]
 
-    def settle(column: list[int]) -> None:
-        height.update({state: row - (len(column) - 1) / 2 for row, state in enumerate(column)})
 
-    for column in columns:
-        settle(column)
-    for sweep in range(SWEEPS):
-        for column in columns if sweep % 2 == 0 else reversed(columns):
-            within = set(column)
+def _number(rank: Iterable[_Place]) -> None:
+    for i, place in enumerate(rank):
+        place.at = i
 
-            def mean(state: int, within: set[int] = within) -> float:
-                heights = [height[other] for other in near[state] if other not in within]
-                return sum(heights) / len(heights) if heights else height[state]
 
-            column.sort(key=lambda state: (mean(state), state))
-            settle(column)
+def _crossings(rank: Iterable[_Place]) -> int:
+    """Of the edges between a rank and the next one."""
+    seen: list[int] = []
+    count = 0
+    for place in rank:
+        ends = sorted(other.at for other in place.right)
+        count += sum(len(seen) - bisect.bisect_right(seen, end) for end in ends)
+        for end in ends:
+            bisect.insort(seen, end)
+    return count
+
+
+def _between(upper: Iterable[_Place], lower: Sequence[_Place]) -> int:
+    """Crossings of the edges of a place with those of the place below it, by their neighbours on one side."""
+    return sum(one.at > other.at for one in upper for other in lower)
+
+
+def _distances(places: Sequence[_Place]) -> list[float]:
+    """Least distances of places that follow each other."""
+    return [one.below + other.above for one, other in itertools.pairwise(places)]
+
+
+def _runs(rank: Iterable[_Place]) -> Iterator[tuple[float, list[_Place], float]]:
+    """Places that may move, between the heights that bound them."""
+    low: float = -math.inf
+    run: list[_Place] = []
+    for place in rank:
+        if place.fixed:
+            yield low, run, place.y - place.above
+            low, run = place.y + place.below, []
+        else:
+            run.append(place)
+    yield low, run, math.inf
+
+
+def _settle(low: float, run: Sequence[_Place], high: float, stiffness: float) -> None:
+    """Moves places to the heights of their neighbours, in their order and with their distances, if there is room."""
+    if not run:
+        return
+    wanted, weights = [], []
+    for place in run:
+        near = [*place.left, *place.right]
+        pull = [_pull(place, other, stiffness) for other in near]
+        weights.append(max(place.pull, LIGHT) * max(len(near), 1))
+        wanted.append(sum(w * other.y for w, other in zip(pull, near, strict=True)) / sum(pull) if near else place.y)
+    shrunk = max(0.0, min(1.0, (high - low) / sum(place.above + place.below for place in run)))
+    apart = [shrunk * distance for distance in _distances(run)]
+    for place, y in zip(
+        run, _spread(wanted, weights, apart, low + shrunk * run[0].above, high - shrunk * run[-1].below), strict=True
+    ):
+        place.y = y
+
+
+def _pull(one: _Place, other: _Place, stiffness: float) -> float:
+    """How much two places keep to one height."""
+    return stiffness if one.state is None and other.state is None else min(one.pull, other.pull)
+
+
+def _spread(
+    wanted: Sequence[float], weights: Sequence[float], apart: Sequence[float], low: float, high: float
+) -> list[float]:
+    """Numbers within bounds and at least so far apart, next to those wanted in least squares: isotonic regression."""
+    offsets = list(itertools.accumulate(apart, initial=0.0))
+    blocks: list[tuple[float, float, int]] = []  # mean, weight and length
+    for want, weight, offset in zip(wanted, weights, offsets, strict=True):
+        block = (want - offset, weight, 1)
+        while blocks and blocks[-1][0] >= block[0]:
+            mean, more, length = blocks.pop()
+            block = ((mean * more + block[0] * block[1]) / (more + block[1]), more + block[1], length + block[2])
+        blocks.append(block)
+    free = itertools.chain.from_iterable([mean] * length for mean, _, length in blocks)
+    return [min(max(x, low), high - offsets[-1]) + offset for x, offset in zip(free, offsets, strict=True)]
+
+
+def _curve(first: Point, ahead: Point, last: Point, back: Point) -> str:
+    """A cubic curve to a point; `ahead` and `back` are the directions at its ends, into the curve."""
+    wide, high = abs(last[0] - first[0]) / 2, abs(last[1] - first[1]) / 2
+    control = [
+        (point[0] + (wide if dx else high) * dx, point[1] + (wide if dx else high) * dy)
+        for point, (dx, dy) in ((first, ahead), (last, back))
+    ]
+    return "C" + " ".join(f"{x:.1f} {y:.1f}" for x, y in (*control, last))
+
+
+def _line(first: Point, last: Point) -> str:
+    """A straight line to a point, if it is another one."""
+    return "" if first == last else f"L{last[0]:.1f} {last[1]:.1f}"
+
+
+def _middle(span: Span) -> float:
+    return (span[0] + span[1]) / 2

@@ -273,10 +273,11 @@ class TestDrawing:
     @settings(max_examples=30, deadline=None)
     @given(machines(DFA, largest=30))
     def test_states_do_not_overlap_and_the_drawing_is_well_formed(self, dfa):
-        circles = list(xml.etree.ElementTree.fromstring(dfa.to_svg()).iter(f"{SVG}circle"))
-        assert len(circles) == len(dfa) + len(dfa.accepting)
-        places = {(float(circle.get("cx")), float(circle.get("cy"))) for circle in circles}
-        assert len(places) == len(dfa)
+        root = xml.etree.ElementTree.fromstring(dfa.to_svg())
+        assert len(list(root.iter(f"{SVG}circle"))) == len(dfa) + len(dfa.accepting)
+        moves = [each.get("transform", "") for each in root.iter(f"{SVG}g") if each.find(f"{SVG}circle") is not None]
+        places = {tuple(map(float, re.fullmatch(r"translate\((\S+) (\S+)\)", move).groups())) for move in moves}
+        assert len(places) == len(moves) == len(dfa)
         for first, second in itertools.combinations(places, 2):
             assert math.dist(first, second) > 2 * 17 + 8
 

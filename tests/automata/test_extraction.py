@@ -241,7 +241,7 @@ def test_an_extraction_and_a_certificate_of_labels_are_shown(tmp_path):
     model = automata.compile(MODULO_3)
     found, proof = automata.extract(model), automata.certify(model, MODULO_3)
     assert str(found).startswith("3 states by exact, 3 after minimization")
-    assert str(proof).startswith("certified for every word at temperature 0.0625")
+    assert str(proof).startswith("A 3-state automaton, proved for every word at temperature 0.0625.")
     for result in (found, proof):
         assert "perhaps" in result._repr_html_()
         views.save(result, tmp_path / "result.svg")

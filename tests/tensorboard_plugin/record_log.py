@@ -19,7 +19,7 @@ import numpy as np
 from keras_interp_rnn import automata, callbacks, layers
 from tests.tensorboard_plugin.test_backend import cut, get, plugin_over
 
-LAYOUT = {"positions", "box", "reference_graph", "routes", "radii"}
+LAYOUT = {"positions", "box", "reference_graph", "routes", "radii", "usual"}
 """What is drawn may change, and times are of no interest."""
 
 SLICED = ("transition_probabilities", "transition_counts", "outputs", "contributions", "jacobian")

@@ -33,7 +33,7 @@ class TestTables:
         assert sorted(drawing) == sorted(f"{view}.js" for view in schema.views())
         # embedded.js: pages without a server
         others = {"index.js", "page.js", "charts.js", "shares.js", "texts.js", "embedded.js", "style.css"}
-        assert set(plugin.FILES) == {*drawing, *others}
+        assert set(plugin.FILES) == {*drawing, *others, "graph.js", "path.js"}  # of the states
 
     def test_the_page_has_no_list_of_its_own(self):
         page = (plugin.STATIC / "page.js").read_text()

@@ -21,7 +21,6 @@ FOR_MANY_OUTPUTS = {"top_contributions"}
     ("view", "names"),
     [
         ("states", {"x": WORDS, "y": LABELS}),
-        ("transitions", {"x": WORDS, "y": LABELS, "words": NAMES}),
         ("contributions", {}),
         ("shapley", {}),
         ("substitutions", {}),

@@ -237,13 +237,13 @@ def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
     state = driver.find_element(By.CSS_SELECTOR, "[data-state='2']")
     driver.execute_script("arguments[0].focus()", state)
     driver.switch_to.active_element.send_keys(Keys.ENTER)
-    assert "Shortest word: “0 0”." in driver.find_element(By.CSS_SELECTOR, ".view .note").text
-    assert driver.find_element(By.CSS_SELECTOR, ".tiles").text.splitlines() == [
-        "states",
-        "4",
-        "after minimization",
-        "4",
-    ]
+    assert "Shortest word: “00”." in driver.find_element(By.CSS_SELECTOR, ".view .note").text
+    assert driver.find_element(By.CSS_SELECTOR, ".view p").text == "A 4-state automaton."
+    word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
+    word.send_keys("0100")
+    assert driver.find_element(By.CSS_SELECTOR, ".says").text == "It ends in state 2, accepting."
+    word.send_keys("0")
+    assert driver.find_element(By.CSS_SELECTOR, ".says").text == "It ends in state 3, rejecting."
 
 
 @pytest.mark.parametrize("name", ["Moore machine", "extraction of labels", "certificate of labels"])
@@ -257,11 +257,11 @@ def test_states_of_a_moore_machine_say_their_label(driver, name, tmp_path):
     }[name]()
     opened(driver, result, tmp_path)
     states = driver.find_elements(By.CSS_SELECTOR, "[data-state]")
-    words = {"": "no", "1": "perhaps", "1 1": "yes"}
+    words = {"": "no", "1": "perhaps", "11": "yes"}
     said = {}
     for i in range(len(states)):
         driver.find_elements(By.CSS_SELECTOR, "[data-state]")[i].send_keys(Keys.ENTER)
-        note = driver.find_element(By.CSS_SELECTOR, ".view .note").text
+        note = driver.find_element(By.CSS_SELECTOR, ".view .note p").text
         word = note.split("Shortest word: ")[1].removesuffix(".").strip("“”")
         said[word.replace("the empty word", "")] = note.split("output ")[1].split(".")[0]
     assert words.items() <= said.items()

@@ -21,7 +21,7 @@ from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.automata.extraction import Agreement
 from keras_interp_rnn.automata.recognizer import TrainingReport
 from keras_interp_rnn.views import html as html_views
-from keras_interp_rnn.views import svg
+from keras_interp_rnn.views import interactive, svg
 from tensorboard_plugins.interp_rnn import document, recording
 from tests.automata.networks import network_of
 
@@ -131,7 +131,7 @@ VIEWS = {
     "contributions": "contributions",
     "Shapley values": "shapley",
     "substitutions": "substitutions",
-    "explanation": "transitions",
+    "explanation": "states",
     "trace": "traces",
     "automaton": "states",
     "extraction": "states",
@@ -245,7 +245,25 @@ def test_a_page_of_contributions_has_every_target():
 def test_a_certificate_has_a_row_for_every_transition():
     page = Page(as_html(RESULTS["certificate"]()))
     assert page.tags.count("tr") == 1 + 2 * 2
-    assert any(text.startswith("certified for every word") for text in page.texts)
+    assert any(text == "A 2-state automaton, proved for every word at temperature 1." for text in page.texts)
+
+
+def test_a_certificate_says_in_five_lines_what_is_proved():
+    machine = automata.tomita(7)
+    network = automata.compile(machine)
+    proof = automata.certify(network, machine)
+    verdict, what, of, margins, assumed = str(proof).splitlines()
+    assert verdict == f"A 5-state automaton, proved for every word at temperature {proof.temperature:g}."
+    assert what.endswith("says what Tomita's automaton 7 says.")
+    assert f"in float32, of whose 5 centroids a word reaches {len(proof.centroids)}" in of
+    assert f"at least {proof.margins.min():.2f} nats for a move" in margins
+    assert f"{proof.decision_margins.min():.2g} for a decision" in margins
+    assert "within 2^-20 of their values" in assumed
+    [pane] = interactive.view_of(proof).data["panes"]
+    assert pane["tags"]["automaton"]["steps"]["0"]["graph"]["verdict"] == str(proof).splitlines()
+    verdict, why = str(automata.certify(network, automata.tomita(4))).splitlines()
+    assert verdict.startswith("Not yet proved for every word")
+    assert why.endswith("they differ on ('0', '0', '0').")
 
 
 def test_a_transition_that_was_never_seen():

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import abc
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tensorboard_plugins.interp_rnn import layout
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, Kind
 
-SMALLEST = 0.62
-"""Radius of a state in which no step ends, as a fraction of that of the state in which the most do.
-
-States with more than a number in them are all of one size.
-"""
+USUAL = 0.25
+"""Fraction of the graphs that have an edge at which room is kept for it."""
 
 
 class GraphKind(Kind):
@@ -33,37 +30,44 @@ class GraphKind(Kind):
 
     def graph(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
         graph = self.states_and_edges(description, value)
-        points = {state["id"]: overview["positions"][str(state["id"])] for state in graph["states"]}
-        return {**graph, **_drawn(graph, points, overview["box"])}
+        return {**graph, **drawn(graph, overview)}
 
     def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
         return {"graph": self.graph(description, value, overview)}
 
 
-def placed(edges: set[layout.Edge], graphs: Iterable[Mapping[str, Any]], starts: Sequence[int]) -> dict[str, Any]:
-    """Where the states of graphs stand that are to be drawn alike: positions, and the box that holds their edges.
+def placed(
+    graphs: Sequence[Mapping[str, Any]], starts: Sequence[int], usual: Collection[layout.Edge] | None = None
+) -> dict[str, Any]:
+    """How graphs are drawn alike: positions of states, usual edges as [from, to, *route], and the box that holds them.
 
     Args:
-        edges: of all graphs.
-        graphs: their labels need room, unless there are too many.
+        graphs: all of them.
         starts: states, those that are to stand on the left first.
+        usual: edges that decide where states stand; by default those of the last graph and of every fourth.
     """
-    longest: dict[layout.Edge, list[list[Any]]] = {ends: [] for ends in edges}
-    for graph in graphs if len(edges) <= layout.CROWDED else ():
-        for edge in graph["edges"]:
-            ends = edge["from"], edge["to"]
-            longest[ends] = max(longest[ends], edge["symbols"], key=_length)
-    labels = {ends: _label(symbols) for ends, symbols in longest.items()}
-    points = layout.points(labels, starts)
-    box = layout.route(points, labels, starts[0] if starts else None).box
-    return {"positions": {str(state): point for state, point in points.items()}, "box": box}
+    widest: dict[layout.Edge, str] = {}
+    for graph in graphs:
+        for ends, label in _labels(graph).items():
+            widest[ends] = max(widest.get(ends, ""), label, key=layout.text_width)
+    if usual is None:
+        times = Counter(ends for graph in graphs for ends in ends_of(graph))
+        often = {ends for ends, count in times.items() if count >= USUAL * len(graphs)}
+        usual = often | (ends_of(graphs[-1]) if graphs else set())
+    kept = {ends: label for ends, label in widest.items() if ends in usual or ends[0] == ends[1]}
+    lane = max((layout.text_width(label) + 8 for ends, label in widest.items() if ends not in kept), default=0.0)
+    drawing = layout.draw(kept, starts, lane=lane)
+    return {
+        "positions": {str(state): point for state, point in drawing.points.items()},
+        "usual": [[*ends, *route] for ends, route in drawing.routes.items()],
+        "box": drawing.box,
+    }
 
 
 def drawn_alone(graph: Mapping[str, Any]) -> dict[str, Any]:
     """A graph with positions of its own."""
-    place = placed(ends_of(graph), [graph], [graph["start"], *(state["id"] for state in graph["states"])])
-    points = {int(state): point for state, point in place["positions"].items()}
-    return {**graph, **place, **_drawn(graph, points, place["box"])}
+    place = placed([graph], [graph["start"], *(state["id"] for state in graph["states"])])
+    return {**graph, **place, **drawn(graph, place)}
 
 
 def ends_of(graph: Mapping[str, Any]) -> set[layout.Edge]:
@@ -83,31 +87,27 @@ def name_of(names: Sequence[str], symbol: int) -> str:
     return names[symbol] if symbol < len(names) else str(symbol)
 
 
-def _drawn(graph: Mapping[str, Any], points: Mapping[int, Any], box: Sequence[float]) -> dict[str, Any]:
-    """routes: of each edge, its path and the centre of its label. radii: of each state. box: that holds it all."""
-    use = {state["id"]: state["use"] or 0.0 for state in graph["states"]}
-    most = max(use.values(), default=0.0)
-    written = any("inside" in state for state in graph["states"])
-    radii = {
-        state: layout.RADIUS * (SMALLEST + (1 - SMALLEST) * math.sqrt(part / most) if most and not written else 1)
-        for state, part in use.items()
-    }
-    labels = {(edge["from"], edge["to"]): _label(edge["symbols"]) for edge in graph["edges"]}
-    drawing = layout.route(points, labels, graph["start"], radii)
-    corners = [(left, top, left + width, top + height) for left, top, width, height in (box, drawing.box)]
+def drawn(graph: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
+    """routes: of each edge, its path and the centre of its label. box: that holds it all, and what was `placed`.
+
+    Edges keep their routes too, unless there are unusual ones.
+    """
+    usual = {(state, target): route for state, target, *route in place["usual"]}
+    if ends_of(graph) <= usual.keys():
+        return {"routes": [usual[edge["from"], edge["to"]] for edge in graph["edges"]], "box": place["box"]}
+    points = {state["id"]: place["positions"][str(state["id"])] for state in graph["states"]}
+    drawing = layout.draw(_labels(graph), (), points=points)
+    corners = [(left, top, left + width, top + height) for left, top, width, height in (place["box"], drawing.box)]
     (left, top), (right, bottom) = (map(min, *(c[:2] for c in corners)), map(max, *(c[2:] for c in corners)))
-    return {
-        "routes": list(drawing.routes.values()),
-        "radii": {str(state): round(radius, 1) for state, radius in radii.items()},
-        "box": [left, top, right - left, bottom - top],
-    }
+    return {"routes": list(drawing.routes.values()), "box": [left, top, right - left, bottom - top]}
 
 
-def _label(symbols: Sequence[Sequence[Any]]) -> str:
+def _labels(graph: Mapping[str, Any]) -> dict[layout.Edge, str]:
+    return {(edge["from"], edge["to"]): _label(edge) for edge in graph["edges"]}
+
+
+def _label(edge: Mapping[str, Any]) -> str:
     """The widest label that the page may give an edge: it leaves out the least probable symbols."""
-    names = [name or "100%" for name, _ in symbols]
+    unsupported = edge.get("unsupported", ())
+    names = [f"({name})" if name in unsupported else name or "100%" for name, _ in edge["symbols"]]
     return max(layout.shortened(names), layout.shortened(names[:4]), key=layout.text_width)
-
-
-def _length(symbols: Sequence[Sequence[Any]]) -> int:
-    return sum(len(name) for name, _ in symbols[:4])

@@ -7,6 +7,7 @@ word takes, null if that is not known; minimal, the number of states after minim
 with the network, the fraction of words that both classify alike; equivalent, whether it gives every word the
 reference's label, counterexample, a shortest word on which they differ (names of its symbols, or null), and distance,
 the mean over labels of the fraction of the reference's words that it classifies otherwise, all null without one;
+verdict, lines about it, the first a headline, or null;
 visits, the fraction of the steps of short words that arrive at each state; entropy, the mean of the transitions', nats
 or null.
 
@@ -18,7 +19,6 @@ Description: symbols, their names; reference, the automaton it is compared with,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,28 +52,22 @@ class _Automaton(GraphKind):
 
         Of Moore machines labels too, all outputs.
         """
-        starts = Counter(value["centroids"][value["start"]] for value in values)
+        starts = [value["centroids"][value["start"]] for value in reversed(values)]
         centroids = sorted({centroid for value in values for centroid in value["centroids"]})
-        edges = {
-            (centroid, value["centroids"][target])
-            for value in values
-            for centroid, row in zip(value["centroids"], value["transitions"], strict=True)
-            for target in set(row)
-            if target >= 0
-        }
-        graphs = (self.states_and_edges(description, value) for value in values)
+        graphs = [self.states_and_edges(description, value) for value in values]
         history = {name: [value.get(name) for value in values] for name in NUMBERS}
         machines = [*values, description.get("reference") or {}]
         labels = {label for machine in machines for label in machine.get("outputs") or ()}
         return {
             **({"labels": sorted(labels)} if labels else {}),
-            **placed(edges, graphs, [*(centroid for centroid, _ in starts.most_common()), *centroids]),
+            **placed(graphs, [*starts, *centroids]),
             "history": {"states": [len(value["centroids"]) for value in values], **history},
             "reference_graph": self._reference_graph(description),
         }
 
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
-        return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}}
+        said = {"verdict": value["verdict"]} if value.get("verdict") else {}
+        return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}, **said}
 
     def _reference_graph(self, description: Description) -> dict[str, Any] | None:
         reference = description.get("reference")
@@ -200,6 +194,7 @@ OF_ALL = (
     Rule("transitions", "states x symbols, a state or -1", _is_table),
     *(Rule(name, "a number or null", number_or_null, needed=False) for name in NUMBERS),
     Rule("equivalent", "true, false or null", lambda value: value is None or isinstance(value, bool), needed=False),
+    Rule("verdict", "a list of lines or null", lambda value: value is None or names(value), needed=False),
     Rule("counterexample", "a list of names or null", lambda value: value is None or names(value), needed=False),
 )
 """Rules for what an automaton says besides of each state."""

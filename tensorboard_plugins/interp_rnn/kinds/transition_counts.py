@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, names
-from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, ends_of, name_of, placed
+from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, name_of, placed
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 RARE = 0.01
 """Moves that are a smaller fraction of those by the same symbol from the same centroid are left out."""
 
 LIKELY = 0.1
-"""Fraction of the moves from a centroid at which a move counts for where the centroids stand."""
+"""Fraction of the last moves from a centroid at which a move counts for where the centroids stand."""
 
 
 class _TransitionCounts(GraphKind, ArrayKind):
@@ -41,15 +41,16 @@ class _TransitionCounts(GraphKind, ArrayKind):
         """Positions of the centroids, and the box that holds them; history, numbers of each step."""
         total = np.sum(values, axis=0, dtype=np.float64) if values else np.zeros((1, 1, 1))
         counts = total.sum(axis=0)
-        moves = counts.sum(axis=0) + counts.sum(axis=1)
-        by_use = [int(i) for i in np.argsort(-moves, kind="stable") if moves[i] > 0]
-        likely = counts >= LIKELY * np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        last = values[-1].sum(axis=0, dtype=np.float64) if values else counts
+        by_use = [i for moved in (last, counts) for i in np.argsort(-_moves(moved), kind="stable").tolist()]
+        starts = [i for i in dict.fromkeys(by_use) if _moves(counts)[i] > 0]
+        likely = last >= LIKELY * np.maximum(last.sum(axis=1, keepdims=True), 1)
         history = {
             "states": [int(np.count_nonzero(value.sum(axis=(0, 1)))) for value in values],
             "entropy": [_entropy(value) for value in values],
         }
-        graph = self.states_and_edges(description, total * likely)
-        return {**placed(ends_of(graph), [graph], by_use), "history": history}
+        usual = {(state, target) for state, target in np.argwhere(likely).tolist()}
+        return {**placed([self.states_and_edges(description, total)], starts, usual), "history": history}
 
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
         counts = np.asarray(value, np.float64)
@@ -67,6 +68,11 @@ class _TransitionCounts(GraphKind, ArrayKind):
             "edges": edges_of(symbols),
             "entropy": _entropy(counts),
         }
+
+
+def _moves(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(k,), how many moves begin or end at each centroid."""
+    return counts.sum(axis=0) + counts.sum(axis=1)
 
 
 def _entropy(counts: NDArray[Any]) -> float | None:

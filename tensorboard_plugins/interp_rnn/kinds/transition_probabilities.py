@@ -16,7 +16,6 @@ from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, r
 
 class _TransitionProbabilities(ArrayKind):
     NAME = "transition_probabilities"
-    VIEW = "transitions"
     RULES = (Rule("tokens", "lists of names", lambda value: list_of(value, names)),)
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

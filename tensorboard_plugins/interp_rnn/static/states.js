@@ -1,9 +1,11 @@
-// The automaton at each logged step, as the server draws it: centroids keep their places through training.
+// The automaton at each logged step, a text's path through it, and what is known of it: states keep their places.
 
-import {html, lines, LINES, remembering, shown, svg} from './charts.js';
+import {html, remembering, saveCsv, shown, svg} from './charts.js';
+import {diagram, keyOf, numberOf, shownEdges} from './graph.js';
+import {classes, columns, logged, walked} from './path.js';
 
 export const title = 'States';
-export const about = 'The automaton that a state-regularized network implements, or its transitions between centroids: centroids are nodes, symbols are on the edges.';
+export const about = 'The automaton that a state-regularized network is: its states, what moves it from one to another, and the path of a text.';
 export const example = `import keras
 from keras_interp_rnn import callbacks, layers
 
@@ -22,186 +24,220 @@ model.fit(x, y, callbacks=[
 ])`;
 
 const AHEAD = 3;
-const LABELLED = 120; // with more edges, only those of the selected state have labels
+const COLOURS = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
 export async function draw(body, page) {
   const {series, state} = page;
   const counted = series.kind === 'transition_counts';
   state.threshold ??= counted ? 0.2 : 0;
-  const threshold = html('input', {
-    type: 'range', min: 0, max: 1, step: 0.01, 'aria-label': 'minimum probability of the transitions shown',
-  });
+  const textsTag = page.related('transition_texts');
+  const readTag = page.related('transition_probabilities');
+  const outputsTag = page.related('outputs');
+  const read = readTag ? await page.seriesOf(readTag).catch(() => null) : null;
+  const middle = outputsTag ? await page.seriesOf(outputsTag).then((overview) => overview.middle, () => 0) : 0;
+  const sequences = read?.shapes[read.shapes.length - 1]?.[0] ?? 0;
+  state.index = Math.min(Math.max(0, state.index ?? 0), Math.max(0, sequences - 1));
+  const graphs = remembering(page.graph);
+  const beside = (tag, ask) => remembering((...keys) => (tag ? ask(tag, ...keys) : Promise.resolve(null)).catch(() => null), 32);
+  const [texts, slices, outputs] = [beside(textsTag, page.texts), beside(sequences ? readTag : null, page.sliceOf), beside(outputsTag, page.sliceOf)];
+  const expected = series.reference_graph;
+  const labels = series.labels ?? []; // of a Moore machine
+  let graph = null, known = null, kinds = null, view = null, chosen = null;
+  let text = null, path = null, typed = false, strip = null; // what was logged, what is shown, whether somebody wrote it, its columns
+
+  const headline = html('p', {style: 'font-size: 17px; margin: 8px 0; max-width: 90ch'});
+  const remarks = html('ul', {style: 'margin: 8px 0; padding-left: 18px; max-width: 110ch'});
+  const numbers = html('dl', {class: 'tiles'});
+  const place = html('figure', {});
+  const reading = html('div', {});
+  const result = html('p', {class: 'says', 'aria-live': 'polite'});
+  const details = html('div', {class: 'note', 'aria-live': 'polite'});
+  const choice = html('label', {}, 'Text ', html('select', {'aria-label': 'text', onchange: (event) => {
+    Object.assign(state, {index: Number(event.target.value), token: null});
+    show();
+  }}, ...[...Array(sequences).keys()].map((i) => html('option', {value: i, selected: i === state.index ? '' : null}, `${i + 1}: ${(read.tokens[i] ?? []).filter(Boolean).slice(0, 8).join(' ')}`))));
+  const reference = html('details', {hidden: ''});
+  const word = html('input', {type: 'text', size: 20, 'aria-label': 'a word to read', oninput: () => {
+    Object.assign(state, {word: word.value, token: null});
+    trace();
+  }});
+  const search = html('input', {type: 'search', size: 16, 'aria-label': 'a state or a symbol to find', oninput: () => mark(true)});
+  const threshold = html('input', {type: 'range', min: 0, max: 1, step: 0.01, 'aria-label': 'minimum probability of the transitions shown',
+    oninput: () => {
+      state.threshold = Number(threshold.value);
+      minimum.textContent = threshold.value;
+      page.remember();
+      paint();
+    }});
   threshold.value = String(state.threshold);
   const minimum = html('output', {}, threshold.value);
   const bar = html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum);
-  const numbers = html('dl', {class: 'tiles'});
-  const place = html('figure');
-  const reference = html('figure');
-  const hint = `Click a state for its prototypes, or an edge for example texts. Above ${LABELLED} edges, only the edges of the selected state are labelled.`;
-  const details = html('p', {class: 'note', 'aria-live': 'polite'}, hint);
-  const columns = Math.max(1, Math.min(3, Math.floor(page.width() / 380)));
-  const through = html('div', {class: 'side'}, ...history(series, state.step, (page.width() - 24 * (columns - 1)) / columns, (step) => page.go({step})));
-  const expected = series.reference_graph;
-  const labels = series.labels ?? []; // of a Moore machine
-  const colours = new Map(labels.length <= LINES.length ? labels.map((label, i) => [label, LINES[i]]) : []);
-  const textsTag = page.related('transition_texts');
-  let chosen = null;
-  let graph = null;
+  word.value = state.word ?? '';
+  const buttons = html('span', {});
+  const tools = html('div', {class: 'controls'}, counted ? null : html('label', {}, 'Read a word ', word), html('label', {}, 'Find ', search), buttons, bar);
 
-  const graphs = remembering(page.graph);
-  const texts = remembering((step) => (textsTag ? page.texts(textsTag, step) : Promise.resolve(null)));
+  const colour = ({id, output, use}) => {
+    const kind = output !== undefined ? labels.indexOf(output) : kinds ? kinds.of[id] : -1;
+    if (kind >= 0) return kind < COLOURS.length ? `color-mix(in srgb, ${COLOURS[kind]} ${output === undefined ? 28 : 100}%, transparent)` : null;
+    return use === null ? null : `color-mix(in srgb, var(--accent) ${Math.round(40 * use)}%, transparent)`;
+  };
+  const note = ({id}, most = 10) => {
+    const best = known?.prototypes?.[id]?.[0]?.[0];
+    return best ? (best.length > most ? `${best.slice(0, most - 1)}…` : best) : null;
+  };
 
   async function show() {
-    const step = state.step;
-    const answer = await graphs(step);
-    if (!page.current() || step !== state.step) return;
-    graph = answer;
-    bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null));
+    const {step, index} = state;
+    const [answer, logs, slice, said] = await Promise.all([graphs(step), texts(step), slices(step, index), outputs(step)]);
+    if (!page.current() || step !== state.step || index !== state.index) return;
+    [graph, known] = [answer, logs];
+    kinds = said && slice ? classes(said, slice.shape[1], index, middle) : null;
+    text = slice ? logged(slice, read.tokens[index]) : null;
+    bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null && probability < 0.995));
+    headline.replaceChildren(...verdict(graph, counted ? note : null, (letters) => {
+      word.value = letters;
+      word.dispatchEvent(new Event('input'));
+    }));
+    const more = graph.verdict?.slice(1) ?? [];
+    remarks.hidden = !more.length;
+    remarks.replaceChildren(...more.map((line) => html('li', {}, line)));
+    numbers.replaceChildren(...measured(graph, series, step));
+    reference.hidden = !expected || graph.equivalent === true;
     paint();
+    trace();
     page.remember();
     const at = page.steps.indexOf(step);
     for (let i = at - AHEAD; i <= at + AHEAD; i++) if (i in page.steps) graphs(page.steps[i]);
   }
 
   function paint() {
-    place.replaceChildren(
-      html('figcaption', {}, `${counted ? 'Transitions' : 'Automaton'}${page.steps.length > 1 ? ` at step ${state.step}` : ''}: ${numberOf(graph.states)}${labels.length ? ', by output: ' : ''}`,
-        ...labels.flatMap((label) => [colours.has(label) ? html('span', {style: `color: ${colours.get(label)}`}, '■\u00a0') : '', `${label}  `])),
-      html('div', {class: 'scroll'}, fitting(picture(graph, series.positions, state.threshold, chosen, pick, colours), expected ? page.width() / 2 : page.width())),
-    );
-    numbers.replaceChildren(...measured(graph));
-    for (const chart of through.querySelectorAll('svg')) chart.mark(state.step);
-    describe();
+    const focused = view?.focused();
+    view = diagram(graph, series.positions, {edges: shownEdges(graph, state.threshold), width: page.width() - 2, fill: colour, note, at: view?.at(),
+      says: (what) => (what.kind === 'state' ? sayState : sayEdge)(what, graph, known, kinds), onpick: pick});
+    const legend = (labels.length ? labels : kinds ? [...new Set(kinds.of)].sort((a, b) => a - b) : []).map((label) => {
+      const i = labels.length ? labels.indexOf(label) : label;
+      return [i < COLOURS.length ? html('span', {style: `color: ${COLOURS[i]}`}, '■\u00a0') : '', `${labels.length ? '' : 'class '}${label}  `];
+    });
+    place.replaceChildren(legend.length ? html('figcaption', {}, labels.length ? 'Outputs: ' : 'Colours: ', ...legend.flat()) : '', view.root);
+    buttons.replaceChildren(view.buttons);
+    if (focused !== undefined) view.focus(focused);
+    mark();
   }
 
   function pick(what) {
     chosen = what;
-    paint();
+    mark();
   }
 
-  async function describe() {
-    if (!chosen) {
-      details.textContent = hint;
-      return;
+  /** The path of the word, or of the logged text. */
+  function trace() {
+    typed = graph.start !== null && word.value.trim() !== '';
+    path = typed ? walked(graph, word.value) : text;
+    strip = path && columns(path, {name: (id) => nameOf(graph, id), kinds: typed ? null : kinds, dark: page.dark(), onpick: (at) => {
+      state.token = state.token === at ? null : at;
+      page.remember();
+      mark();
+    }});
+    choice.hidden = sequences < 2 || typed;
+    reading.replaceChildren(strip?.root ?? '');
+    mark();
+  }
+
+  /** What stands out: what is looked for, else what was clicked, else the path. */
+  function mark(look = false) {
+    const wanted = search.value.trim();
+    const found = wanted ? matches(graph, wanted) : null;
+    const along = new Set();
+    const position = state.token >= 1 && state.token < path?.states.length ? state.token : null;
+    if (path && !chosen && !found) {
+      const last = position ?? path.states.length - 1;
+      for (let t = position !== null ? last - 1 : typed ? 0 : last; t < last; t++) {
+        const ends = path.states.slice(t, t + 2).filter((one) => one !== null);
+        for (const one of [...ends, ends.length === 2 ? keyOf(...ends) : null]) along.add(one);
+      }
     }
-    const mine = chosen;
-    const logged = await texts(state.step).catch(() => null);
-    if (mine === chosen && page.current()) details.textContent = (chosen.kind === 'state' ? describeState : describeEdge)(chosen, graph, logged);
+    const by = typed ? null : chosen?.kind === 'state' ? chosen.id : kinds ? null : state.centroid ?? null;
+    strip?.shade(by, position);
+    view.mark({chosen, path: along, found});
+    if (look && found?.size) view.show([...found][0]);
+    result.textContent = !path ? '' : typed ? ending(graph, path.states[path.states.length - 1]) : by !== null
+      ? `Words are shaded by the probability of state ${nameOf(graph, by)}.` : kinds
+        ? `Predicted: class ${kinds.predicted}. Words in blue moved to a state of this class, the others to one of another class.` : '';
+    details.replaceChildren(...(found ? [foundIn(found, wanted)] : chosen ? described(chosen, graph, known, kinds, pick) : []));
   }
 
-  threshold.addEventListener('input', () => {
-    minimum.textContent = threshold.value;
-    state.threshold = Number(threshold.value);
-    paint();
-    page.remember();
-  });
   if (expected) {
-    reference.append(html('figcaption', {}, 'Reference'),
-      html('div', {class: 'scroll'}, fitting(picture(expected, expected.positions, 0, null, () => {}, colours), page.width() / 2)));
+    reference.append(html('summary', {}, `The reference: ${numberOf(expected.states)}`), diagram(expected, expected.positions, {
+      edges: shownEdges(expected, 0), width: page.width(), fill: ({output}) => (output === undefined ? null : colour({output})), note: () => null, says: () => ''}).root);
   }
   body.replaceChildren(
-    ...[page.slider(show)].filter(Boolean),
-    bar,
-    numbers, details,
-    html('div', {class: 'pair'}, place, reference), through,
-    page.downloads(() => place.querySelector('svg'), () => rows(graph, state.step), 'automaton'),
+    headline, remarks, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, numbers, reference,
+    page.downloads(() => view.whole(), () => rows(graph, state.step), 'automaton'),
   );
+  if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveCsv(probabilities(text, state), 'transitions')}, 'Text as CSV'));
   await show();
 }
 
-/** The callback's measurements: a tile for each that is known. */
-function measured(graph) {
-  const tiles = [];
-  const tile = (value, name) => tiles.push(html('div', {}, html('dt', {}, name), html('dd', {}, value)));
-  tile(String(graph.states.length), graph.states.length === 1 ? 'state' : 'states');
-  if (Number.isInteger(graph.minimal)) tile(String(graph.minimal), 'after minimization');
-  if (Number.isFinite(graph.agreement)) tile(percent(graph.agreement), 'of test words: agrees with the network');
-  if (graph.equivalent === true) tile('yes', 'equivalent to the reference');
-  if (graph.equivalent === false) tile('no', `equivalent to the reference: they differ on ${quoted(graph.counterexample ?? [])}`);
-  if (graph.equivalent !== true && Number.isFinite(graph.distance)) tile(percent(graph.distance), 'of its words: differs from the reference');
-  if (Number.isFinite(graph.entropy)) tile(`${shown(graph.entropy)} nats`, 'entropy of the transitions');
-  return tiles;
+/** The verdict as a sentence. note: of a state, a word for it, where moves were counted; `onword` reads the word on which two
+ * automata differ. */
+function verdict(graph, note, onword) {
+  const {states, minimal, agreement, equivalent, counterexample} = graph;
+  const one = `${[8, 11, 18].includes(states.length) || String(states.length).startsWith('8') ? 'An' : 'A'} ${states.length}-state automaton`;
+  if (graph.verdict?.length) return [graph.verdict[0]];
+  if (note) {
+    const named = states.map(({id}) => `${id}${note({id}, 20) ? ` (“${note({id}, 20)}”)` : ''}`);
+    return [`The network moves between ${states.length} of its centroids${states.length > 1 && states.length < 6 ? `: ${named.slice(0, -1).join(', ')} and ${named[named.length - 1]}` : ''}.`];
+  }
+  if (equivalent === true) return [`${one}, equivalent to the reference.`];
+  if (equivalent === false) {
+    const word = counterexample ?? [];
+    const single = word.every((name) => [...name].length === 1);
+    const say = quoted(word);
+    return ['Not yet the reference: they differ on ', word.length ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px; background: none; color: inherit; cursor: pointer',
+      'aria-label': `read ${say}`, onclick: () => onword(word.join(single ? '' : ' '))}, say) : say, '.'];
+  }
+  const smaller = Number.isInteger(minimal) && minimal < states.length ? `, ${minimal} after minimization` : '';
+  return [`${one}${smaller}${Number.isFinite(agreement) ? `; it agrees with the network on ${percent(agreement)} of the test words` : ''}.`];
 }
 
-const percent = (part) => `${(100 * part).toFixed(1)}%`;
-
-/** A drawing, up to 1.6 times its size where there is room, and never so small that its text cannot be read. */
-function fitting(drawing, width) {
-  const {width: own, height} = drawing.viewBox.baseVal;
-  const factor = Math.max(0.75, Math.min(1.6, (width - 24) / own, 560 / height));
-  drawing.setAttribute('width', Math.round(factor * own));
-  drawing.setAttribute('height', Math.round(factor * height));
-  drawing.style.maxWidth = 'none';
-  return drawing;
+/** The callback's measurements: a tile for each that is known, with its course through training. */
+function measured(graph, {steps, history}, step) {
+  const tile = (value, name, values) => html('div', {}, html('dt', {}, name), html('dd', {}, value, course(values ?? [], steps, step)));
+  return [
+    steps.length > 1 && tile(String(graph.states.length), graph.states.length === 1 ? 'state' : 'states', history.states),
+    steps.length > 1 && graph.minimal < graph.states.length && tile(String(graph.minimal), 'after minimization', history.minimal),
+    Number.isFinite(graph.agreement) && tile(percent(graph.agreement), 'of the test words: agrees with the network', history.agreement),
+    graph.equivalent !== true && Number.isFinite(graph.distance) && tile(percent(graph.distance), 'of its words: differs from the reference', history.distance),
+    Number.isFinite(graph.entropy) && graph.entropy >= 0.01 && tile(`${shown(graph.entropy)} nats`, 'entropy of the transitions', history.entropy),
+  ].filter(Boolean);
 }
 
-const numberOf = ({length}) => `${length} ${length === 1 ? 'state' : 'states'}`;
+/** A small line through training; none where nothing changes. */
+function course(values, steps, step) {
+  const numbers = values.filter(Number.isFinite);
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  if (numbers.length < 2 || low === high) return null;
+  const at = (value, i) => [4 + (82 * i) / (values.length - 1), 19 - (16 * (value - low)) / (high - low)].map((x) => x.toFixed(1));
+  const points = values.map((value, i) => (Number.isFinite(value) ? at(value, i) : null));
+  const here = points[steps.indexOf(step)];
+  return svg('svg', {width: 90, height: 22, viewBox: '0 0 90 22', role: 'img', 'aria-label': `through training: from ${shown(numbers[0])} to ${shown(numbers[numbers.length - 1])}`, style: 'margin-left: 10px'},
+    svg('path', {d: `M${points.filter(Boolean).map((point) => point.join(' ')).join('L')}`, style: 'fill: none; stroke: var(--accent); stroke-width: 1.5'}),
+    here ? svg('circle', {cx: here[0], cy: here[1], r: 3, style: 'fill: var(--accent)'}) : null);
+}
 
-/** A drawing of a graph: positions of its states, and routes of its edges with the centres of their labels; colours of
- * the outputs of states. */
-function picture(graph, positions, threshold, chosen, onpick, colours) {
-  const [, , width, height] = graph.box;
-  const root = svg('svg', {viewBox: graph.box.join(' '), width, height, role: 'img', 'aria-label': `automaton of ${numberOf(graph.states)}`});
-  root.append(svg('defs', {}, svg('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9,
-    markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, svg('path', {d: 'M0 0L8 4L0 8z', fill: 'currentColor', opacity: 0.7}))));
-  const shownEdges = graph.edges
-    .map(({from, to, symbols, unsupported = []}, i) => ({from, to, unsupported, route: graph.routes[i], symbols: symbols.filter(([, p]) => p === null || p >= threshold)}))
-    .filter(({symbols}) => symbols.length);
-  const many = shownEdges.length > LABELLED;
-  const isChosen = ({from, to}) => chosen !== null &&
-    (chosen.kind === 'state' ? from === chosen.id || to === chosen.id : from === chosen.from && to === chosen.to);
-  const paths = svg('g', {}), labels = svg('g', {});
-  const dim = []; // edges without a label: all of a width in one path
-  for (const edge of shownEdges) {
-    const {from, to, symbols, unsupported, route: [d, x, y]} = edge;
-    const known = symbols.map(([, probability]) => probability).filter((probability) => probability !== null);
-    const highest = known.length ? Math.max(...known) : null;
-    const near = isChosen(edge);
-    if (many && !near) {
-      const bin = highest === null ? 2 : Math.round(4 * highest);
-      dim[bin] = `${dim[bin] ?? ''}${d}`;
-      continue;
-    }
-    const look = `${near && (many || chosen.kind === 'edge') ? ' chosen' : ''}${symbols.every(([name]) => unsupported.includes(name)) ? ' unsupported' : ''}`;
-    paths.append(svg('path', {d, class: `edge${look}`, 'marker-end': 'url(#tip)', 'data-edge': `${from},${to}`,
-      'stroke-width': highest === null ? 1 : 0.6 + 1.4 * highest}));
-    labels.append(svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', tabindex: 0, role: 'button',
-      'data-edge': `${from},${to}`, 'aria-label': says(graph, edge)}, svg('title', {}, says(graph, edge)), shortened(symbols, unsupported)));
-  }
-  dim.forEach((d, bin) => root.append(svg('path', {d, class: 'edge dim', 'stroke-width': 0.6 + 0.35 * bin})));
-  root.append(paths);
-  for (const group of [paths, labels]) {
-    const pick = (event) => {
-      const edge = event.target.closest('[data-edge]')?.getAttribute('data-edge').split(',').map(Number);
-      if (edge) onpick({kind: 'edge', from: edge[0], to: edge[1]});
-    };
-    group.addEventListener('click', pick);
-    group.addEventListener('keydown', (event) => event.key === 'Enter' && pick(event));
-  }
-  if (graph.start !== null) {
-    const [x, y] = positions[graph.start];
-    const left = x - graph.radii[graph.start];
-    root.append(svg('path', {d: `M${left - 26} ${y}H${left - 1}`, class: 'edge', 'marker-end': 'url(#tip)'}));
-  }
-  root.append(labels);
-  for (const {id, accepting, use, output, inside = [[String(id), 0, 12]]} of graph.states) {
-    const [cx, cy] = positions[id];
-    const r = graph.radii[id];
-    const pick = () => onpick({kind: 'state', id});
-    const label = output === undefined ? (accepting ? ', accepting' : '') : `, output ${output}`;
-    const text = `state ${nameOf(graph, id)}${label}${use === null ? '' : `, ${(100 * use).toFixed(1)}% of the steps`}`;
-    root.append(svg('g', {tabindex: 0, role: 'button', 'data-state': id, 'aria-label': text, onclick: pick,
-      onkeydown: (event) => event.key === 'Enter' && pick()},
-      svg('title', {}, text),
-      svg('circle', {cx, cy, r, class: `node${chosen?.kind === 'state' && chosen.id === id ? ' chosen' : ''}`}),
-      accepting ? svg('circle', {cx, cy, r: r - 3.5, class: 'ring'}) : null,
-      output === undefined ? null : svg('path', {d: `M${cx - r} ${cy}A${r} ${r} 0 0 0 ${cx + r} ${cy}Z`, class: 'output',
-        style: `fill: ${colours.get(output) ?? 'none'}`}),
-      ...inside.map(([line, below, size]) =>
-        svg('text', {x: cx, y: cy + below + size / 3, 'text-anchor': 'middle', style: `font-size: ${size}px`}, line)),
-    ));
-  }
-  return root;
+const percent = (part) => `${(100 * part).toFixed(1)} %`;
+
+/** States and edges whose name or symbol is, or else begins with, what is looked for. */
+function matches(graph, wanted) {
+  const by = (holds) => new Set([...graph.states.filter(({id}) => holds(nameOf(graph, id))).map(({id}) => id),
+    ...graph.edges.filter(({symbols}) => symbols.some(([name]) => holds(name))).map(({from, to}) => keyOf(from, to))]);
+  const exact = by((name) => name === wanted);
+  return exact.size ? exact : by((name) => name.toLowerCase().startsWith(wanted.toLowerCase()));
+}
+
+function foundIn(found, wanted) {
+  const edges = [...found].filter((one) => typeof one === 'string').length;
+  return `“${wanted}”: ${numberOf({length: found.size - edges})} and ${edges} ${edges === 1 ? 'edge' : 'edges'}.`;
 }
 
 /** What a state is called: its centroid, unless it has a name. */
@@ -209,61 +245,67 @@ function nameOf(graph, id) {
   return graph.states.find((one) => one.id === id)?.name ?? String(id);
 }
 
-function says(graph, {from, to, symbols, unsupported}) {
+function labelOf(state, kinds) {
+  if (state.output !== undefined) return `, output ${state.output}`;
+  return {true: ', accepting', false: ', rejecting'}[state.accepting] ?? (kinds ? `, class ${kinds.of[state.id]}` : '');
+}
+
+/** What the end of a word means. */
+function ending(graph, id) {
+  if (id === null) return 'No edge has this symbol: the word leads nowhere.';
+  const state = graph.states.find((one) => one.id === id);
+  return `It ends in state ${nameOf(graph, id)}${labelOf(state, null)}.`;
+}
+
+function sayState({id}, graph, known, kinds) {
+  const state = graph.states.find((one) => one.id === id);
+  const best = known?.prototypes?.[id] ?? [];
+  return `state ${nameOf(graph, id)}${labelOf(state, kinds)}${state.use === null ? '' : `, ${percent(state.use)} of the steps`}${best.length ? `; after ${best.slice(0, 3).map(([name]) => name).join(', ')}` : ''}`;
+}
+
+function sayEdge({from, to}, graph) {
+  const {symbols, unsupported} = graph.edges.find((one) => one.from === from && one.to === to);
   const missing = unsupported?.length ? `; no word takes ${unsupported.join(', ')}` : '';
-  return `${nameOf(graph, from)} to ${nameOf(graph, to)} by ${symbols.map(named).join(', ')}${missing}`;
+  return `${nameOf(graph, from)} to ${nameOf(graph, to)} by ${symbols.slice(0, 12).map(named).join(', ')}${symbols.length > 12 ? ` and ${symbols.length - 12} more` : ''}${missing}`;
 }
 
 function named([name, probability]) {
   return `${name || 'any symbol'}${probability === null ? '' : ` (${shown(probability)})`}`;
 }
 
-/** At most four names, of at most 16 characters, and how many more; the probability of a symbol without a name; in
- * parentheses what no word takes. */
-function shortened(symbols, unsupported) {
-  const short = ([name, probability]) => (name.length > 16 ? `${name.slice(0, 15)}…` : name) || `${Math.round(100 * probability)}%`;
-  const names = symbols.map((symbol) => (unsupported.includes(symbol[0]) ? `(${short(symbol)})` : short(symbol)));
-  return names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} +${names.length - 3}`;
-}
-
-/** The prototypes of a state, and the shortest word that leads there if the start is known. */
-function describeState({id}, graph, texts) {
-  const state = graph.states.find((one) => one.id === id);
-  if (!state) return `State ${id} is not reached at this step.`;
-  const arriving = graph.edges.filter(({to}) => to === id).flatMap(({symbols}) => symbols);
-  const best = texts?.prototypes?.[id] ?? distinct(arriving).slice(0, 5);
-  const label = state.output === undefined ? {true: ', accepting', false: ', rejecting'}[state.accepting] ?? '' : `, output ${state.output}`;
-  const parts = [`State ${nameOf(graph, id)}${label}.`];
-  if (state.use !== null) parts.push(`${(100 * state.use).toFixed(1)}% of the steps end here.`);
-  parts.push(best.length ? `Prototypes: ${best.map(named).join(', ')}.` : 'No symbol leads here.');
+/** A state with its prototypes, a shortest word and its edges; or an edge with the texts that end with it. */
+function described(what, graph, known, kinds, pick) {
+  if (what.kind === 'edge') return [describeEdge(what, graph, known)];
+  const state = graph.states.find((one) => one.id === what.id);
+  if (!state) return [`State ${what.id} is not reached at this step.`];
+  const best = known?.prototypes?.[what.id] ?? [];
+  const parts = [`State ${nameOf(graph, what.id)}${labelOf(state, kinds)}.`];
+  if (state.use !== null) parts.push(`${percent(state.use)} of the steps end here.`);
+  if (best.length) parts.push(`Prototypes: ${best.map(named).join(', ')}.`);
   if (graph.start !== null) {
-    const word = shortest(graph).get(id);
+    const word = shortest(graph).get(what.id);
     parts.push(`Shortest word: ${word ? quoted(word) : 'none'}.`);
   }
-  return parts.join(' ');
+  const ways = graph.edges.filter(({from}) => from === what.id).map(({from, to, symbols}) => html('button', {type: 'button',
+    onclick: () => pick({kind: 'edge', from, to})}, `${symbols.slice(0, 4).map(([name, p]) => name || shown(p)).join(', ')}${symbols.length > 4 ? ' …' : ''} → ${nameOf(graph, to)}`));
+  return [html('p', {style: 'margin: 0'}, parts.join(' ')), html('div', {class: 'controls'}, ...ways)];
 }
 
 /** Texts that end with an edge: logged ones, or the shortest words. */
 function describeEdge({from, to}, graph, texts) {
   const edge = graph.edges.find((one) => one.from === from && one.to === to);
   if (!edge) return `There is no edge from ${from} to ${to} at this step.`;
-  const summary = `From ${nameOf(graph, from)} to ${nameOf(graph, to)} by ${edge.symbols.slice(0, 8).map(named).join(', ')}.${edge.unsupported ? ` No word takes ${edge.unsupported.slice(0, 8).join(', ')}.` : ''}`;
-  const logged = (texts?.moves ?? []).filter(([, state, target]) => state === from && target === to);
-  if (logged.length) return `${summary} Texts: ${logged.slice(0, 5).map(([, , , text]) => `“… ${text}”`).join(', ')}.`;
+  const summary = `From ${sayEdge({from, to}, graph)}.`;
+  const moves = (texts?.moves ?? []).filter(([, state, target]) => state === from && target === to);
+  if (moves.length) return `${summary} Texts: ${moves.slice(0, 5).map(([, , , text]) => `“… ${text}”`).join(', ')}.`;
   const word = shortest(graph).get(from);
   if (!word) return summary;
   return `${summary} Shortest words: ${edge.symbols.slice(0, 5).map(([name]) => quoted([...word, name])).join(', ')}.`;
 }
 
 function quoted(word) {
-  return word.length ? `“${word.join(' ')}”` : 'the empty word';
-}
-
-/** Symbols with their highest probability, the most probable first. */
-function distinct(symbols) {
-  const best = new Map();
-  for (const [name, probability] of symbols) if (!best.has(name) || probability > best.get(name)) best.set(name, probability);
-  return [...best].sort((a, b) => b[1] - a[1]);
+  const single = word.every((name) => [...name].length === 1);
+  return word.length ? `“${word.join(single ? '' : ' ')}”` : 'the empty word';
 }
 
 /** The shortest word to each state; none if the start is not known. */
@@ -282,27 +324,13 @@ function shortest(graph) {
   return words;
 }
 
-/** Charts of the number of states, entropy and agreement through training, as far as they are known. */
-function history({steps, history: numbers}, at, width, onpick) {
-  if (steps.length < 2) return [];
-  const known = (name) => (numbers[name] ?? []).some((value) => Number.isFinite(value));
-  const line = (name, label, color, factor = 1) => known(name) && {name: label, color,
-    points: numbers[name].map((value, i) => [steps[i], Number.isFinite(value) ? factor * value : null])};
-  const charts = [
-    ['states', [line('states', 'reached', LINES[0]), line('minimal', 'after minimization', LINES[1])]],
-    ['entropy, nats', [line('entropy', 'entropy of the transitions', LINES[2])]],
-    ['% of test words', [line('agreement', 'agrees with the network', LINES[0], 100), line('distance', 'differs from the reference', LINES[1], 100)]],
-  ];
-  return charts.flatMap(([y, all]) => {
-    const series = all.filter(Boolean);
-    if (!series.length) return [];
-    const legend = series.flatMap(({name, color}) => [html('span', {style: `color:${color}`}, '■ '), `${name}  `]);
-    return [html('figure', {}, html('figcaption', {}, ...legend),
-      lines(series, {x: 'training step', y, label: `${y} through training`, at, width: Math.min(width, 560), height: 210, whole: y === 'states', onpick}))];
-  });
-}
-
 function rows(graph, step) {
   const head = ['step', 'from', 'symbol', 'to', 'probability'];
   return [head, ...graph.edges.flatMap(({from, to, symbols}) => symbols.map(([name, probability]) => [step, nameOf(graph, from), name, nameOf(graph, to), probability]))];
+}
+
+/** Of a logged text the probability of every state after each token. */
+function probabilities({tokens, alpha}, {step, index}) {
+  const head = ['step', 'text', 'position', 'token', ...[...(alpha[0] ?? []).keys()].map((i) => `centroid ${i}`)];
+  return [head, ...tokens.map((token, t) => [step, index + 1, t + 1, token, ...alpha[t]])];
 }
