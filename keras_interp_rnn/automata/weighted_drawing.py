@@ -53,7 +53,7 @@ def svg(
     count = len(edges) + len(initial)
     if count > MAX_EDGES:
         raise ValueError(
-            f"A weighted automaton is drawn with at most {MAX_EDGES} edges, initial weights among them. Received: "
+            f"A drawn weighted automaton must have at most {MAX_EDGES} edges, initial weights among them. Received: "
             f"{count}, of {len(names)} states. Minimize it, or set weights to 0 that hardly matter."
         )
     labels = {edge: _label(weights) for edge, weights in edges.items()}

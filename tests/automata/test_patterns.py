@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _deadline, _pattern_rules, _pattern_trees
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
-from keras_interp_rnn.automata._pattern_rules import shortest_rules
-from keras_interp_rnn.automata._pattern_trees import Node, Search
-from keras_interp_rnn.automata._patterns import Family, Pattern, read
-from keras_interp_rnn.automata._searches import Limits, Searched
+from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata.inference import _deadline, _pattern_rules, _pattern_trees
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
+from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
+from keras_interp_rnn.automata.inference._pattern_trees import Node, Search
+from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
+from keras_interp_rnn.automata.inference._searches import Limits, Searched
 from tests.automata.test_state_splitting import long_words, places, sequential_bits
 
 KINDS = ("factor", "subsequence", "sequence")
@@ -167,14 +168,13 @@ def test_counts_with_a_remainder_and_wrong_labels():
 
 
 @pytest.mark.matrix
-def test_train_recognizer_takes_rules_where_words_share_no_endings():
+def test_rules_are_taken_where_words_share_no_endings():
     family, pieces, label = LANGUAGES["tier"]
     truth = of_patterns(family, [Pattern(each) for each in pieces], label)
     words, labels = long_words(np.random.default_rng(1), truth, 2000)
-    model = automata.train_recognizer(words, labels, alphabet=truth.alphabet, verbose=0, method="search")
-    report = model.report
-    assert (report.method, report.learned, report.certified, report.contradicted) == ("patterns", True, True, ())
-    assert automata.extract(model).dfa.equivalent(truth)
+    found = automata.infer(words, labels, alphabet=truth.alphabet)
+    assert (found.method, found.contradicted) == ("patterns", ())
+    assert found.dfa.equivalent(truth)
 
 
 def test_growth_asks_again_what_the_search_has_forgotten(monkeypatch):
@@ -196,7 +196,7 @@ def test_no_rule_is_found_in_labels_by_chance():
     words = [*dict.fromkeys(words)]
     labels = rng.random(len(words)) < 0.5
     with pytest.raises(ValueError, match="No automaton was found that describes the labels of"):
-        automata.train_recognizer(words, labels, alphabet="ab", verbose=0, method="search", time_budget=3.0)
+        automata.infer(words, labels, alphabet="ab", time_budget=3.0)
 
 
 def test_one_of_several_symbols_is_a_rule():

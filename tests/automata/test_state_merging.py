@@ -1,18 +1,20 @@
-"""Automata merged from words with right and wrong labels, and the networks that `train_recognizer` makes of them."""
+"""Automata merged from words with right and wrong labels."""
 
 import math
 
-import keras
 import numpy as np
 import pytest
-import scipy.stats
 
-from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _searches, learning, tomita
-from keras_interp_rnn.automata._deadline import Deadline
-from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, description_length, is_shorter, most_states
-from keras_interp_rnn.automata._state_merging import merge_states, smallest_automaton
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata.inference._deadline import Deadline
+from keras_interp_rnn.automata.inference._prefix_tree import (
+    Machine,
+    PrefixTree,
+    description_length,
+    is_shorter,
+    most_states,
+)
+from keras_interp_rnn.automata.inference._state_merging import merge_states, smallest_automaton
 from tests.automata.machines import words
 from tests.automata.networks import dfa_of, drawn
 
@@ -127,77 +129,3 @@ def test_bounds_of_states_and_time_are_kept():
     tree = tree_of(given, labels_of(tomita(7), given))
     assert smallest_automaton(tree, max_states=2) is None
     assert smallest_automaton(tree, until=Deadline(-math.inf)) is None
-
-
-def test_a_network_of_a_merged_automaton_is_certified(tmp_path, capsys):
-    given = words("01", 8)
-    model = automata.train_recognizer(given, labels_of(tomita(5), given), alphabet="01")
-    report = model.report
-    assert (report.method, report.learned, report.certified, report.contradicted) == ("merging", True, True, ())
-    assert report.held_out_accuracy == 1
-    assert 0.8 < report.held_out_interval[0] < report.held_out_interval[1] == 1
-    assert automata.extract(model).dfa.minimize() == tomita(5)
-    assert automata.certify(model, tomita(5)).holds
-    assert capsys.readouterr().out.splitlines()[-1].startswith("learned from 511 different words: automaton of 4")
-    model.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").report == report
-
-
-def test_contradicted_words_are_named(tmp_path):
-    given = words("01", 8)
-    labels = labels_of(tomita(4), given)
-    wrong = np.random.default_rng(1).random(len(given)) < 0.02
-    model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=0.02, verbose=0)
-    assert model.report.learned
-    assert automata.certify(model, tomita(4)).holds
-    assert set(model.report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
-    assert f"; contradicts {wrong.sum()} of 511 labels ({wrong.mean():.2%}; " in str(model.report)
-    model.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").report == model.report
-
-
-def test_the_fraction_of_wrong_labels_is_estimated():
-    given = words("01", 9)
-    labels = labels_of(tomita(5), given)
-    wrong = np.random.default_rng(2).random(len(given)) < 0.07
-    model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=None, verbose=0)
-    report = model.report
-    assert (report.method, report.certified) == ("merging", True)
-    assert automata.extract(model).dfa.equivalent(tomita(5))
-    assert set(report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
-    assert report.label_noise == wrong.mean()
-    exact = scipy.stats.binomtest(int(wrong.sum()), len(wrong)).proportion_ci(method="exact")
-    np.testing.assert_allclose(report.label_noise_interval, exact, rtol=1e-6)
-    clean = automata.train_recognizer(given, labels, alphabet="01", label_noise=None, verbose=0).report
-    assert (clean.contradicted, clean.label_noise, clean.num_states) == ((), 0.0, 4)
-    assert clean.label_noise_interval[1] < 0.005
-
-
-def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
-    given = words("01", 4)
-    labels = np.random.default_rng(0).random(len(given)) < 0.5
-    trained = automata.compile(tomita(4))
-    trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
-    calls = []
-    monkeypatch.setattr(learning, "_train", lambda *_, **settings: calls.append(settings) or trained)
-    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
-    model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0)
-    assert model is trained
-    assert len(calls) == model.report.num_attempts == 3
-    assert not model.report.certified
-    calls.clear()
-    model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0, time_budget=1e-9)
-    assert len(calls) == model.report.num_attempts == 1
-
-    def interrupted(*_, **settings):
-        calls.append(settings)
-        if len(calls) > 2:
-            raise KeyboardInterrupt
-        return trained
-
-    calls.clear()
-    trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
-    monkeypatch.setattr(learning, "_train", interrupted)
-    assert automata.train_recognizer(given, labels, alphabet="01", num_attempts=5, verbose=0) is trained
-    assert trained.report.num_attempts == 2
-    assert "as it was interrupted and this is the best so far" in str(trained.report)

@@ -7,11 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _searches, tomita
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
-from keras_interp_rnn.automata._prefix_tree import PrefixTree, is_shorter
-from keras_interp_rnn.automata._state_splitting import _merges, bits, contradicted, shortest_description
+from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
+from keras_interp_rnn.automata.inference._prefix_tree import PrefixTree, is_shorter
+from keras_interp_rnn.automata.inference._state_splitting import _merges, bits, contradicted, shortest_description
 from tests.automata.networks import dfa_of, drawn
 
 
@@ -126,16 +125,3 @@ def test_it_ends_in_time_and_keeps_to_the_number_of_states():
     machine = search(words, labels, 2, max_states=3, until=Deadline(before + 1))
     assert time.monotonic() - before < 20  # one batch beyond its time, on any machine
     assert 1 <= len(machine) <= 3
-
-
-def test_train_recognizer_splits_where_merging_and_rules_find_nothing(monkeypatch):
-    monkeypatch.setattr(_searches, "shortest_rules", lambda *_, **settings: None)
-    rng = np.random.default_rng(1)
-    truth = DFA.from_regex("(a|b|c|d)*(a(b|d)a)(a|b|c|d)*", "abcd").complement().minimize()
-    words, labels = long_words(rng, truth, 1000)
-    model = automata.train_recognizer(words, labels, alphabet="abcd", verbose=0)
-    report = model.report
-    assert (report.method, report.learned, report.certified) == ("splitting", True, True)
-    assert automata.extract(model).dfa.equivalent(truth)
-    longer, expected = long_words(rng, truth, 200, 31, 50)
-    np.testing.assert_array_equal(model.classify(longer), expected)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.automata import DFA
-from keras_interp_rnn.automata._deadline import NEVER
-from keras_interp_rnn.automata._pattern_rules import shortest_rules
-from keras_interp_rnn.automata._pattern_trees import Node, Search
-from keras_interp_rnn.automata._patterns import Family, Pattern
-from keras_interp_rnn.automata._strong_sampling import Sharpening, _exactly, fractions, product
+from keras_interp_rnn.automata.inference._deadline import NEVER
+from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
+from keras_interp_rnn.automata.inference._pattern_trees import Node, Search
+from keras_interp_rnn.automata.inference._patterns import Family, Pattern
+from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, _exactly, fractions, product
 from tests.automata.test_patterns import KINDS, drawn_patterns, is_in
 
 
@@ -40,7 +40,7 @@ def test_the_fraction_of_words_with_each_label_is_that_of_all_words(kind, tier):
 
 
 def test_an_automaton_that_would_be_too_large_is_not_formed(monkeypatch):
-    monkeypatch.setattr("keras_interp_rnn.automata._strong_sampling.MAX_PAIRS", 5)
+    monkeypatch.setattr("keras_interp_rnn.automata.inference._strong_sampling.MAX_PAIRS", 5)
     family = Family("factor", (0, 1), 2)
     tree = Node(Pattern(((0, 0),)), Node(Pattern(((1, 1),)), 0, 1), 0)
     assert product(family, [Pattern(((0, 0),)), Pattern(((1, 1),))]) is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from keras_interp_rnn import automata, callbacks, layers
 from keras_interp_rnn.automata import SymbolEmbedding, WordEncoding, tomita
-from keras_interp_rnn.automata.words import encoding_of
+from keras_interp_rnn.automata.machines import encoding_of
 from keras_interp_rnn.datasets import LabelledWords
 from tests.automata.machines import words
 from tests.automata.networks import network_of
@@ -80,7 +80,7 @@ def test_an_encoding_survives_its_configuration_and_pickling(encoding):
         assert hash(again) == hash(encoding)
         assert again.symbol_ids == encoding.symbol_ids
     if any(isinstance(symbol, tuple) for symbol in encoding.alphabet):
-        with pytest.raises(ValueError, match=r"are ints or strings\. Received: \([0-2],\)\. Name the symbols"):
+        with pytest.raises(ValueError, match=r"must be ints or strings\. Received: \([0-2],\)\. Name the symbols"):
             encoding.get_config()
         return
     config = encoding.get_config()
@@ -129,9 +129,9 @@ def test_empty_words_and_no_words():
         (["ab", "axb"], r"over the alphabet \('a', 'b'\)\. Received: the symbol 'x' in 'axb'\. Leave it out"),
         ([["a", []]], r"Received: the symbol \[\] in \('a', \[\]\)"),
         (["a" * 99 + "x"], r"Received: the symbol 'x' in 'a{56}\.\.\."),
-        ("ab", r"Words are sequences of symbols, .* Received: 'ab'\. Give \[word\] for one"),
-        ([3], r"Words are sequences of symbols, .* Received: \[3\]"),
-        (None, r"Words are sequences of symbols, .* Received: None"),
+        ("ab", r"Words must be a list of sequences of symbols.* Received: 'ab'\. Give \[word\] for one"),
+        ([3], r"Words must be a list of sequences of symbols.* Received: \[3\]"),
+        (None, r"Words must be a list of sequences of symbols.* Received: None"),
     ],
 )
 def test_words_that_cannot_be_written(some, says):
@@ -161,16 +161,18 @@ def test_rows_that_are_no_words(row):
     [([2, 3], r"int64 \(2,\)"), ([[2.0]], r"float64 \(1, 1\)"), ([[2], [2, 3]], r"object \(2,\)"), (3, r"int64 \(\)")],
 )
 def test_ids_that_are_no_rows(ids, received):
-    with pytest.raises(ValueError, match=rf"Ids are integers \(words, length\)\. Received: {received}\. Give a row"):
+    with pytest.raises(
+        ValueError, match=rf"Ids must be integers \(words, length\)\. Received: {received}\. Give a row"
+    ):
         WordEncoding("ab").decode(ids)
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("",), "at least one symbol, each once. Received: ''"),
-        (({},), "at least one symbol, each once. Received: {}"),
-        (("aba",), "at least one symbol, each once. Received: 'aba'"),
+        (("",), "must hold at least one symbol, each once. Received: ''"),
+        (({},), "must hold at least one symbol, each once. Received: {}"),
+        (("aba",), "must hold at least one symbol, each once. Received: 'aba'"),
         (([["a"]],), r"sequence of hashable symbols, or {symbol: id, \.\.\.}\. Received: \[\['a'\]\]"),
         ((3,), "sequence of hashable symbols, .* Received: 3"),
         (({"a": 0},), r"ints from 1 to 2147483647, as 0 is padding\. Received: 0 for the symbol 'a'"),
@@ -201,7 +203,7 @@ def test_what_is_no_encoding(arguments, says):
 def test_a_configuration_that_is_none(change):
     config = WordEncoding("ab", start=1).get_config()
     change(config)
-    with pytest.raises(ValueError, match=r"holds an alphabet, an id for each .* Give what get_config returned"):
+    with pytest.raises(ValueError, match=r"must hold an alphabet, an id for each .* Give what get_config returned"):
         WordEncoding.from_config(config)
     with pytest.raises(ValueError, match="each once"):
         WordEncoding.from_config({"alphabet": ["a", "a"], "codes": [2, 3], "start": 1, "end": None})
@@ -212,7 +214,9 @@ def test_the_three_arguments_of_public_functions():
     assert encoding_of(None) is None
     assert encoding_of(encoding) is encoding
     assert encoding_of({"a": 2, "b": 3}, 1, None) == encoding
-    with pytest.raises(ValueError, match=r"has the ids of its tokens\. .* with start=1, end=None\. Leave them out"):
+    with pytest.raises(
+        ValueError, match=r"without ids of tokens, which it has\. .* with start=1, end=None\. Leave them out"
+    ):
         encoding_of(encoding, 1)
     with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'"):
         encoding_of("ab", 1)
