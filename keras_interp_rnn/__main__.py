@@ -41,7 +41,7 @@ def _check(args: argparse.Namespace) -> int:
         try:
             found = certificates.read(file)
             _say(certificates.described(found, str(file)))
-            assumed.update(dict.fromkeys(certificates.assumptions(found.network)))
+            assumed.update(dict.fromkeys(certificates.assumptions(found.proved)))
         except FileNotFoundError:
             wrong += 1
             _complain(f"there is no file {file}. Give one that Certificate.save wrote.")

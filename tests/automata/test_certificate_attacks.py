@@ -741,6 +741,11 @@ def test_a_certificate_is_about_the_table_of_an_automaton():
     assert not dataclasses.replace(
         automata.certify(model, D), path=Liar(D.transitions, D.accepting), dfa=nothing
     ).check(model)
+    lying = DFA([[0, 0]], set())
+    for name, method in (("difference", lambda other: None), ("_beside", D._beside), ("_of", lambda *_: D)):
+        vars(lying).update({name: method})
+    for forged in ({"path": lying, "dfa": lying}, {"dfa": lying}, {"path": lying}):
+        assert not dataclasses.replace(automata.certify(model, D), **forged).check(model)
     patched_later = DFA(D.transitions, D.accepting, start=D.start)
     vars(patched_later).update(accepts=everything.accepts)
     found = automata.certify(model, patched_later)

@@ -12,9 +12,9 @@ import scipy.stats
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 from keras_interp_rnn.automata.inference import _searches, sample_of
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
-from keras_interp_rnn.automata.inference._prefix_tree import is_shorter
-from keras_interp_rnn.automata.inference._searches import Limits, Searched
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
+from keras_interp_rnn.automata.inference._prefix_tree import Words, is_shorter
+from keras_interp_rnn.automata.inference._searches import search
 from tests.automata.machines import words
 from tests.automata.networks import LABELS, MODULO_3, drawn
 from tests.automata.test_state_splitting import long_words
@@ -63,7 +63,7 @@ def test_words_that_share_few_prefixes_are_told_by_patterns():
 
 
 def test_states_are_split_where_merging_and_rules_find_nothing(monkeypatch):
-    monkeypatch.setattr(_searches, "shortest_rules", lambda *_, **settings: None)
+    monkeypatch.setitem(_searches.SEARCHES, "patterns", lambda *_: None)
     rng = np.random.default_rng(1)
     truth = DFA.from_regex("(a|b|c|d)*(a(b|d)a)(a|b|c|d)*", "abcd").complement().minimize()
     found = automata.infer(*long_words(rng, truth, 1000), alphabet="abcd")
@@ -227,9 +227,9 @@ def test_a_few_rules_may_make_more_states_than_a_table_of_the_labels_pays_for():
         return all(symbol in rest for symbol in pattern)
 
     labels = np.array([not any(has(pattern, word) for pattern in forbidden) for word in words]).astype(np.int64)
-    searched = Searched(words, labels, 6, 2)
-    found = searched.automaton("patterns", Limits())
-    assert not is_shorter(searched.tree, found)
+    given = Words(words, labels, 6, 2)
+    found = search("patterns", given, Limits())
+    assert not is_shorter(given.tree, found)
     fresh = [tuple(rng.integers(6, size=25).tolist()) for _ in range(500)]
     for word in fresh:
         state = 0

@@ -147,7 +147,7 @@ def test_three_layers_with_a_dense_one_between():
     )
     found = automata.extract(model)
     assert all(len(state) == 3 for state in found.centroids)
-    assert found.network.trace([("0", "1")])["centroid"].shape[0] == 1
+    assert found.network.trace([("0", "1")])[0].shape[0] == 1
     assert len(str(found)) > 0
 
 

@@ -22,63 +22,41 @@ from keras_interp_rnn._network import evaluate
 from keras_interp_rnn.equations import transitions
 
 NOT_COMPARED = {
-    "names": ("name", "_name", "_path", "_parent_path", "output_names", "_handle_name", "_unique_id"),
-    "how weights begin and how they are trained": (
-        *("_initializer", "_regularizer", "_constraint", "_trainable", "trainable", "_aggregation", "initial"),
-        *("seed", "_initial_seed", "_seed_generators", "_trainable_variables", "_non_trainable_variables"),
-        *("_synchronization", "_overwrite_with_gradient", "_initial_value", "rate", "dropout", "recurrent_dropout"),
-        *("_dropout_mask", "_recurrent_dropout_mask", "is_gptq_calibrated", "is_awq_calibrated"),
-    ),
-    "training and evaluation": (
-        *("compiled", "optimizer", "_optimizer", "loss", "_loss_tracker", "_metrics"),
-        *("_losses_override", "_compile_loss", "_compile_metrics", "_compile_config", "_initial_epoch", "history"),
-        *("stop_training", "training", "train_function", "test_function", "predict_function"),
-        "_jax_state",
-        *(
-            "stop_evaluating",
-            "stop_predicting",
-            "_compiled_trainable_state",
-            "_compute_loss_has_training_arg",
-            "report",
-            "labels",
-        ),
-    ),
-    "how predictions are run": (
-        *("_run_eagerly", "_jit_compile", "steps_per_execution", "unrolled_steps_per_execution"),
-        *("_jax_state_synced", "_losses", "_loss_ids"),
-    ),
-    "saving": ("_auto_config", "_auto_config_error_args", "_saved_model_inputs_spec", "_saved_model_arg_spec"),
-    "tracking": (
-        *(
-            "_tracked",
-            "stored_ids",
-            "locked",
-            "_lock_violation_msg",
-            "_torch_params",
-            "_lock",
-            "_cached_shape_as_list",
-            "_build_shapes_dict",
-            "_built_for",
-            "_called",
-            "_nodes",
-            "_self_setattr_tracking",
-        ),
-        *("_self_unconditional_checkpoint_dependencies", "_self_unconditional_dependency_names"),
-        *("_self_unconditional_deferred_dependencies", "_self_update_uid", "_self_name_based_restores"),
-        *("_self_saveable_object_factories",),
-    ),
-    "calls that are no part of the model, or none of the next": (
-        *("_inbound_nodes", "_outbound_nodes", "_keras_history", "_keras_mask", "chosen_path", "_variable_read"),
-    ),
-    "the numbers, which the proof reads": ("_handle",),
+    "names": "name _name _path _parent_path output_names _handle_name _unique_id",
+    "how weights begin and how they are trained": """
+        _initializer _regularizer _constraint _trainable trainable _aggregation initial seed _initial_seed
+        _seed_generators _trainable_variables _non_trainable_variables _synchronization _overwrite_with_gradient
+        _initial_value rate dropout recurrent_dropout _dropout_mask _recurrent_dropout_mask is_gptq_calibrated
+        is_awq_calibrated
+    """,
+    "training and evaluation": """
+        compiled optimizer _optimizer loss _loss_tracker _metrics _losses_override _compile_loss _compile_metrics
+        _compile_config _initial_epoch history stop_training training train_function test_function predict_function
+        _jax_state stop_evaluating stop_predicting _compiled_trainable_state _compute_loss_has_training_arg report
+        labels
+    """,
+    "how predictions are run": """
+        _run_eagerly _jit_compile steps_per_execution unrolled_steps_per_execution _jax_state_synced _losses _loss_ids
+    """,
+    "saving": "_auto_config _auto_config_error_args _saved_model_inputs_spec _saved_model_arg_spec",
+    "tracking": """
+        _tracked stored_ids locked _lock_violation_msg _torch_params _lock _cached_shape_as_list _build_shapes_dict
+        _built_for _called _nodes _self_setattr_tracking _self_unconditional_checkpoint_dependencies
+        _self_unconditional_dependency_names _self_unconditional_deferred_dependencies _self_update_uid
+        _self_name_based_restores _self_saveable_object_factories
+    """,
+    "calls that are no part of the model, or none of the next": """
+        _inbound_nodes _outbound_nodes _keras_history _keras_mask chosen_path _variable_read
+    """,
+    "the numbers, which the proof reads": "_handle",
 }
 """Entries of an instance whose values do not matter to a call outside training, by what they are for."""
 
-_NOT_COMPARED = frozenset(name for names in NOT_COMPARED.values() for name in names)
+_NOT_COMPARED = frozenset(name for names in NOT_COMPARED.values() for name in names.split())
 _OF_ANY_TYPE = frozenset(
     name
     for group in ("training and evaluation", "saving", "calls that are no part of the model, or none of the next")
-    for name in NOT_COMPARED[group]
+    for name in NOT_COMPARED[group].split()
 )
 """Those that no such call reads before it has written them. Of the others it may run methods."""
 _ARGUMENTS_OF_WEIGHTS = ("_initializer", "_regularizer", "_constraint")

@@ -23,7 +23,7 @@ from keras_interp_rnn._network import as_float64, check_finite, evaluate
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates._as_built import built_again, first_difference
 from keras_interp_rnn.automata.machines import WordEncoding
-from keras_interp_rnn.automata.networks import Acceptor, Recognizer, Stack, SymbolEmbedding, require_memoryless
+from keras_interp_rnn.automata.networks import Acceptor, Recognizer, SymbolEmbedding, require_memoryless
 from keras_interp_rnn.equations import GRU, SimpleRNN, transitions
 
 EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
@@ -97,7 +97,7 @@ def deployed(acceptor: Acceptor) -> Deployed:
     Raises:
         ValueError: for anything that is not on the list, or weights that are not finite.
     """
-    if isinstance(acceptor, Stack):
+    if len(acceptor.layers) > 1:
         raise ValueError(
             "A certificate must be about one regularized layer, which reads the symbols themselves. Received: "
             f"{acceptor.model.name} with {[layer.name for layer in acceptor.layers]}; the upper ones read states, over "

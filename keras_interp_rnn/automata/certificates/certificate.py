@@ -19,7 +19,7 @@ import itertools
 import numbers
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -119,22 +119,18 @@ class Certificate(Sentence):
         parts, _ = _opened(network, alphabet, start, end)
         if not self.holds or self.failure or self.temperature != parts.temperature():
             return False
-        if (
-            type(self.path) is not type(self.dfa)
-            or type(self.dfa) not in MACHINES
-            or not set(self.path.outputs) <= set(parts.labels)
-        ):
+        if type(self.path) is not type(self.dfa) or type(self.dfa) not in MACHINES:
             return False
-        if set(self.path.alphabet) != set(parts.acceptor.alphabet) or self.path.difference(self.dfa) is not None:
+        path, dfa = _plain(self.path), _plain(self.dfa)
+        if not set(path.outputs) <= set(parts.labels) or set(path.alphabet) != set(parts.acceptor.alphabet):
             return False
         centroids = [int(i) for i in self.centroids]
-        named = len(set(centroids)) == len(centroids) == len(self.path) and set(centroids) <= set(
-            range(len(parts.centroids))
-        )
+        named = len(set(centroids)) == len(centroids) == len(path) and {*centroids} <= {*range(len(parts.centroids))}
         # In (0, 1) for mixtures, 0 otherwise: which one is the model's to say. NaN is neither.
-        if not named or not self.path.is_complete or not (self.epsilon == 0 if parts.hard else 0 < self.epsilon < 1):
+        follows = self.epsilon == 0 if parts.hard else 0 < self.epsilon < 1
+        if not named or not follows or not path.is_complete or path.difference(dfa) is not None:
             return False
-        [again] = proof.attempts(parts, self.path, tuple(centroids), self.temperature, [self.epsilon])
+        [again] = proof.attempts(parts, path, tuple(centroids), self.temperature, [self.epsilon])
         if again.least <= 0:
             return False
         claims = ((self.margins, again.margins), (self.decision_margins, again.decisions))
@@ -142,7 +138,7 @@ class Certificate(Sentence):
             return False
         # At last, the weights that it carries, if any, are the model's.
         carried = self.proved is None or _proved.same(self.proved, _proved.proved(parts))
-        return carried and _misclassified(parts, self.path) is None
+        return carried and _misclassified(parts, path) is None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the certificate to a file, whole or not at all.
@@ -172,19 +168,8 @@ class Certificate(Sentence):
         if not self.holds or self.proved is None:
             why = "without weights, which certify gives it" if self.holds else f"that does not hold: {self.failure}"
             raise ValueError(f"A certificate must hold to be saved. Received: one {why}.")
-        proof.write(
-            path,
-            Proof(
-                self.proved,
-                self.dfa,
-                self.path,
-                tuple(int(i) for i in self.centroids),
-                float(self.temperature),
-                float(self.epsilon),
-                self.margins,
-                self.decision_margins,
-            ),
-        )
+        parts = {field.name: getattr(self, field.name) for field in fields(Proof)}
+        proof.write(path, Proof(**parts))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -207,19 +192,7 @@ class Certificate(Sentence):
 
         Example: see `save`.
         """
-        found = proof.read(path)
-        return cls(
-            True,
-            found.dfa,
-            found.path,
-            found.centroids,
-            found.temperature,
-            found.epsilon,
-            found.margins,
-            found.decision_margins,
-            "",
-            found.network,
-        )
+        return cls(holds=True, failure="", **vars(proof.read(path)))
 
 
 def certify(
@@ -402,6 +375,11 @@ def _words_of_transitions(path: Automaton) -> Iterator[Word]:
                 waiting.append(target)
 
 
+def _plain(automaton: Automaton) -> Automaton:
+    """An automaton with the same table, without what was set on this object."""
+    return type(automaton)._of(automaton.transitions, automaton.outputs, automaton.start, automaton.alphabet)
+
+
 def _prove(parts: Deployed, dfa: Automaton, tau: float, extraction: Extraction) -> Certificate:
     """The proof along the extracted automaton of the centroids, which is a proposal like any other."""
     if isinstance(dfa, MACHINES):
@@ -410,7 +388,7 @@ def _prove(parts: Deployed, dfa: Automaton, tau: float, extraction: Extraction) 
                 f"`dfa` must be a DFA or a MooreMachine itself. Received: a {type(dfa).__name__}, which may "
                 "say something else of a word. Build a DFA with its transitions."
             )
-        dfa = dfa._of(dfa.transitions, dfa.outputs, dfa.start, dfa.alphabet)  # without what was set on this object
+        dfa = _plain(dfa)
     path, centroids = extraction.dfa, extraction.centroids
     epsilons = [0.0] if parts.hard else EPSILONS.tolist()
     attempts = list(zip(epsilons, proof.attempts(parts, path, centroids, tau, epsilons), strict=True))

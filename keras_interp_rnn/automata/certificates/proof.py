@@ -51,7 +51,7 @@ REMEDY = "Save the certificate again."
 class Proof:
     """A proof about the numbers of a network, without the model; the attributes are those of `Certificate`."""
 
-    network: Proved
+    proved: Proved
     dfa: Automaton
     path: Automaton
     centroids: tuple[int, ...]
@@ -164,19 +164,19 @@ def supported(claimed: Any, proved: Array) -> bool:
 
 def write(path: str | os.PathLike[str], proof: Proof) -> None:
     """Writes the file of a certificate, whole or not at all."""
-    network = _proved.as_json(proof.network)
+    network = _proved.as_json(proof.proved)
     content = {
         "format": FORMAT,
         "version": VERSION,
         "network": network,
         "sha256": _proved.digest(network),
         **{name: json.loads(dfa.to_json()) for name, dfa in (("dfa", proof.dfa), ("path", proof.path))},
-        "centroids": list(proof.centroids),
-        "temperature": proof.temperature,
-        "epsilon": proof.epsilon,
+        "centroids": [int(i) for i in proof.centroids],
+        "temperature": float(proof.temperature),
+        "epsilon": float(proof.epsilon),
         "margins": [[_proved.rounded_down(float(x)) for x in row] for row in proof.margins],
         "decision_margins": [_proved.rounded_down(float(x)) for x in proof.decision_margins],
-        "assumptions": list(assumptions(proof.network)),
+        "assumptions": list(assumptions(proof.proved)),
     }
     _io.write_json(_io.as_path(path), content)
 
@@ -200,7 +200,7 @@ def read(path: str | os.PathLike[str]) -> Proof:
 
 def described(proof: Proof, name: str) -> str:
     """What a proof is about and how sure it is, in five lines."""
-    network = proof.network
+    network = proof.proved
     k, units = network.centroids.shape
     cell = type(network.equations).__name__
     symbols, labels = _listed(proof.dfa.alphabet), ""

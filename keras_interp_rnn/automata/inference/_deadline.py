@@ -1,4 +1,4 @@
-"""When a search ends."""
+"""What holds for every search: when it ends, and how labels came about."""
 
 from __future__ import annotations
 
@@ -40,3 +40,30 @@ class Deadline(NamedTuple):
 
 NEVER = Deadline()
 """A search that ends by itself."""
+
+
+class Limits(NamedTuple):
+    """What holds for every search.
+
+    Attributes:
+        noise: probability of a wrong label; None if it is not known. until: when searches end. seed: of a search.
+        strong: whether the words of each label were drawn from all that have it, which rules about patterns use.
+    """
+
+    noise: float | None = 0.0
+    until: Deadline = NEVER
+    seed: int = 0
+    strong: bool = False
+
+    def ending(self, moment: float) -> Limits:
+        """These limits, with an end at a moment of `time.monotonic`."""
+        return self._replace(until=self.until._replace(moment=moment))
+
+    def within(self, seconds: float) -> Limits:
+        """These limits, with no more than so many further seconds of computing."""
+        return self._replace(until=self.until.within(seconds))
+
+    @property
+    def exact(self) -> bool:
+        """Whether no label is wrong."""
+        return self.noise == 0

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from keras_interp_rnn._types import Ints
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, TimeUp
+from keras_interp_rnn.automata.inference._deadline import Limits, TimeUp
 from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
-from keras_interp_rnn.automata.inference._prefix_tree import Machine
-from keras_interp_rnn.automata.inference._state_splitting import label_bits
-from keras_interp_rnn.automata.inference._strong_sampling import Sharpening
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
+from keras_interp_rnn.automata.inference._state_splitting import contradicted, label_bits
+from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, automaton_of
+from keras_interp_rnn.automata.machines import MooreMachine
 
 SAMPLE, SCREENED = 1000, 500
 """Words of each label that a search reads at first, and that tell which families are searched."""
@@ -33,6 +33,9 @@ TELLING = 0.9
 MAX_PRODUCT = 400_000
 """Transitions of the automaton before it is minimized."""
 
+SECONDS = 60.0
+"""Of computing, after which the search ends."""
+
 NUM_TIERS = 3
 """Tiers that are searched, besides the whole alphabet."""
 
@@ -40,54 +43,41 @@ CLIMBED = 24
 """Factors for which tiers are searched."""
 
 
-def shortest_rules(
-    words: Sequence[Sequence[int]],
-    labels: Ints,
-    num_symbols: int,
-    num_labels: int,
-    *,
-    exact: bool = True,
-    strong: bool = False,
-    until: Deadline = NEVER,
-    seed: int = 0,
-) -> Machine | None:
+def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
     """The automaton of the tree of the shortest description that is found.
 
     Args:
-        words: of symbols 0, 1, ... labels: of the words. exact: whether no label is wrong. strong: whether
-            the words of each label were drawn from all that have it (`_strong_sampling`). until: when the search ends.
-            seed: of the search.
+        start: an automaton of some of the words, which is returned if it contradicts none.
 
     Returns:
-        The automaton, not minimized; None if the labels by themselves are a description as short, or it would be too
-        large.
+        The automaton, minimal; None if the labels by themselves are a description as short, or it would be too large.
     """
-    rng = np.random.default_rng(seed)
-    whole = tuple(range(num_symbols))
+    if start is not None and not len(contradicted(words, start.table)):
+        return start
+    limits, rng = limits.within(SECONDS), np.random.default_rng(limits.seed)
 
     def search(family: Family, sample: int) -> Search:
-        return Search(family, words, labels, num_labels, exact, rng, until, sample)
+        return Search(family, words, limits, rng, sample)
 
-    single, saved, contradicts = _single_symbols(words, labels, num_symbols, num_labels)
+    single, saved, contradicts = _single_symbols(words)
     if saved > MARGIN and not contradicts:
         return single
-    best = _last(_searches(search, whole))
+    best = _last(_searches(search, tuple(range(words.num_symbols))))
     if best is None or best.shortest >= best.without_rules():
         return single if saved > MARGIN else None
-    if strong:
-        best = _last(_sharpened(best, words)) or best
+    if limits.strong:
+        best = _last(_sharpened(best, words.words)) or best
     return _product(best.family, best.tree)
 
 
-def _single_symbols(
-    words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int
-) -> tuple[Machine, float, bool]:
+def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
     """The rule that one of some symbols makes the label, the bits that it saves, and whether it contradicts a word.
 
     The symbols are as few as explain the words of the label. A tree would ask for each of them by itself.
     """
+    labels, num_symbols, num_labels = words.labels, words.num_symbols, words.num_labels
     has = np.zeros((len(words), num_symbols), bool)
-    for row, word in enumerate(words):
+    for row, word in enumerate(words.words):
         has[row, list(word)] = True
     found = []
     for label in range(num_labels):
@@ -244,35 +234,11 @@ def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
 
 
 def _product(family: Family, tree: Tree) -> Machine | None:
-    """The automaton that follows all patterns of a tree at once; None if it has more than `MAX_PRODUCT` transitions."""
-    asked = list(dict.fromkeys(patterns_of(tree)))
-    made = [family.automaton(pattern) for pattern in asked]
-    tables = [table.tolist() for table, _ in made]
-    ends = [holds[table[:, family.end]].tolist() for table, holds in made]
-    place_of = {pattern: i for i, pattern in enumerate(asked)}
-    column = {symbol: i for i, symbol in enumerate(family.tier)}
-
-    def label(states: tuple[int, ...]) -> int:
-        at = tree
-        while not isinstance(at, int):
-            i = place_of[at.pattern]
-            at = at.yes if ends[i][states[i]] else at.no
-        return at
-
-    start = tuple(table[0][family.start] for table in tables)
-    numbers, todo, rows = {start: 0}, [start], []
-    for states in todo:
-        row = []
-        for symbol in range(family.num_symbols):
-            if symbol in column:
-                after = tuple(table[state][column[symbol]] for table, state in zip(tables, states, strict=True))
-            else:
-                after = states
-            if after not in numbers:
-                if len(numbers) * family.num_symbols >= MAX_PRODUCT:
-                    return None
-                numbers[after] = len(numbers)
-                todo.append(after)
-            row.append(numbers[after])
-        rows.append(row)
-    return Machine(np.array(rows), np.array([label(states) for states in todo]))
+    """The minimal automaton of a tree; None if it would have more than `MAX_PRODUCT` transitions before."""
+    whole = automaton_of(family, tree)
+    if whole is None or len(whole.table) * family.num_symbols > MAX_PRODUCT:
+        return None
+    table = whole.table[:, whole.class_of].tolist()
+    machine = MooreMachine(table, whole.labels.tolist(), start=whole.start, alphabet=range(family.num_symbols))
+    smallest = machine.minimize()
+    return Machine(np.array(smallest.transitions), np.array(smallest.outputs))

@@ -29,8 +29,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_interp_rnn._types import Ints
-from keras_interp_rnn.automata.inference._deadline import Deadline
+from keras_interp_rnn.automata.inference._deadline import Limits
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern
+from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.inference._state_splitting import label_bits
 
 MARGIN = 50.0
@@ -81,17 +82,15 @@ class Search:
     def __init__(
         self,
         family: Family,
-        words: Sequence[Sequence[int]],
-        labels: Ints,
-        num_labels: int,
-        exact: bool,
+        words: Words,
+        limits: Limits,
         rng: np.random.Generator,
-        until: Deadline,
         sample: int,
     ) -> None:
-        self.family, self.rng, self.until, self.exact = family, rng, until, exact
-        self.letters, self.labels, self.num_labels = family.letters(words), labels, num_labels
-        drawn = [rng.permutation(np.flatnonzero(labels == label))[:sample] for label in range(num_labels)]
+        self.family, self.rng, self.until, self.exact = family, rng, limits.until, limits.exact
+        self.letters, self.labels, self.num_labels = family.letters(words.words), words.labels, words.num_labels
+        labels = self.labels
+        drawn = [rng.permutation(np.flatnonzero(labels == label))[:sample] for label in range(self.num_labels)]
         self.sample = np.concatenate(drawn)
         self.near: dict[Pattern, list[Pattern]] = {}
         self.tree: Tree = int(np.bincount(labels[self.sample]).argmax())

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_interp_rnn._types import Array, Ints
 
@@ -121,3 +122,32 @@ def _bits_of_labels(tree: PrefixTree) -> float:
     counts = tree.counts.sum(axis=0)
     words = math.lgamma(tree.num_words + 1) - sum(math.lgamma(count + 1) for count in counts)
     return words / math.log(2)
+
+
+class Words:
+    """Words of symbols 0, 1, ..., with labels 0, 1, ..., in which automata are looked for.
+
+    Attributes:
+        most_states: of an automaton that is looked for.
+    """
+
+    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
+        self.words, self.labels, self.num_symbols, self.num_labels = words, labels, num_symbols, num_labels
+        self.tree = PrefixTree(words, labels, num_symbols, num_labels)
+        self.most_states = most_states(self.tree)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, rows: Ints) -> Words:
+        """Some of the words."""
+        return Words([self.words[row] for row in rows], self.labels[rows], self.num_symbols, self.num_labels)
+
+    def right(self, machine: Machine) -> NDArray[np.bool_]:
+        """Whether an automaton gives each word its label."""
+        labels = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
+        return np.asarray(labels == self.labels)
+
+    def error(self, machine: Machine) -> float:
+        """The fraction of the words to which an automaton gives another label."""
+        return float((~self.right(machine)).mean())

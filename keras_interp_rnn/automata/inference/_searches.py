@@ -9,30 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keras_interp_rnn._types import Ints
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
+from keras_interp_rnn.automata.inference._deadline import Limits
 from keras_interp_rnn.automata.inference._evidence import interval
 from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
-from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, is_shorter, most_states
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._sample import Sample
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
-from keras_interp_rnn.automata.inference._state_splitting import contradicted, shortest_description
-from keras_interp_rnn.automata.machines import Automaton, MooreMachine, automaton_of
+from keras_interp_rnn.automata.inference._state_splitting import shortest_description
+from keras_interp_rnn.automata.machines import Automaton, automaton_of
 
-MERGING_SECONDS = 30.0
-"""Of computing, after which merging states ends, if no limit ends it before; all short words take a second or a few."""
-
-SPLITTING_SECONDS = 30.0
-"""As `MERGING_SECONDS`, of a search by splitting states."""
-
-PATTERN_SECONDS = 60.0
-"""As `MERGING_SECONDS`, of a search for rules about patterns."""
+SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] = {
+    "merging": smallest_automaton,
+    "patterns": shortest_rules,
+    "splitting": shortest_description,
+}
+"""In this order, unless merging would take long."""
 
 CONVINCING_ERRORS = 0.05
 """Fraction of the words held out, beyond wrong labels, that an automaton may misclassify."""
@@ -64,26 +60,26 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
     """
     column = {symbol: i for i, symbol in enumerate(sample.alphabet)}
     words = [tuple(column[symbol] for symbol in word) for word in sample.words]
-    every = Searched(words, sample.labels.astype(np.int64), len(column), len(sample.classes))
+    every = Words(words, sample.labels.astype(np.int64), len(column), len(sample.classes))
     held_out = np.flatnonzero(sample.held_out)
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
-    order = ["merging", "patterns", "splitting"]
+    order = list(SEARCHES)
     if every.tree.num_prefixes >= MANY_PREFIXES * len(words):  # merging takes long
         order = ["patterns", "splitting", "merging"]
     for by in order:
         now = time.monotonic()
         seconds = (limits.until.moment - now) / (1 if by == order[-1] else 2)
-        first = others.automaton(by, limits.ending(now + FIRST_SHARE * seconds))
+        first = search(by, others, limits.ending(now + FIRST_SHARE * seconds))
         if first is None:
             continue
         right = every.right(first)[held_out]
-        noise = others.contradicted(first) if limits.noise is None else limits.noise
+        noise = others.error(first) if limits.noise is None else limits.noise
         if len(right) and right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
             continue
         machine = first
         if len(right):
             with contextlib.suppress(KeyboardInterrupt):
-                machine = every.automaton(by, limits.ending(now + seconds), first) or first
+                machine = search(by, every, limits.ending(now + seconds), first) or first
         outputs = [sample.classes[i] for i in machine.outputs]
         table = machine.table.tolist()
         automaton = automaton_of(table, outputs, sample.classes, alphabet=sample.alphabet).minimize()
@@ -93,103 +89,18 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
     return None
 
 
-class Limits(NamedTuple):
-    """What holds for every search.
+def search(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
+    """The automaton that a search finds.
 
-    Attributes:
-        noise: probability of a wrong label; None if it is not known. until: when searches end. seed: of a search.
-        strong: whether the words of each label were drawn from all that have it, which rules about patterns use.
+    Args:
+        by: of `SEARCHES`. start: an automaton of some of the words, to begin with.
+
+    Returns:
+        The automaton; None if none is found, or none that describes the labels more shortly than they do. It
+        contradicts no word where no label is wrong.
     """
-
-    noise: float | None = 0.0
-    until: Deadline = NEVER
-    seed: int = 0
-    strong: bool = False
-
-    def ending(self, moment: float) -> Limits:
-        """These limits, with an end at a moment of `time.monotonic`."""
-        return self._replace(until=self.until._replace(moment=moment))
-
-    @property
-    def exact(self) -> bool:
-        """Whether no label is wrong."""
-        return self.noise == 0
-
-
-class Searched:
-    """Words, of symbols 0, 1, ..., with labels 0, 1, ..., in which automata are looked for."""
-
-    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
-        self.words, self.labels, self.num_symbols, self.num_labels = words, labels, num_symbols, num_labels
-        self.tree = PrefixTree(words, labels, num_symbols, num_labels)
-        self.most_states = most_states(self.tree)
-
-    def __getitem__(self, rows: Ints) -> Searched:
-        """Some of the words."""
-        return Searched([self.words[row] for row in rows], self.labels[rows], self.num_symbols, self.num_labels)
-
-    def automaton(self, by: str, limits: Limits, start: Machine | None = None) -> Machine | None:
-        """The automaton that a search finds.
-
-        Args:
-            by: "merging", "patterns" or "splitting". start: an automaton of some of the words, to begin with.
-
-        Returns:
-            The automaton; None if none is found, or none that describes the labels more shortly than they do. It
-            contradicts no word where no label is wrong.
-        """
-        search = {"merging": self._merged, "patterns": self._of_patterns, "splitting": self._split}[by]
-        found = search(limits, start)
-        if found is None or (limits.exact and self.contradicted(found) > 0):
-            return None
-        # Rules have been held against the labels as rules: a few of them may make many states.
-        return found if by == "patterns" or is_shorter(self.tree, found) else None
-
-    def _merged(self, limits: Limits, start: Machine | None) -> Machine | None:
-        return smallest_automaton(
-            self.tree,
-            limits.noise,
-            self.most_states,
-            until=limits.until.within(MERGING_SECONDS),
-            seed=limits.seed,
-            start=start,
-        )
-
-    def _of_patterns(self, limits: Limits, start: Machine | None) -> Machine | None:
-        found = start
-        if start is None or len(contradicted(self.tree, start.table, self.labels)):
-            found = shortest_rules(
-                self.words,
-                self.labels,
-                self.num_symbols,
-                self.num_labels,
-                exact=limits.exact,
-                strong=limits.strong,
-                until=limits.until.within(PATTERN_SECONDS),
-                seed=limits.seed,
-            )
-        if found is None:
-            return None
-        whole = MooreMachine(found.table.tolist(), found.outputs.tolist(), alphabet=range(self.num_symbols)).minimize()
-        return Machine(np.array(whole.transitions), np.array(whole.outputs))
-
-    def _split(self, limits: Limits, start: Machine | None) -> Machine:
-        return shortest_description(
-            self.tree,
-            self.words,
-            self.labels,
-            exact=limits.exact,
-            max_states=self.most_states,
-            until=limits.until.within(SPLITTING_SECONDS),
-            seed=limits.seed,
-            start=start,
-        )
-
-    def right(self, machine: Machine) -> NDArray[np.bool_]:
-        """Whether an automaton gives each word its label."""
-        labels = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
-        return np.asarray(labels == self.labels)
-
-    def contradicted(self, machine: Machine) -> float:
-        """The fraction of the words to which an automaton gives another label."""
-        return float((~self.right(machine)).mean())
+    found = SEARCHES[by](words, limits, start)
+    if found is None or (limits.exact and words.error(found) > 0):
+        return None
+    # Rules have been held against the labels as rules: a few of them may make many states.
+    return found if by == "patterns" or is_shorter(words.tree, found) else None

@@ -26,8 +26,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_interp_rnn._types import Array, Ints
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, TimeUp
-from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, bits
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits, TimeUp
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, Words, bits
 from keras_interp_rnn.automata.inference._state_changes import MOST_MOVED, kicked, refined
 
 DEVIATIONS = (3.0, 2.0, 4.0, 6.0)
@@ -36,40 +36,34 @@ DEVIATIONS = (3.0, 2.0, 4.0, 6.0)
 NOISES = (0.03, 0.0, 0.12, 0.25)
 """Values of eta that are tried where it is not known."""
 
+SECONDS = 30.0
+"""Of computing, after which the search ends, if no limit ends it before; all short words take a second or a few."""
+
 NUM_KICKS = 24
 """Times that the search with noise goes on from a changed automaton."""
 
 
-def smallest_automaton(
-    tree: PrefixTree,
-    noise: float | None = 0.0,
-    max_states: int | None = None,
-    *,
-    until: Deadline = NEVER,
-    seed: int = 0,
-    start: Machine | None = None,
-) -> Machine | None:
+def smallest_automaton(words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
     """The automaton of the shortest description that is found: without noise, of those that contradict no word.
 
     Args:
-        tree: of the words. noise: eta, below 1/2; None if it is not known. max_states: gives up above.
-        until: when the search ends. seed: of the search. start: an automaton of some of the words,
-            which may be the one of all of them; no use is made of it without noise.
+        start: an automaton of some of the words, which may be the one of all of them; no use is made of it without
+            noise.
 
     Returns:
-        The automaton; None if none of so many states is found in that time.
+        The automaton; None if none of `words.most_states` is found in time.
     """
-    if noise == 0:
-        merged = (merge_states(tree, 0.0, max_states, until=until, by_evidence=order) for order in (True, False))
-        return min((machine for machine in merged if machine is not None), key=len, default=None)
+    limits, tree = limits.within(SECONDS), words.tree
+    if limits.exact:
+        both = (merge_states(words, 0.0, limits.until, by_evidence=order) for order in (True, False))
+        return min((machine for machine in both if machine is not None), key=len, default=None)
 
     def judged(table: Ints) -> tuple[float, Machine]:
-        machine = refined(tree, table, until)
-        few = max_states is None or len(machine) <= max_states
-        return bits(tree, machine.table) if few else math.inf, machine
+        machine = refined(tree, table, limits.until)
+        return bits(tree, machine.table) if len(machine) <= words.most_states else math.inf, machine
 
     best, shortest, times = None, math.inf, 0
-    for table in _beginnings(tree, noise, max_states, until, start):
+    for table in _beginnings(words, limits, start):
         length, machine = judged(table)
         times = times + 1 if abs(length - shortest) < 1e-9 else 1 if length < shortest else times
         if length < shortest - 1e-9:
@@ -78,9 +72,9 @@ def smallest_automaton(
             break
     if start is not None and times == 2 and shortest > bits(tree, start.table) - 1e-9:
         return best  # a search on some of the words has ended with it, and so does one on all of them
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(limits.seed)
     for _ in range(NUM_KICKS):
-        if best is None or until.passed:
+        if best is None or limits.until.passed:
             break
         length, machine = judged(kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED))
         if length < shortest - 1e-9:
@@ -88,44 +82,38 @@ def smallest_automaton(
     return best
 
 
-def _beginnings(
-    tree: PrefixTree, noise: float | None, max_states: int | None, until: Deadline, start: Machine | None
-) -> Iterator[Ints]:
+def _beginnings(words: Words, limits: Limits, start: Machine | None) -> Iterator[Ints]:
     """Tables from which the search with noise begins: `start`, and those that runs of merging find."""
     if start is not None:
         yield start.table
     for deviation in DEVIATIONS:
-        for eta in NOISES if noise is None else (noise,):
+        for eta in NOISES if limits.noise is None else (limits.noise,):
             for by_evidence in (True, False):
                 if eta or deviation == DEVIATIONS[0]:
-                    machine = merge_states(
-                        tree, eta, max_states, until=until, deviation=deviation, by_evidence=by_evidence
-                    )
+                    machine = merge_states(words, eta, limits.until, deviation=deviation, by_evidence=by_evidence)
                     if machine is not None:
                         yield machine.table
 
 
 def merge_states(
-    tree: PrefixTree,
+    words: Words,
     noise: float = 0.0,
-    max_states: int | None = None,
-    *,
     until: Deadline = NEVER,
+    *,
     deviation: float = DEVIATIONS[0],
     by_evidence: bool = True,
 ) -> Machine | None:
     """The automaton that one run of merging finds.
 
     Args:
-        tree: of the words. noise: eta, below 1/2. max_states: gives up above. until: when it gives up.
-            deviation: of `DEVIATIONS`. by_evidence: whether the blue state of the most words comes first, or the one of
-            the shortest prefix, as in RPNI.
+        noise: eta, below 1/2. until: when it gives up. deviation: of `DEVIATIONS`. by_evidence: whether the blue state
+            of the most words comes first, or the one of the shortest prefix, as in RPNI.
 
     Returns:
-        The automaton; None if it was given up.
+        The automaton; None if it was given up, after that time or above `words.most_states`.
     """
+    tree = words.tree
     merging = _Merging(tree, noise, deviation, until)
-    limit = len(tree.child) if max_states is None else max_states
     red = [0]
     while not until.passed:
         blue = [
@@ -144,7 +132,7 @@ def merge_states(
         if not merged:
             red.append(node)
             merging.red.add(node)
-            if len(red) > limit:
+            if len(red) > words.most_states:
                 return None
     return None
 

@@ -23,7 +23,7 @@ performance of universal encoding", IEEE Transactions on Information Theory, 198
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from keras_interp_rnn._types import Array, Ints
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, TimeUp
-from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree
+from keras_interp_rnn.automata.inference._deadline import Deadline, Limits, TimeUp
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, Words
 from keras_interp_rnn.automata.inference._state_changes import kicked, moves, trimmed
+
+SECONDS = 30.0
+"""Of computing, after which the search ends."""
 
 NUM_WORDS = 800
 """Number of random words, and of contradicted ones, on which changes are tried."""
@@ -51,40 +54,25 @@ PATIENCE_IF_EXACT = 10
 """As `PATIENCE`, of an automaton that contradicts no word where no label is wrong: a smaller one may be right too."""
 
 
-def shortest_description(
-    tree: PrefixTree,
-    words: Sequence[Sequence[int]],
-    labels: Ints,
-    *,
-    exact: bool = True,
-    max_states: int | None = None,
-    until: Deadline = NEVER,
-    seed: int = 0,
-    start: Machine | None = None,
-) -> Machine:
-    """The automaton of the shortest description that is found.
+def shortest_description(words: Words, limits: Limits, start: Machine | None = None) -> Machine:
+    """The automaton of the shortest description that is found; if no label is wrong, until no word is contradicted.
 
     Args:
-        tree: of these words and labels. words: of its symbols. labels: of the words.
-        exact: whether no label is wrong: the search then goes on until no word is contradicted.
-        max_states: of the automaton. until: when the search ends. seed: of the search.
         start: an automaton to begin with; by default that of one state.
     """
-    rng = np.random.default_rng(seed)
-    limit = MAX_STATES if max_states is None else min(max_states, MAX_STATES)
+    rng, tree, until = np.random.default_rng(limits.seed), words.tree, limits.within(SECONDS).until
+    limit = min(words.most_states, MAX_STATES)
     table = np.zeros((1, tree.num_symbols), np.int64) if start is None else trimmed(tree, start.table)
     shortest, stale = bits(tree, table[None])[0], 0
     while not until.passed:
-        wrong = contradicted(tree, table, labels)
-        if stale > (PATIENCE if not exact else PATIENCE_IF_EXACT if not len(wrong) else math.inf):
+        wrong = contradicted(words, table)
+        if stale > (PATIENCE if not limits.exact else PATIENCE_IF_EXACT if not len(wrong) else math.inf):
             break
         rows = rng.choice(len(words), min(NUM_WORDS, len(words)), replace=False)
-        if exact:
+        if limits.exact:
             rows = np.union1d(rows, rng.permutation(wrong)[:NUM_WORDS])
-        some = PrefixTree([words[row] for row in rows], labels[rows], tree.num_symbols, tree.num_labels)
         begin = kicked(table, rng, growing=0.3 if len(table) < limit else 0.0, fewest=1) if stale else table
-        other = _climbed(some, begin, limit, until)
-        other = trimmed(tree, other)
+        other = trimmed(tree, _climbed(words[rows].tree, begin, limit, until))
         length = bits(tree, other[None])[0]
         stale = 0 if length < shortest - 1e-6 else stale + 1
         if not stale:
@@ -93,11 +81,11 @@ def shortest_description(
     return Machine(table, counts.argmax(axis=1))
 
 
-def contradicted(tree: PrefixTree, table: Ints, labels: Ints) -> Ints:
+def contradicted(words: Words, table: Ints) -> Ints:
     """The words whose label is not that of most words which end in the same state."""
-    states = tree.states(table)
-    outputs = tree.counts_of(states, len(table)).argmax(axis=1)
-    return np.flatnonzero(outputs[states[tree.ends]] != labels)
+    states = words.tree.states(table)
+    outputs = words.tree.counts_of(states, len(table)).argmax(axis=1)
+    return np.flatnonzero(outputs[states[words.tree.ends]] != words.labels)
 
 
 def bits(tree: PrefixTree, tables: Ints) -> Array:

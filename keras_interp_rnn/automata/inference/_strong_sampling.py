@@ -19,7 +19,7 @@ Reference: Tenenbaum and Griffiths, "Generalization, similarity, and Bayesian in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -47,35 +47,56 @@ class Product(NamedTuple):
     """The automaton that follows several patterns at once.
 
     Attributes:
-        table: (n, classes of symbols). weights: of each class, the fraction of the alphabet. start: the state before a
-            word. holds: whether each pattern holds if the word ends there, (patterns, n).
+        table: (n, classes of symbols). start: the state before a word. holds: whether each pattern holds if the word
+            ends there, (patterns, n).
     """
 
     table: Ints
-    weights: Array
     start: int
     holds: Bools
 
 
-def product(family: Family, patterns: Sequence[Pattern]) -> Product | None:
-    """The automaton of some patterns of a family; None if it would be too large."""
-    made = [family.automaton(pattern) for pattern in patterns]
-    size = len(family.tier)
-    columns = np.concatenate([table[:, :size] for table, _ in made])
-    _, first, counts = np.unique(columns, axis=1, return_index=True, return_counts=True)
-    weights = np.append(counts, family.num_symbols - size) / family.num_symbols  # the last class is skipped
-    whole: Product | None = None
+class TreeAutomaton(NamedTuple):
+    """The automaton that gives words the labels of a tree.
+
+    Attributes:
+        table: (n, classes of symbols). class_of: of each symbol. start: the state before a word. labels: (n,).
+    """
+
+    table: Ints
+    class_of: Ints
+    start: int
+    labels: Ints
+
+
+def automaton_of(family: Family, tree: Tree) -> TreeAutomaton | None:
+    """The automaton of a tree; None if it would be too large."""
+    asked = list(dict.fromkeys(patterns_of(tree)))
+    made = [family.automaton(pattern) for pattern in asked]
+    tier = list(family.tier)
+    columns = np.concatenate([np.zeros((1, len(tier)), np.int64), *(table[:, : len(tier)] for table, _ in made)])
+    _, first, class_of_tier = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+    class_of = np.full(family.num_symbols, len(first))  # of the symbols that are skipped
+    class_of[tier] = class_of_tier.ravel()
+    whole = Product(np.zeros((1, len(first) + 1), np.int64), 0, np.ones((0, 1), bool))
     for table, marks in made:
-        one = Product(
-            np.concatenate([table[:, first], np.arange(len(table))[:, None]], axis=1),
-            weights,
-            int(table[0, family.start]),
-            marks[table[:, family.end]][None],
-        )
-        whole = one if whole is None else _joined(whole, one)
-        if whole is None:
+        moves = np.concatenate([table[:, first], np.arange(len(table))[:, None]], axis=1)
+        joined = _joined(whole, Product(moves, int(table[0, family.start]), marks[table[:, family.end]][None]))
+        if joined is None:
             return None
-    return whole
+        whole = joined
+    labels = np.zeros(len(whole.table), np.int64)
+
+    def walk(tree: Tree, states: Bools) -> None:
+        if isinstance(tree, int):
+            labels[states] = tree
+        else:
+            holds = whole.holds[asked.index(tree.pattern)]
+            walk(tree.yes, states & holds)
+            walk(tree.no, states & ~holds)
+
+    walk(tree, np.ones(len(labels), bool))
+    return TreeAutomaton(whole.table, class_of, whole.start, labels)
 
 
 def _joined(one: Product, two: Product) -> Product | None:
@@ -95,7 +116,7 @@ def _joined(one: Product, two: Product) -> Product | None:
     pairs = np.concatenate(found)
     left, right = pairs // width, pairs % width
     table = number[one.table[left] * width + two.table[right]]
-    return Product(table, one.weights, 0, np.concatenate([one.holds[:, left], two.holds[:, right]]))
+    return Product(table, 0, np.concatenate([one.holds[:, left], two.holds[:, right]]))
 
 
 def fractions(family: Family, tree: Tree, num_labels: int, longest: int) -> Array | None:
@@ -103,31 +124,18 @@ def fractions(family: Family, tree: Tree, num_labels: int, longest: int) -> Arra
 
     None if the automaton of its patterns would be too large.
     """
-    if isinstance(tree, int):
-        return np.tile(np.arange(num_labels) == tree, (longest + 1, 1)).astype(float)
-    asked = list(dict.fromkeys(patterns_of(tree)))
-    whole = product(family, asked)
+    whole = automaton_of(family, tree)
     if whole is None:
         return None
-    place = {pattern: i for i, pattern in enumerate(asked)}
-    labels = np.zeros((len(whole.table), num_labels))
-
-    def walk(tree: Tree, states: Bools) -> None:
-        if isinstance(tree, int):
-            labels[states, tree] = 1.0
-        else:
-            holds = whole.holds[place[tree.pattern]]
-            walk(tree.yes, states & holds)
-            walk(tree.no, states & ~holds)
-
-    walk(tree, np.ones(len(labels), bool))
+    labels = np.eye(num_labels)[whole.labels]
+    weights = np.bincount(whole.class_of, minlength=whole.table.shape[1]) / family.num_symbols
     probability = np.zeros(len(labels))
     probability[whole.start] = 1.0
     found = np.empty((longest + 1, num_labels))
     after = whole.table.ravel()
     for length in range(longest + 1):
         found[length] = probability @ labels
-        moved = (probability[:, None] * whole.weights).ravel()
+        moved = (probability[:, None] * weights).ravel()
         probability = np.bincount(after, moved, len(labels)).astype(np.float64)
     return found
 

@@ -9,7 +9,7 @@ from keras_interp_rnn._io import needed
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.automata.machines import _dot, drawing, formats, regex
-from keras_interp_rnn.automata.machines._deterministic import MISSING, Deterministic, reaching
+from keras_interp_rnn.automata.machines._deterministic import MISSING, Deterministic
 from keras_interp_rnn.automata.machines.words import checked_alphabet, given_alphabet, names_of_states
 
 Self = TypeVar("Self", bound="Automaton")
@@ -287,34 +287,13 @@ class Language(Automaton):
         if not isinstance(expression, str):
             raise ValueError(f"`expression` must be a string. Received: expression={expression!r}.")
         characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
-        if characters != symbols or set(symbols) & set(formats.OPERATORS):
+        if characters != symbols or set(symbols) & set(regex.OPERATORS):
             raise ValueError(
                 "The symbols of an expression must be single characters, and none of its operators, "
-                f"{' '.join(formats.OPERATORS)}. Received: alphabet={symbols!r}. Write other characters for them."
+                f"{' '.join(regex.OPERATORS)}. Received: alphabet={symbols!r}. Write other characters for them."
             )
         rows, accepting = regex.table(expression, characters, at_least("max_states", max_states, 1))
         return cls._read(formats.Table(rows, accepting, 0, characters)).minimize()
-
-    def to_regex(self, *, max_length: int = 100_000) -> str:
-        """A regular expression with the same words, as `from_regex` reads it.
-
-        Args:
-            max_length: characters. An expression may be exponentially long in the number of states.
-
-        Raises:
-            ValueError: if no word is accepted, if a symbol is none of an expression, or if it would be longer.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA.from_regex("a(b|a)*", alphabet="ab").to_regex()
-        'a(a|b)*'
-        """
-        useful = self.minimize()
-        alive = reaching(useful, useful.accepting)
-        rows = [[target if target in alive else MISSING for target in row] for row in useful.transitions]
-        trimmed = self._of(rows, useful.outputs, useful.start, useful.alphabet)
-        return formats.write_regex(trimmed, at_least("max_length", max_length, 1))
 
     @classmethod
     def from_att(cls: type[SelfDFA], text: str, *, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
@@ -342,21 +321,6 @@ class Language(Automaton):
         (True, False)
         """
         return cls._read(formats.read_att(text, given_alphabet(alphabet)))
-
-    def to_att(self) -> str:
-        r"""The automaton as an AT&T table, a line `from to symbol symbol` for each edge; symbols are strings.
-
-        Raises:
-            ValueError: if a symbol is empty, stands for none (as ε does) or has a tab or a newline, or if the start
-                neither accepts nor has an edge.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[0, 1], [1, 0]], {0}, alphabet="ab").to_att().splitlines()[1]
-        '0\t1\tb\tb'
-        """
-        return formats.write_att(self)
 
     @classmethod
     def from_dot(cls: type[SelfDFA], text: str, *, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:

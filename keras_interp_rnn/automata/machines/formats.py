@@ -1,4 +1,4 @@
-"""Automata as text: AT&T tables, regular expressions, JSON, Python and C; DOT is in `_dot.py`.
+"""Automata as text: AT&T tables, JSON, Python and C; DOT is in `_dot.py`.
 
 What is read is a list of edges by the names in the file; what is written follows from the table. A reader refuses what
 it does not understand, with the line or the edge, and a writer what its reader would read as something else.
@@ -19,9 +19,6 @@ NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@"
 
 JSON_FORMAT = "keras_interp_rnn."
 """Before the name of the class."""
-
-OPERATORS = "|*+?()"
-"""Signs of regular expressions that are no symbols."""
 
 MAX_ENTRIES, MAX_READ = 250_000, 10_000_000
 """Of a table that is written as code, and of one that is read: states times symbols."""
@@ -119,87 +116,6 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
             )
         edges.add(row[0], row[2], row[1], f"line {number}")
     return edges.table(0, alphabet)
-
-
-def write_att(dfa: Deterministic) -> str:
-    """The start first, as the state of the first line is the start."""
-    names = texts(dfa.alphabet, "An AT&T table", lambda name: NO_SYMBOL.fullmatch(name) or re.search(r"[\t\n\r]", name))
-    order = sorted(range(len(dfa)), key=lambda state: (state != dfa.start, state))
-    lines = [
-        f"{state}\t{target}\t{name}\t{name}"
-        for state in order
-        for name, target in zip(names, dfa.transitions[state], strict=True)
-        if target >= 0
-    ]
-    accepting = [str(state) for state in order if dfa.outputs[state]]
-    has_edge = any(target >= 0 for target in dfa.transitions[dfa.start])
-    if not has_edge and not dfa.outputs[dfa.start]:
-        raise ValueError(
-            "The first line of an AT&T table must name the start. Received: an automaton whose start has no edge and "
-            "does not accept. Write `complete()` of it."
-        )
-    # Without an edge from the start its accepting line comes first.
-    return "\n".join([*lines, *accepting] if has_edge else [*accepting, *lines]) + "\n"
-
-
-def write_regex(dfa: Deterministic, max_length: int) -> str:
-    """An expression by elimination of states, those with the shortest labels first (Brzozowski, McCluskey, 1963)."""
-    names = texts(dfa.alphabet, "A regular expression", lambda name: len(name) != 1 or name in OPERATORS)
-    n = len(dfa)
-    begin, end = n, n + 1
-    edges: dict[tuple[int, int], str] = {(begin, dfa.start): ""}
-    for state, row in enumerate(dfa.transitions):
-        for name, target in zip(names, row, strict=True):
-            if target >= 0:
-                edges[state, target] = _either(edges.get((state, target)), name)
-    edges.update({(state, end): "" for state, accepts in enumerate(dfa.outputs) if accepts})
-    left = set(range(n))
-    while left:
-        state = min(left, key=lambda one: (sum((one in edge) * len(label) for edge, label in edges.items()), one))
-        left.remove(state)
-        loop = _starred(edges.pop((state, state), None))
-        into = [(a, label) for (a, b), label in edges.items() if b == state]
-        out = [(b, label) for (a, b), label in edges.items() if a == state]
-        for a, before in into:
-            for b, after in out:
-                edges[a, b] = _either(edges.get((a, b)), f"{_factor(before)}{loop}{_factor(after)}")
-        edges = {edge: label for edge, label in edges.items() if state not in edge}
-        if sum(map(len, edges.values())) > max_length:
-            raise ValueError(
-                f"The expression of an automaton must have at most max_length={max_length:,} characters. Received: an "
-                f"automaton of {n} states whose expression is longer. Minimize it, or raise max_length."
-            )
-    if (begin, end) not in edges:
-        raise ValueError(
-            "A regular expression must have words. Received: an automaton that accepts none. Test `shortest()`."
-        )
-    return edges[begin, end] or "()"
-
-
-def _either(one: str | None, other: str) -> str:
-    if one is None or one == other:
-        return other
-    return f"{one}|{other}"
-
-
-def _alternatives(label: str) -> bool:
-    """Whether an expression has a | outside all parentheses."""
-    depth = 0
-    for sign in label:
-        depth += (sign == "(") - (sign == ")")
-        if sign == "|" and not depth:
-            return True
-    return False
-
-
-def _factor(label: str) -> str:
-    return f"({label})" if _alternatives(label) else label
-
-
-def _starred(label: str | None) -> str:
-    if not label:
-        return ""
-    return f"{label}*" if len(label) == 1 else f"({label})*"
 
 
 def _check_for_json(symbols: Iterable[Any], outputs: Iterable[Any]) -> None:

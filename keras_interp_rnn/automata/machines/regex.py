@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+OPERATORS = "|*+?()"
+"""Signs that are no symbols."""
+
 LENGTH, WORK = 30, 500
 """Limits on the characters of an expression, and on the nodes visited, for each state that the automaton may have."""
 

@@ -1,7 +1,7 @@
 """How words over an alphabet are encoded as ids.
 
 A network reads a word as a row of ids: the start token if there is one, one id for each symbol, the end token if there
-is one, and padding, id 0. `WordEncoding` holds these ids and encodes and decodes such rows. It knows no network:
+is one, and padding, id 0. `WordEncoding` holds these ids and writes such rows. It knows no network:
 `SymbolEmbedding` stores the default ids in a model, and functions that read a model as an automaton take them from
 there or as an argument.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import short_repr
@@ -38,8 +38,8 @@ class WordEncoding:
     Args:
         symbols: symbol -> id, in the order of the alphabet; or the symbols alone, of which symbol i has the id i + 2.
         start: id of the token before every word; None for words without one.
-        end: id of the token after every word; None for words without one. A token is recognized by its place, so its id
-            may equal that of the other token or of a symbol.
+        end: id of the token after every word; None for words without one. It may be that of the start token too, or of
+            a symbol.
 
     Attributes:
         alphabet: the symbols, in order.
@@ -55,8 +55,6 @@ class WordEncoding:
     >>> encoding.ids(["ab", ""])
     array([[1, 2, 3, 4],
            [1, 4, 0, 0]], dtype=int32)
-    >>> encoding.decode([[1, 3, 3, 4], [1, 4, 0, 0]])
-    [('b', 'b'), ()]
     """
 
     alphabet: tuple[Hashable, ...]
@@ -64,7 +62,6 @@ class WordEncoding:
     start: int | None
     end: int | None
     _code: dict[Hashable, int] = field(init=False, repr=False, compare=False)
-    _symbol: dict[int, Hashable] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self, symbols: Mapping[Hashable, int] | Iterable[Hashable], *, start: int | None = None, end: int | None = None
@@ -85,7 +82,6 @@ class WordEncoding:
         object.__setattr__(self, "start", None if start is None else _id(start, "the start token"))
         object.__setattr__(self, "end", None if end is None else _id(end, "the end token"))
         object.__setattr__(self, "_code", dict(zip(alphabet, codes, strict=True)))
-        object.__setattr__(self, "_symbol", symbol_of)
 
     @classmethod
     def with_tokens(cls, symbols: Iterable[Hashable], *, start: bool = False, end: bool = False) -> WordEncoding:
@@ -184,48 +180,6 @@ class WordEncoding:
                 stray = next(symbol for symbol in word if symbol not in self.alphabet)
                 raise self._unknown(stray, f" in {_short(word)}") from None
         return rows
-
-    def decode(self, ids: ArrayLike) -> list[Word]:
-        """Decodes rows of ids, as `ids` returns them.
-
-        Args:
-            ids: int (words, length).
-
-        Returns:
-            Each word as a tuple of symbols, without tokens and padding.
-
-        Raises:
-            ValueError: if `ids` cannot have returned a row: a token is missing, there is padding inside the word, or an
-                id belongs to no symbol.
-
-        Example:
-
-        >>> WordEncoding("ab", start=1).decode([[1, 3, 0, 0], [1, 2, 3, 0]])
-        [('b',), ('a', 'b')]
-        """
-        try:
-            rows = np.asarray(ids)
-        except ValueError:  # rows of different lengths
-            rows = np.asarray(ids, object)
-        if rows.ndim != 2 or rows.dtype.kind not in "iu":
-            raise ValueError(
-                f"Ids must be integers (words, length). Received: {rows.dtype} {rows.shape}. Give a row for each word, "
-                "padded with 0 to one length."
-            )
-        return [self._word(row) for row in rows.tolist()]
-
-    def _word(self, row: list[int]) -> Word:
-        used = max((place for place, id_ in enumerate(row, start=1) if id_ != PADDING), default=0)
-        first, last = int(self.start is not None), used - int(self.end is not None)
-        tokens = (*row[:first], *row[max(first, last) : used])
-        inside = row[first:last]
-        if tokens != self.tokens or any(id_ not in self._symbol for id_ in inside):
-            raise ValueError(
-                f"A row of ids must hold the start token {self.start}, symbols with the ids {_short(self.codes)}, the "
-                f"end token {self.end} and padding 0, in this order. Received: {_short(row)}. Decode with the encoding "
-                "that wrote it."
-            )
-        return tuple(self._symbol[id_] for id_ in inside)
 
     def _unknown(self, symbol: Any, where: str = "") -> ValueError:
         return ValueError(

@@ -2,7 +2,6 @@
 
 from keras_interp_rnn.automata.networks._acceptor import (
     Acceptor,
-    Stack,
     given_encoding,
     open_acceptor,
     require_memoryless,

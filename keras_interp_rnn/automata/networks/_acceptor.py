@@ -37,15 +37,14 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Acceptor:
-    """A model that accepts or rejects words, or gives them labels, and how words are encoded for it."""
+    """A model that accepts or rejects words, or gives them labels, and how words are encoded for it.
+
+    Of several state-regularized layers each reads the states of the one below it. The state of the whole is the tuple
+    of the centroids of all layers: wherever a layer is, the one above reads that centroid.
+    """
 
     model: Any
     encoding: WordEncoding
-
-    @property
-    def name(self) -> str | None:
-        """Of the layer that reads the symbols; None if it is the only recurrent one."""
-        return None
 
     @property
     def alphabet(self) -> tuple[Hashable, ...]:
@@ -80,8 +79,20 @@ class Acceptor:
         return labels
 
     @cached_property
+    def layers(self) -> tuple[Any, ...]:
+        """The state-regularized layers, the one that reads the symbols first."""
+        stack = tuple(regularized_stack(self.model))
+        return stack or (recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0],)
+
+    @property
     def layer(self) -> Any:
-        return recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0]
+        """The layer that reads the symbols."""
+        return self.layers[0]
+
+    @property
+    def name(self) -> str | None:
+        """Of the layer that reads the symbols; None if it is the only recurrent one."""
+        return str(self.layer.name) if len(self.layers) > 1 else None
 
     # The whole model
 
@@ -141,23 +152,29 @@ class Acceptor:
             found.append(predicted_classes(self.model, outputs))
         return np.concatenate(found)
 
-    def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
-        """`analysis.trace` of the layer on rows of `encode`; the centroid is -1 for words without any id."""
+    def trace(self, words: Sequence[Word]) -> tuple[NDArray[np.int64], Array]:
+        """The state after each id (rows, time), -1 where nothing is read, and alpha of its centroids.
+
+        A state is the place of its tuple of centroids among all tuples; alpha the product over the layers.
+        """
         ids = self.encode(words)
-        layer, reads, mask = recurrent_layer_inputs(self.model, ids)
-        mask = ids != 0 if mask is None else np.asarray(mask)
-        empty = ~mask.any(axis=1)
-        if empty.any():
-            mask = mask.copy()
-            mask[empty, 0] = True
-        traces = dict(trace(layer, reads, mask=mask))
-        traces["centroid"][empty] = -1
-        return traces
+        empty = ~(ids != 0).any(axis=1)
+        ids[empty, 0] = self.encoding.codes[0]  # of no use, as every row is to read something
+        traced = trace(self.model, ids)
+        state, alpha = np.zeros(ids.shape, np.int64), np.ones(ids.shape)
+        for layer, k in zip(self.layers, self.num_centroids, strict=True):
+            prefix = f"{layer.name}/" if len(self.layers) > 1 else ""
+            centroid = traced[f"{prefix}centroid"]
+            state = np.where((centroid < 0) | (state < 0), -1, state * k + centroid)
+            alpha = alpha * traced[f"{prefix}alpha"].max(axis=-1)
+        state[empty] = -1
+        return state, np.nan_to_num(alpha)
 
     # Its parts
 
+    @cached_property
     def features(self) -> dict[int, NDArray[Any]]:
-        """The recurrent layer's input for each id: of the symbols and the tokens."""
+        """What the first layer reads for each id: of the symbols and the tokens."""
         ids = [*self.encoding.codes, *self.encoding.tokens]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
@@ -165,18 +182,15 @@ class Acceptor:
         _, reads, _ = recurrent_layer_inputs(self.model, column, self.name)
         return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
 
-    def centroids(self) -> Array:
-        """The centroids (k, n)."""
-        return centroids_of(self.layer).astype(np.float64)
+    @cached_property
+    def centroids(self) -> tuple[Array, ...]:
+        """The centroids (k, n) of each layer."""
+        return tuple(centroids_of(layer).astype(np.float64) for layer in self.layers)
 
     @property
     def num_centroids(self) -> tuple[int, ...]:
         """Of each layer."""
-        return (len(self.centroids()),)
-
-    def transitions(self, states: NDArray[Any], feature: NDArray[Any]) -> Array:
-        """Alpha (rows, k) after a state h (rows, n) has read a symbol's features."""
-        return _step(self.layer.cell, states, np.repeat(feature[None], len(states), axis=0))[1]
+        return tuple(map(len, self.centroids))
 
     @property
     def first_id(self) -> int:
@@ -188,98 +202,43 @@ class Acceptor:
             )
         return self.encoding.start
 
-    def initial(self) -> Array:
-        """Alpha (k,) after the start token; raises ValueError without one."""
-        feature = self.features()[self.first_id]
-        state = ops.convert_to_numpy(self.layer.get_initial_state(batch_size=1)[0])
-        return self.transitions(state, feature)[0]
+    def initial(self) -> list[Array]:
+        """Alpha (1, k) of each layer after the start token; raises ValueError without one."""
+        states = [ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0]) for layer in self.layers]
+        return self.transitions(states, self.features[self.first_id][None])
 
-    def decisions(self, states: NDArray[Any]) -> tuple[NDArray[np.int64], Array]:
-        """The class of states h (rows, n), after the end token if there is one, and by how much it is that.
+    def transitions(self, states: Sequence[NDArray[Any]], features: NDArray[Any]) -> list[Array]:
+        """Alpha (rows, k) of each layer after it has read, from states (rows, n) of each, features (rows, f)."""
+        alphas: list[Array] = []
+        for i, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            alphas.append(_step(layer.cell, state, features)[1])
+            features = self._above(i, self.centroids[i][alphas[-1].argmax(axis=-1)])
+        return alphas
+
+    def decisions(self, states: Sequence[tuple[int, ...]]) -> tuple[NDArray[np.int64], Array]:
+        """The class of states, after the end token if there is one, and by how much it is that.
 
         With one output the second is the output minus the decision threshold, above 0 for class 1; else the largest
         output minus the second largest.
         """
-        layer = self.layer
+        of_layers = [table[list(which)] for table, which in zip(self.centroids, zip(*states, strict=True), strict=True)]
+        last = of_layers[-1]
         if self.encoding.end is not None:
-            feature = np.repeat(self.features()[self.encoding.end][None], len(states), axis=0)
-            states = _last_state(layer, states, feature)
-        return _decisions(self, layer, states)
+            features = np.repeat(self.features[self.encoding.end][None], len(states), axis=0)
+            for i, (layer, state) in enumerate(zip(self.layers, of_layers, strict=True)):
+                u, alpha = _step(layer.cell, state, features)
+                last = alpha @ self.centroids[i] if layer.regularize_last_step else u
+                features = self._above(i, last)
+        outputs = apply_head(self.model, self.layers[-1], np.asarray(last, self.layers[-1].variable_dtype))
+        classes, values = predicted_classes(self.model, outputs), outputs.astype(np.float64)
+        if len(self.labels) == 2:
+            return classes, np.asarray(values[:, 0] - decision_threshold(self.model))
+        return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
-
-@dataclass(frozen=True, eq=False)
-class Stack(Acceptor):
-    """An acceptor of several state-regularized layers, each of which reads the states of the one below it.
-
-    Its state is the tuple of the centroids of all layers: wherever a layer is, the one above reads that centroid.
-    """
-
-    @property
-    def name(self) -> str:
-        return str(self.layers[0].name)
-
-    @cached_property
-    def layer(self) -> Any:
-        """The first one, which reads the symbols."""
-        return self.layers[0]
-
-    @cached_property
-    def layers(self) -> tuple[Any, ...]:
-        return tuple(regularized_stack(self.model))
-
-    def tables(self) -> list[NDArray[Any]]:
-        """The centroids (k, n) of each layer."""
-        return [centroids_of(layer) for layer in self.layers]
-
-    @property
-    def num_centroids(self) -> tuple[int, ...]:
-        return tuple(len(table) for table in self.tables())
-
-    def trace(self, words: Sequence[Word]) -> dict[str, NDArray[Any]]:
-        """`centroid` (rows, time): a number for each tuple, -1 where nothing is read; `alpha` (rows, time, 1)."""
-        ids = self.encode(words)
-        traced = trace(self.model, ids)
-        centroid, alpha = np.zeros(ids.shape, int), np.ones(ids.shape)
-        for layer in self.layers:
-            own, k = traced[f"{layer.name}/centroid"], len(centroids_of(layer))
-            centroid = np.where((own < 0) | (centroid < 0), -1, centroid * k + own)
-            alpha = alpha * traced[f"{layer.name}/alpha"].max(axis=-1)
-        return {"centroid": centroid, "alpha": alpha[..., None]}
-
-    def transition(self, states: Sequence[NDArray[Any]], feature: NDArray[Any]) -> list[Array]:
-        """Alpha (k,) of each layer after it has read, from states h (n,) of each, the features of a symbol."""
-        alphas = []
-        inputs = feature[None]
-        for i, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
-            alphas.append(_step(layer.cell, state[None], inputs)[1][0])
-            if i + 1 < len(self.layers):
-                inputs = self._above(i, centroids_of(layer)[[int(alphas[-1].argmax())]])
-        return alphas
-
-    def initial_transition(self) -> list[Array]:
-        """Alpha (k,) of each layer after the start token; raises ValueError without one."""
-        states = [ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0])[0] for layer in self.layers]
-        return self.transition(states, self.features()[self.first_id])
-
-    def decision_value(self, state: Sequence[int]) -> float:
-        """As `decisions`, of one output, for a tuple of centroids."""
-        if len(self.labels) > 2:
-            raise ValueError(
-                "A stack of layers must have one output, whether it accepts. Received: a model of "
-                f"{len(self.labels)} labels. Give it a Dense(1) head, or use one layer."
-            )
-        states = [centroids_of(layer)[[i]] for layer, i in zip(self.layers, state, strict=True)]
-        last = states[-1]
-        if self.encoding.end is not None:
-            inputs = self.features()[self.encoding.end][None]
-            for i, (layer, own) in enumerate(zip(self.layers, states, strict=True)):
-                last = _last_state(layer, own, inputs)
-                if i + 1 < len(self.layers):
-                    inputs = self._above(i, last)
-        return float(_decisions(self, self.layers[-1], last)[1][0])
-
-    def _above(self, i: int, states: NDArray[Any]) -> NDArray[Any]:
-        """What layer i + 1 reads where layer i has these states."""
+    def _above(self, i: int, states: Array) -> NDArray[Any]:
+        """What layer i + 1 reads where layer i has these states; of the last layer the states."""
+        if i + 1 == len(self.layers):
+            return states
         below, above = self.layers[i : i + 2]
         return np.asarray(read_above(self.model, below, above, np.asarray(states, below.variable_dtype)))
 
@@ -291,20 +250,6 @@ def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array,
     alpha, _ = cell.stochastic_component().transition_weights(ops, u)
     u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
     return u, alpha
-
-
-def _last_state(layer: Any, states: NDArray[Any], inputs: NDArray[Any]) -> Array:
-    """The state of a layer after the end token."""
-    u, alpha = _step(layer.cell, states, inputs)
-    return np.asarray(alpha @ centroids_of(layer).astype(np.float64) if layer.regularize_last_step else u)
-
-
-def _decisions(acceptor: Acceptor, layer: Any, states: NDArray[Any]) -> tuple[NDArray[np.int64], Array]:
-    outputs = apply_head(acceptor.model, layer, np.asarray(states, layer.variable_dtype))
-    classes, values = predicted_classes(acceptor.model, outputs), outputs.astype(np.float64)
-    if len(acceptor.labels) == 2:
-        return classes, np.asarray(values[:, 0] - decision_threshold(acceptor.model))
-    return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
 
 def given_encoding(
@@ -344,7 +289,7 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
         )
     if not hasattr(model, "inputs"):
         model(keras.Input((None,), dtype="int32"))  # a Sequential model that was not told its input yet
-    acceptor = Stack(model, encoding) if regularized_stack(model) else Acceptor(model, encoding)
+    acceptor = Acceptor(model, encoding)
     if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
         raise ValueError(
             f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
@@ -360,7 +305,7 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
 
 def require_memoryless(acceptor: Acceptor) -> None:
     """Raises ValueError unless the centroid, or those of a stack, are all that a network remembers."""
-    for layer in acceptor.layers if isinstance(acceptor, Stack) else (acceptor.layer,):
+    for layer in acceptor.layers:
         _require_memoryless(layer)
 
 

@@ -38,7 +38,6 @@ from keras_interp_rnn.automata.machines import (
 from keras_interp_rnn.automata.networks._acceptor import (
     CHUNK,
     Acceptor,
-    Stack,
     given_encoding,
     open_acceptor,
     require_memoryless,
@@ -247,9 +246,7 @@ class Extraction(Sentence):
             batch = min(256, num_words - len(tried))
             words = [_mutate(rng.choice(corpus), alphabet, rng)[:max_length] for _ in range(batch)]
             tried += words
-            layer_trace = self.network.trace(words)
-            alpha, centroid = layer_trace["alpha"], layer_trace["centroid"]
-            highest = np.nan_to_num(alpha.max(axis=-1))
+            centroid, highest = self.network.trace(words)
             level = np.round(-2 * np.log10(np.maximum(1 - highest, 1e-7))).astype(int)
             for i, word in enumerate(words):
                 read = centroid[i] >= 0
@@ -318,8 +315,8 @@ def extract(
     words = None if data is None else [tuple(word) for word in checked_words(data)]
     if method == "exact":
         require_memoryless(acceptor)
-        return _supported(extract_stack(acceptor) if isinstance(acceptor, Stack) else extract_exactly(acceptor), words)
-    if isinstance(acceptor, Stack):
+        return _supported(extract_exactly(acceptor), words)
+    if len(acceptor.layers) > 1:
         raise ValueError(
             "A stack of regularized layers must be read by method='exact'. Received: "
             f"method={method!r}. Use 'exact', if no layer has a further memory."
@@ -335,64 +332,42 @@ def extract(
 
 
 def extract_exactly(acceptor: Acceptor) -> Extraction:
-    """The automaton of a network that remembers its centroid alone, from one step for each centroid and symbol."""
-    centroids, features = acceptor.centroids(), acceptor.features()
-    alphas = np.stack([acceptor.transitions(centroids, features[i]) for i in acceptor.encoding.codes], axis=1)
+    """The automaton of a network that remembers its centroids alone, from those that words reach."""
+    features = np.stack([acceptor.features[code] for code in acceptor.encoding.codes])
     first = acceptor.initial()
-    classes, margins = acceptor.decisions(centroids)
-    outputs = [acceptor.labels[class_] for class_ in classes]
-    table, start = alphas.argmax(axis=-1).tolist(), int(first.argmax())
-    whole = automaton_of(table, outputs, acceptor.labels, start=start, alphabet=acceptor.alphabet)
-    order = breadth_first(whole)
-    confidence = alphas.max(axis=-1)[order]
-    return Extraction(
-        whole.reachable(),
-        tuple(order),
-        np.zeros(confidence.shape, np.int64),
-        confidence,
-        _entropy(alphas[order]),
-        None,
-        float(first.max()),
-        margins[order],
-        "exact",
-        acceptor,
-    )
-
-
-def extract_stack(acceptor: Stack) -> Extraction:
-    """The automaton of a stack, whose states are tuples of centroids, from those that words reach."""
-    tables = acceptor.tables()
-    features = acceptor.features()
-    alphas = acceptor.initial_transition()
-    start_confidence = float(np.prod([alpha.max() for alpha in alphas]))
-    states = [tuple(int(alpha.argmax()) for alpha in alphas)]
+    states = [tuple(int(alpha[0].argmax()) for alpha in first)]
     numbers = {states[0]: 0}
-    rows: list[list[int]] = []
-    confidence: list[float] = []
-    entropy: list[float] = []
-    for state in states:  # grows
-        moves = []
-        for code in acceptor.encoding.codes:
-            given = [table[i] for table, i in zip(tables, state, strict=True)]
-            alphas = acceptor.transition(given, features[code])
-            target = tuple(int(alpha.argmax()) for alpha in alphas)
-            if target not in numbers:
-                numbers[target] = len(states)
-                states.append(target)
-            moves.append(numbers[target])
-            confidence.append(float(np.prod([alpha.max() for alpha in alphas])))
-            entropy.append(float(sum(_entropy(alpha) for alpha in alphas)))
-        rows.append(moves)
-    margins = np.array([acceptor.decision_value(state) for state in states])
-    shape = len(states), len(acceptor.alphabet)
+    targets: list[tuple[int, ...]] = []
+    confidence: list[Array] = []
+    entropy: list[Array] = []
+    done, size = 0, max(1, CHUNK // len(features))
+    while done < len(states):
+        batch = states[done : done + size]
+        done += len(batch)
+        rows = [
+            np.repeat(table[list(which)], len(features), axis=0)
+            for table, which in zip(acceptor.centroids, zip(*batch, strict=True), strict=True)
+        ]
+        alphas = acceptor.transitions(rows, np.tile(features, (len(batch), 1)))
+        reached = list(zip(*(alpha.argmax(axis=-1).tolist() for alpha in alphas), strict=True))
+        for state in reached:
+            if numbers.setdefault(state, len(states)) == len(states):
+                states.append(state)
+        targets += reached
+        confidence.append(np.prod([alpha.max(axis=-1) for alpha in alphas], axis=0))
+        entropy.append(np.sum([_entropy(alpha) for alpha in alphas], axis=0))
+    classes, margins = acceptor.decisions(states)
+    shape = len(states), len(features)
+    table = np.reshape([numbers[state] for state in targets], shape).tolist()
+    outputs = [acceptor.labels[class_] for class_ in classes]
     return Extraction(
-        automaton_of(rows, (margins > 0).tolist(), acceptor.labels, alphabet=acceptor.alphabet),
-        tuple(states),
+        automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet),
+        tuple(states) if len(acceptor.layers) > 1 else tuple(state for (state,) in states),
         np.zeros(shape, np.int64),
-        np.array(confidence).reshape(shape),
-        np.array(entropy).reshape(shape),
+        np.concatenate(confidence).reshape(shape),
+        np.concatenate(entropy).reshape(shape),
         None,
-        start_confidence,
+        float(np.prod([alpha.max() for alpha in first])),
         margins,
         "exact",
         acceptor,
@@ -419,7 +394,7 @@ def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
 
 def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> Extraction:
     _ = acceptor.first_id  # without a start token there is no first state
-    k, symbols = len(acceptor.centroids()), acceptor.alphabet
+    k, symbols = acceptor.num_centroids[0], acceptor.alphabet
     column = {symbol: c for c, symbol in enumerate(symbols)}
     taken = np.zeros((k, len(symbols), k))
     weight = np.zeros((k, len(symbols), k))
@@ -428,8 +403,7 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
     start_alpha = 0.0
     for first in range(0, len(words), 512):
         batch = words[first : first + 512]
-        traces = acceptor.trace(batch)
-        centroid, probability = traces["centroid"], np.nan_to_num(traces["alpha"].max(axis=-1))
+        centroid, probability = acceptor.trace(batch)
         accepted = acceptor.classes(batch)
         for row, word in enumerate(batch):
             state = int(centroid[row, 0])
