@@ -108,9 +108,6 @@ class Certificate(Sentence):
             start: as `certify`.
             end: as `certify`.
 
-        Returns:
-            True if every field is right and the certificate holds.
-
         Raises:
             ValueError: if certificates do not hold for models of this kind, as `certify`.
 
@@ -177,12 +174,6 @@ class Certificate(Sentence):
 
         The proof is repeated with the weights of the file; no bound is believed. It is a proof about those weights:
         whether they are those of a model, `check` says.
-
-        Args:
-            path: of the file.
-
-        Returns:
-            The certificate.
 
         Raises:
             FileNotFoundError: if there is no such file.

@@ -178,9 +178,6 @@ class Automaton(Deterministic):
             A graph whose nodes have the attributes `accepting` (`output`, of a Moore machine) and `start`, and its
             edges `symbol`.
 
-        Raises:
-            ImportError: without networkx.
-
         Example:
 
         >>> from keras_interp_rnn.automata import DFA
@@ -199,13 +196,7 @@ class Automaton(Deterministic):
         return graph
 
     def to_aalpy(self) -> Any:
-        """The automaton as an `aalpy.automata.Dfa` or `aalpy.automata.MooreMachine` of AALpy.
-
-        Returns:
-            A complete automaton, as AALpy's algorithms need it.
-
-        Raises:
-            ImportError: without AALpy.
+        """The automaton, complete, as an `aalpy.automata.Dfa` or `aalpy.automata.MooreMachine` of AALpy.
 
         Example:
 
@@ -263,16 +254,13 @@ class Language(Automaton):
     def from_regex(
         cls: type[SelfDFA], expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000
     ) -> SelfDFA:
-        """The minimal automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
+        """The minimal, complete automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
 
         Args:
             expression: of any depth.
             alphabet: one-character symbols, none of `|*+?()`.
             max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
                 2^(n+1) states.
-
-        Returns:
-            A complete automaton.
 
         Raises:
             ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
@@ -349,13 +337,9 @@ class Language(Automaton):
         return cls._read(_dot.read_dot(text, given_alphabet(alphabet)))
 
     def to_automata_lib(self) -> Any:
-        """The automaton as an `automata.fa.dfa.DFA` of automata-lib.
-
-        Returns:
-            An automaton with the same states; its symbols are strings.
+        """The automaton as an `automata.fa.dfa.DFA` of automata-lib, with the same states; symbols are strings.
 
         Raises:
-            ImportError: without automata-lib.
             ValueError: if two symbols are the same as strings.
 
         Example:
@@ -383,14 +367,11 @@ class Language(Automaton):
 
     @classmethod
     def from_automata_lib(cls: type[SelfDFA], other: Any, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        """The automaton of an `automata.fa.dfa.DFA` of automata-lib.
+        """The automaton of an `automata.fa.dfa.DFA` of automata-lib, without states that no word reaches.
 
         Args:
             other: the automaton.
             alphabet: its symbols in the order that they are to have; by default sorted.
-
-        Returns:
-            An automaton with its reachable states.
 
         Raises:
             ValueError: for any other kind of automaton.

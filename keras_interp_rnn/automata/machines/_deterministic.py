@@ -107,14 +107,7 @@ class Deterministic:
     # Reading words
 
     def step(self, state: int, symbol: Hashable) -> int:
-        """The next state.
-
-        Args:
-            state: a state, or -1.
-            symbol: a symbol of the alphabet.
-
-        Returns:
-            The state after the symbol; -1 if there is none.
+        """The next state; -1 if there is none, and after -1.
 
         Raises:
             ValueError: if the automaton has no such state or symbol.
@@ -146,9 +139,6 @@ class Deterministic:
     def run(self, word: Iterable[Hashable]) -> list[int]:
         """The states that a word passes through.
 
-        Args:
-            word: symbols of the alphabet.
-
         Returns:
             The start and the state after each symbol; -1 after a missing transition.
 
@@ -168,9 +158,6 @@ class Deterministic:
 
     def output(self, word: Iterable[Hashable]) -> Hashable:
         """The label of a word.
-
-        Args:
-            word: symbols of the alphabet.
 
         Returns:
             The output of the state that the word leads to; False after a missing transition.
@@ -217,10 +204,7 @@ class Deterministic:
         return self._of(rows, [*self.outputs, False], self.start, self.alphabet)
 
     def reachable(self: Self) -> Self:
-        """The automaton without the states that no word leads to.
-
-        Returns:
-            An automaton whose states are numbered in breadth-first order, that of the shortest words.
+        """The automaton without the states that no word leads to; the others are numbered in breadth-first order.
 
         Example:
 
@@ -258,12 +242,6 @@ class Deterministic:
     def equivalent(self, other: Any) -> bool:
         """Whether two automata give every word the same output.
 
-        Args:
-            other: an automaton of the same kind, over the same symbols.
-
-        Returns:
-            True if no word tells them apart.
-
         Raises:
             ValueError: if the alphabets differ, or `other` is of another kind.
 
@@ -277,9 +255,6 @@ class Deterministic:
 
     def difference(self, other: Any) -> tuple[Hashable, ...] | None:
         """A shortest word to which two automata give different outputs.
-
-        Args:
-            other: an automaton of the same kind, over the same symbols.
 
         Returns:
             The first such word in the order of the alphabet; None if the automata are equivalent.

@@ -90,12 +90,6 @@ class DFA(Language):
     def accepts(self, word: Iterable[Hashable]) -> bool:
         """Whether a word is in the language.
 
-        Args:
-            word: symbols of the alphabet.
-
-        Returns:
-            True if the automaton accepts it.
-
         Raises:
             ValueError: if a symbol is not in the alphabet.
 
@@ -110,10 +104,7 @@ class DFA(Language):
     # Related automata
 
     def complement(self) -> DFA:
-        """The automaton of all words that this one rejects.
-
-        Returns:
-            A complete automaton.
+        """The complete automaton of all words that this one rejects.
 
         Example:
 
@@ -151,10 +142,7 @@ class DFA(Language):
         return self._of(rows, [accept(left.outputs[a], right.outputs[b]) for a, b in pairs], 0, self.alphabet)
 
     def shortest(self) -> tuple[Hashable, ...] | None:
-        """A shortest word of the language.
-
-        Returns:
-            The first such word in the order of the alphabet; None if the language is empty.
+        """A shortest word of the language, the first one in the order of the alphabet; None if there is no word.
 
         Example:
 
@@ -166,13 +154,7 @@ class DFA(Language):
     # Words of a length
 
     def count(self, length: int) -> int:
-        """The number of words of a length in the language.
-
-        Args:
-            length: int >= 0.
-
-        Returns:
-            An int of any size.
+        """The number of words of a length in the language, an int of any size.
 
         Raises:
             ValueError: if counting would take more than 1 GB.
@@ -190,9 +172,6 @@ class DFA(Language):
         Args:
             length: int >= 0.
             seed: an int, or the generator to draw from.
-
-        Returns:
-            The word.
 
         Raises:
             ValueError: if there is no word of this length, if `seed` is none, or if counting would take more than 1 GB.
@@ -219,12 +198,6 @@ class DFA(Language):
 
     def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
         """All words of a length in the language, in the order of the alphabet.
-
-        Args:
-            length: int >= 0.
-
-        Yields:
-            Each word.
 
         Raises:
             ValueError: if counting would take more than 1 GB.

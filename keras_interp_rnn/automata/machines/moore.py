@@ -85,13 +85,7 @@ class MooreMachine(Automaton):
         return MooreMachine(transitions, outputs, start=start, alphabet=alphabet)
 
     def accepting(self, label: Hashable) -> DFA:
-        """The automaton of the words that have a label.
-
-        Args:
-            label: one of `labels`.
-
-        Returns:
-            A complete automaton, with the states of the machine.
+        """The complete automaton of the words that have a label, with the states of the machine.
 
         Raises:
             ValueError: if no state has this output.
@@ -111,9 +105,6 @@ class MooreMachine(Automaton):
     @classmethod
     def from_dfa(cls, dfa: DFA) -> MooreMachine:
         """The machine that says of every word whether an automaton accepts it.
-
-        Args:
-            dfa: the automaton.
 
         Returns:
             A machine of the outputs True and False; a missing transition leads to a further state, of output False.

@@ -92,12 +92,6 @@ class WordEncoding:
             start: whether there is a token before every word.
             end: whether there is a token after every word.
 
-        Returns:
-            The encoding.
-
-        Raises:
-            ValueError: as the class.
-
         Example:
 
         >>> WordEncoding.with_tokens("ab", start=True, end=True).ids(["ab"])
@@ -123,12 +117,6 @@ class WordEncoding:
 
     def code(self, symbol: Hashable) -> int:
         """The id of a symbol.
-
-        Args:
-            symbol: a symbol of the alphabet.
-
-        Returns:
-            Its id.
 
         Raises:
             ValueError: if the symbol is not in the alphabet.
@@ -190,9 +178,6 @@ class WordEncoding:
     def get_config(self) -> dict[str, Any]:
         """The configuration from which `from_config` makes an equal encoding; JSON can hold it.
 
-        Returns:
-            alphabet, codes, start and end.
-
         Raises:
             ValueError: if a symbol is neither an int nor a string.
         """
@@ -206,12 +191,6 @@ class WordEncoding:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> WordEncoding:
         """The encoding with this configuration.
-
-        Args:
-            config: what `get_config` returned.
-
-        Returns:
-            An encoding that equals the one it was made from.
 
         Raises:
             ValueError: if `get_config` cannot have returned it.

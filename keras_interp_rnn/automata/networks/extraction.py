@@ -200,12 +200,6 @@ class Extraction(Sentence):
     def agreement(self, words: Sequence[Word]) -> Agreement:
         """How far the network and the automaton agree on some words.
 
-        Args:
-            words: sequences of symbols.
-
-        Returns:
-            The agreement.
-
         Raises:
             ValueError: if they are no words, a word has a symbol that is not in the alphabet, or the model cannot read
                 it.
