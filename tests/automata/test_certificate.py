@@ -46,8 +46,8 @@ def opened(model: keras.Model) -> Deployed:
 def test_no_state_of_a_region_leaves_its_box(name, epsilon, outputs):
     model = random_model(name, outputs, outputs)
     parts = opened(model)
-    bound, verdict, scores = _bounds.bounds_of(parts, parts.temperature())
-    centroids, features = parts.centroids, parts.embeddings
+    bound, verdict, scores = _bounds.bounds_of(parts.numbers, parts.temperature())
+    centroids, features = parts.numbers.centroids, parts.numbers.embeddings
     k, n = centroids.shape
     rng = np.random.default_rng(outputs)
     for i, id_ in itertools.product(range(k), (1, 2, 3)):
@@ -85,7 +85,7 @@ def test_a_region_holds_the_states_that_the_network_computes(name, sizes):
     cell.centroids.assign(ops.convert_to_numpy(cell.centroids) * factors[:, None])
     cell.set_temperature(max(sizes))
     parts = opened(model)
-    _, _, scores = _bounds.bounds_of(parts, parts.temperature())
+    _, _, scores = _bounds.bounds_of(parts.numbers, parts.temperature())
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.stochastic_component()
     given = ops.convert_to_tensor(u)

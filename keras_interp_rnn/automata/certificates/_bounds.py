@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.equations import DenseEquations, between
+from keras_interp_rnn.automata.certificates._proved import Proved
+from keras_interp_rnn.equations import between
 
 FUNCTION_ERROR = 2.0**-20
 """Allowance for tanh, sigmoid and exp of the backend: absolute for the first two, relative for exp."""
@@ -242,44 +243,25 @@ class Scores:
         return np.where(holds, off + 4 * self.arithmetic.tiny, np.inf)
 
 
-class Parts(Protocol):
-    """What is bounded of a network: its numbers, in float64. See `_deployed.Deployed` for what they are."""
-
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def equations(self) -> DenseEquations: ...
-    @property
-    def centroids(self) -> Array: ...
-    @property
-    def hard(self) -> bool: ...
-    @property
-    def learns_temperature(self) -> bool: ...
-    @property
-    def kernel(self) -> Array: ...
-    @property
-    def bias(self) -> Array | float: ...
-
-
 Cell = Callable[[Region], Callable[[Array], Box]]
 """Of a region of states, then of the features of a symbol: u."""
 Decision = Callable[[Box, int], Array]
 """Of a state's box and the place of its label: by how much the network's output is surely on that side."""
 
 
-def bounds_of(parts: Parts, temperature: float) -> tuple[Cell, Decision, Scores]:
+def bounds_of(network: Proved, temperature: float) -> tuple[Cell, Decision, Scores]:
     """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component."""
-    arithmetic = Arithmetic.of(parts.dtype)
+    arithmetic = Arithmetic.of(network.dtype)
     # exp of the backend, and the two roundings of its argument and result
-    spread = 2 * FUNCTION_ERROR if parts.learns_temperature else 0.0
-    scores = Scores(parts.centroids, parts.hard, temperature * (1 - spread), temperature * (1 + spread), arithmetic)
-    head = _head if parts.kernel.ndim == 1 else _heads
-    return _cell(parts, arithmetic), head(parts, arithmetic), scores
+    spread = 2 * FUNCTION_ERROR if network.learns_temperature else 0.0
+    scores = Scores(network.centroids, network.hard, temperature * (1 - spread), temperature * (1 + spread), arithmetic)
+    head = _head if network.kernel.ndim == 1 else _heads
+    return _cell(network, arithmetic), head(network, arithmetic), scores
 
 
-def _cell(parts: Parts, arithmetic: Arithmetic) -> Cell:
+def _cell(network: Proved, arithmetic: Arithmetic) -> Cell:
     """The cell's own equations, evaluated on intervals."""
-    equations = parts.equations
+    equations = network.equations
     units = len(equations.recurrent_kernel)
     arrays = (getattr(equations, field.name) for field in fields(equations))
     weights = _total(*(array for array in arrays if isinstance(array, np.ndarray)))
@@ -301,9 +283,9 @@ def _cell(parts: Parts, arithmetic: Arithmetic) -> Cell:
     return reading
 
 
-def _head(parts: Parts, arithmetic: Arithmetic) -> Decision:
+def _head(network: Proved, arithmetic: Arithmetic) -> Decision:
     """Of one output, whose sign decides."""
-    kernel, bias = parts.kernel, float(parts.bias)
+    kernel, bias = network.kernel, float(network.bias)
     weights = _total(kernel, np.array([bias]))
 
     def margin(state: Box, accepts: int) -> Array:
@@ -316,9 +298,9 @@ def _head(parts: Parts, arithmetic: Arithmetic) -> Decision:
     return margin
 
 
-def _heads(parts: Parts, arithmetic: Arithmetic) -> Decision:
+def _heads(network: Proved, arithmetic: Arithmetic) -> Decision:
     """Of an output for each label, of which the largest decides."""
-    kernel, bias = parts.kernel, np.asarray(parts.bias)
+    kernel, bias = network.kernel, np.asarray(network.bias)
     weights = _total(kernel, bias)
 
     def margin(state: Box, label: int) -> Array:

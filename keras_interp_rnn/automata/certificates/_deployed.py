@@ -9,7 +9,6 @@ object that the same layers do not have when they are built again (`_as_built`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,8 @@ from keras import ops
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network import as_float64, check_finite, evaluate
-from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates._as_built import built_again, first_difference
+from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.machines import WordEncoding
 from keras_interp_rnn.automata.networks import Acceptor, Recognizer, SymbolEmbedding, require_memoryless
 from keras_interp_rnn.equations import GRU, SimpleRNN, transitions
@@ -39,38 +38,10 @@ EXACT_IN_FLOAT32 = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Deployed:
-    """The parts of a recognized model; weights in float64, exactly as the model holds them.
-
-    Attributes:
-        acceptor: the model as an acceptor of words.
-        first: id of the start token.
-        dtype: "float32" or "float64", of all parts.
-        embeddings: (ids, features).
-        equations: of the inner cell, with its weights.
-        centroids: (k, n).
-        hard: whether the state is the most probable centroid itself, not a mixture.
-        kernel, bias: (n,) and a number, of the head's logit; or (n, labels) and (labels,).
-    """
+    """A recognized model: as an acceptor of words, and its numbers."""
 
     acceptor: Acceptor
-    first: int
-    dtype: str
-    embeddings: Array
-    equations: GRU | SimpleRNN
-    centroids: Array
-    hard: bool
-    kernel: Array
-    bias: Array | float
-
-    @property
-    def labels(self) -> tuple[Hashable, ...]:
-        """What the model says of words, as `Acceptor.labels`."""
-        return self.acceptor.labels
-
-    @property
-    def encoding(self) -> WordEncoding:
-        """How words are written as ids."""
-        return self.acceptor.encoding
+    numbers: Proved
 
     def temperature(self, requested: float | None = None) -> float:
         r"""$\tau$ as the layer holds it: the deployed one, or the one after `set_temperature(requested)`.
@@ -82,13 +53,8 @@ class Deployed:
             held = ops.convert_to_numpy(cell.log_temperature if cell.learn_temperature else cell.temperature)
         else:
             with np.errstate(over="ignore"):
-                held = np.asarray(np.log(requested) if cell.learn_temperature else requested).astype(self.dtype)
+                held = np.asarray(np.log(requested) if cell.learn_temperature else requested).astype(self.numbers.dtype)
         return float(np.exp(np.float64(held)) if cell.learn_temperature else np.float64(held))
-
-    @property
-    def learns_temperature(self) -> bool:
-        """Whether the backend computes tau as an exponential."""
-        return bool(self.acceptor.layer.cell.learn_temperature)
 
 
 def deployed(acceptor: Acceptor) -> Deployed:
@@ -104,15 +70,15 @@ def deployed(acceptor: Acceptor) -> Deployed:
             "which nothing is proved. Compare the automaton with the network by `extract(network).fidelity()`."
         )
     require_memoryless(acceptor)
-    first, model = acceptor.first_id, acceptor.model
+    first, encoding, model = acceptor.first_id, acceptor.encoding, acceptor.model
     chain = _layers(model)
     embedding, layer, head = _parts(chain, model)
-    _check_layer(layer, ends=acceptor.encoding.end is not None)
+    _check_layer(layer, ends=encoding.end is not None)
     cell, inner = layer.cell, layer.cell.cell
     dtype = _dtype([*chain, cell, inner])
     if dtype == "float32":
         _check_products()
-    _check_ids(model, acceptor.encoding)
+    _check_ids(model, encoding)
     try:
         found = first_difference(model, built_again(model, chain, dtype), model.name)
     except (TypeError, ValueError) as error:  # of Keras's constructors
@@ -129,17 +95,21 @@ def deployed(acceptor: Acceptor) -> Deployed:
     assert isinstance(equations, GRU | SimpleRNN)  # of the closed list of cells
     kernel = as_float64(head.kernel)
     bias = as_float64(head.bias) if head.use_bias else np.zeros(head.units)
-    return Deployed(
-        acceptor,
+    features = as_float64(embedding.embeddings)
+    numbers = Proved(
+        encoding,
         first,
         dtype,
-        as_float64(embedding.embeddings),
+        bool(cell.learn_temperature),
+        cell.is_hard,
+        {id_: features[id_] for id_ in (*encoding.codes, *encoding.tokens)},
         equations,
         as_float64(cell.centroids),
-        cell.is_hard,
         kernel[:, 0] if head.units == 1 else kernel,
         float(bias[0]) if head.units == 1 else bias,
+        acceptor.labels,
     )
+    return Deployed(acceptor, numbers)
 
 
 def _refusal(received: str) -> ValueError:

@@ -1,7 +1,7 @@
 """The numbers of a network that a certificate is about, as a file holds them: no Keras.
 
-`Proved` has what `_deployed.Deployed` has, without the model: a proof can be repeated with it. A file is JSON, its
-weights are float64, written so that they are read back exactly, and their sha256 is beside them.
+A proof can be repeated with them alone. A file is JSON, its weights are float64, written so that they are read back
+exactly, and their sha256 is beside them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,22 @@ BIASES = ("cell_bias", "recurrent_bias")
 
 @dataclass(frozen=True, eq=False)
 class Proved:
-    """The numbers that a proof reads; the attributes are those of `Deployed`.
+    """The numbers that a proof reads; weights in float64, exactly as the model holds them.
 
     Attributes:
+        first: id of the start token.
+        dtype: "float32" or "float64", of all parts of the model.
+        learns_temperature: whether the backend computes tau as an exponential.
+        hard: whether the state is the most probable centroid itself, not a mixture.
         embeddings: the features of each id that is read.
+        equations: of the inner cell, with its weights.
+        centroids: (k, n).
+        kernel, bias: (n,) and a number, of the head's logit; or (n, labels) and (labels,).
+        labels: what the model says of words, as `Acceptor.labels`.
     """
 
     encoding: WordEncoding
+    first: int
     dtype: str
     learns_temperature: bool
     hard: bool
@@ -50,30 +59,6 @@ class Proved:
     kernel: Array
     bias: Array | float
     labels: tuple[Hashable, ...] = (False, True)
-
-    @property
-    def first(self) -> int:
-        """Id of the start token."""
-        assert self.encoding.start is not None
-        return self.encoding.start
-
-
-def proved(parts: Any) -> Proved:
-    """The numbers of a deployed network."""
-    encoding: WordEncoding = parts.encoding
-    read = {id_: parts.embeddings[id_] for id_ in (*encoding.codes, *encoding.tokens)}
-    return Proved(
-        encoding,
-        parts.dtype,
-        parts.learns_temperature,
-        parts.hard,
-        read,
-        parts.equations,
-        parts.centroids,
-        parts.kernel,
-        parts.bias,
-        parts.labels,
-    )
 
 
 def as_json(network: Proved) -> dict[str, Any]:
@@ -168,6 +153,7 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         cell = GRU(*weights, reset_after=content["reset_after"], recurrent_bias=biases["recurrent_bias"])
     return Proved(
         encoding,
+        content["start"],
         content["dtype"],
         content["learns_temperature"],
         content["hard"],

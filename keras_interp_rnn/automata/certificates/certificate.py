@@ -43,7 +43,6 @@ NUM_TRIED_WORDS = 127
 PADDING_BEFORE = 3
 """Number of steps, of padding before a word, with which the model reads these words once more."""
 
-
 MACHINES: tuple[type, ...] = (DFA, MooreMachine)
 """Exact types: a subclass may say something else of a word."""
 
@@ -104,9 +103,7 @@ class Certificate(Sentence):
 
         Args:
             network: the model.
-            alphabet: as `certify`.
-            start: as `certify`.
-            end: as `certify`.
+            alphabet, start, end: as `certify`.
 
         Raises:
             ValueError: if certificates do not hold for models of this kind, as `certify`.
@@ -119,22 +116,24 @@ class Certificate(Sentence):
         if type(self.path) is not type(self.dfa) or type(self.dfa) not in MACHINES:
             return False
         path, dfa = _plain(self.path), _plain(self.dfa)
-        if not set(path.outputs) <= set(parts.labels) or set(path.alphabet) != set(parts.acceptor.alphabet):
+        if not set(path.outputs) <= set(parts.acceptor.labels) or set(path.alphabet) != set(parts.acceptor.alphabet):
             return False
         centroids = [int(i) for i in self.centroids]
-        named = len(set(centroids)) == len(centroids) == len(path) and {*centroids} <= {*range(len(parts.centroids))}
+        named = len(set(centroids)) == len(centroids) == len(path) and {*centroids} <= {
+            *range(len(parts.numbers.centroids))
+        }
         # In (0, 1) for mixtures, 0 otherwise: which one is the model's to say. NaN is neither.
-        follows = self.epsilon == 0 if parts.hard else 0 < self.epsilon < 1
+        follows = self.epsilon == 0 if parts.numbers.hard else 0 < self.epsilon < 1
         if not named or not follows or not path.is_complete or path.difference(dfa) is not None:
             return False
-        [again] = proof.attempts(parts, path, tuple(centroids), self.temperature, [self.epsilon])
+        [again] = proof.attempts(parts.numbers, path, tuple(centroids), self.temperature, [self.epsilon])
         if again.least <= 0:
             return False
         claims = ((self.margins, again.margins), (self.decision_margins, again.decisions))
         if not all(proof.supported(claimed, proved) for claimed, proved in claims):
             return False
         # At last, the weights that it carries, if any, are the model's.
-        carried = self.proved is None or _proved.same(self.proved, _proved.proved(parts))
+        carried = self.proved is None or _proved.same(self.proved, parts.numbers)
         return carried and _misclassified(parts, path) is None
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -206,9 +205,7 @@ def certify(
             it is proved that of every word the output of the machine's label is the largest, and no other as large.
         temperature: to prove it for another than the deployed temperature. The certificate is then one of the model
             after `set_temperature(temperature)`.
-        alphabet: as `extract`.
-        start: as `extract`.
-        end: as `extract`.
+        alphabet, start, end: as `extract`.
 
     Returns:
         The certificate; `holds` says whether the proof succeeds.
@@ -262,11 +259,7 @@ def largest_temperature(
     Nothing is assumed between certified temperatures: the value returned is one of those proved.
 
     Args:
-        network: as `certify`.
-        dfa: as `certify`.
-        alphabet: as `certify`.
-        start: as `certify`.
-        end: as `certify`.
+        network, dfa, alphabet, start, end: as `certify`.
 
     Returns:
         The temperature; 0 if there is none. It is searched for up to 2^20 times that of the network.
@@ -306,7 +299,7 @@ def largest_temperature(
 def _opened(network: Any, alphabet: Any, start: int | None, end: int | None) -> tuple[Deployed, dict[str, float]]:
     """The parts of a network, and how far the functions are off that it computes with, on this machine."""
     parts = deployed(open_acceptor(network, given_encoding(network, alphabet, start, end)))
-    return parts, dict(_kernels.measured(parts.dtype))
+    return parts, dict(_kernels.measured(parts.numbers.dtype))
 
 
 def _held_temperature(parts: Deployed, temperature: float | None) -> float:
@@ -316,10 +309,10 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     if not isinstance(temperature, numbers.Real) or not 0 < temperature < np.inf:
         raise ValueError(f"temperature must be a number > 0. Received: temperature={temperature!r}.")
     held = parts.temperature(float(temperature))
-    if not np.finfo(parts.dtype).tiny <= held < np.inf:
+    if not np.finfo(parts.numbers.dtype).tiny <= held < np.inf:
         raise ValueError(
-            f"temperature must be a normal number of {parts.dtype}. Received: temperature={temperature!r}. The layer "
-            "would compute NaN with it."
+            f"temperature must be a normal number of {parts.numbers.dtype}. Received: temperature={temperature!r}. The "
+            "layer would compute NaN with it."
         )
     return held
 
@@ -336,7 +329,7 @@ def _misclassified(parts: Deployed, path: Automaton) -> tuple[Hashable, ...] | N
     found = {word: path.output(word) for word in tried}
 
     def first_wrong(words: Sequence[Word], classes: NDArray[np.int64]) -> Word | None:
-        said = (parts.labels[class_] for class_ in classes)
+        said = (parts.acceptor.labels[class_] for class_ in classes)
         return next((word for word, label in zip(words, said, strict=True) if label != found[word]), None)
 
     wrong = first_wrong(tried, acceptor.classes(tried))
@@ -381,8 +374,8 @@ def _prove(parts: Deployed, dfa: Automaton, tau: float, extraction: Extraction) 
             )
         dfa = _plain(dfa)
     path, centroids = extraction.dfa, extraction.centroids
-    epsilons = [0.0] if parts.hard else EPSILONS.tolist()
-    attempts = list(zip(epsilons, proof.attempts(parts, path, centroids, tau, epsilons), strict=True))
+    epsilons = [0.0] if parts.numbers.hard else EPSILONS.tolist()
+    attempts = list(zip(epsilons, proof.attempts(parts.numbers, path, centroids, tau, epsilons), strict=True))
     epsilon, best = max(attempts, key=lambda pair: pair[1].least)
     word = path.difference(dfa)
     holds, failure = word is None and best.least > 0, ""
@@ -392,5 +385,5 @@ def _prove(parts: Deployed, dfa: Automaton, tau: float, extraction: Extraction) 
         # The path first: that a decision alone fails can be said only of an epsilon for which the path holds.
         epsilon, best = max(attempts, key=lambda pair: (pair[1].least_of_path > 0, pair[1].least))
         failure = proof.failure(best, path, centroids)
-    weights = _proved.proved(parts)
-    return Certificate(holds, dfa, path, centroids, tau, epsilon, best.margins, best.decisions, failure, weights)
+    margins = (best.margins, best.decisions)
+    return Certificate(holds, dfa, path, centroids, tau, epsilon, *margins, failure, parts.numbers)

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from keras_interp_rnn import _io
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _bounds, _proved
 from keras_interp_rnn.automata.certificates._proved import Proved
-from keras_interp_rnn.automata.machines import DFA, Automaton, MooreMachine, WordEncoding
+from keras_interp_rnn.automata.machines import DFA, Automaton, MooreMachine
 
 FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
 """Of a certificate's file."""
@@ -61,19 +61,6 @@ class Proof:
     decision_margins: Array
 
 
-class Parts(_bounds.Parts, Protocol):
-    """A network to prove something about: its numbers, of a model (`_deployed.Deployed`) or of a file (`Proved`)."""
-
-    @property
-    def encoding(self) -> WordEncoding: ...
-    @property
-    def labels(self) -> tuple[Hashable, ...]: ...
-    @property
-    def embeddings(self) -> Any: ...
-    @property
-    def first(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Attempt:
     """Margins for one epsilon; minus infinity without a bound."""
@@ -99,7 +86,7 @@ def assumptions(network: Proved) -> tuple[str, ...]:
 
 
 def attempts(
-    network: Parts, path: Automaton, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
+    network: Proved, path: Automaton, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
 ) -> list[Attempt]:
     """The bounds on every transition and every decision, for each epsilon.
 
