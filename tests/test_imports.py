@@ -74,8 +74,10 @@ MAY_IMPORT = {
         *("networkx", "automata.fa.dfa", "aalpy"),
         f"{OURS}.automata.machines",
     },
-    "automata/machines/drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
-    "automata/weighted_drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
+    **dict.fromkeys(
+        ("automata/machines/drawing.py", "automata/weighted_drawing.py"),
+        {"tensorboard_plugins.interp_rnn.layout", f"{OURS}.automata.machines"},
+    ),
     "automata/machines": {f"{OURS}.automata.machines"},
     "automata/inference": {"scipy", *(f"{OURS}.automata.{n}" for n in ("inference", "machines"))},
     "automata/networks": {

@@ -7,11 +7,10 @@ dashed circle leads to every state with an initial weight, which stands on the e
 
 from __future__ import annotations
 
-import html
-import zlib
 from collections.abc import Mapping, Sequence
 
 from keras_interp_rnn._results import INK, LINE, visible
+from keras_interp_rnn.automata.machines import Drawn, sheet, state
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = layout.CROWDED // 2
@@ -20,11 +19,9 @@ MAX_EDGES = layout.CROWDED // 2
 INSIDE = 2 * layout.RADIUS - 8
 """Width of the text in a state."""
 
-Edge = tuple[int, int]
-
 
 def svg(
-    edges: Mapping[Edge, Sequence[tuple[str, float]]],
+    edges: Mapping[layout.Edge, Sequence[tuple[str, float]]],
     initial: Mapping[int, float],
     final: Mapping[int, Sequence[float]],
     names: Sequence[str],
@@ -58,45 +55,14 @@ def svg(
         )
     labels = {edge: _label(weights) for edge, weights in edges.items()}
     titles = {edge: ", ".join(f"{visible(s)}:{weight:g}" for s, weight in weights) for edge, weights in edges.items()}
-    source = len(names)
+    states = [_state(name, initial.get(i, 0.0), final.get(i, ())) for i, name in enumerate(names)]
+    start = len(states) if apart else next(iter(initial))
     if apart:
-        for state, weight in initial.items():
-            labels[source, state] = titles[source, state] = number(weight)
-    start = source if apart else next(iter(initial))
-    points = layout.points(labels, [start, *range(len(names))])
-    routes, (left, top, width, height), _ = layout.route(points, labels, None if apart else start)
-    marker = f"weighted-{zlib.crc32(repr((edges, initial, final, names)).encode()):08x}"
-    arrow = f'marker-end="url(#{marker})"'
-    shapes = [f'<path d="{route.path}" fill="none" stroke="{LINE}" {arrow}/>' for route in routes.values()]
-    x, y = points[start]
-    if apart:
-        shapes.append(
-            f'<g><title>initial weights</title><circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" '
-            f'stroke="{LINE}" stroke-dasharray="3 3"/><text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="10">start'
-            "</text></g>"
-        )
-    else:
-        path = f"M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}"
-        shapes.append(f'<path d="{path}" stroke="{INK}" {arrow}/>')
-    for edge, route in routes.items():
-        shapes.append(
-            f'<g><title>{html.escape(titles[edge])}</title><text x="{route.x}" y="{route.y}" paint-order="stroke" '
-            f'stroke="white" stroke-width="8" stroke-linejoin="round" fill="{INK}">{html.escape(labels[edge])}</text>'
-            "</g>"
-        )
-    for state, name in enumerate(names):
-        shapes.append(_state(*points[state], name, initial.get(state, 0.0), final.get(state, ())))
-    head = (
-        f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
-        f'orient="auto-start-reverse"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" font-family="sans-serif" font-size="12" '
-        'text-anchor="middle" dominant-baseline="central" role="img" '
-        f'aria-label="weighted automaton of {len(names)} states">'
-        f'{head}<rect x="{left:.1f}" y="{top:.1f}" width="100%" height="100%" fill="white"/>{"".join(shapes)}</svg>'
-    )
+        states.append(_source)
+        for target, weight in initial.items():
+            labels[start, target] = titles[start, target] = number(weight)
+    says = f"weighted automaton of {len(names)} states"
+    return sheet(says, labels, states, start, arrow=not apart, titles=titles)
 
 
 def number(weight: float) -> str:
@@ -115,26 +81,28 @@ def _label(weights: Sequence[tuple[str, float]]) -> str:
     return layout.shortened([f"{text}:{number(weight)}" for text, (_, weight) in zip(texts, weights, strict=True)])
 
 
-def _state(x: float, y: float, name: str, initial: float, final: Sequence[float]) -> str:
+def _state(name: str, initial: float, final: Sequence[float]) -> Drawn:
     ends = ", ".join(f"{weight:g}" for weight in final)
-    title = f"state {name}"
-    title += f", initial weight {initial:g}" if initial else ""
+    title = name + (f", initial weight {initial:g}" if initial else "")
     title += f", final weight{'s' * (len(final) > 1)} {ends}" if ends else ""
-    shapes = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
-    if not ends:
-        return f"<g><title>{html.escape(title)}</title>{shapes}{_text(x, y, name, 12)}</g>"
-    shapes += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS - 3:g}" fill="none" stroke="{INK}"/>'
+    lines = [_line(name, 0, 12)]
     if len(final) == 1 and final[0] != 1:
-        shapes += _text(x, y - 5, name, 10) + _text(x, y + 6, number(final[0]), 9)
-    else:
-        shapes += _text(x, y, name, 12)
-    return f"<g><title>{html.escape(title)}</title>{shapes}</g>"
+        lines = [_line(name, -5, 10), _line(number(final[0]), 6, 9)]
+    return state(title, lines, ring=bool(ends))
 
 
-def _text(x: float, y: float, text: str, largest: float) -> str:
-    """Within a state: smaller where it is long, or cut."""
+def _line(text: str, below: float, largest: float) -> layout.Line:
+    """Text in a state: smaller where it is long, or cut."""
     size = min(largest, max(7.0, 12 * INSIDE / max(layout.text_width(text), 1)))
-    shown = text
-    while layout.text_width(shown) * size / 12 > INSIDE:
-        shown = f"{shown.rstrip('…')[:-1]}…"
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="{size:.3g}">{html.escape(shown)}</text>'
+    while layout.text_width(text) * size / 12 > INSIDE:
+        text = f"{text.rstrip('…')[:-1]}…"
+    return layout.Line(text, below, round(size, 1))
+
+
+def _source(x: float, y: float) -> str:
+    """The circle from which initial weights come."""
+    return (
+        f'<g><title>initial weights</title><circle cx="{x:.1f}" cy="{y:.1f}" r="{layout.RADIUS:g}" fill="white" '
+        f'stroke="{LINE}" stroke-dasharray="3 3"/><text x="{x:.1f}" y="{y:.1f}" fill="{INK}" font-size="10">start'
+        "</text></g>"
+    )

@@ -441,7 +441,7 @@ def test_several_initial_weights_come_from_a_circle_of_their_own():
     assert "state 0, initial weight 0.5, final weights 1, 2" in titles
     assert circles == 4
     nothing = WeightedAutomaton([0], [[[0]]], [0])
-    assert drawing_of(nothing)[0] == ["start", "0"]
+    assert drawing_of(nothing)[0] == ["0", "start"]
 
 
 @pytest.mark.parametrize("number", range(1, 8))

@@ -109,10 +109,7 @@ class Automaton(Deterministic):
         '<svg'
         """
         texts, pairs = names_of_states(names, len(self)), self._transitions(unsupported)
-        if self._names.accepts:
-            accepting = [state for state, accepts in enumerate(self.outputs) if accepts]
-            return drawing.svg(self.edges(), accepting, self.start, texts, unsupported=pairs)
-        return drawing.svg(self.edges(), (), self.start, texts, self.outputs, pairs)
+        return drawing.svg(self, texts, pairs)
 
     def _transitions(self, pairs: Iterable[tuple[int, Hashable]]) -> set[tuple[int, Hashable]]:
         """The pairs; ValueError unless each is a state and a symbol."""
