@@ -271,7 +271,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
         (
             lambda: network_of(tomita(1)),
             {"method": "excat"},
-            "'counts', 'mean_probability'. Received: 'excat'",
+            "'counts', 'mean_probability'. Received: method='excat'",
         ),
         *(
             (lambda: network_of(tomita(1)), {"data": data, "method": "counts"}, sentence)
