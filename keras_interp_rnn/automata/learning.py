@@ -21,7 +21,7 @@ from keras_interp_rnn.automata.machines import checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, TrainingReport, extract
 
 UNITS, MORE_UNITS = 24, 8
-"""Of the first attempt, and by how many each further one has more."""
+"""Units of the first attempt, and how many more each further attempt has."""
 
 STEPS_PER_EXECUTION = 50
 
@@ -261,7 +261,7 @@ def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
 
 
 def report_of(model: Recognizer, sample: Sample) -> TrainingReport:
-    """What the model and its automaton make of the words."""
+    """The report of a model and its automaton on the words."""
     extraction = extract(model)
     automaton = extraction.dfa.minimize()
     by_network, by_automaton = sample.of(model.classify(sample.words).tolist()), sample.labels_by(automaton)

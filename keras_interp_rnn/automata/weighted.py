@@ -310,7 +310,7 @@ class WeightedAutomaton(Result):
 
     @classmethod
     def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
-        """What a network that is affine in its state, with a linear readout, is: n + 1 states, the last the constant 1.
+        """The automaton of a network that is affine in its state, with a linear readout: n + 1 states, the last is 1.
 
         Args:
             network: a model of an ISAN, of a FactoredISAN over a vocabulary, or of a linear recurrence behind an

@@ -150,7 +150,7 @@ def _transition(transition: Any) -> transitions.Transition:
 
 
 def first_difference(found: Any, built: Any, at: str) -> str | None:
-    """What of one object is not as of another, by its path from `at`; None if nothing is.
+    """The first difference between two objects, by its path from `at`; None if there is none.
 
     Everything is compared that a call may read: classes, entries, the code of functions and what it encloses, and which
     layers, operations and variables are one and the same.
@@ -201,7 +201,7 @@ def first_difference(found: Any, built: Any, at: str) -> str | None:
 
 
 def _parts(x: Any) -> dict[Any, Any] | None:
-    """What an object consists of, by name; None for one that is not looked into."""
+    """The parts of an object by name; None for an object that is not looked into."""
     if isinstance(x, (*PLAIN, type, types.ModuleType)) or not (hasattr(x, "__dict__") or isinstance(x, CONTAINERS)):
         return None
     parts: dict[Any, Any] = {name: part for name, part in getattr(x, "__dict__", {}).items() if not _left_out(name)}

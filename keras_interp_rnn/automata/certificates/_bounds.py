@@ -244,9 +244,9 @@ class Scores:
 
 
 Cell = Callable[[Region], Callable[[Array], Box]]
-"""Of a region of states, then of the features of a symbol: u."""
+"""Takes a region of states, then the features of a symbol, and returns the box of u."""
 Decision = Callable[[Box, int], Array]
-"""Of a state's box and the place of its label: by how much the network's output is surely on that side."""
+"""Takes a state's box and the place of its label, and returns a lower bound on the margin of that decision."""
 
 
 def bounds_of(network: Proved, temperature: float) -> tuple[Cell, Decision, Scores]:
@@ -284,7 +284,7 @@ def _cell(network: Proved, arithmetic: Arithmetic) -> Cell:
 
 
 def _head(network: Proved, arithmetic: Arithmetic) -> Decision:
-    """Of one output, whose sign decides."""
+    """The decision of one output, by its sign."""
     kernel, bias = network.kernel, float(network.bias)
     weights = _total(kernel, np.array([bias]))
 
@@ -299,7 +299,7 @@ def _head(network: Proved, arithmetic: Arithmetic) -> Decision:
 
 
 def _heads(network: Proved, arithmetic: Arithmetic) -> Decision:
-    """Of an output for each label, of which the largest decides."""
+    """The decision of an output for each label, by the largest."""
     kernel, bias = network.kernel, np.asarray(network.bias)
     weights = _total(kernel, bias)
 

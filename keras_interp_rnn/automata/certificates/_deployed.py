@@ -139,7 +139,7 @@ def _reference_types() -> tuple[type, type]:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a tensor of a model's graph holds: the ids of a word, after they have passed through these layers."""
+    """A tensor of a model's graph: the ids of a word, after they have passed through these layers."""
 
     layers: tuple[Any, ...] = ()
 
@@ -165,7 +165,7 @@ def _functional_chain(model: Any) -> list[Any]:
 
 
 def _passed(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
-    """What an operation of the graph outputs: a `_Read`, or for a comparison which mask it is."""
+    """The outputs of an operation of the graph: a `_Read`, or for a comparison which mask it is."""
     _, not_equal = _reference_types()
     args, kwargs = node.arguments.fill_in(values)
     if type(operation) is not_equal:

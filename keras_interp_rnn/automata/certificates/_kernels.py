@@ -17,7 +17,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn.automata.certificates._bounds import FUNCTION_ERROR
 
 NUM_POINTS = 2**18 + 3
-"""Of each function; odd, as kernels take the last few numbers otherwise than the rest."""
+"""Numbers at which each function is measured; odd, as kernels take the last few numbers otherwise than the rest."""
 
 FUNCTIONS = ("tanh", "sigmoid", "exp")
 

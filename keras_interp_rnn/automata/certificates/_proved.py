@@ -28,7 +28,7 @@ CELLS = {"GRU": GRU, "SimpleRNN": SimpleRNN}
 ARRAYS = {"features": 2, "cell_kernel": 2, "recurrent_kernel": 2, "centroids": 2, "head_kernel": 1, "head_bias": 0}
 """The arrays of a file, and their numbers of axes; and the biases, which may be null."""
 ARRAYS_OF_LABELS = {"head_kernel": 2, "head_bias": 1}
-"""Of a network with an output for each label, which a file names beside them."""
+"""The arrays that differ in a network with an output for each label; the file has its labels too."""
 BIASES = ("cell_bias", "recurrent_bias")
 
 
@@ -99,7 +99,7 @@ def same(one: Proved, other: Proved) -> bool:
 
 
 def from_json(content: Mapping[str, Any]) -> Proved:
-    """What `as_json` gave.
+    """Reads what `as_json` wrote.
 
     Raises:
         ValueError: if it is anything else.

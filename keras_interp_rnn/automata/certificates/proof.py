@@ -20,7 +20,7 @@ from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.machines import DFA, Automaton, MooreMachine
 
 FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
-"""Of a certificate's file."""
+"""The format and version of a certificate's file."""
 
 ASSUMPTIONS = (
     "IEEE 754 arithmetic in the network's dtype, rounded to nearest, in any order of summation; no reduced precision.",
@@ -28,7 +28,7 @@ ASSUMPTIONS = (
     "Words are ids with the start token before them, the end token after them if there is one, and padding 0.",
     "The network is an Embedding, one state-regularized layer and a Dense(1), called outside training.",
 )
-"""Of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
+"""The assumptions of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
 
 ASSUMPTION_OF_LABELS = (
     "The network is an Embedding, one state-regularized layer and a Dense with an output for each label, of which the "
@@ -169,7 +169,7 @@ def write(path: str | os.PathLike[str], proof: Proof) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Proof:
-    """What `write` wrote, proved again with the weights of the file; no bound is believed.
+    """Reads what `write` wrote, and proves it again with the weights of the file; no bound is believed.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -186,7 +186,7 @@ def read(path: str | os.PathLike[str]) -> Proof:
 
 
 def described(proof: Proof, name: str) -> str:
-    """What a proof is about and how sure it is, in five lines."""
+    """A proof in five lines: its automaton, network, margins and weights."""
     network = proof.proved
     k, units = network.centroids.shape
     cell = type(network.equations).__name__

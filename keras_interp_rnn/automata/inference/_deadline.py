@@ -1,4 +1,4 @@
-"""What holds for every search: when it ends, and how labels came about."""
+"""The limits of a search: when it ends, and how labels came about."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEVER = Deadline()
 
 
 class Limits(NamedTuple):
-    """What holds for every search.
+    """The limits of a search.
 
     Attributes:
         noise: probability of a wrong label; None if it is not known. until: when searches end. seed: of a search.

@@ -17,7 +17,7 @@ from keras_interp_rnn.automata.machines import Automaton, Transitions, Word, uns
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Evidence(Sentence):
-    """What labelled words say of an automaton.
+    """The evidence of labelled words for an automaton.
 
     Attributes:
         automaton_accuracy: balanced accuracy over all different words, including those held out: the mean over the

@@ -34,7 +34,7 @@ MAX_PRODUCT = 400_000
 """Transitions of the automaton before it is minimized."""
 
 SECONDS = 60.0
-"""Of computing, after which the search ends."""
+"""Computing time after which the search ends."""
 
 NUM_TIERS = 3
 """Tiers that are searched, besides the whole alphabet."""

@@ -365,7 +365,7 @@ class Search:
         )
 
     def others(self, tree: Tree, pattern: Pattern) -> list[Pattern]:
-        """What may take the place of a pattern of a tree."""
+        """The patterns that may take the place of one of a tree."""
         others = [*self.neighbours(pattern), *(other for other in set(patterns_of(tree)) if other != pattern)]
         self.ask(others)
         return others

@@ -30,10 +30,10 @@ from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 Bools = NDArray[np.bool_]
 
 MAX_SYMBOLS = 14
-"""Of the pieces of a pattern together."""
+"""Symbols in all pieces of a pattern, at most."""
 
 MAX_STATES = 64
-"""Of the automaton of a pattern."""
+"""States of the automaton of a pattern, at most."""
 
 MODULI = (2, 3, 4, 5)
 """Occurrences are counted modulo these."""
@@ -43,7 +43,7 @@ BATCH = 64
 
 
 class Pattern(NamedTuple):
-    """What is looked for in a word.
+    """A pattern that is looked for in a word.
 
     Attributes:
         pieces: factors, one after the other, as symbols of the tier; see `Family.start` and `Family.end`.

@@ -34,7 +34,7 @@ CONVINCING_ERRORS = 0.05
 """Fraction of the words held out, beyond wrong labels, that an automaton may misclassify."""
 
 FIRST_SHARE = 2 / 3
-"""Of the time of a search, for the words that are not held out."""
+"""Fraction of the time of a search for the words that are not held out."""
 
 MANY_PREFIXES = 15
 """For a word, on average: all short words have one, and random words of 25 symbols have some 20."""

@@ -37,7 +37,7 @@ NOISES = (0.03, 0.0, 0.12, 0.25)
 """Values of eta that are tried where it is not known."""
 
 SECONDS = 30.0
-"""Of computing, after which the search ends, if no limit ends it before; all short words take a second or a few."""
+"""Computing time after which the search ends; all short words take a second or a few."""
 
 NUM_KICKS = 24
 """Times that the search with noise goes on from a changed automaton."""

@@ -36,7 +36,7 @@ from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree
 from keras_interp_rnn.automata.inference._state_changes import kicked, moves, trimmed
 
 SECONDS = 30.0
-"""Of computing, after which the search ends."""
+"""Computing time after which the search ends."""
 
 NUM_WORDS = 800
 """Number of random words, and of contradicted ones, on which changes are tried."""

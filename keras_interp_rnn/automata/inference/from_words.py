@@ -16,7 +16,7 @@ from keras_interp_rnn.automata.inference._searches import Limits, first_found
 from keras_interp_rnn.automata.machines import Automaton
 
 RESERVED, RESERVED_SECONDS = 0.1, 5.0
-"""Of the time budget, at most so many seconds, for what is said of the automaton."""
+"""Fraction of the time budget, and at most so many seconds, for the evidence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

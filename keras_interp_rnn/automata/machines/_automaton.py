@@ -42,7 +42,7 @@ class Automaton(Deterministic):
 
     @classmethod
     def from_json(cls: type[Self], text: str) -> Self:
-        """What `to_json` wrote.
+        """Reads what `to_json` wrote.
 
         Raises:
             ValueError: if it is anything else, or damaged.
@@ -243,7 +243,7 @@ class Automaton(Deterministic):
 
 
 class Language(Automaton):
-    """What a `DFA` alone is written to and read from."""
+    """The conversions that a `DFA` alone has."""
 
     accepting: frozenset[int]
 

@@ -27,7 +27,7 @@ MISSING = -1
 
 
 class Names(NamedTuple):
-    """What a kind of automaton is called in files, in code and by AALpy.
+    """The names of a kind of automaton in files, in code and in AALpy.
 
     Attributes:
         states: the second argument of its constructor. output: what a state has. question: the method that reads a

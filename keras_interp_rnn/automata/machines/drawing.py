@@ -14,7 +14,7 @@ from keras_interp_rnn.automata.machines._deterministic import Deterministic
 from tensorboard_plugins.interp_rnn import layout
 
 Drawn = Callable[[float, float], str]
-"""Of the place of a state: what is drawn there."""
+"""Takes the place of a state, and returns its drawing."""
 
 
 def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[tuple[int, Hashable]]) -> str:

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from keras_interp_rnn.automata.machines._deterministic import Deterministic
 
 NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@")
-"""What programs write for no symbol (epsilon), for any other symbol, or for a flag."""
+"""Signs that programs write for no symbol (epsilon), for any other symbol, or for a flag."""
 
 JSON_FORMAT = "keras_interp_rnn."
 """Before the name of the class."""
 
 MAX_ENTRIES, MAX_READ = 250_000, 10_000_000
-"""Of a table that is written as code, and of one that is read: states times symbols."""
+"""States times symbols of a table that is written as code, and of one that is read."""
 
 
 class Table(NamedTuple):
@@ -144,7 +144,7 @@ def write_json(automaton: Deterministic) -> str:
 
 
 def read_json(text: str, kind: str, states: str) -> Table:
-    """What `write_json` wrote of a class of automata, with the name of the second argument of its constructor."""
+    """Reads what `write_json` wrote of a class of automata, with the name of the second argument of its constructor."""
     try:
         found = json.loads(checked_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
     except (TypeError, ValueError, RecursionError) as error:

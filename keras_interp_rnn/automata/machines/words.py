@@ -303,7 +303,7 @@ ACCEPTED = {
     **{"reject": "accept", "rejected": "accepted", "negative": "positive", "neg": "pos", "-": "+", "0": "1"},
     **{"no": "yes", "n": "y", "false": "true", "f": "t", "invalid": "valid", "incorrect": "correct", "fail": "pass"},
 }
-"""Of two labels that are strings, the one that means rejected -> the one that means accepted, in lower case."""
+"""Pairs of labels in lower case: the one that means rejected -> the one that means accepted."""
 
 
 def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:

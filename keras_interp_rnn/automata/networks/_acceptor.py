@@ -1,4 +1,4 @@
-"""What automata need of a state-regularized model, as NumPy arrays: the bridge to Keras for extraction."""
+"""A state-regularized model as an acceptor of words, in NumPy arrays: the bridge to Keras for extraction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Acceptor:
 
     @cached_property
     def labels(self) -> tuple[Hashable, ...]:
-        """What the model says of words: False and True with one output, else a label for each output, in their order.
+        """The labels of words: False and True with one output, else a label for each output, in their order.
 
         They are those that the model carries, as a `Recognizer` does, or 0, 1, ...
         """
@@ -91,7 +91,7 @@ class Acceptor:
 
     @property
     def name(self) -> str | None:
-        """Of the layer that reads the symbols; None if it is the only recurrent one."""
+        """Name of the layer that reads the symbols; None if it is the only recurrent one."""
         return str(self.layer.name) if len(self.layers) > 1 else None
 
     # The whole model
@@ -110,7 +110,7 @@ class Acceptor:
         return None if length is None else length - len(self.encoding.tokens)
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
-        """What the model says of each word: of a model with one output whether it accepts it, else its label."""
+        """The label of each word by the model: with one output whether it accepts the word."""
         labels = np.empty(len(self.labels), object)
         labels[:] = self.labels
         plain = np.array(self.labels) if {type(label) for label in self.labels} in ({bool}, {int}, {str}) else labels
@@ -174,7 +174,7 @@ class Acceptor:
 
     @cached_property
     def features(self) -> dict[int, NDArray[Any]]:
-        """What the first layer reads for each id: of the symbols and the tokens."""
+        """The features that the first layer reads for each id of a symbol or a token."""
         ids = [*self.encoding.codes, *self.encoding.tokens]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
@@ -189,7 +189,7 @@ class Acceptor:
 
     @property
     def num_centroids(self) -> tuple[int, ...]:
-        """Of each layer."""
+        """Number of centroids of each layer."""
         return tuple(map(len, self.centroids))
 
     @property
@@ -236,7 +236,7 @@ class Acceptor:
         return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
     def _above(self, i: int, states: Array) -> NDArray[Any]:
-        """What layer i + 1 reads where layer i has these states; of the last layer the states."""
+        """The input of layer i + 1 where layer i has these states; for the last layer the states."""
         if i + 1 == len(self.layers):
             return states
         below, above = self.layers[i : i + 2]

@@ -13,7 +13,7 @@ from keras_interp_rnn.automata.inference import Evidence
 from keras_interp_rnn.automata.networks._acceptor import Acceptor
 
 FORMER_FIELDS = {"states": "num_states", "attempts": "num_attempts"}
-"""Of a `TrainingReport` in models that version 0.1 saved."""
+"""Fields of a `TrainingReport` in models that version 0.1 saved."""
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
