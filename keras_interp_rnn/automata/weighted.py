@@ -491,15 +491,10 @@ class WeightedAutomaton(Result):
             )
         offsets = np.cumsum([0, *sizes])
         transitions = np.zeros((symbols, offsets[-1], offsets[-1]))
-        longest = order - 1
         for length, size in enumerate(sizes):
-            for context in range(size):
-                for symbol in range(symbols):
-                    after = context * symbols + symbol
-                    target = (
-                        offsets[length + 1] + after if length < longest else offsets[longest] + after % symbols**longest
-                    )
-                    transitions[symbol, offsets[length] + context, target] = 1
+            contexts, after = np.arange(size)[:, None], np.arange(size * symbols).reshape(size, symbols)
+            targets = offsets[length + 1] + after if length < order - 1 else offsets[length] + after % size
+            transitions[np.arange(symbols), offsets[length] + contexts, targets] = 1
         initial = np.zeros(offsets[-1])
         initial[0] = 1
         return cls(initial, transitions, np.log(np.concatenate(tables)))
@@ -564,23 +559,18 @@ class WeightedAutomaton(Result):
             raise ValueError(
                 "Values of words must be finite numbers. Received: NaN or infinity. Leave these words out."
             )
-        if (
-            alphabet is None
-            and num_symbols is None
-            and any(not is_integer(symbol) for word, _ in given for symbol in word)
-        ):
+        ids = [symbol for word, _ in given for symbol in word] if alphabet is None else []
+        if not all(map(is_integer, ids)):
             raise ValueError(
                 "Words must be of ids, or of symbols of an alphabet. Received: symbols that are no ids. Pass the "
                 "alphabet."
             )
-        if num_symbols is None:
-            num_symbols = (
-                len(alphabet) if alphabet is not None else 1 + max((max(w, default=0) for w, _ in given), default=0)
-            )
-        elif not is_integer(num_symbols) or num_symbols < 1 or (alphabet is not None and num_symbols != len(alphabet)):
+        counted = 1 + max(ids, default=0) if alphabet is None else len(alphabet)
+        num_symbols = counted if num_symbols is None else at_least("num_symbols", num_symbols, 1)
+        if alphabet is not None and num_symbols != counted:
             raise ValueError(
-                "`num_symbols` must be an integer of at least 1, and the length of the alphabet where there is one. "
-                f"Received: num_symbols={num_symbols!r}. Leave it out where there is an alphabet."
+                f"`num_symbols` must be the length of the alphabet, {counted}. Received: num_symbols={num_symbols!r}. "
+                "Leave it out."
             )
         coded = [(word_ids(word, alphabet, num_symbols), float(value)) for word, value in given]
         if isinstance(words, Mapping):

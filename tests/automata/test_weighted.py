@@ -541,10 +541,11 @@ def test_weights_fit_both_dtypes_of_a_policy(dtype):
         automaton.to_isan(dtype=dtype)
 
 
-@pytest.mark.parametrize(("alphabet", "num_symbols"), [(None, 0), ("ab", 1), (None, 1.5)])
-def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols):
+@pytest.mark.parametrize(
+    ("alphabet", "num_symbols", "rule"),
+    [(None, 0, "an integer of at least 1"), ("ab", 1, "the length of the alphabet, 2"), (None, 1.5, "an integer")],
+)
+def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols, rule):
     words = [("a",), ("b",)] if alphabet else [(0,), (0, 0)]
-    with pytest.raises(
-        ValueError, match="`num_symbols` must be an integer of at least 1, and the length of the alphabet"
-    ):
+    with pytest.raises(ValueError, match=f"`num_symbols` must be {rule}.* Received: num_symbols={num_symbols}"):
         WeightedAutomaton.from_hankel(words, 1, alphabet=alphabet, num_symbols=num_symbols)
