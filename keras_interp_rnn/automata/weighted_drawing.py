@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from keras_interp_rnn._results import INK, LINE, visible
-from keras_interp_rnn.automata.machines import Drawn, sheet, state
+from keras_interp_rnn.automata.machines import Drawn, drawn_state, sheet
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = layout.CROWDED // 2
@@ -42,8 +42,8 @@ def svg(
 
     Example:
 
-    >>> drawing = svg({(0, 1): [("a", 0.5)], (1, 0): [("a", 1), ("b", 1)]}, {0: 1}, {1: [0.25]}, ["even", "odd"])
-    >>> drawing[:4], ">a:0.5</text>" in drawing, ">a, b</text>" in drawing, "final weight 0.25" in drawing
+    >>> drawn = svg({(0, 1): [("a", 0.5)], (1, 0): [("a", 1), ("b", 1)]}, {0: 1}, {1: [0.25]}, ["even", "odd"])
+    >>> drawn[:4], ">a:0.5</text>" in drawn, ">a, b</text>" in drawn, "final weight 0.25" in drawn
     ('<svg', True, True, True)
     """
     apart = list(initial.values()) != [1]
@@ -88,7 +88,7 @@ def _state(name: str, initial: float, final: Sequence[float]) -> Drawn:
     lines = [_line(name, 0, 12)]
     if len(final) == 1 and final[0] != 1:
         lines = [_line(name, -5, 10), _line(number(final[0]), 6, 9)]
-    return state(title, lines, ring=bool(ends))
+    return drawn_state(title, lines, ring=bool(ends))
 
 
 def _line(text: str, below: float, largest: float) -> layout.Line:

@@ -10,7 +10,7 @@ from keras_interp_rnn.automata.machines._deterministic import (
 )
 from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
 from keras_interp_rnn.automata.machines.dfa import DFA
-from keras_interp_rnn.automata.machines.drawing import Drawn, sheet, state
+from keras_interp_rnn.automata.machines.drawing import Drawn, drawn_state, sheet
 from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
 from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
 from keras_interp_rnn.automata.machines.words import (

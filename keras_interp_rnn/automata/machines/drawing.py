@@ -33,15 +33,15 @@ def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[
     for name, output in zip(names, automaton.outputs, strict=True):
         if automaton._names.accepts:
             title = f"{name}, {'accepting' if output else 'rejecting'}"
-            states.append(state(title, layout.inside(name), ring=bool(output)))
+            states.append(drawn_state(title, layout.inside(name), ring=bool(output)))
         else:
             shown = visible(str(output))
-            states.append(state(f"{name}, output {shown}", layout.inside(name, shown), ring=False, line=True))
+            states.append(drawn_state(f"{name}, output {shown}", layout.inside(name, shown), ring=False, line=True))
     dashed = [edge for edge, symbols in taken.items() if not symbols]
     return sheet(f"automaton of {len(names)} states", labels, states, automaton.start, dashed=dashed)
 
 
-def state(title: str, lines: Sequence[layout.Line], *, ring: bool, line: bool = False) -> Drawn:
+def drawn_state(title: str, lines: Sequence[layout.Line], *, ring: bool, line: bool = False) -> Drawn:
     """A state with lines of text, perhaps with a second ring, or with a line between name and output."""
 
     def drawn(x: float, y: float) -> str:
