@@ -251,7 +251,7 @@ class WeightedAutomaton(Result):
     def minimize(self, *, tolerance: float = 1e-10) -> WeightedAutomaton:
         """The automaton of the fewest states with the same values, at least one.
 
-        If the constant 1 is one of them, it comes last, as `from_isan` has it.
+        If the constant 1 is one of them, it comes last, as `from_network` has it.
 
         Args:
             tolerance: as `analysis.minimize`, which finds the smallest ISAN and says how clear its size is.
@@ -335,11 +335,6 @@ class WeightedAutomaton(Result):
         transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = form.kernel, form.bias, 1
         names = None if form.alphabet is None else tuple(form.alphabet)
         return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
-
-    @classmethod
-    def from_isan(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
-        """As `from_network`."""
-        return cls.from_network(network, readout=readout)
 
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
         """An ISAN with a linear Dense readout that outputs the value of every word: a model of ids.

@@ -137,7 +137,7 @@ def test_of_a_network_they_are_its_logits_and_the_way_back_is_the_network(kind):
     model.set_weights([rng.normal(size=w.shape) * 0.5 for w in model.get_weights()])
     head = model.layers[-1]
     given = {"layer": layer, "cell": layer.cell, "pair": (layer, head)}.get(kind, model)
-    automaton = WeightedAutomaton.from_isan(given, readout=head if kind in ("layer", "cell") else None)
+    automaton = WeightedAutomaton.from_network(given, readout=head if kind in ("layer", "cell") else None)
     assert len(automaton) == 6
     back = automaton.to_isan(return_sequences=True, dtype="float64")
     for word in [w for w in WORDS if w]:

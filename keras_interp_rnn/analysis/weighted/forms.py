@@ -223,7 +223,7 @@ def checked_arrays(initial: ArrayLike, transitions: ArrayLike, final: ArrayLike)
 
 
 def _of_weighted(automaton: LinearAutomaton) -> AffineForm:
-    """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_isan` has it; else linear."""
+    """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_network` has it; else linear."""
     initial, transitions, final = checked_arrays(automaton.initial, automaton.transitions, automaton.final)
     final = final[:, None] if final.ndim == 1 else final
     constant = np.zeros(len(initial))
