@@ -330,7 +330,9 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     features = np.stack([acceptor.features[code] for code in acceptor.encoding.codes])
     first = acceptor.initial()
     states = [tuple(int(alpha[0].argmax()) for alpha in first)]
-    numbers = {states[0]: 0}
+    if len(acceptor.layers) == 1:  # few enough to be read all at once
+        states += [(i,) for i in range(*acceptor.num_centroids) if (i,) != states[0]]
+    numbers = {state: i for i, state in enumerate(states)}
     targets: list[tuple[int, ...]] = []
     confidence: list[Array] = []
     entropy: list[Array] = []
@@ -354,15 +356,18 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     shape = len(states), len(features)
     table = np.reshape([numbers[state] for state in targets], shape).tolist()
     outputs = [acceptor.labels[class_] for class_ in classes]
+    whole = automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet)
+    order = breadth_first(whole)
+    reached_states = [states[i] for i in order]
     return Extraction(
-        automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet),
-        tuple(states) if len(acceptor.layers) > 1 else tuple(state for (state,) in states),
-        np.zeros(shape, np.int64),
-        np.concatenate(confidence).reshape(shape),
-        np.concatenate(entropy).reshape(shape),
+        whole.reachable(),
+        tuple(reached_states) if len(acceptor.layers) > 1 else tuple(state for (state,) in reached_states),
+        np.zeros((len(order), len(features)), np.int64),
+        np.concatenate(confidence).reshape(shape)[order],
+        np.concatenate(entropy).reshape(shape)[order],
         None,
         float(np.prod([alpha.max() for alpha in first])),
-        margins,
+        margins[order],
         "exact",
         acceptor,
     )
