@@ -45,7 +45,7 @@ def timed(name: str, question: Callable[[], Any], answer: Callable[[Any], str]) 
 def trained(path: str) -> None:
     """Equality of a trained model with itself, its units in another order and in another basis."""
     model = keras.models.load_model(path)
-    machine = WeightedAutomaton.from_isan(model)
+    machine = WeightedAutomaton.from_network(model)
     size, rng = len(machine.initial), np.random.default_rng(0)
     for name, basis in (
         ("another order", np.eye(size - 1)[rng.permutation(size - 1)]),

@@ -61,8 +61,7 @@ def main() -> None:
     truth = automata.tomita(language)
     texts = [f"{i:b}"[1:] for i in range(1, 2 ** (length + 1))]  # all words of up to `length` symbols
     words = datasets.LabelledWords(tuple(texts), np.array([*map(truth.accepts, texts)]), "01")
-    how = {"alphabet": ALPHABET, "method": "training", "time_budget": None, "verbose": command_line.VERBOSE}
-    regularized = automata.train_recognizer(texts, words.labels, **how)
+    regularized = automata.train_recognizer(texts, words.labels, alphabet=ALPHABET, verbose=command_line.VERBOSE)
     embedding, head = automata.SymbolEmbedding(ALPHABET, 4), keras.layers.Dense(1)
     plain = automata.Recognizer([keras.Input((None,), dtype="int32"), embedding, keras.layers.GRU(24), head])
     plain.compile(keras.optimizers.Adam(5e-3), keras.losses.BinaryCrossentropy(from_logits=True))

@@ -42,9 +42,7 @@ def main() -> None:
     truth = automata.tomita(args.language)
     words = ["".join(word) for n in range(args.length + 1) for word in itertools.product("01", repeat=n)]
     labels = [truth.accepts(word) for word in words]
-    model = automata.train_recognizer(
-        words, labels, alphabet="01", num_attempts=attempts, seed=args.seed, method="training", time_budget=None
-    )
+    model = automata.train_recognizer(words, labels, alphabet="01", num_attempts=attempts, seed=args.seed)
     cell = model.get_layer("recurrent").cell
     trained = float(cell.current_temperature())
     print(f"\nTrained at temperature {trained:g}.\n")

@@ -40,10 +40,7 @@ def main() -> None:
     truth = automata.tomita(args.language)
     words = [word for n in range(args.length + 1) for word in itertools.product("01", repeat=n)]
     labels = [truth.accepts(word) for word in words]
-    # By itself it would find the automaton by merging states, and train nothing.
-    model = automata.train_recognizer(
-        words, labels, alphabet="01", num_attempts=args.attempts, seed=args.seed, method="training", time_budget=None
-    )
+    model = automata.train_recognizer(words, labels, alphabet="01", num_attempts=args.attempts, seed=args.seed)
     model.save(folder / "model.keras")
     print(f"\n{len(words)} words, {sum(labels)} of them in the language: {model.report}.")
 

@@ -37,7 +37,7 @@ if not _runs_as_command():
         presets,
         views,
     )
-    from keras_interp_rnn.automata import recognizer, symbol_embedding  # noqa: F401 - automata imports on first use
+    from keras_interp_rnn.automata import networks  # noqa: F401 - automata imports on first use
 
 __all__ = [
     "analysis",

@@ -34,14 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     """Says of each file whether its proof holds; returns the exit code."""
-    from keras_interp_rnn.automata import proof  # NumPy with it
+    from keras_interp_rnn.automata import certificates  # NumPy with it
 
     wrong, assumed = 0, dict[str, None]()
     for file in args.files:
         try:
-            found = proof.read(file)
-            _say(proof.described(found, str(file)))
-            assumed.update(dict.fromkeys(proof.assumptions(found.network)))
+            found = certificates.read(file)
+            _say(certificates.described(found, str(file)))
+            assumed.update(dict.fromkeys(certificates.assumptions(found.proved)))
         except FileNotFoundError:
             wrong += 1
             _complain(f"there is no file {file}. Give one that Certificate.save wrote.")

@@ -30,23 +30,18 @@ class CellWithEquations(Protocol):
 
 @runtime_checkable
 class FiniteAutomaton(Protocol):
-    """A `DFA` or a `MooreMachine`."""
+    """A `DFA`, whose labels are False and True, or a `MooreMachine`: the label of each state, and all labels."""
 
     alphabet: Sequence[Hashable]
     start: int
     transitions: Sequence[Sequence[int]]
-    accepting: Any
+    outputs: Sequence[Hashable]
+
+    @property
+    def labels(self) -> Sequence[Hashable]: ...
 
     def __len__(self) -> int:
         """The number of states."""
-
-
-@runtime_checkable
-class LabelledAutomaton(FiniteAutomaton, Protocol):
-    """A `MooreMachine`: the label of each state, and all labels."""
-
-    outputs: Sequence[Hashable]
-    labels: Sequence[Hashable]
 
 
 @runtime_checkable

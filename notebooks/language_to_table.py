@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A language learned, proved, deployed as a table
 #
-# A network learns a language from labelled words. A proof shows that it follows an automaton on words of every length,
-# and the automaton, as a table, takes the place of the network.
+# An automaton is inferred from labelled words. A network is made of it, and a proof shows that the network follows it
+# on words of every length, so that the automaton, as a table, can take the place of the network.
 
 # %% tags=["skip-execution"]
 # %pip install "keras-interp-rnn[figures]"
@@ -42,17 +42,18 @@ figures.transition_map(analysis.trace(recognizer.model, ids[None])["alpha"][0], 
 # %%
 words = ["".join(letters) for n in range(8) for letters in itertools.product("abc", repeat=n)]
 labels = [word.count("a") % 2 == 0 and "cc" not in word for word in words]
-model = automata.train_recognizer(words, labels, alphabet="abc", verbose=0)
-print(len(words), "words:", model.report)
+found = automata.infer(words, labels)
+print(len(words), "words:", found)
+learned = found.dfa
+learned
 
 # %% [markdown]
-# The automaton is read off the network, and `certify` proves that the network follows it.
+# `compile` makes a network of the automaton, and `certify` proves that the network follows it.
 
 # %%
-learned = automata.extract(model).dfa.minimize()
+model = automata.compile(learned)
 certificate = automata.certify(model, learned)
 print("proved:", certificate.holds)
-learned
 
 # %% [markdown]
 # The proof is about words that nobody has tried. Here are some of about 430 symbols, judged by the network and by

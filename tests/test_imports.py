@@ -69,42 +69,34 @@ MAY_IMPORT = {
         "keras",
         *(f"{OURS}.{n}" for n in ("analysis", "automata", "datasets", "layers", "presets")),
     },
-    # networkx, automata-lib and AALpy inside the methods that convert to them.
-    "automata/conversions.py": {
-        *("networkx", "automata.fa.dfa", "aalpy.automata"),
-        f"{OURS}.automata",
+    "automata/machines/_automaton.py": {
+        # networkx, automata-lib and AALpy inside the methods that convert to them.
+        *("networkx", "automata.fa.dfa", "aalpy"),
+        f"{OURS}.automata.machines",
     },
-    "automata/formats.py": set(),
-    "automata/_dot.py": {f"{OURS}.automata.formats"},
-    **dict.fromkeys(("automata/dfa.py", "automata/moore.py"), {f"{OURS}.automata"}),
-    "automata/words.py": set(),
-    "automata/symbol_embedding.py": {"keras", f"{OURS}.automata.words"},
-    "automata/_network.py": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata"))},
-    "automata/_deployed.py": {
+    **dict.fromkeys(
+        ("automata/machines/drawing.py", "automata/weighted_drawing.py"),
+        {"tensorboard_plugins.interp_rnn.layout", f"{OURS}.automata.machines"},
+    ),
+    "automata/machines": {f"{OURS}.automata.machines"},
+    "automata/inference": {"scipy", *(f"{OURS}.automata.{n}" for n in ("inference", "machines"))},
+    "automata/networks": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "automata", "equations", "layers")),
+        QUIRKS,
+        *(f"{OURS}.{n}" for n in ("_network", "analysis", "layers")),
+        *(f"{OURS}.automata.{n}" for n in ("inference", "machines", "networks")),
     },
-    "automata/_as_built.py": {"keras", *(f"{OURS}.{n}" for n in ("_network", "equations", "layers"))},
-    "automata/_bounds.py": {f"{OURS}.equations"},
-    "automata/_deadline.py": set(),
-    "automata/_prefix_tree.py": set(),
-    "automata/_state_changes.py": {f"{OURS}.automata.{n}" for n in ("_deadline", "_prefix_tree")},
-    "automata/_state_splitting.py": {
-        "scipy",
-        *(f"{OURS}.automata.{n}" for n in ("_deadline", "_prefix_tree", "_state_changes")),
+    # A file of a certificate is proved again with NumPy alone.
+    **dict.fromkeys(
+        (f"automata/certificates/{name}.py" for name in ("_bounds", "_proved", "proof")),
+        {f"{OURS}.equations", *(f"{OURS}.automata.{n}" for n in ("certificates", "machines"))},
+    ),
+    "automata/certificates": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "equations", "layers")),
+        *(f"{OURS}.automata.{n}" for n in ("_on_first_use", "certificates", "machines", "networks")),
     },
-    "automata/_kernels.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "automata._bounds"))},
-    "automata/proof.py": {f"{OURS}.automata"},
-    "automata/_proved.py": {f"{OURS}.automata.words", f"{OURS}.equations"},
-    "automata/weighted.py": {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "layers"))},
-    "automata/recognizer.py": {"keras", f"{OURS}.automata"},
-    "automata/learning.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
-    "automata/compilation.py": {"keras", *(f"{OURS}.{n}" for n in ("automata", "layers"))},
-    "automata/extraction.py": {"scipy", f"{OURS}.automata"},
-    "automata/certificate.py": {f"{OURS}.automata"},
-    "automata/drawing.py": {"tensorboard_plugins.interp_rnn.layout"},
-    "automata/weighted_drawing.py": {f"{OURS}.automata.drawing", "tensorboard_plugins.interp_rnn.layout"},
-    "automata": {*(f"{OURS}.{n}" for n in ("analysis", "automata"))},
+    "automata": {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "layers"))},
     "figures": {
         *("matplotlib", "scipy"),
         *(f"{OURS}.{n}" for n in ("analysis", "figures")),
@@ -122,7 +114,7 @@ MAY_IMPORT = {
     "datasets/words.py": {"scipy", f"{OURS}.datasets"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
     "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
-    "__main__.py": {OURS, f"{OURS}.automata.proof"},
+    "__main__.py": {OURS, f"{OURS}.automata.certificates"},
 }
 
 
@@ -156,7 +148,8 @@ def test_a_module_imports_only_from_modules_below_it():
     """A module without a line in MAY_IMPORT needs one, here and in docs/architecture.md."""
 
     def strays(place, path):
-        rule = next((r for r in (str(place), str(place.parent), place.parts[0]) if r in MAY_IMPORT), None)
+        rules = (str(place), *map(str, place.parents), place.parts[0])
+        rule = next((r for r in rules if r in MAY_IMPORT), None)
         if rule is None:
             return ["has no line in MAY_IMPORT"]
         allowed = MAY_IMPORT[rule] | EVERYBODY
@@ -165,31 +158,30 @@ def test_a_module_imports_only_from_modules_below_it():
     assert not found_by(strays)
 
 
-def automata_imports(path):
-    """Names that a file of `automata` imports of its siblings, wherever in the file, and at its top alone."""
-    ours, package = PACKAGE / "automata", f"{OURS}.automata."
-
-    def siblings(nodes):
-        for node in nodes:
-            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(package):
-                rest = [f"{node.module}.{alias.name}.".removeprefix(package) for alias in node.names]
-                yield from {name.split(".")[0] for name in rest if (ours / f"{name.split('.')[0]}.py").exists()}
-
-    tree = ast.parse(path.read_text())
-    return set(siblings(ast.walk(tree))), set(siblings(tree.body))
+WINGS = sorted(path.parent.name for path in (PACKAGE / "automata").glob("*/__init__.py"))
 
 
-def test_automata_import_each_other_at_the_top_and_in_no_circle():
-    files = [path for path in sorted((PACKAGE / "automata").glob("*.py")) if path.stem != "__init__"]  # on first use
-    found = {path.stem: automata_imports(path) for path in files}
-    late = {name: anywhere - top for name, (anywhere, top) in found.items() if anywhere != top}
-    assert not late, f"imported within a function or for types alone: {late}"
-    graph = {name: top for name, (_, top) in found.items()}
-    assert graph["extraction"] >= {"dfa"}
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError as error:
-        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+def test_a_wing_of_automata_is_imported_through_its_contents_page():
+    """Nobody else imports a file of it; and within `automata` nothing waits until a function is called."""
+    assert WINGS == ["certificates", "inference", "machines", "networks"]
+
+    def files_of_others(place, path):
+        found = []
+        for name in imports(path):
+            wing, _, rest = name.removeprefix(f"{OURS}.automata.").partition(".")
+            is_file = (PACKAGE / "automata" / wing / f"{rest.split('.')[0]}.py").exists()
+            if wing in WINGS and is_file and place.parts[:2] != ("automata", wing):
+                found.append(name)
+        return found
+
+    def late(place, path):
+        nodes = ast.walk(ast.parse(path.read_text())) if place.parts[0] == "automata" else ()
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        inside = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.ImportFrom)]
+        return [node.module for node in inside if f"{node.module}.".startswith(f"{OURS}.")]
+
+    assert not found_by(files_of_others)
+    assert not found_by(late)
 
 
 @pytest.mark.matrix
@@ -263,6 +255,7 @@ def test_modules_import_each_other_in_no_circle():
         found = {n if n in files else n.rpartition(".")[0] for n in imports(path) if n.startswith(f"{OURS}.")}
         graph[name] = found & set(files) - {name}
     assert graph[f"{OURS}.layers.cfn"] >= {f"{OURS}.equations", f"{OURS}.layers._gated"}
+    assert graph[f"{OURS}.automata.learning"] >= {f"{OURS}.automata.{wing}" for wing in WINGS}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:

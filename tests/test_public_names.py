@@ -25,7 +25,7 @@ NAMES = {
     """,
     "keras_interp_rnn.automata": """
         Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile
-        extract largest_temperature tomita train_recognizer
+        extract infer largest_temperature tomita train_recognizer
     """,
     "keras_interp_rnn.callbacks": """
         Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability Substitutions

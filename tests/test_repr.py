@@ -11,8 +11,8 @@ from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
-from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata.inference import Inference
+from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 from tests.test_public_names import PUBLIC, results
 
 LINES, CHARACTERS = 16, 1200
@@ -60,7 +60,15 @@ SENTENCES = {
     "Extraction": Extraction(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, EDGES, 0.9, BIG, "counts", None),
     "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
     "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
-    "TrainingReport": TrainingReport(True, 1.0, 2 / 3, float("nan"), 1 / 7, 5, 1, 1.23456),
+    "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging"),
+    "TrainingReport": TrainingReport(
+        learned=True,
+        network_accuracy=1.0,
+        automaton_accuracy=2 / 3,
+        confidence=1 / 7,
+        num_states=5,
+        seconds=1.23456,
+    ),
 }
 
 

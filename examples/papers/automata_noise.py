@@ -13,7 +13,7 @@ from examples.papers import _aalpy, _records
 from examples.papers._experiment import Experiment, Record, Run, runs, table
 from examples.papers._files import kept
 from examples.papers._lazy import automata, np
-from examples.papers.mlregtest import recognized
+from examples.papers.mlregtest import certified, inferred
 
 if TYPE_CHECKING:
     Word = tuple[str, ...]
@@ -173,16 +173,17 @@ def _searched(truth: automata.DFA, given: Sample, run: Run) -> dict[str, Any]:
     """What the search finds."""
     began = time.monotonic()
     noise = run.settings["noise"] if run.settings["known"] else None
-    model, dfa = recognized(given.words, given.labels, truth, run, label_noise=noise)
-    result = {"seconds": time.monotonic() - began, **_quality(truth, dfa, given)}
-    if model is None:
-        return {**result, "certified": False}
-    report, contradicted = model.report, {*model.report.contradicted}
+    found = inferred(given.words, given.labels, truth, run, label_noise=noise)
+    dfa = found and found.dfa
+    result = {"seconds": time.monotonic() - began, "certified": certified(dfa), **_quality(truth, dfa, given)}
+    if found is None:
+        return result
+    contradicted = {*found.contradicted}
     truly = {word for word, wrong in zip(given.words, given.wrong, strict=True) if wrong}
     return {
-        **{**result, "method": report.method, "certified": report.certified},
+        **{**result, "method": found.method},
         **{"contradicted": len(contradicted), "wrong_contradicted": len(contradicted & truly)},
-        **{"label_noise": report.label_noise, "interval": list(report.label_noise_interval)},
+        **{"label_noise": found.label_noise, "interval": list(found.label_noise_interval)},
     }
 
 

@@ -46,8 +46,6 @@ class CompareExtraction(Experiment):
                 alphabet=ALPHABET,
                 seed=run.seed,
                 verbose=0,
-                time_budget=None,
-                method="training",
             )
         }
         for network in networks:

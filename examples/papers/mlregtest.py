@@ -195,35 +195,27 @@ def quality(dfa: automata.DFA | None, truth: automata.DFA, sets: Mapping[str, Wo
 def searched(truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
     """What the search finds of a language, with the seconds of computing that it takes."""
     began = time.process_time()
-    model, dfa = recognized(*sets["train"], truth, run, sampling=run.settings.get("sampling", "weak"))
-    result = {"states": len(truth), "seconds": time.process_time() - began, **quality(dfa, truth, sets)}
-    if model is None:
-        return {**result, "certified": False, "method": ""}
-    return {**result, "certified": model.report.certified, "method": model.report.method}
+    found = inferred(*sets["train"], truth, run, sampling=run.settings.get("sampling", "weak"))
+    seconds, dfa = time.process_time() - began, found and found.dfa
+    result = {"states": len(truth), "seconds": seconds, **quality(dfa, truth, sets)}
+    return {**result, "certified": certified(dfa), "method": found.method if found else ""}
 
 
-def recognized(
+def inferred(
     words: Sequence[Sequence[Hashable]], labels: Sequence[bool], truth: automata.DFA, run: Run, **settings: Any
-) -> tuple[Any, automata.DFA | None]:
-    """The network that `train_recognizer` compiles of an automaton that it finds, and this automaton; or None."""
+) -> Any:
+    """What `automata.infer` finds; None if it finds nothing."""
     try:
-        model = automata.train_recognizer(
-            words,
-            labels,
-            alphabet=truth.alphabet,
-            seed=run.seed,
-            verbose=0,
-            time_budget=None,
-            method="search",
-            **settings,
-        )
+        return automata.infer(words, labels, alphabet=truth.alphabet, seed=run.seed, time_budget=None, **settings)
     except ValueError as error:
         if "No automaton was found" not in str(error):
             raise
-        return None, None
-    dfa = automata.extract(model).dfa
-    assert isinstance(dfa, automata.DFA)  # of a network with one output
-    return model, dfa
+        return None
+
+
+def certified(dfa: automata.DFA | None) -> bool:
+    """Whether the network that is compiled from an automaton is proved to be it."""
+    return dfa is not None and automata.certify(automata.compile(dfa), dfa).holds
 
 
 def _cells(found: Sequence[dict[str, Any]]) -> list[object]:

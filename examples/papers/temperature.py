@@ -35,8 +35,6 @@ class Temperature(Experiment):
             num_attempts=1 if run.smoke else 4,
             seed=run.seed,
             verbose=min(run.verbose, 1),
-            time_budget=None,
-            method="training",
         )
         rng = np.random.default_rng(run.seed)
         tried = ["".join(rng.choice(["0", "1"], n)) for n in rng.integers(1, 2 * longest + 1, 500)]

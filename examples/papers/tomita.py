@@ -31,8 +31,6 @@ class Tomita(Experiment):
             num_attempts=settings["attempts"],
             seed=run.seed,
             verbose=min(run.verbose, 1),
-            time_budget=None,
-            method="training",
         )
         assert model.report is not None
         model.save(run.folder / "model.keras")

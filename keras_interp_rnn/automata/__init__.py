@@ -1,25 +1,21 @@
-"""Finite automata: exact operations on them, and their extraction from state-regularized networks.
+"""Finite automata: exact operations on them, automata from words, and networks that are automata, with proofs.
 
 Each name is imported on first use: automata and the proofs of certificates need NumPy alone, networks Keras.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from keras_interp_rnn.automata._on_first_use import on_first_use
 
 if TYPE_CHECKING:
-    from keras_interp_rnn.automata.certificate import Certificate, certify, largest_temperature
-    from keras_interp_rnn.automata.compilation import compile
-    from keras_interp_rnn.automata.dfa import DFA
-    from keras_interp_rnn.automata.extraction import extract
-    from keras_interp_rnn.automata.languages import tomita
+    from keras_interp_rnn.automata.certificates import Certificate, certify, largest_temperature
+    from keras_interp_rnn.automata.inference import infer
     from keras_interp_rnn.automata.learning import train_recognizer
-    from keras_interp_rnn.automata.moore import MooreMachine
-    from keras_interp_rnn.automata.recognizer import Recognizer
-    from keras_interp_rnn.automata.symbol_embedding import SymbolEmbedding
+    from keras_interp_rnn.automata.machines import DFA, MooreMachine, WordEncoding, tomita
+    from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, compile, extract
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
-    from keras_interp_rnn.automata.words import WordEncoding
 
 __all__ = [
     "DFA",
@@ -32,35 +28,20 @@ __all__ = [
     "certify",
     "compile",
     "extract",
+    "infer",
     "largest_temperature",
     "tomita",
     "train_recognizer",
 ]
 
-MODULES = {
-    "Certificate": "certificate",
-    "certify": "certificate",
-    "largest_temperature": "certificate",
-    "compile": "compilation",
-    "DFA": "dfa",
-    "extract": "extraction",
-    "tomita": "languages",
-    "train_recognizer": "learning",
-    "MooreMachine": "moore",
-    "Recognizer": "recognizer",
-    "SymbolEmbedding": "symbol_embedding",
-    "WeightedAutomaton": "weighted",
-    "WordEncoding": "words",
-}
-"""The module of each name."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        globals()[name] = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), name)
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        **dict.fromkeys(("DFA", "MooreMachine", "WordEncoding", "tomita"), "machines"),
+        **dict.fromkeys(("Recognizer", "SymbolEmbedding", "compile", "extract"), "networks"),
+        **dict.fromkeys(("Certificate", "certify", "largest_temperature"), "certificates"),
+        "infer": "inference",
+        "train_recognizer": "learning",
+        "WeightedAutomaton": "weighted",
+    },
+)

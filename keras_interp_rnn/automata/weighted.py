@@ -32,7 +32,12 @@ from keras_interp_rnn.analysis.weighted.forms import (
 )
 from keras_interp_rnn.analysis.weighted.minimization import check_tolerance, reduced
 from keras_interp_rnn.automata import weighted_drawing
-from keras_interp_rnn.automata.words import checked_alphabet, checked_words, given_alphabet, names_of_states
+from keras_interp_rnn.automata.machines import (
+    checked_alphabet,
+    checked_words,
+    given_alphabet,
+    names_of_states,
+)
 
 RANGE = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
 """Largest number of each dtype."""
@@ -72,7 +77,8 @@ class WeightedAutomaton(Result):
             symbols = checked_alphabet(self.alphabet)
             if len(symbols) != len(arrays[1]):
                 raise ValueError(
-                    f"An alphabet has {len(arrays[1])} different symbols, one for each matrix. Received: {symbols!r}."
+                    f"`alphabet` must have {len(arrays[1])} different symbols, one for each matrix. Received: "
+                    f"{symbols!r}."
                 )
             object.__setattr__(self, "alphabet", symbols)
 
@@ -245,7 +251,7 @@ class WeightedAutomaton(Result):
     def minimize(self, *, tolerance: float = 1e-10) -> WeightedAutomaton:
         """The automaton of the fewest states with the same values, at least one.
 
-        If the constant 1 is one of them, it comes last, as `from_isan` has it.
+        If the constant 1 is one of them, it comes last, as `from_network` has it.
 
         Args:
             tolerance: as `analysis.minimize`, which finds the smallest ISAN and says how clear its size is.
@@ -279,7 +285,7 @@ class WeightedAutomaton(Result):
         radius = float(np.abs(np.linalg.eigvals(total)).max())
         if not radius < 1 - 1e-12:
             raise ValueError(
-                "Values are summed over all words where the sum of the matrices has a spectral radius below 1. "
+                "The sum of the matrices must have a spectral radius below 1, for values to be summed over all words. "
                 f"Received: {radius:.6g}. Scale the matrices down, or learn them from words that end."
             )
         return replace(self, final=np.linalg.solve(np.eye(len(self)) - total, self.final))
@@ -288,7 +294,7 @@ class WeightedAutomaton(Result):
         """The other one with its symbols in this one's order."""
         if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != self.final.shape[1:]:
             raise ValueError(
-                "Weighted automata can be joined if they have the same number of outputs. "
+                "Weighted automata must have the same number of outputs to be joined. "
                 f"Received: {other!r} beside one with final {self.final.shape}."
             )
         mine, others = self._symbols, other._symbols
@@ -304,7 +310,7 @@ class WeightedAutomaton(Result):
 
     @classmethod
     def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
-        """What a network that is affine in its state, with a linear readout, is: n + 1 states, the last the constant 1.
+        """The automaton of a network that is affine in its state, with a linear readout: n + 1 states, the last is 1.
 
         Args:
             network: a model of an ISAN, of a FactoredISAN over a vocabulary, or of a linear recurrence behind an
@@ -329,11 +335,6 @@ class WeightedAutomaton(Result):
         transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = form.kernel, form.bias, 1
         names = None if form.alphabet is None else tuple(form.alphabet)
         return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
-
-    @classmethod
-    def from_isan(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
-        """As `from_network`."""
-        return cls.from_network(network, readout=readout)
 
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
         """An ISAN with a linear Dense readout that outputs the value of every word: a model of ids.
@@ -360,7 +361,7 @@ class WeightedAutomaton(Result):
         bound = min(RANGE.get(kind, np.inf) for kind in (policy.compute_dtype, policy.variable_dtype))
         if largest > bound:
             raise ValueError(
-                f"Weights of dtype {dtype} are at most {bound:.3g}. Received: {largest:.3g}. Pass "
+                f"Weights of dtype {dtype} must be at most {bound:.3g}. Received: {largest:.3g}. Pass "
                 'dtype="float64", or scale the automaton.'
             )
         isan = layers.ISAN(
@@ -419,7 +420,8 @@ class WeightedAutomaton(Result):
         start, move, emit = _numbers(initial=initial, transitions=transitions, emissions=emissions)
         if start.ndim != 1 or emit.shape[:1] != start.shape or emit.ndim != 2:
             raise ValueError(
-                f"A hidden Markov model has initial (n,) and emissions (n, K). Received: {start.shape}, {emit.shape}."
+                f"A hidden Markov model must have initial (n,) and emissions (n, K). Received: {start.shape}, "
+                f"{emit.shape}."
             )
         n, symbols = emit.shape
         if move.shape == (n, n):
@@ -427,7 +429,7 @@ class WeightedAutomaton(Result):
         [ends] = [np.zeros(n)] if stop is None else _numbers(stop=stop)
         if move.shape != (n, symbols, n) or ends.shape != (n,):
             raise ValueError(
-                f"Transitions are (n, n) or (n, K, n), stop is (n,). Received: {move.shape} and {ends.shape} for "
+                f"`transitions` must be (n, n) or (n, K, n), `stop` (n,). Received: {move.shape} and {ends.shape} for "
                 f"n = {n} and K = {symbols}."
             )
         distributions = (start, emit[ends < 1], move[(emit > 0) & (ends < 1)[:, None]])
@@ -437,7 +439,7 @@ class WeightedAutomaton(Result):
             or (ends > 1).any()
         ):
             raise ValueError(
-                "A hidden Markov model consists of probabilities that sum to 1. Received: initial, emissions or "
+                "A hidden Markov model must consist of probabilities that sum to 1. Received: initial, emissions or "
                 "transitions that do not, or a stop outside [0, 1]. Divide by the sums."
             )
         matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
@@ -467,29 +469,27 @@ class WeightedAutomaton(Result):
         (4, array([0.5, 0.3, 0.2]))
         """
         if not isinstance(ngrams, NgramModel):
-            raise ValueError(f"n-grams are an `analysis.BackoffModel`. Received: ngrams={ngrams!r}.")
+            raise ValueError(f"`ngrams` must be an `analysis.BackoffModel`. Received: ngrams={ngrams!r}.")
         at_least("max_states", max_states, 1)
         symbols, order = ngrams.vocabulary_size, ngrams.order
         sizes = [symbols**length for length in range(order)]
         if sum(sizes) > max_states:
             raise ValueError(
-                f"An automaton of n-grams has at most max_states={max_states} states. Received: {symbols} symbols and "
-                f"order {order}, which make {sum(sizes)}. Pass a model of a lower order, or raise max_states."
+                f"An automaton of n-grams must have at most max_states={max_states} states. Received: {symbols} "
+                f"symbols and order {order}, which make {sum(sizes)}. Pass a model of a lower order, or raise "
+                "max_states."
             )
         tables = [np.asarray(table).reshape(-1, symbols) for table in ngrams.probabilities]
         if any((table <= 0).any() for table in tables):
-            raise ValueError("Log probabilities need probabilities above 0. Received: a 0. Pass a discount below 1.")
+            raise ValueError(
+                "Probabilities must be above 0 to have logarithms. Received: a 0. Pass a discount below 1."
+            )
         offsets = np.cumsum([0, *sizes])
         transitions = np.zeros((symbols, offsets[-1], offsets[-1]))
-        longest = order - 1
         for length, size in enumerate(sizes):
-            for context in range(size):
-                for symbol in range(symbols):
-                    after = context * symbols + symbol
-                    target = (
-                        offsets[length + 1] + after if length < longest else offsets[longest] + after % symbols**longest
-                    )
-                    transitions[symbol, offsets[length] + context, target] = 1
+            contexts, after = np.arange(size)[:, None], np.arange(size * symbols).reshape(size, symbols)
+            targets = offsets[length + 1] + after if length < order - 1 else offsets[length] + after % size
+            transitions[np.arange(symbols), offsets[length] + contexts, targets] = 1
         initial = np.zeros(offsets[-1])
         initial[0] = 1
         return cls(initial, transitions, np.log(np.concatenate(tables)))
@@ -543,36 +543,29 @@ class WeightedAutomaton(Result):
         References: Hsu, Kakade and Zhang, "A spectral algorithm for learning hidden Markov models", COLT 2009; Balle,
         Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
         """
-        numbers = all(map(is_integer, (rank, max_length, max_basis)))
-        if not numbers or rank < 1 or max_length < 0 or max_basis < 1:
-            raise ValueError(
-                "rank and max_basis are at least 1, max_length at least 0, all integers. Received: "
-                f"rank={rank}, "
-                f"max_basis={max_basis}, max_length={max_length}."
-            )
+        for name, value, least in (("rank", rank, 1), ("max_length", max_length, 0), ("max_basis", max_basis, 1)):
+            at_least(name, value, least)
         if isinstance(words, Mapping):
             given = list(words.items())
         else:
             given = [(word, 1.0) for word in checked_words(words)]
         alphabet = given_alphabet(alphabet)
         if any(not np.isfinite(value) for _, value in given):
-            raise ValueError("Values of words are finite numbers. Received: NaN or infinity. Leave these words out.")
-        if (
-            alphabet is None
-            and num_symbols is None
-            and any(not is_integer(symbol) for word, _ in given for symbol in word)
-        ):
             raise ValueError(
-                "Words are of ids, or of symbols of an alphabet. Received: symbols that are no ids. Pass the alphabet."
+                "Values of words must be finite numbers. Received: NaN or infinity. Leave these words out."
             )
-        if num_symbols is None:
-            num_symbols = (
-                len(alphabet) if alphabet is not None else 1 + max((max(w, default=0) for w, _ in given), default=0)
-            )
-        elif not is_integer(num_symbols) or num_symbols < 1 or (alphabet is not None and num_symbols != len(alphabet)):
+        ids = [symbol for word, _ in given for symbol in word] if alphabet is None else []
+        if not all(map(is_integer, ids)):
             raise ValueError(
-                "num_symbols is the number of symbols, at least 1; of an alphabet its length. Received: "
-                f"num_symbols={num_symbols!r}. Leave it out where there is an alphabet."
+                "Words must be of ids, or of symbols of an alphabet. Received: symbols that are no ids. Pass the "
+                "alphabet."
+            )
+        counted = 1 + max(ids, default=0) if alphabet is None else len(alphabet)
+        num_symbols = counted if num_symbols is None else at_least("num_symbols", num_symbols, 1)
+        if alphabet is not None and num_symbols != counted:
+            raise ValueError(
+                f"`num_symbols` must be the length of the alphabet, {counted}. Received: num_symbols={num_symbols!r}. "
+                "Leave it out."
             )
         coded = [(word_ids(word, alphabet, num_symbols), float(value)) for word, value in given]
         if isinstance(words, Mapping):
@@ -583,7 +576,7 @@ class WeightedAutomaton(Result):
         if rank > len(values) or not values[rank - 1] > 1e-12 * values[0]:
             size = int((values > 1e-12 * values.max(initial=0)).sum())
             raise ValueError(
-                f"An automaton of {rank} states needs a table of that rank. Received: one of rank {size}, of shape "
+                f"An automaton of {rank} states must have a table of that rank. Received: one of rank {size}, of shape "
                 f"{table.shape}. Ask for fewer states, or give more or longer words."
             )
         back, to = left[:, :rank].T / values[:rank, None], right[:rank].T
@@ -630,7 +623,7 @@ def _numbers(**given: ArrayLike) -> list[Array]:
             arrays.append(np.asarray(value, np.float64))
         except (TypeError, ValueError):
             raise ValueError(
-                f"A hidden Markov model consists of arrays of numbers. Received: {name}={value!r}. Encode symbols as "
-                "columns of emissions, and name them by `alphabet`."
+                f"A hidden Markov model must consist of arrays of numbers. Received: {name}={value!r}. Encode symbols "
+                "as columns of emissions, and name them by `alphabet`."
             ) from None
     return arrays

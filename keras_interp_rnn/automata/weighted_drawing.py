@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from keras_interp_rnn._results import LINE, visible
-from keras_interp_rnn.automata.drawing import CIRCLE, RING, State, picture
+from keras_interp_rnn.automata.machines import CIRCLE, RING, State, picture
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = 60
@@ -19,11 +19,9 @@ MAX_EDGES = 60
 SOURCE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{LINE}" stroke-dasharray="3 3"/>'
 """What initial weights come from."""
 
-Edge = tuple[int, int]
-
 
 def svg(
-    edges: Mapping[Edge, Sequence[tuple[str, float]]],
+    edges: Mapping[layout.Edge, Sequence[tuple[str, float]]],
     initial: Mapping[int, float],
     final: Mapping[int, Sequence[float]],
     names: Sequence[str],

@@ -15,8 +15,9 @@ from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._network import check_finite
 from keras_interp_rnn._numbers import is_integer
-from keras_interp_rnn.automata.extraction import Extraction, accepted_words, short_words
-from keras_interp_rnn.automata.words import checked_words, encoding_of
+from keras_interp_rnn.automata.machines import Automaton as AnyAutomaton
+from keras_interp_rnn.automata.machines import accepted_words, checked_words, encoding_of, short_words
+from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from keras_interp_rnn.views import tags
@@ -38,7 +39,7 @@ class Found(NamedTuple):
     """What there is at one time; agreement and visits (states,) are shares."""
 
     extraction: Extraction
-    minimal: automata.DFA | automata.MooreMachine
+    minimal: AnyAutomaton
     agreement: float
     comparison: Comparison | None
     visits: NDArray[np.float64]
@@ -138,17 +139,16 @@ class Automaton(Probe):
         agreement = found.agreement(judged).share
         return Found(found, found.dfa.minimize(), agreement, self._compared(found.dfa), _visits(found.dfa, words))
 
-    def _compared(self, dfa: automata.DFA | automata.MooreMachine) -> Comparison | None:
+    def _compared(self, dfa: AnyAutomaton) -> Comparison | None:
         reference = self.reference
         if reference is None:
             return None
-        ours, theirs = _machine(dfa), _machine(reference)
         shares = [
-            np.mean([ours.output(word) != theirs.output(word) for word in words])
+            np.mean([dfa.output(word) != reference.output(word) for word in words])
             for words in self._of_reference
             if words
         ]
-        return Comparison(ours.difference(theirs), float(np.mean(shares)))
+        return Comparison(dfa.difference(reference), float(np.mean(shares)))
 
     def write(self, found: Found, step: int) -> None:
         extraction, compared = found.extraction, found.comparison
@@ -185,18 +185,14 @@ class Automaton(Probe):
             _summaries.scalar(f"interp_rnn/automaton_{name}", value, step)
 
 
-def _machine(found: automata.DFA | automata.MooreMachine) -> automata.MooreMachine:
-    """An automaton that accepts, as a machine of the labels True and False."""
-    return automata.MooreMachine.from_dfa(found) if isinstance(found, automata.DFA) else found
-
-
-def _languages(reference: automata.DFA | automata.MooreMachine) -> list[automata.DFA]:
+def _languages(reference: AnyAutomaton) -> list[automata.DFA]:
     """The automaton of the words of each label."""
-    machine = _machine(reference)
+    machine = automata.MooreMachine.from_dfa(reference) if isinstance(reference, automata.DFA) else reference
+    assert isinstance(machine, automata.MooreMachine)
     return [machine.accepting(label) for label in machine.labels]
 
 
-def _visits(dfa: automata.DFA | automata.MooreMachine, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
+def _visits(dfa: AnyAutomaton, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
     """Fraction of all steps of the words that arrive at each state; 0 everywhere without steps."""
     counts = np.zeros(len(dfa))
     column = {symbol: i for i, symbol in enumerate(dfa.alphabet)}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import short_repr
-from keras_interp_rnn.automata.words import WordEncoding
+from keras_interp_rnn.automata.machines import WordEncoding
 
 __all__ = ["LabelledWords"]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata.languages import DESCRIPTIONS
+from keras_interp_rnn.automata.machines import DESCRIPTIONS
 from keras_interp_rnn.datasets._languages import Language, Words
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
 

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import automata, datasets, layers
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata.networks import TrainingReport
 
 
 def symbols(settings: Mapping[str, Any]) -> keras.Model:

@@ -38,9 +38,9 @@ from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
-from keras_interp_rnn.automata.dfa import MISSING
-from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata.inference import Evidence
+from keras_interp_rnn.automata.machines import MISSING
+from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
 from keras_interp_rnn.presets.cards import Card
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import svg, text
@@ -336,7 +336,7 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 @as_html.register(Minimization)
 @as_html.register(Truncation)
 @as_html.register(Fidelity)
-@as_html.register(TrainingReport)
+@as_html.register(Evidence)
 @as_html.register(Card)
 @as_html.register(Preset)
 def sentences(result: Result) -> str:

@@ -14,8 +14,9 @@ from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.substitutions import Substitutions
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
-from keras_interp_rnn.automata import DFA, Certificate, MooreMachine
-from keras_interp_rnn.automata.extraction import Extraction
+from keras_interp_rnn.automata import Certificate
+from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
@@ -91,9 +92,8 @@ def jacobians(singular_values: Derivatives) -> View | None:
     return _view("jacobians", "jacobian", *tags.jacobian(singular_values, singular_values.lags))
 
 
-@view_of.register(DFA)
-@view_of.register(MooreMachine)
-def automaton(dfa: DFA | MooreMachine) -> View | None:
+@view_of.register
+def automaton(dfa: Automaton) -> View | None:
     """The states and edges."""
     return _states(dfa)
 
@@ -111,7 +111,7 @@ def certificate(result: Certificate) -> View | None:
     return _states(result.path, result.centroids, verdict=as_text(result).splitlines())
 
 
-def _states(dfa: DFA | MooreMachine, *known: Any, **more: Any) -> View | None:
+def _states(dfa: Automaton, *known: Any, **more: Any) -> View | None:
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None

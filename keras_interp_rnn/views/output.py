@@ -34,7 +34,7 @@ def show(result: Any, *, browser: bool | None = None) -> None:
     Example:
 
         >>> from keras_interp_rnn import views
-        >>> from keras_interp_rnn.automata.extraction import Agreement
+        >>> from keras_interp_rnn.automata.networks import Agreement
         >>> views.show(Agreement(8, 8, 1.0, 1.0, None, up_to=2))
         8 of all 8 words up to length 2
     """

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._results import BLUE, GREY, RED, signed
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
-from keras_interp_rnn.automata.extraction import Extraction
+from keras_interp_rnn.automata.networks import Extraction
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Steps and entries that a heat map shows, the first ones."""

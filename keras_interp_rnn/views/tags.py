@@ -18,7 +18,8 @@ from keras_interp_rnn.analysis.isan.top_contributions import TopContributions
 from keras_interp_rnn.analysis.substitutions import Substitutions
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
-from keras_interp_rnn.automata import DFA, MooreMachine
+from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata.machines import Automaton
 
 Tag = tuple[NDArray[Any], dict[str, Any]]
 """A tensor, and the description beside it."""
@@ -101,13 +102,13 @@ def jacobian(singular_values: ArrayLike, lags: Sequence[int]) -> Tag:
 
 
 def automaton(
-    dfa: DFA | MooreMachine,
+    dfa: Automaton,
     centroids: Sequence[Any] | None = None,
     confidence: NDArray[np.floating[Any]] | None = None,
     *,
     unsupported: Sequence[tuple[int, Any]] | None = None,
     sizes: Sequence[int] | None = None,
-    reference: DFA | MooreMachine | None = None,
+    reference: Automaton | None = None,
     **measured: Any,
 ) -> tuple[str, dict[str, Any]]:
     """An automaton of centroids, and what was measured of it; the tensor is a text.
@@ -134,7 +135,7 @@ def automaton(
     }
 
 
-def _table(dfa: DFA | MooreMachine) -> dict[str, Any]:
+def _table(dfa: Automaton) -> dict[str, Any]:
     if isinstance(dfa, DFA):
         labels: dict[str, Any] = {"accepting": sorted(dfa.accepting)}
     else:

@@ -27,9 +27,10 @@ from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
-from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton, tomita
-from keras_interp_rnn.automata.extraction import Agreement, Extraction, Fidelity
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata import DFA, Certificate, WeightedAutomaton, tomita
+from keras_interp_rnn.automata.inference import Evidence, Inference
+from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 
 MIN_HELD_OUT = 10
 """Words held out, from which on the interval of the fraction that is right is printed."""
@@ -263,44 +264,57 @@ def extraction(result: Extraction) -> str:
 @as_text.register
 def training_report(report: TrainingReport) -> str:
     """Whether the network learned, from how much, why not, how well it does, and what the words support."""
-    head = "learned" if report.learned else "NOT learned"
-    if report.num_words:
-        copies = f" ({report.num_labels:,} in all)" if report.num_labels > report.num_words else ""
-        head += f" from {counted(report.num_words, 'different word')}{copies}"
-    if report.reason and not report.learned:
-        head += f", {report.reason}"
-    accepting = "" if report.accepted == 1 else f" that accepts {report.accepted!r}"  # True is 1 too
-    network = (
-        "" if report.network_accuracy == report.automaton_accuracy else f" (network {report.network_accuracy:.2%})"
-    )
+    reason = f", {report.reason}" if report.reason and not report.learned else ""
+    head = f"{'learned' if report.learned else 'NOT learned'}{_words(report)}{reason}"
+    equal = report.network_accuracy == report.automaton_accuracy
+    network = "" if equal else f" (network {report.network_accuracy:.2%})"
+    rest = [f"least confidence {report.confidence:.4f}", counted(report.num_attempts, "attempt")]
+    return f"{'; '.join([*_evidence(head, report, network), *rest])}, {report.seconds:.0f} s"
+
+
+@as_text.register
+def inference(result: Inference) -> str:
+    """How the automaton was found, from how much, how well it does, and what the words support."""
+    return "; ".join(_evidence(f"found by {result.method}{_words(result)}", result))
+
+
+def _words(evidence: Evidence) -> str:
+    if not evidence.num_words:
+        return ""
+    copies = f" ({evidence.num_labels:,} in all)" if evidence.num_labels > evidence.num_words else ""
+    return f" from {counted(evidence.num_words, 'different word')}{copies}"
+
+
+def _evidence(head: str, evidence: Evidence, more: str = "") -> list[str]:
+    """What words say of an automaton, in parts."""
+    accepting = "" if evidence.accepted == 1 else f" that accepts {evidence.accepted!r}"  # True is 1 too
     parts = [
-        f"{head}: automaton of {counted(report.num_states, 'state')}{accepting}, balanced accuracy "
-        f"{report.automaton_accuracy:.2%}{network}"
+        f"{head}: automaton of {counted(evidence.num_states, 'state')}{accepting}, balanced accuracy "
+        f"{evidence.automaton_accuracy:.2%}{more}"
     ]
-    if report.num_words:
-        parts.append(_held_out(report))
-    if report.num_contradicted:
-        low, high = report.label_noise_interval
+    if evidence.num_words:
+        parts.append(_held_out(evidence))
+    if evidence.num_contradicted:
+        low, high = evidence.label_noise_interval
         parts.append(
-            f"contradicts {report.num_contradicted:,} of {counted(report.num_labels, 'label')} "
-            f"({report.label_noise:.2%}; {low:.2%} to {high:.2%})"
+            f"contradicts {evidence.num_contradicted:,} of {counted(evidence.num_labels, 'label')} "
+            f"({evidence.label_noise:.2%}; {low:.2%} to {high:.2%})"
         )
-    if report.num_transitions:
-        taken = report.num_transitions - len(report.unsupported)
-        parts.append(f"{taken:,} of {counted(report.num_transitions, 'transition')} taken by your words")
-    parts += [f"least confidence {report.confidence:.4f}", counted(report.num_attempts, "attempt")]
-    return f"{'; '.join(parts)}, {report.seconds:.0f} s"
+    if evidence.num_transitions:
+        taken = evidence.num_transitions - len(evidence.unsupported)
+        parts.append(f"{taken:,} of {counted(evidence.num_transitions, 'transition')} taken by your words")
+    return parts
 
 
-def _held_out(report: TrainingReport) -> str:
+def _held_out(evidence: Evidence) -> str:
     """The words held out and how many are right; a fraction only of enough of them."""
-    if not report.num_held_out:
+    if not evidence.num_held_out:
         return "held out no word"
-    right = round(report.num_held_out * report.held_out_accuracy)
-    text = f"held out {counted(report.num_held_out, 'word')}, right on {right:,}"
-    if report.num_held_out < MIN_HELD_OUT:
+    right = round(evidence.num_held_out * evidence.held_out_accuracy)
+    text = f"held out {counted(evidence.num_held_out, 'word')}, right on {right:,}"
+    if evidence.num_held_out < MIN_HELD_OUT:
         return text
-    low, high = report.held_out_interval
+    low, high = evidence.held_out_interval
     return f"{text} ({low:.1%} to {high:.1%})"
 
 
@@ -337,7 +351,7 @@ def certificate(result: Certificate) -> str:
     return "\n".join(lines)
 
 
-def _named(automaton: DFA | MooreMachine) -> str:
+def _named(automaton: Automaton) -> str:
     """What an automaton is called: the language that it is known for, or its alphabet."""
     if isinstance(automaton, DFA) and {*automaton.alphabet} == {"0", "1"}:
         for number in range(1, 8):

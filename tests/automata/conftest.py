@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_interp_rnn.automata import certificate
+from keras_interp_rnn.automata.certificates import certificate
 
 
 @pytest.fixture

@@ -25,36 +25,21 @@ def drawn_words(alphabet: Sequence[Hashable], number: int = 200, longest: int = 
     return [tuple(rng.choice(alphabet) for _ in range(rng.randrange(longest))) for _ in range(number)]
 
 
-def label(machine: Any, word: Iterable[Hashable]) -> Hashable:
-    """What the machine says of a word."""
-    return machine.accepts(word) if isinstance(machine, DFA) else machine.output(word)
-
-
-def restarted(machine: Any, start: int) -> Any:
-    """The machine with another start."""
-    labels = machine.accepting if isinstance(machine, DFA) else machine.outputs
-    return type(machine)(machine.transitions, labels, start=start, alphabet=machine.alphabet)
-
-
 @st.composite
-def machines(draw, kind=None, largest=6, alphabet=None, labels=LABELS, partial=True):
+def machines(draw, kind=None, largest=6, alphabet=None, labels=LABELS):
     """A machine of a kind, or of either; a DFA may lack transitions."""
     kind = kind or draw(st.sampled_from(KINDS))
     symbols = alphabet or draw(st.sampled_from(["a", "ab", "abc"]))
     n = draw(st.integers(1, largest))
-    target = st.integers(-1 if partial and kind is DFA else 0, n - 1)
+    target = st.integers(-1 if kind is DFA else 0, n - 1)
     rows = draw(st.lists(st.tuples(*[target] * len(symbols)), min_size=n, max_size=n))
-    if kind is DFA:
-        of_states = draw(st.sets(st.integers(0, n - 1)))
-    else:
-        of_states = draw(st.lists(st.sampled_from(labels), min_size=n, max_size=n))
-    return kind(rows, of_states, start=draw(st.integers(0, n - 1)), alphabet=symbols)
+    output = st.booleans() if kind is DFA else st.sampled_from(labels)
+    return kind._of(rows, draw(st.lists(output, min_size=n, max_size=n)), draw(st.integers(0, n - 1)), symbols)
 
 
 def drawn(kind: Any, rng: random.Random, largest: int = 12, alphabet: Sequence[Hashable] = "ab") -> Any:
     """A machine without missing transitions; outputs are letters."""
     n = rng.randint(1, largest)
     rows = [[rng.randrange(n) for _ in alphabet] for _ in range(n)]
-    if kind is DFA:
-        return DFA(rows, [state for state in range(n) if rng.random() < 0.5], alphabet=alphabet)
-    return MooreMachine(rows, [rng.choice("xyz") for _ in rows], alphabet=alphabet)
+    outputs = [rng.random() < 0.5 if kind is DFA else rng.choice("xyz") for _ in rows]
+    return kind._of(rows, outputs, 0, alphabet)

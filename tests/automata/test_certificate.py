@@ -8,9 +8,11 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, WordEncoding, _bounds, _network, tomita
-from keras_interp_rnn.automata._deployed import Deployed, deployed
-from keras_interp_rnn.automata._network import open_acceptor
+from keras_interp_rnn.automata import DFA, WordEncoding, tomita
+from keras_interp_rnn.automata.certificates import _bounds
+from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed
+from keras_interp_rnn.automata.networks import _acceptor
+from keras_interp_rnn.automata.networks._acceptor import open_acceptor
 from tests.automata.networks import drawn, network_of
 from tests.automata.test_extraction import other_model
 
@@ -44,8 +46,8 @@ def opened(model: keras.Model) -> Deployed:
 def test_no_state_of_a_region_leaves_its_box(name, epsilon, outputs):
     model = random_model(name, outputs, outputs)
     parts = opened(model)
-    bound, verdict, scores = _bounds.bounds_of(parts, parts.temperature())
-    centroids, features = parts.centroids, parts.embeddings
+    bound, verdict, scores = _bounds.bounds_of(parts.numbers, parts.temperature())
+    centroids, features = parts.numbers.centroids, parts.numbers.embeddings
     k, n = centroids.shape
     rng = np.random.default_rng(outputs)
     for i, id_ in itertools.product(range(k), (1, 2, 3)):
@@ -57,7 +59,7 @@ def test_no_state_of_a_region_leaves_its_box(name, epsilon, outputs):
         alpha[:, i] += 1 - alpha.sum(axis=1)
         states = (alpha @ centroids).astype("float32")
         states = (states + region.error * rng.choice([-0.9, 0, 0.9], size=states.shape)).astype("float32")
-        u, next_alpha = _network._step(parts.acceptor.layer.cell, states, features[id_].astype("float32"))
+        u, next_alpha = _acceptor._step(parts.acceptor.layer.cell, states, features[id_].astype("float32"))
         assert (u >= box.low).all()
         assert (u <= box.high).all()
         for target in range(k):
@@ -83,7 +85,7 @@ def test_a_region_holds_the_states_that_the_network_computes(name, sizes):
     cell.centroids.assign(ops.convert_to_numpy(cell.centroids) * factors[:, None])
     cell.set_temperature(max(sizes))
     parts = opened(model)
-    _, _, scores = _bounds.bounds_of(parts, parts.temperature())
+    _, _, scores = _bounds.bounds_of(parts.numbers, parts.temperature())
     u = rng.uniform(-1, 1, size=(500, 6)).astype("float32")
     component = cell.stochastic_component()
     given = ops.convert_to_tensor(u)
@@ -157,12 +159,12 @@ DFA_OF_ALL = DFA([[0, 0]], {0}, start=0, alphabet="ab")
     [
         (
             lambda: other_model(layers.StateRegularizedRNN(layers.StateRegularizedCell(layers.MinimalRNNCell(4), 3))),
-            "for GRUCell and SimpleRNNCell. Received: keras_interp_rnn>MinimalRNNCell",
+            "must be a GRUCell or a SimpleRNNCell. Received: keras_interp_rnn>MinimalRNNCell",
         ),
-        (lambda: other_model(layers.SRGRU(4, 3, activation="relu")), "known for activation='tanh'. Received"),
+        (lambda: other_model(layers.SRGRU(4, 3, activation="relu")), "must have activation='tanh'. Received"),
         (
             lambda: other_model(layers.SRGRU(4, 3, dtype="mixed_bfloat16"), dtype="mixed_bfloat16"),
-            "all layers are in float32, or all in float64. Received: .* of mixed_bfloat16",
+            "layers must be in float32, or all in float64. Received: .* of mixed_bfloat16",
         ),
         (lambda: other_model(layers.SRLSTM(4, 3)), "has a further state"),
         (

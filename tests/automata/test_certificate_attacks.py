@@ -9,7 +9,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, MooreMachine, _deployed, _kernels, certificate, tomita
+from keras_interp_rnn.automata import DFA, MooreMachine, tomita
+from keras_interp_rnn.automata.certificates import _deployed, _kernels, certificate
 from keras_interp_rnn.equations import transitions
 from tests.automata.deployments import IDS, START, Weights, misjudged, plain
 from tests.automata.machines import drawn_words, words
@@ -187,15 +188,15 @@ REFUSED = {
     ),
     "cell in half precision": (
         lambda: sequential(with_cell(keras.layers.SimpleRNNCell(W.units, dtype="mixed_bfloat16"))),
-        "Rounding is bounded if all layers are in float32.* of mixed_bfloat16",
+        "All layers must be in float32.* of mixed_bfloat16",
     ),
     "head in half precision": (
         lambda: sequential(keras.layers.Dense(1, dtype="mixed_float16")),
-        "Rounding is bounded if all layers are in float32.* of mixed_float16",
+        "All layers must be in float32.* of mixed_float16",
     ),
     "embedding in half precision": (
         lambda: sequential(keras.layers.Embedding(4, 4, mask_zero=True, dtype="float16")),
-        "Rounding is bounded if all layers are in float32.* of float16",
+        "All layers must be in float32.* of float16",
     ),
     "head in int8": (lambda: quantized(2), r"(dense|head)\w*\._is_quantized, True, which its class does not make"),
     "embedding in int8": (lambda: quantized(0), r"embedding\w*\._is_quantized, True, which its class does not make"),
@@ -222,7 +223,7 @@ REFUSED = {
     ),
     "a cell of its own kind": (
         lambda: sequential(with_cell(SimpleRNNCell(W.units))),
-        "for GRUCell and SimpleRNNCell. Received: SimpleRNNCell",
+        "must be a GRUCell or a SimpleRNNCell. Received: SimpleRNNCell",
     ),
     "a layer of its own kind": (lambda: sequential(OtherLayer(W.units, len(W.centroids))), r"\(OtherLayer\)"),
     "a model of its own kind": (
@@ -306,7 +307,7 @@ def of_labels(activation="softmax", outputs=3, dtype="float32", **layer):
         ({"outputs": 1}, "linear or sigmoid"),
         ({"return_sequences": True}, "return_sequences=True"),
         ({"go_backwards": True}, "go_backwards=True"),
-        ({"dtype": "mixed_bfloat16"}, "all layers are in float32, or all in float64"),
+        ({"dtype": "mixed_bfloat16"}, "layers must be in float32, or all in float64"),
         (
             {"transition": "gumbel", "sample_at_inference": True, "noise": 9.0},
             "sample_at_inference=True in place of False",
@@ -549,7 +550,7 @@ class Policy(keras.DTypePolicy):
 CHANGED = {
     "an activation with its own ==": (
         lambda m: setattr(in_its_head(m), "activation", EqualToAll()),
-        "A decision is bounded for one Dense layer, linear or sigmoid",
+        "A decision must be that of one Dense layer, linear or sigmoid",
     ),
     "a strategy": (lambda m: setattr(m, "_distribute_strategy", Truth()), "_distribute_strategy, a Truth"),
     "a policy of the model": (lambda m: setattr(m, "dtype_policy", Policy("float32")), "_dtype_policy, a Policy"),
@@ -564,7 +565,7 @@ CHANGED = {
     "a note with methods": (lambda m: setattr(m._functional, "_nnx_op_mapping", Text()), "_nnx_op_mapping, ''"),
     "a handle of a variable": (
         lambda m: setattr(in_its_head(m)._kernel._value, "_handle", Truth()),
-        "_handle, a Truth|all layers are in float32",
+        "_handle, a Truth|layers must be in float32",
     ),
     "a flag that is no bool": (lambda m: setattr(m.layers[1].cell.cell, "use_bias", Truth()), "use_bias, a Truth"),
     "noise switched on": (noise_at_inference, "transition.sample_at_inference=True in place of False"),
@@ -575,7 +576,7 @@ CHANGED = {
     "the mask's operation": (of_instance(not_equal_of, "call", without_rare), r"\.call, a function"),
     "a dtype of the head": (
         lambda m: setattr(in_its_head(m)._dtype_policy, "_compute_dtype", "float64"),
-        "all layers are in float32",
+        "layers must be in float32",
     ),
     "a tracker, which every call tells what it sets": (
         lambda m: setattr(m.layers[1]._tracker, "track", lambda value: value),
@@ -646,7 +647,7 @@ def test_rejects_what_was_changed_after_building(name, certified_after_rare):
 @pytest.mark.parametrize("policy", ["bfloat16", "mixed_bfloat16", "float16", "float64"])
 def test_a_dropout_of_another_dtype_is_refused(policy):
     model = network_after_rare(keras.layers.Dropout(0.5, dtype=policy))
-    with pytest.raises(ValueError, match=f"all layers are in float32.* of {policy}"):
+    with pytest.raises(ValueError, match=f"layers must be in float32.* of {policy}"):
         automata.certify(model, AFTER_RARE, alphabet=RARE_IDS, start=START)
 
 
@@ -735,11 +736,16 @@ def test_a_certificate_is_about_the_table_of_an_automaton():
     model = network_of(D)
     everything, nothing = DFA([[0, 0]], {0}), Liar([[0, 0]], set())
     for prove in (automata.certify, automata.largest_temperature):
-        with pytest.raises(ValueError, match="about a DFA or a MooreMachine itself. Received: a Liar"):
+        with pytest.raises(ValueError, match="must be a DFA or a MooreMachine itself. Received: a Liar"):
             prove(model, nothing)
     assert not dataclasses.replace(
         automata.certify(model, D), path=Liar(D.transitions, D.accepting), dfa=nothing
     ).check(model)
+    lying = DFA([[0, 0]], set())
+    for name, method in (("difference", lambda other: None), ("_beside", D._beside), ("_of", lambda *_: D)):
+        vars(lying).update({name: method})
+    for forged in ({"path": lying, "dfa": lying}, {"dfa": lying}, {"path": lying}):
+        assert not dataclasses.replace(automata.certify(model, D), **forged).check(model)
     patched_later = DFA(D.transitions, D.accepting, start=D.start)
     vars(patched_later).update(accepts=everything.accepts)
     found = automata.certify(model, patched_later)
@@ -1050,7 +1056,7 @@ def test_words_are_judged_after_the_end_token(the_proof_alone):
     head.set_weights([-kernel * 3.0, bias])
     assert not found.check(model, alphabet=known, start=1, end=2 + symbols)
     regularized = network_of(with_end)
-    with pytest.raises(ValueError, match="after an end token is bounded if the stochastic component skips that token"):
+    with pytest.raises(ValueError, match="component must skip an end token, for a decision after it to be bounded"):
         automata.certify(regularized, dfa, alphabet=known, start=1, end=2 + symbols)
 
 
@@ -1185,7 +1191,7 @@ def outcome_of_labels(model, some):
     return "certified"
 
 
-PRODUCTS = r"products are computed in full float32. Received: {}. Call .*'highest'"
+PRODUCTS = r"must be computed in full float32. Received: {}. Call .*'highest'"
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="torch's own switch")

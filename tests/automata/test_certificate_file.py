@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import Certificate, MooreMachine, _proved, proof, tomita
+from keras_interp_rnn.automata import Certificate, MooreMachine, tomita
+from keras_interp_rnn.automata.certificates import _proved, proof
 from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
 pytestmark = pytest.mark.usefixtures("the_proof_alone")
@@ -113,7 +114,7 @@ def test_a_label_that_json_does_not_hold_is_not_saved(tmp_path):
     model.labels = ((0,), (1,), (2,))
     found = automata.certify(model, automata.extract(model).machine)
     assert found.holds
-    with pytest.raises(ValueError, match=r"Outputs in JSON are strings, integers or bools. Received: \(0,\)"):
+    with pytest.raises(ValueError, match=r"Outputs in JSON must be strings, integers or bools. Received: \(0,\)"):
         found.save(tmp_path / "file.json")
 
 
@@ -153,7 +154,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 def test_what_is_not_saved(tmp_path):
     failed = automata.certify(network_of(tomita(5)), tomita(4))
-    with pytest.raises(ValueError, match="saved if it holds. Received: one that does not hold: the path of"):
+    with pytest.raises(ValueError, match="must hold to be saved. Received: one that does not hold: the path of"):
         failed.save(tmp_path / "x.json")
     certificate = automata.certify(network_of(tomita(3)), tomita(3))
     with pytest.raises(ValueError, match="one without weights, which certify gives it"):
@@ -392,7 +393,7 @@ import sys
 for module in ("keras", "tensorflow", "jax", "torch", "scipy"):
     sys.modules[module] = None
 sys.argv[0], sys.orig_argv = "-m", [sys.executable, "-m", "keras_interp_rnn"]  # as the command imports the package
-from keras_interp_rnn.automata import dfa, proof, words
+from keras_interp_rnn.automata import certificates, machines
 print("loaded")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_interp_rnn import analysis, automata
 from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomita
-from tests.automata.machines import KINDS, drawn_words, label, words
+from tests.automata.machines import KINDS, drawn_words, words
 from tests.automata.networks import LABELS, MODULO_3, drawn
 
 REGULARIZED = ("SRSimpleRNN", "SRGRU")
@@ -47,7 +47,7 @@ def test_a_compiled_network_is_certified(kind, layer, seed):
         assert certificate.decision_margins.min() > 0.9
         assert extraction.margins.min() > 0.2
     some = drawn_words(truth.alphabet, 200, 60, seed)
-    assert model.classify(some).tolist() == [label(truth, word) for word in some]
+    assert model.classify(some).tolist() == [truth.output(word) for word in some]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -66,7 +66,7 @@ def test_a_compiled_isan_is_exact(kind, seed):
     assert analysis.equivalent(model, values).bound == 0
     for length in (1, 2, 60):
         rows = np.random.default_rng(seed).integers(len(truth.alphabet), size=(6, length))
-        said = [label(truth, [truth.alphabet[symbol] for symbol in row]) for row in rows]
+        said = [truth.output([truth.alphabet[symbol] for symbol in row]) for row in rows]
         if kind is MooreMachine:
             expected = [[float(output == each) for each in truth.labels] for output in said]
         else:
@@ -158,20 +158,24 @@ def test_other_compiled_networks_are_trained(truth, layer):
     ("machine", "settings", "sentence"),
     [
         *(
-            (tomita(1), {"layer": layer, "dtype": dtype}, "dtype must be one of 'float32', 'float64'. Received: dtype=")
+            (
+                tomita(1),
+                {"layer": layer, "dtype": dtype},
+                "`dtype` must be one of 'float32', 'float64'. Received: dtype=",
+            )
             for layer in ("ISAN", *REGULARIZED)
             for dtype in ("bfloat16", "float16", "int32", None)
         ),
-        ("(01)*", {}, "compiled from a DFA. Received: dfa='(01)*'"),
-        (tomita(1), {"layer": "LSTM"}, "layer must be one of 'ISAN', 'SRSimpleRNN', 'SRGRU'. Received: 'LSTM'"),
-        (DFA([[0]], {0}, alphabet=[1.5]), {"layer": "SRGRU"}, "different ints or strings. Received: alphabet=(1.5,)"),
+        ("(01)*", {}, "`dfa` must be a DFA or a MooreMachine. Received: dfa='(01)*'"),
+        (tomita(1), {"layer": "LSTM"}, "`layer` must be one of 'ISAN', 'SRSimpleRNN', 'SRGRU'. Received: layer='LSTM'"),
+        (DFA([[0]], {0}, alphabet=[1.5]), {"layer": "SRGRU"}, "must be ints or strings. Received: 1.5"),
         (tomita(1), {"temperature": 0}, "temperature must be a number > 0. Received: temperature=0"),
         (tomita(1), {"transition": "none"}, "transition must be one of"),
         *(
             (
                 DFA([[i + 1] for i in range(states - 1)] + [[0]], {0}, alphabet="a"),
                 {"layer": layer},
-                f"may take 1 GB. Received: an automaton of {states} states and 1 symbols, which takes {size} GB. ",
+                f"at most 1 GB. Received: an automaton of {states} states and 1 symbols, which takes {size} GB. ",
             )
             for layer, states, size in (("SRGRU", 10_000, 1.2), ("ISAN", 20_000, 1.6))
         ),
@@ -185,7 +189,7 @@ def test_other_compiled_networks_are_trained(truth, layer):
             {},
             "of the labels 'no'. Compile `accepting` of one of them",
         ),
-        (MooreMachine([[1], [2], [0]], ["a", "b", (1,)], alphabet="a"), {}, "ints or strings. Received: (1,)"),
+        (MooreMachine([[1], [2], [0]], ["a", "b", (1,)], alphabet="a"), {}, "must be ints or strings. Received: (1,)"),
     ],
 )
 def test_rejects_what_cannot_be_compiled(machine, settings, sentence):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from keras_interp_rnn import views
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from tests.automata.machines import KINDS, drawn, label, machines, restarted, words
+from tests.automata.machines import KINDS, drawn, machines, words
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:automata.*", "ignore::DeprecationWarning:aalpy.*")
 
@@ -56,8 +56,10 @@ def test_a_word_has_the_label_of_the_state_it_leads_to(machine):
             row = (*machine.transitions[states[-1]], -1)
             states.append(-1 if states[-1] == -1 else row[machine.alphabet.index(symbol)])
         assert machine.run(word) == states
-        is_dfa = isinstance(machine, DFA)
-        assert label(machine, word) == (states[-1] in machine.accepting if is_dfa else machine.outputs[states[-1]])
+        expected = (*machine.outputs, False)[states[-1]]
+        assert machine.output(word) == expected
+        if isinstance(machine, DFA):
+            assert machine.accepts(word) == expected == (states[-1] in machine.accepting)
 
 
 def test_rows_may_be_mappings_and_symbols_any_hashables():
@@ -87,14 +89,14 @@ class TestOperations:
     @given(machines(largest=7))
     def test_reachable_and_minimal_machines_give_the_same_labels(self, machine):
         small = machine.minimize()
-        complete = machine.complete() if isinstance(machine, DFA) else machine
+        complete = machine.complete()
         assert complete.is_complete
         for other in (machine.reachable(), complete, small):
-            assert all(label(machine, word) == label(other, word) for word in words(machine.alphabet, 5))
+            assert all(machine.output(word) == other.output(word) for word in words(machine.alphabet, 5))
             assert machine.equivalent(other)
         for a, b in itertools.combinations(range(len(small)), 2):
-            at_a, at_b = restarted(small, a), restarted(small, b)
-            assert any(label(at_a, word) != label(at_b, word) for word in words(small.alphabet, len(small) - 1))
+            at_a, at_b = (small._of(small.transitions, small.outputs, state, small.alphabet) for state in (a, b))
+            assert any(at_a.output(word) != at_b.output(word) for word in words(small.alphabet, len(small) - 1))
 
     @given(
         st.sampled_from(KINDS).flatmap(
@@ -103,9 +105,9 @@ class TestOperations:
     )
     def test_a_difference_is_the_first_shortest_word_and_minimal_machines_are_equal_without_one(self, pair):
         one, other = pair
-        found = one.counterexample(other) if isinstance(one, DFA) else one.difference(other)
+        found = one.difference(other)
         # With a sink they have five states each: a shortest difference has at most 5 + 5 - 2 symbols.
-        assert found == next((word for word in words("ab", 8) if label(one, word) != label(other, word)), None)
+        assert found == next((word for word in words("ab", 8) if one.output(word) != other.output(word)), None)
         assert (one.minimize() == other.minimize()) == one.equivalent(other) == (found is None)
 
     @given(machines(DFA, alphabet="ab"), machines(DFA, alphabet="ab"))
@@ -157,7 +159,7 @@ class TestOperations:
         assert everything.count(10_000) == 2**10_000
         with pytest.raises(ValueError, match=r"at most 1 GB\. Received: length=1000000, which takes up to 62\.5 GB"):
             everything.count(10**6)
-        with pytest.raises(ValueError, match="Counts of words take at most 1 GB. Received: length=20000000"):
+        with pytest.raises(ValueError, match="Counts of words must take at most 1 GB. Received: length=20000000"):
             DFA([[1], [0]], {0}, alphabet="a").count(20_000_000)  # over one symbol too
 
 
@@ -180,7 +182,7 @@ class TestExpressions:
         assert len(DFA.from_regex("0" * 8, max_states=10)) == 10
         expression = "(" + "0?" * 100 + ")*"
         assert len(DFA.from_regex(expression, max_states=10)) == 2
-        monkeypatch.setattr("keras_interp_rnn.automata.regex.WORK", 20)
+        monkeypatch.setattr("keras_interp_rnn.automata.machines.regex.WORK", 20)
         with pytest.raises(ValueError, match=r"With max_states=10 an expression has at most 200 nodes to visit"):
             DFA.from_regex(expression, max_states=10)
 
@@ -198,10 +200,10 @@ class TestExpressions:
             ),
             (("(0|1)*1" + "(0|1)" * 40,), r"at most 10,000 states.*Received: expression='.{57}\.\.\.', which"),
             (("0" * 301, "01", 10), r"With max_states=10 an expression has at most 300 characters"),
-            ((b"01",), r"A regular expression is a string\. Received: expression=b'01'"),
-            (("ab", ["ab", "c"]), r"symbols of an expression are single characters\. Received: alphabet=.*'ab'"),
+            ((b"01",), r"`expression` must be a string\. Received: expression=b'01'"),
+            (("ab", ["ab", "c"]), r"symbols of an expression must be single characters.* Received: alphabet=.*'ab'"),
             (("0", None), r"sequence of hashable symbols, .* Received: None"),
-            (("0", "01", 0), r"An automaton has at least one state\. Received: max_states=0\."),
+            (("0", "01", 0), r"`max_states` must be an integer of at least 1\. Received: max_states=0\."),
             *(
                 (("a", alphabet), r"none of its operators, \| \* \+ \? \( \). Received: alphabet=")
                 for alphabet in ("()", "a|", "+-", "?", "a*")
@@ -237,7 +239,7 @@ class TestWitnesses:
             assert kind.from_aalpy(theirs, machine.alphabet) == machine.reachable()
             for word in words("ab", 2):
                 theirs.reset_to_initial()
-                assert [theirs.step(None), *map(theirs.step, word)][-1] == label(machine, word)
+                assert [theirs.step(None), *map(theirs.step, word)][-1] == machine.output(word)
             theirs.minimize()
             assert len(theirs.states) == len(machine.minimize())
 
@@ -247,7 +249,7 @@ class TestWitnesses:
         one.transitions, other.transitions = {"a": other}, {"a": one}
         theirs = {DfaState: Dfa, MooreState: TheirMooreMachine}[state](one, [one, other])
         read = kind.from_aalpy(theirs)
-        assert [label(read, "a" * n) for n in range(4)] == [True, False, True, False]
+        assert [read.output("a" * n) for n in range(4)] == [True, False, True, False]
         other.transitions["b"] = one.transitions["b"] = third
         with pytest.raises(ValueError, match="must be among the states of an automaton. Received: 'r', which is not"):
             kind.from_aalpy(theirs)
@@ -347,18 +349,19 @@ class TestDrawing:
             for case in (
                 (
                     ([[0, 2]], [0], 0, "ab"),
-                    r"one of the 1 states, or -1, for each of 2 symbols. Received: state 0 with",
+                    r"must have one of the 1 states, or -1, for each of 2 symbols. Received: state 0 with",
                 ),
                 (([[0]], [0], 0, "ab"), r"Received: state 0 with \[0\]"),
                 (([{"c": 0}], [0], 0, "ab"), r"over the alphabet \('a', 'b'\). Received: the symbol 'c'"),
-                (([[0, 0]], [0], 1), "Received: start=1"),
+                (([[0, 0]], [0], 1), "`start` must be one of the states 0 to 0. Received: start=1"),
                 (([[0, 0]], [0], 0, "aa"), "each once. Received:"),
                 (([[]], [0], 0, ""), "at least one symbol"),
-                (([0], [0]), "a row of states for each state. Received: 0 for a row"),
+                (([0], [0]), "must have a row of states for each state. Received: 0 for a row"),
                 (([[0, 0]], [0], 0, None), "a sequence of hashable symbols, .* Received: None"),
+                ((None, [0]), "`transitions` must have a row for each state. Received: transitions=None"),
                 (([[0, 0]], [0], 0, [[0], [1]]), r"sequence of hashable symbols, .* Received: \[\[0\], \[1\]\]"),
                 *(
-                    (given, f"States are the ints 0, 1, .* Received: {received}. Number the states")
+                    (given, f"States must be the ints 0, 1, .* Received: {received}. Number the states")
                     for given, received in (
                         (([[0, 0.5]], [0]), "0.5 in transitions"),
                         (([[0, "0"]], [0]), "'0' in transitions"),
@@ -369,28 +372,26 @@ class TestDrawing:
                 ),
             )
         ),
-        (DFA, ([[0, 0]], [0.5]), "States are the ints 0, 1, .* Received: 0.5 in accepting"),
-        (DFA, ([[0, 0]], "0"), "States are the ints 0, 1, .* Received: '0' in accepting"),
-        (DFA, ([[0, 0]], {3}, 0, "ab"), r"among 0 to 0. Received: start=0, accepting=\[3\]"),
-        (
-            DFA,
-            (None, [0]),
-            "a row of transitions for each state, and a set of accepting states. Received: transitions=None",
-        ),
-        (DFA, ([[0, 0]], 0), "Received: transitions=.*, accepting=0"),
-        (MooreMachine, ([[0, 0]], "xy"), "has one output. Received: 2 outputs for 1 states. Give one for each"),
+        (DFA, ([[0, 0]], [0.5]), "States must be the ints 0, 1, .* Received: 0.5 in accepting"),
+        (DFA, ([[0, 0]], "0"), "States must be the ints 0, 1, .* Received: '0' in accepting"),
+        (DFA, ([[0, 0]], {3}, 0, "ab"), r"`accepting` must be among the states 0 to 0. Received: accepting=\[3\]"),
+        (DFA, ([[0, 0]], 0), "`accepting` must be a set of states. Received: accepting=0"),
+        (MooreMachine, ([[0, 0]], "xy"), "must have one for each state. Received: 2 outputs for 1 states"),
         (
             MooreMachine,
             ([[0, -1]], "x"),
             "a table with a missing transition, -1. Add a state for these words",
         ),
         (MooreMachine, ([[0, None]], "x"), "Received: a table with a missing transition"),
-        (MooreMachine, ([[0, 0]], [[1]]), r"Outputs are hashable, and equal to themselves. Received: the output \[1\]"),
-        (MooreMachine, ([[0, 0]], [(1, [2])]), r"Outputs are hashable.* Received: the output \(1, \[2\]\)"),
+        (
+            MooreMachine,
+            ([[0, 0]], [[1]]),
+            r"Outputs must be hashable and equal to themselves. Received: the output \[1\]",
+        ),
+        (MooreMachine, ([[0, 0]], [(1, [2])]), r"Outputs must be hashable.* Received: the output \(1, \[2\]\)"),
         (MooreMachine, ([[0, 0]], [float("nan")]), "equal to themselves. Received: the output nan"),
-        (MooreMachine, ([], []), "among the states 0 to -1. Received: start=0"),
-        (MooreMachine, (None, "x"), "a row of transitions and an output for each state. Received: transitions=None"),
-        (MooreMachine, ([[0, 0]], 3), "Received: .*, outputs=3"),
+        (MooreMachine, ([], []), "one of the states 0 to -1. Received: start=0"),
+        (MooreMachine, ([[0, 0]], 3), "`outputs` must have one for each state. Received: outputs=3"),
     ],
 )
 def test_rejects_invalid_tables(kind, arguments, sentence):
@@ -423,42 +424,42 @@ OF_TOMITA = MooreMachine.from_dfa(tomita(1))
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda dfa: tomita(8), "numbers 1 to 7. Received: 8"),
-        (lambda dfa: dfa.accepts(3), "A word is a sequence of symbols. Received: 3"),
-        (lambda dfa: dfa.run(None), "A word is a sequence of symbols. Received: None"),
+        (lambda dfa: tomita(8), "`number` must be one of 1 to 7. Received: number=8"),
+        (lambda dfa: dfa.accepts(3), "A word must be a sequence of symbols. Received: 3"),
+        (lambda dfa: dfa.run(None), "A word must be a sequence of symbols. Received: None"),
         (lambda dfa: dfa.accepts("12"), "over the alphabet .* Received: the symbol '2'"),
         (lambda dfa: OF_TOMITA.output("02"), "over the alphabet .* Received: the symbol '2'"),
         (lambda dfa: dfa.accepts([[]]), r"over the alphabet .* Received: the symbol \[\]"),
-        (lambda dfa: dfa.step(2, "0"), "States are 0 to 1, or -1 for none. Received: state=2"),
-        (lambda dfa: dfa.step(-2, "0"), "States are 0 to 1, or -1 for none. Received: state=-2"),
-        (lambda dfa: dfa.step(1.5, "0"), "States are 0 to 1, or -1 for none. Received: state=1.5"),
-        (lambda dfa: dfa.equivalent("x"), "compared with another DFA. Received: 'x'"),
-        (lambda dfa: dfa.equivalent(OF_TOMITA), "compared with another DFA. Received: MooreMachine"),
-        (lambda dfa: OF_TOMITA.difference("x"), "compared with another MooreMachine. Received: "),
-        (lambda dfa: OF_TOMITA.difference(dfa), "compared with another MooreMachine. Received: "),
-        (lambda dfa: OF_TOMITA.accepting("x"), "Labels of this machine are False, True. Received: 'x'"),
-        (lambda dfa: MooreMachine.from_dfa("0*"), r"made from a DFA\. Received: dfa='0\*'"),
-        (lambda dfa: dfa.product(dfa, True), "`accept` is a function of two bools. Received: accept=True"),
-        (lambda dfa: dfa.sample(2, seed=[]), "A seed is an integer, or a random.Random. Received: seed=.."),
+        (lambda dfa: dfa.step(2, "0"), "`state` must be one of 0 to 1, or -1 for none. Received: state=2"),
+        (lambda dfa: dfa.step(-2, "0"), "`state` must be one of 0 to 1, or -1 for none. Received: state=-2"),
+        (lambda dfa: dfa.step(1.5, "0"), "`state` must be one of 0 to 1, or -1 for none. Received: state=1.5"),
+        (lambda dfa: dfa.equivalent("x"), "must be compared with another DFA. Received: 'x'"),
+        (lambda dfa: dfa.equivalent(OF_TOMITA), "must be compared with another DFA. Received: MooreMachine"),
+        (lambda dfa: OF_TOMITA.difference("x"), "must be compared with another MooreMachine. Received: "),
+        (lambda dfa: OF_TOMITA.difference(dfa), "must be compared with another MooreMachine. Received: "),
+        (lambda dfa: OF_TOMITA.accepting("x"), "`label` must be one of the machine's, False, True. Received: 'x'"),
+        (lambda dfa: MooreMachine.from_dfa("0*"), r"must be made from a DFA\. Received: dfa='0\*'"),
+        (lambda dfa: dfa.product(dfa, True), "`accept` must be a function of two bools. Received: accept=True"),
+        (lambda dfa: dfa.sample(2, seed=[]), "`seed` must be an integer, a random.Random or None. Received: seed=.."),
         *(
             (
                 lambda dfa, ask=ask, n=n: list(ask(dfa, n)),
-                "A length is an int of at least 0. Received: length=",
+                "`length` must be an integer of at least 0. Received: length=",
             )
             for ask in (DFA.count, DFA.sample, DFA.words)
             for n in (-1, 2.5, "3", None, [1])
         ),
-        (lambda dfa: dfa.to_dot(name=3), "The name of a graph is a string. Received: name=3"),
+        (lambda dfa: dfa.to_dot(name=3), "The name of a graph must be a string. Received: name=3"),
         (lambda dfa: dfa.to_svg(names=3), "a name for each of 2 states. Received: names=3"),
         (lambda dfa: dfa.to_svg(["yes"]), "a name for each of 2 states. Received: names=.'yes'"),
-        (lambda dfa: DFA.from_aalpy(3), "An automaton is an aalpy.automata.Dfa. Received: other=3"),
-        (lambda dfa: DFA.from_aalpy(OF_TOMITA.to_aalpy()), "An automaton is an aalpy.automata.Dfa. Received: other="),
-        (lambda dfa: MooreMachine.from_aalpy(a_mealy_machine()), "An automaton is an aalpy.automata.MooreMachine."),
+        (lambda dfa: DFA.from_aalpy(3), "`other` must be an aalpy.automata.Dfa. Received: other=3"),
+        (lambda dfa: DFA.from_aalpy(OF_TOMITA.to_aalpy()), "`other` must be an aalpy.automata.Dfa. Received: other="),
+        (lambda dfa: MooreMachine.from_aalpy(a_mealy_machine()), "`other` must be an aalpy.automata.MooreMachine."),
         (
             lambda dfa: MooreMachine.from_aalpy(a_markov_decision_process()),
             "The start and the targets of all transitions must be among the states",
         ),
-        (lambda dfa: DFA.from_automata_lib(3), "An automaton is an automata.fa.dfa.DFA. Received: other=3"),
+        (lambda dfa: DFA.from_automata_lib(3), "`other` must be an automata.fa.dfa.DFA. Received: other=3"),
         (lambda dfa: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),
         (
             lambda dfa: DFA.from_automata_lib(of_automata_lib_without_a_state()),
@@ -466,7 +467,7 @@ OF_TOMITA = MooreMachine.from_dfa(tomita(1))
         ),
         (
             lambda dfa: DFA([[0, 1], [1, 0]], {0}, alphabet=(1, "1")).to_automata_lib(),
-            "Symbols of automata-lib are strings. Received: .* of which two are",
+            "automata-lib cannot hold every symbol. Received: .'1', '1'",
         ),
     ],
 )

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, layers, views
-from keras_interp_rnn.automata import DFA, MooreMachine, extraction, tomita
-from keras_interp_rnn.automata._network import open_acceptor
-from keras_interp_rnn.automata.extraction import accepted_words, interval, short_words
+from keras_interp_rnn.automata import DFA, MooreMachine, tomita
+from keras_interp_rnn.automata.inference import interval
+from keras_interp_rnn.automata.machines import accepted_words, short_words
+from keras_interp_rnn.automata.networks import extraction
+from keras_interp_rnn.automata.networks._acceptor import open_acceptor
 from tests.automata.machines import words
 from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
@@ -124,7 +126,7 @@ def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
     free, model = fixed_length_model(12)
     found, expected = automata.extract(model), automata.extract(free)
     assert found.dfa == expected.dfa
-    sentence = r"The model reads words of at most 11 symbols\. Received: max_length=1000\. Pass max_length=11 or less"
+    sentence = r"must be at most 11, what the model reads\. Received: max_length=1000\. Pass max_length=11 or less"
     with pytest.raises(ValueError, match=sentence):
         found.fidelity()
     fidelity = found.fidelity(num_short=10**4, num_random=50, max_length=11, num_searched=300)
@@ -269,14 +271,14 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
         (
             lambda: network_of(tomita(1)),
             {"method": "excat"},
-            "'counts', 'mean_probability'. Received: 'excat'",
+            "'counts', 'mean_probability'. Received: method='excat'",
         ),
         *(
             (lambda: network_of(tomita(1)), {"data": data, "method": "counts"}, sentence)
             for data, sentence in (
-                ([], "on words. Received: no data"),
+                ([], "must have words. Received: no data"),
                 (["12"], "over the alphabet .* Received: the symbol '2'"),
-                *((data, "Words are sequences of symbols, given as a list of words. Received: ") for data in DATA),
+                *((data, "Words must be a list of sequences of symbols. Received: ") for data in DATA),
             )
         ),
         (gru, {}, "which carries no alphabet. Pass alphabet="),
@@ -285,7 +287,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
             (
                 gru,
                 {"alphabet": IDS, "data": words("ab", 3), "method": method},
-                "An automaton needs a first state, which",
+                "An automaton must have a first state, which",
             )
             for method in METHODS
         ),
@@ -293,7 +295,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
         (lambda: gru({"mask": False}), ITS, "would read the padding"),
         (lambda: gru({"outputs": 2}), ITS, "one output, whether it accepts. Received: a model with 2"),
         (lambda: gru(strength=0.5), ITS, "with a strength of 0.5. Continue training"),
-        (lambda: gru(transition="sample"), ITS, "is deterministic. Received"),
+        (lambda: gru(transition="sample"), ITS, "must be deterministic. Received"),
         (gru, {"alphabet": "ab", "start": 1}, "which id stands for which symbol. Received: 'ab'. Pass {symbol: id"),
         (gru, {"alphabet": {}, "start": 1}, "which id stands for which symbol. Received: {}"),
         (gru, {"alphabet": {"a": 0, "b": 3}, "start": 1}, "from 1 to 2147483647, .* Received: 0 for the symbol 'a'"),
@@ -304,7 +306,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
             (
                 lambda: labelled(LABELS),
                 {"data": ["01"], "method": method},
-                f"method='{method}' reads .* of 3 labels. Use",
+                f"method='{method}' must be asked of a network that accepts.* of 3 labels. Use",
             )
             for method in METHODS[1:]
         ),

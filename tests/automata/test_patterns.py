@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _deadline, _pattern_rules, _pattern_trees
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
-from keras_interp_rnn.automata._pattern_rules import shortest_rules
-from keras_interp_rnn.automata._pattern_trees import Node, Search
-from keras_interp_rnn.automata._patterns import Family, Pattern, read
-from keras_interp_rnn.automata._searches import Limits, Searched
+from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata.inference import _deadline, _pattern_rules, _pattern_trees
+from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
+from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
+from keras_interp_rnn.automata.inference._pattern_trees import Node, Search
+from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
+from keras_interp_rnn.automata.inference._prefix_tree import Words
+from keras_interp_rnn.automata.inference._searches import search
 from tests.automata.test_state_splitting import long_words, places, sequential_bits
 
 KINDS = ("factor", "subsequence", "sequence")
@@ -85,8 +87,8 @@ def test_what_is_repeated_is_named_once():
 
 
 def search_of(family, words, labels, exact=True):
-    rng = np.random.default_rng(0)
-    return Search(family, words, labels, int(labels.max()) + 1, exact, rng, NEVER, 1000)
+    given = Words(words, labels, family.num_symbols, int(labels.max()) + 1)
+    return Search(family, given, Limits(0.0 if exact else None), np.random.default_rng(0), 1000)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -149,7 +151,7 @@ def test_a_language_of_each_kind_is_found_from_long_words(name):
     family, pieces, label = LANGUAGES[name]
     truth = of_patterns(family, [Pattern(each) for each in pieces], label)
     words, labels = long_words(np.random.default_rng(0), truth, 2000)
-    machine = shortest_rules(places(words, truth.alphabet), labels.astype(int), len(truth.alphabet), 2)
+    machine = shortest_rules(Words(places(words, truth.alphabet), labels.astype(int), len(truth.alphabet), 2), Limits())
     found = DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=truth.alphabet)
     assert found.equivalent(truth)
 
@@ -161,20 +163,19 @@ def test_counts_with_a_remainder_and_wrong_labels():
     rng = np.random.default_rng(0)
     words, labels = long_words(rng, truth, 1000)
     wrong = rng.random(len(labels)) < 0.05
-    machine = shortest_rules(places(words, "ab"), (labels ^ wrong).astype(int), 2, 2, exact=False)
+    machine = shortest_rules(Words(places(words, "ab"), (labels ^ wrong).astype(int), 2, 2), Limits(0.05))
     found = DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet="ab")
     assert found.equivalent(truth)
 
 
 @pytest.mark.matrix
-def test_train_recognizer_takes_rules_where_words_share_no_endings():
+def test_rules_are_taken_where_words_share_no_endings():
     family, pieces, label = LANGUAGES["tier"]
     truth = of_patterns(family, [Pattern(each) for each in pieces], label)
     words, labels = long_words(np.random.default_rng(1), truth, 2000)
-    model = automata.train_recognizer(words, labels, alphabet=truth.alphabet, verbose=0, method="search")
-    report = model.report
-    assert (report.method, report.learned, report.certified, report.contradicted) == ("patterns", True, True, ())
-    assert automata.extract(model).dfa.equivalent(truth)
+    found = automata.infer(words, labels, alphabet=truth.alphabet)
+    assert (found.method, found.contradicted) == ("patterns", ())
+    assert found.dfa.equivalent(truth)
 
 
 def test_growth_asks_again_what_the_search_has_forgotten(monkeypatch):
@@ -196,7 +197,7 @@ def test_no_rule_is_found_in_labels_by_chance():
     words = [*dict.fromkeys(words)]
     labels = rng.random(len(words)) < 0.5
     with pytest.raises(ValueError, match="No automaton was found that describes the labels of"):
-        automata.train_recognizer(words, labels, alphabet="ab", verbose=0, method="search", time_budget=3.0)
+        automata.infer(words, labels, alphabet="ab", time_budget=3.0)
 
 
 def test_one_of_several_symbols_is_a_rule():
@@ -207,13 +208,14 @@ def test_one_of_several_symbols_is_a_rule():
     for wrong in (0, 5):
         labels = np.array([any(symbol in alarms for symbol in word) for word in words]).astype(np.int64)
         labels[:wrong] ^= 1
-        machine, saved, contradicts = _pattern_rules._single_symbols(words, labels, 120, 2)
+        machine, saved, contradicts = _pattern_rules._single_symbols(Words(words, labels, 120, 2))
         assert saved > 200
         assert contradicts == (wrong > 0)
         assert machine.outputs.tolist() == [0, 1]
         assert np.flatnonzero(machine.table[0]).tolist() == [*alarms]
     labels[:5] ^= 1
-    assert len(shortest_rules(words, labels, 120, 2)) == 2  # without a search among thousands of patterns
+    # Without a search among thousands of patterns.
+    assert len(shortest_rules(Words(words, labels, 120, 2), Limits())) == 2
 
 
 @pytest.mark.parametrize("by", ["patterns", "merging", "splitting"])
@@ -221,14 +223,14 @@ def test_a_search_looks_at_the_clock_while_it_computes_and_ends_at_the_deadline(
     """By a clock that advances by a second whenever it is read."""
     rng = np.random.default_rng(0)
     words = [tuple(rng.integers(100, size=20).tolist()) for _ in range(400)]
-    searched = Searched(words, rng.integers(2, size=400), 100, 2)  # labels without a rule
+    without_rule = Words(words, rng.integers(2, size=400), 100, 2)
     clock = itertools.count()
     monkeypatch.setattr(_deadline.time, "monotonic", lambda: float(next(clock)))
-    searched.automaton(by, Limits(until=Deadline(3.5)))
+    search(by, without_rule, Limits(until=Deadline(3.5)))
     assert 4 <= next(clock) <= 7
 
 
 def test_a_search_ends_in_time():
     rng = np.random.default_rng(0)
     words = [tuple(rng.integers(3, size=20).tolist()) for _ in range(50)]
-    assert shortest_rules(words, rng.integers(2, size=50), 3, 2, until=Deadline(-math.inf)) is None
+    assert shortest_rules(Words(words, rng.integers(2, size=50), 3, 2), Limits(until=Deadline(-math.inf))) is None

@@ -9,29 +9,16 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata import MooreMachine, SymbolEmbedding, _searches, learning, tomita
-from keras_interp_rnn.automata._sample import sample_of
-from keras_interp_rnn.automata.learning import _balanced_accuracy, _curriculum, _report, _with_reason
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata import SymbolEmbedding, learning, tomita
+from keras_interp_rnn.automata.inference import sample_of
+from keras_interp_rnn.automata.learning import _curriculum, _with_reason, report_of
+from keras_interp_rnn.automata.networks import TrainingReport
 from tests.automata.machines import words
-from tests.automata.networks import LABELS, MODULO_3, drawn, network_of
+from tests.automata.networks import LABELS, MODULO_3, network_of
 
 
 def by_machine(machine, some):
     return [machine.output(word) for word in some]
-
-
-class NotAvailable:
-    """As the NA of pandas: neither equal to anything nor different from it."""
-
-    def __repr__(self):
-        return "<NA>"
-
-    def __ne__(self, other):
-        return self
-
-    def __bool__(self):
-        raise TypeError
 
 
 @pytest.mark.matrix
@@ -56,47 +43,35 @@ def test_a_language_is_learned_extracted_and_certified(tmp_path, capsys):
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("labels", [(False, True), LABELS], ids=["DFA", "MooreMachine"])
-def test_what_cannot_be_learned_is_said(labels, capsys):
+def test_what_cannot_be_learned_is_said(labels, capsys, monkeypatch):
+    monkeypatch.setattr(learning, "UNITS", 2)
     rng = np.random.default_rng(0)
     given = words("01", 5)
     model = automata.train_recognizer(
         given,
         [labels[i] for i in rng.integers(len(labels), size=len(given))],
         alphabet="01",
-        units=2,
         num_centroids=2,
         num_attempts=1,
-        hold_out=0.0,
-        time_budget=None,
-        method="training",
     )
     assert not model.report.learned
     assert model.report.automaton_accuracy < 1
-    assert np.isnan(model.report.held_out_accuracy)
+    assert model.report.num_held_out == 6
     printed = capsys.readouterr().out
     assert re.search(
         r"NOT learned from 63 different words, as the plain cell keeps a mean loss of \d\.\d+ nats, above 0\.\d+: auto",
         printed,
     )
     assert "plain cell, words to length 5: loss " in printed  # no terminal: a line after each phase
-    assert "To try next: more units" in printed.splitlines()[-1]
+    assert "To try next: more centroids" in printed.splitlines()[-1]
     assert len(automata.extract(model).machine) <= 2
 
 
 @pytest.mark.matrix
-def test_a_network_of_three_labels_is_trained():
+def test_a_network_of_three_labels_is_trained(monkeypatch):
+    monkeypatch.setattr(learning, "UNITS", 16)
     given = words("01", 7)
-    model = automata.train_recognizer(
-        given,
-        by_machine(MODULO_3, given),
-        alphabet="01",
-        method="training",
-        units=16,
-        num_attempts=2,
-        verbose=0,
-        time_budget=None,
-    )
-    assert model.report.method == "training"
+    model = automata.train_recognizer(given, by_machine(MODULO_3, given), alphabet="01", num_attempts=2, verbose=0)
     assert model.labels == LABELS
     assert model.report.learned, model.report
     assert automata.extract(model).machine.equivalent(MODULO_3)
@@ -122,14 +97,18 @@ def test_the_embedding_reads_padding_start_and_symbols():
 
 @pytest.mark.parametrize("alphabet", ["00", "", [1.5], [0, 1, 0], None, 3])
 def test_an_embedding_of_no_alphabet(alphabet):
-    with pytest.raises(ValueError, match="An alphabet holds different ints or strings. Received: alphabet="):
+    with pytest.raises(
+        ValueError, match="must (be ints or strings|hold at least one symbol|be a sequence of hashable symbols)"
+    ):
         SymbolEmbedding(alphabet, 4)
 
 
 @pytest.mark.parametrize("given", [{"input_dim": 9}, {"mask_zero": False}])
 def test_an_embedding_is_as_large_as_its_alphabet_and_masks_padding(given):
     [(name, value)] = given.items()
-    with pytest.raises(ValueError, match=f"{name} of a SymbolEmbedding follows.*Received: {name}={value}. Leave it"):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be .* follows from the alphabet. Received: {name}={value}. Leave it"
+    ):
         SymbolEmbedding("abc", 4, **given)
     assert SymbolEmbedding("abc", 4, input_dim=5, mask_zero=True).input_dim == 5
 
@@ -137,7 +116,9 @@ def test_an_embedding_is_as_large_as_its_alphabet_and_masks_padding(given):
 def test_words_are_classified_by_a_model_that_knows_their_alphabet():
     plain = automata.Recognizer([keras.layers.Embedding(4, 3, mask_zero=True), keras.layers.GRU(2)])
     for model in (plain, automata.Recognizer()):
-        with pytest.raises(ValueError, match="Words are read by a SymbolEmbedding.*Received: .*Build it with automata"):
+        with pytest.raises(
+            ValueError, match="must be a SymbolEmbedding, which knows.*Received: .*Build it with automata"
+        ):
             model.classify(["01"])
 
 
@@ -155,7 +136,16 @@ def test_the_curriculum_grows_from_the_first_length_with_words_of_both_labels():
     assert _curriculum(lengths, of_three)[0] == 5  # it waits for the rarest label: of length 4 and 5 there are three
 
 
-REPORT = TrainingReport(True, 1.0, 0.75, 0.5, 0.99, 1, 2, 3.5)
+REPORT = TrainingReport(
+    learned=True,
+    network_accuracy=1.0,
+    automaton_accuracy=0.75,
+    held_out_accuracy=0.5,
+    confidence=0.99,
+    num_states=1,
+    num_attempts=2,
+    seconds=3.5,
+)
 
 
 @pytest.mark.core
@@ -185,11 +175,14 @@ def test_a_report_counts_in_plain_english():
 
 
 @pytest.mark.parametrize(("confidence", "flipped"), [(0.99, 0), (0.99, 3), (1.1, 0)])
-def test_a_report_says_why_nothing_was_learned(confidence, flipped):
+def test_a_report_says_why_nothing_was_learned(confidence, flipped, monkeypatch):
     given = words("01", 5)
     labels = np.array([tomita(4).accepts(word) for word in given])
     labels[:flipped] ^= True
-    report = _report(network_of(tomita(4)), sample_of(given, labels, "01", 0, 0, consistent=True), confidence)
+    monkeypatch.setattr(learning, "MIN_CONFIDENCE", confidence)
+    report = report_of(network_of(tomita(4)), sample_of(given, labels, "01", 0, consistent=True, hold_out=0))
+    assert math.isnan(report.held_out_accuracy)
+    assert report.network_accuracy == report.automaton_accuracy
     reasons = {(0.99, 0): "", (0.99, 3): "as 3 of 63 words are misclassified"}
     expected = reasons.get(
         (confidence, flipped), f"as a transition has a probability of {report.confidence:.4f}, below 1.1"
@@ -200,212 +193,116 @@ def test_a_report_says_why_nothing_was_learned(confidence, flipped):
     assert str(_with_reason("as it is", report)).startswith(f"NOT {head}, as it is:" if expected else f"{head}:")
 
 
+def failed(accuracy, **fields):
+    report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, num_attempts=1, **fields)
+    return report, network_of(tomita(4))
+
+
+def train(monkeypatch, attempts, **settings):
+    """Trains with what attempts return, or raise."""
+    remaining = iter(attempts)
+
+    def attempt(*_):
+        outcome = next(remaining)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(learning, "_attempt", attempt)
+    return automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, **settings)
+
+
 def test_all_attempts_are_counted_whichever_is_best(monkeypatch, capsys):
-    models = [network_of(tomita(4)) for _ in range(3)]
-    for model, accuracy in zip(models, (0.7, 0.9, 0.8), strict=True):
-        model.report = dataclasses.replace(REPORT, learned=False, automaton_accuracy=accuracy, num_attempts=1)
-    remaining = iter(models)
-    monkeypatch.setattr(learning, "_train", lambda *_, **settings: next(remaining))
-    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
-    best = automata.train_recognizer(["0", "1", "00", "11"], [True, False] * 2, alphabet="01", num_attempts=3)
-    assert best is models[1]
-    assert best.report.num_attempts == 3
+    attempts = [failed(accuracy) for accuracy in (0.7, 0.9, 0.8)]
+    best = train(monkeypatch, attempts, num_attempts=3)
+    assert best is attempts[1][1]
+    assert (best.report.num_attempts, best.report.certified) == (3, False)
     *lines, last, advice = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [f"attempt {i} of 3" for i in (1, 2, 3)]
     assert "NOT learned" in last
     assert "; 3 attempts, " in last
-    assert "run_RPNI" in advice
+    assert "automata.infer finds an automaton" in advice
+
+
+def test_training_ends_with_the_attempt_that_learns_and_is_certified(monkeypatch):
+    learned = dataclasses.replace(REPORT, num_attempts=1), network_of(tomita(4))
+    best = train(monkeypatch, [failed(1.0), learned], verbose=0)
+    assert best is learned[1]
+    assert (best.report.num_attempts, best.report.certified, best.report.reason) == (2, True, "")
+
+
+def test_an_interrupted_training_returns_the_best_so_far(monkeypatch):
+    said = "as it was interrupted and this is the best so far"
+    attempts = [failed(0.9), failed(0.7), KeyboardInterrupt()]
+    best = train(monkeypatch, attempts, verbose=0)
+    assert best is attempts[0][1]
+    assert (best.report.num_attempts, best.report.reason) == (2, said)
+    # Within an attempt, which then ends with what there is.
+    attempts = [failed(0.9), failed(0.7, reason=said), None]
+    best = train(monkeypatch, attempts, verbose=0)
+    assert best is attempts[0][1]
+    assert (best.report.num_attempts, best.report.reason) == (2, said)
+    with pytest.raises(KeyboardInterrupt):
+        train(monkeypatch, [KeyboardInterrupt()], verbose=0)
+
+
+def test_an_attempt_may_be_interrupted(monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning._Training, "learn", interrupted)
+    model = automata.train_recognizer(words("ab", 3), [True, False, False] * 5, num_centroids=2, verbose=0)
+    assert "NOT learned from 15 different words, as it was interrupted and this is the best so far: " in str(
+        model.report
+    )
+    assert model.report.num_attempts == 1
 
 
 def test_balanced_accuracy_counts_every_label_alike():
     for counts in ((2, 98), (90, 6, 4)):
         labels = np.repeat(np.arange(len(counts)), counts)
-        assert _balanced_accuracy(np.zeros(100, int), labels) == pytest.approx(1 / len(counts))
-        assert _balanced_accuracy(labels, labels) == 1
+        sample = sample_of([("a",) * n for n in range(100)], labels.tolist(), None, 0, consistent=True)
+        assert sample.balanced_accuracy(np.zeros(100, int)) == pytest.approx(1 / len(counts))
+        assert sample.balanced_accuracy(sample.labels) == 1
 
 
 def test_a_report_of_labels_says_what_is_misclassified():
     given = words("01", 5)
     right = by_machine(MODULO_3, given)
     model = automata.compile(MODULO_3)
-    assert _report(model, sample_of(given, right, "01", 0, 0, consistent=True), 0.9).learned
+    assert report_of(model, sample_of(given, right, "01", 0, consistent=True)).learned
     wrong = [LABELS[(LABELS.index(label) + 1) % 3] for label in right[:3]] + right[3:]
-    report = _report(model, sample_of(given, wrong, "01", 0, 0, consistent=True), 0.9)
+    report = report_of(model, sample_of(given, wrong, "01", 0, consistent=True))
     assert report.reason == "as 3 of 63 words are misclassified"
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.matrix) for seed in (1, 2))])
-def test_random_machines_are_found_and_certified(seed, tmp_path):
-    truth = drawn(np.random.default_rng(seed), 5, "ab", LABELS)
-    given = words("ab", 8)
-    model = automata.train_recognizer(given, by_machine(truth, given), alphabet="ab", seed=seed, verbose=0)
-    report = model.report
-    assert (report.learned, report.certified, report.method) == (True, True, "merging")
-    assert report.automaton_accuracy == report.network_accuracy == report.held_out_accuracy == 1
-    assert (report.num_states, report.contradicted) == (len(truth), ())
-    assert automata.extract(model).machine.equivalent(truth)
-    assert automata.certify(model, truth).holds
-    longer = words("ab", 10)[-200:]
-    assert model.classify(longer).tolist() == by_machine(truth, longer)
-    if not seed:
-        model.save(tmp_path / "model.keras")
-        again = keras.models.load_model(tmp_path / "model.keras")
-        assert again.report == report
-        assert automata.certify(again, truth).holds
-
-
-def test_labels_may_be_numbers_of_numpy():
-    given = words("01", 7)
-    labels = np.array([sum(symbol == "1" for symbol in word) % 4 for word in given])
-    model = automata.train_recognizer(given, labels, alphabet="01", verbose=0)
-    assert model.labels == (0, 1, 2, 3)
-    assert model.classify(["0110", "111", ""]).tolist() == [2, 3, 0]
-    assert automata.extract(model).machine == MooreMachine([[i, (i + 1) % 4] for i in range(4)], range(4))
-
-
-def test_a_label_may_be_that_of_a_single_word():
-    given = words("01", 6)
-    labels = ["empty" if not word else "even" if len(word) % 2 == 0 else "odd" for word in given]
-    model = automata.train_recognizer(given, labels, alphabet="01", verbose=0)
-    assert model.report.certified
-    assert model.classify(["", "0", "01"]).tolist() == ["empty", "odd", "even"]
-
-
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.matrix)])
-def test_wrong_labels_are_named(seed):
-    truth = drawn(np.random.default_rng(10 + seed), 5, "ab", LABELS)
-    rng = np.random.default_rng(100 + seed)  # not that of the words held out
-    given = words("ab", 9)
-    right = by_machine(truth, given)
-    wrong = rng.random(len(given)) < 0.02
-    labels = [
-        rng.choice([x for x in LABELS if x != label]) if w else label for label, w in zip(right, wrong, strict=True)
-    ]
-    model = automata.train_recognizer(given, labels, alphabet="ab", label_noise=0.02, verbose=0)
-    assert automata.extract(model).machine.equivalent(truth)
-    assert model.report.certified
-    assert model.report.contradicted == tuple(word for word, w in zip(given, wrong, strict=True) if w)
-
-
 @pytest.mark.parametrize(
-    ("labels", "accepted"),
+    ("labels", "options", "sentence"),
     [
-        ([1, 0, 0], 1),
-        ([True, False, False], True),
-        ([np.True_, np.False_, np.False_], True),
-        (np.array([[1], [0], [0]]), 1),
-        ([1.0, 0, 0.0], 1),
-        ([1, -1, -1], 1),
-        (np.array([2, 1, 1]), 2),
-        (["accept", "reject", "reject"], "accept"),
-        (["No", "Yes", "Yes"], "Yes"),
-        (np.array(["pos", "neg", "neg"]), "pos"),
-        (keras.ops.convert_to_tensor([1, -1, -1]), 1),
-        (np.array(["valid", "invalid", "invalid"], object), "valid"),
-    ],
-)
-def test_of_two_labels_it_is_known_which_means_accepted(labels, accepted):
-    given = [*labels, labels[0]]
-    data = sample_of(["0", "1", "00", "11"], given, "01", 0, 0, consistent=True)
-    assert data.accepted == accepted
-    assert data.labels.tolist() == [label == accepted for label in given]
-    assert data.labels.dtype == bool
-    assert data.classes == (False, True)
-
-
-def test_three_labels_are_places_in_their_order():
-    data = sample_of(["0", "1", "00"], ["b", "a", "c"], "01", 0, 0, consistent=True)
-    assert data.classes == ("a", "b", "c")
-    assert data.labels.tolist() == [1, 0, 2]
-
-
-def test_a_language_of_two_named_labels_is_learned(tmp_path):
-    given = words("ab", 6)
-    labels = ["accept" if "bb" not in "".join(word) else "reject" for word in given]
-    model = automata.train_recognizer(given, labels, alphabet="ab", verbose=0, method="search")
-    assert model.classify(["ab", "abb"]).tolist() == [True, False]
-    assert "automaton of 3 states that accepts 'accept', " in str(model.report)
-    model.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").report.accepted == "accept"
-
-
-@pytest.mark.parametrize(
-    ("labels", "sentence"),
-    [
-        ([True], "Every word needs a label. Received: 3 words and 1 labels"),
-        (["a", "b", "c", "d"], "Every word needs a label. Received: 3 words and 4 labels"),
-        ([True, True, False], "at least two different ones of each. Received: 2 in it and 1 not"),
-        ([2, 1, 1], "at least two different ones of each. Received: 1 in it and 2 not"),
-        ([True] * 3, "at least two different ones of each. Received: the label True alone"),
-        (["yes"] * 3, "at least two different ones of each. Received: the label 'yes' alone"),
-        (None, r"alone do not tell it.*\(Gold, 1967\). Received: labels=None. Give words that are not"),
-        ([1.0, 0, float("nan")], "Every word has a label. Received: the label nan. Leave out words"),
-        (np.array([1.0, 0, np.nan]), "Received: the label nan"),
-        ([True, False, None], "Every word has a label. Received: the label None"),
-        ([True, False, NotAvailable()], "Every word has a label. Received: the label <NA>"),
-        ([0.1, 0.2, 0.3], "Labels that are saved are ints or strings. Received: 0.1. Name them by strings"),
-        ([True, False, (1,)], r"Labels that are saved are ints or strings. Received: \(1,\)"),
-        (["ham", "spam", "spam"], r"Received: 'ham' and 'spam'. Pass \[label == 'ham' for label in labels\], if that"),
-        (["yes", 0, 0], "Received: 'yes' and 0. Pass"),
-        ([[1], [0], [0]], r"A label is one value for a word. Received: \[1\]. Pass numbers or strings"),
-        (np.eye(3)[[0, 1, 1]], r"one value for a word. Received: an array of shape \(3,\). Pass the number of the"),
-    ],
-)
-def test_rejects_labels_that_cannot_be_learned(labels, sentence):
-    with pytest.raises(ValueError, match=sentence) as error:
-        automata.train_recognizer(["0", "1", "00"], labels, alphabet="01")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "labels", "alphabet", "sentence"),
-    [
-        (["0", "2"], [True, False], "01", r"over the alphabet \('0', '1'\). Received: \('2',\), with '2'"),
-        (["0", "1"], [True, False], "00", "different ints or strings. Received: alphabet"),
-        (["0", "1"], [True, False], [("0",), "1"], "different ints or strings"),
-        ([], [], "01", "at least two different ones of each. Received: none"),
         (
-            ["0", "0", "1", "1", "00", "00", "11", "11"],
-            [True, False] * 4,
-            "01",
-            r"both labels for 4 words: \('0',\), \('1',\), \('0', '0'\), \.\.\.\. Remove one, or pass label_noise",
+            [0, 1, 0, 1],
+            {"num_attempts": "a"},
+            "`num_attempts` must be an integer of at least 1. Received: num_attempts='a'",
         ),
         (
-            ["0", "1", "00", "11", "0"],
-            [1, 0, 1, 0, 0],
-            "01",
-            r"Received: both labels for 1 word: \('0',\)\. Remove one, or pass label_noise",
+            [0, 1, 0, 1],
+            {"num_attempts": 0},
+            "`num_attempts` must be an integer of at least 1. Received: num_attempts=0",
         ),
         (
-            [*words("01", 4), "01", ("1",)],
-            [*by_machine(MODULO_3, words("01", 4)), "yes", "no"],
-            "01",
-            r"A word has one label. .* several labels for 2 words: \('1',\), \('0', '1'\). Remove one, or",
+            [0, 1, 0, 1],
+            {"num_centroids": 0},
+            "`num_centroids` must be an integer of at least 1. Received: num_centroids=0",
         ),
+        ([0, 1, 0, 1], {"alphabet": [("0",), "1"]}, r"must be ints or strings. Received: \('0',\)"),
+        ([0, 1, 0, 1], {"alphabet": "00"}, "must hold at least one symbol, each once. Received: '00'"),
+        ([0.1, 0.2, 0.3, 0.1], {}, "Labels that are saved must be ints or strings. Received: 0.1. Name the labels"),
+        ([True, False, (1,), True], {}, r"Labels that are saved must be ints or strings. Received: \(1,\)"),
+        ([0, 1, 0], {}, "Every word must have a label. Received: 4 words and 3 labels"),
     ],
 )
-def test_rejects_words_that_cannot_be_learned_from(given, labels, alphabet, sentence):
+def test_rejects_what_no_network_is_trained_with(labels, options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        automata.train_recognizer(given, labels, alphabet=alphabet)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"hold_out": -1}, "hold_out is a fraction of the words, below 1. Received: hold_out=-1"),
-        ({"hold_out": math.nan}, "hold_out is a fraction of the words, below 1. Received: hold_out=nan"),
-        ({"min_confidence": 2}, "min_confidence is a probability. Received: min_confidence=2"),
-        ({"num_attempts": "a"}, "There must be at least one attempt. Received: num_attempts='a'"),
-        ({"num_attempts": 0}, "There must be at least one attempt. Received: num_attempts=0"),
-        ({"label_noise": "a"}, "Less than half of the labels may be wrong. Received: label_noise='a'"),
-        ({"label_noise": 0.5}, "Less than half of the labels may be wrong. Received: label_noise=0.5"),
-        ({"max_states": 1.5}, "An automaton has at least one state. Received: max_states=1.5"),
-        ({"max_states": 0}, "An automaton has at least one state. Received: max_states=0"),
-        ({"time_budget": "a"}, "time_budget is a number of seconds above 0. Received: time_budget='a'"),
-        ({"time_budget": 0}, "time_budget is a number of seconds above 0. Received: time_budget=0"),
-        ({"sampling": "Strong"}, "'weak' or 'strong'. Received: sampling='Strong'"),
-    ],
-)
-def test_rejects_invalid_settings(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        automata.train_recognizer(["0", "1", "00", "11"], [0, 1, 0, 1], alphabet="01", verbose=0, **options)
+        automata.train_recognizer(["0", "1", "00", "11"], labels, **options)
+    with pytest.raises(ValueError, match="Remove one, or pass label_noise to `infer`"):
+        automata.train_recognizer(["0", "1", "00", "0"], [0, 1, 0, 1])

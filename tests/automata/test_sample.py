@@ -1,34 +1,22 @@
 """Copies of words, words held out, and what a report and the drawings say of transitions that no word takes."""
 
-import itertools
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, views
-from keras_interp_rnn.automata import DFA, MooreMachine, learning
-from keras_interp_rnn.automata._sample import FEWEST, sample_of
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata import DFA, MooreMachine
+from keras_interp_rnn.automata.inference._sample import FEWEST, sample_of
+from keras_interp_rnn.automata.learning import report_of
+from keras_interp_rnn.automata.networks import TrainingReport
 from tests.automata.machines import words
-
-
-def test_copies_are_counted_and_are_no_evidence():
-    given = words("ab", 5)
-    labels = [word.count("a") % 3 == 1 for word in given]
-    once = automata.train_recognizer(given, labels, verbose=0, method="search")
-    often = automata.train_recognizer(given * 60, labels * 60, verbose=0, method="search")
-    assert automata.extract(often).dfa == automata.extract(once).dfa
-    assert (often.report.num_words, often.report.num_labels, often.report.num_held_out) == (63, 63 * 60, 6)
-    assert often.report.held_out_interval == once.report.held_out_interval
-    assert str(often.report).startswith("learned from 63 different words (3,780 in all): automaton of 3 states")
-    assert "; held out 6 words, right on 6; 6 of 6 transitions taken by your words" in str(often.report)
 
 
 def test_contradictory_copies_are_decided_by_majority():
     given = [*words("ab", 3), "a", "a", "a", "bb"]
     labels = [len(word) % 2 == 0 for word in words("ab", 3)] + [True, False, False, False]
-    sample = sample_of(given, labels, None, 0.0, 0, consistent=False)
+    sample = sample_of(given, labels, None, 0, consistent=False, hold_out=0.0)
     assert sample.words == words("ab", 3)
     assert sample.alphabet == ("a", "b")
     assert sample.labels[sample.words.index(("a",))].item() is False
@@ -46,7 +34,7 @@ def test_words_of_every_label_and_of_all_lengths_are_held_out():
     given = words("ab", 8)
     labels = [("few" if word.count("a") == len(word) else "many", "more")[word.count("a") % 2] for word in given]
     for seed in range(5):
-        sample = sample_of(given, labels, "ab", 0.2, seed, consistent=True)
+        sample = sample_of(given, labels, "ab", seed, consistent=True, hold_out=0.2)
         assert abs(sample.held_out.sum() - 0.2 * len(given)) <= 2
         for label, name in enumerate(sample.classes):
             lengths = np.array([len(word) for word, its in zip(given, labels, strict=True) if its == name])
@@ -61,7 +49,17 @@ def test_words_of_every_label_and_of_all_lengths_are_held_out():
 
 
 REPORT = TrainingReport(
-    True, 0.9767, 0.9767, 2 / 7, 1.0, 3, 1, 4.0, num_words=28, num_labels=519, num_held_out=7, num_transitions=81
+    learned=True,
+    network_accuracy=0.9767,
+    automaton_accuracy=0.9767,
+    held_out_accuracy=2 / 7,
+    confidence=1.0,
+    num_states=3,
+    seconds=4.0,
+    num_words=28,
+    num_labels=519,
+    num_held_out=7,
+    num_transitions=81,
 )
 
 
@@ -85,22 +83,14 @@ def test_a_report_says_how_much_it_rests_on(fields, text):
     assert text in str(TrainingReport(**{**vars(REPORT), **fields}))
 
 
-def test_more_contradicted_labels_than_may_be_wrong_are_not_learned():
-    given = words("ab", 7)
-    wrong = np.random.default_rng(1).random(len(given)) < 0.1
-    labels = np.array([("b", "b") not in itertools.pairwise(word) for word in given]) ^ wrong
-    report = automata.train_recognizer(given, labels, verbose=0, method="search", label_noise=0.1).report
-    assert report.label_noise == wrong.mean()
-    with pytest.raises(ValueError, match="No automaton was found"):
-        automata.train_recognizer(given, labels, verbose=0, method="search", label_noise=0.02, time_budget=6)
-
-
 @pytest.fixture(scope="module")
 def learned():
-    """A network of words that have a c at the start and nowhere else."""
+    """A network of words that have a c at the start and nowhere else, with a report of a training on them."""
     given = [("c", *word) for word in words("ab", 6)]
     labels = [word.count("b") % 2 == 0 for word in given]
-    return automata.train_recognizer(given, labels, verbose=0, method="search"), given
+    model = automata.compile(automata.infer(given, labels).dfa)
+    model.report = report_of(model, sample_of(given, labels, None, 0, consistent=True))
+    return model, given
 
 
 def test_transitions_that_no_word_takes_are_listed_and_dashed(learned, tmp_path):
@@ -137,19 +127,3 @@ def test_drawings_dash_what_no_word_takes(kind):
     assert kind.from_dot(dot, **({} if kind is DFA else {"labels": "xy"})) == machine
     with pytest.raises(ValueError, match="a state and a symbol of this automaton. Received: unsupported with"):
         machine.to_dot(unsupported=[(2, "a")])
-
-
-def test_the_best_so_far_is_returned_at_the_end_of_the_time_and_on_ctrl_c(monkeypatch):
-    given, labels = words("ab", 3), [True, False, False] * 5
-    settings = {"verbose": 0, "method": "training", "units": 2, "num_centroids": 2}
-    report = automata.train_recognizer(given, labels, time_budget=0.5, **settings).report
-    assert not report.learned
-    assert "as the time budget ended and this is the best so far" in str(report)
-    assert report.num_attempts == 1
-
-    def interrupted(self):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(learning._Training, "learn_plain_cell", interrupted)
-    report = automata.train_recognizer(given, labels, **settings).report
-    assert "NOT learned from 15 different words, as it was interrupted and this is the best so far: " in str(report)

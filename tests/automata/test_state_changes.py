@@ -6,9 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from keras_interp_rnn.automata._deadline import Deadline
-from keras_interp_rnn.automata._prefix_tree import PrefixTree, bits
-from keras_interp_rnn.automata._state_changes import NUM_EVALUATED, contradicted_below, promising, refined, trimmed
+from keras_interp_rnn.automata.inference._deadline import Deadline
+from keras_interp_rnn.automata.inference._prefix_tree import PrefixTree, bits
+from keras_interp_rnn.automata.inference._state_changes import (
+    NUM_EVALUATED,
+    contradicted_below,
+    promising,
+    refined,
+    trimmed,
+)
 from tests.automata.networks import dfa_of, drawn
 
 

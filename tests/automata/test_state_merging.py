@@ -1,25 +1,23 @@
-"""Automata merged from words with right and wrong labels, and the networks that `train_recognizer` makes of them."""
+"""Automata merged from words with right and wrong labels."""
 
 import math
 
-import keras
 import numpy as np
 import pytest
-import scipy.stats
 
-from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _searches, learning, tomita
-from keras_interp_rnn.automata._deadline import Deadline
-from keras_interp_rnn.automata._prefix_tree import Machine, PrefixTree, description_length, is_shorter, most_states
-from keras_interp_rnn.automata._state_merging import merge_states, smallest_automaton
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, description_length, is_shorter, most_states
+from keras_interp_rnn.automata.inference._state_merging import merge_states, smallest_automaton
 from tests.automata.machines import words
 from tests.automata.networks import dfa_of, drawn
 
 
-def tree_of(given: list[tuple], labels: np.ndarray, alphabet: str = "01") -> PrefixTree:
+def words_of(given: list[tuple], labels: np.ndarray, alphabet: str = "01", most_states: int = 10_000) -> Words:
     ids = [tuple(alphabet.index(symbol) for symbol in word) for word in given]
-    return PrefixTree(ids, np.asarray(labels, np.int64), len(alphabet), 2)
+    made = Words(ids, np.asarray(labels, np.int64), len(alphabet), 2)
+    made.most_states = most_states
+    return made
 
 
 def labels_of(truth: DFA, given: list[tuple]) -> np.ndarray:
@@ -30,7 +28,7 @@ def test_a_prefix_tree_counts_words_and_follows_automata():
     rng = np.random.default_rng(0)
     given = [tuple(rng.choice(list("abc"), rng.integers(0, 6))) for _ in range(200)]
     labels = rng.random(200) < 0.5
-    tree = tree_of(given, labels, "abc")
+    tree = words_of(given, labels, "abc").tree
     prefixes = {word[:n] for word in given for n in range(len(word) + 1)}
     assert len(tree.child) == len(prefixes)
     assert tree.counts.sum() == 200
@@ -52,7 +50,7 @@ def test_all_words_up_to_a_length_give_the_automaton(seed):
     alphabet, longest = ("ab", 10) if seed % 2 else ("abc", 7)
     truth = drawn(rng, int(rng.integers(3, 8)), tuple(alphabet))
     given = words(alphabet, longest)
-    machine = smallest_automaton(tree_of(given, labels_of(truth, given), alphabet))
+    machine = smallest_automaton(words_of(given, labels_of(truth, given), alphabet), Limits())
     found = dfa_of(machine, alphabet)
     assert all(found.accepts(word) == truth.accepts(word) for word in given)
     assert len(found.minimize()) <= len(truth)
@@ -63,7 +61,8 @@ def test_all_words_up_to_a_length_give_the_automaton(seed):
 @pytest.mark.parametrize("number", range(1, 8))
 def test_tomitas_languages_are_found(number):
     given = words("01", 8)
-    assert dfa_of(smallest_automaton(tree_of(given, labels_of(tomita(number), given)))).equivalent(tomita(number))
+    machine = smallest_automaton(words_of(given, labels_of(tomita(number), given)), Limits())
+    assert dfa_of(machine).equivalent(tomita(number))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -72,7 +71,7 @@ def test_a_merged_automaton_contradicts_no_word_however_few_there_are(seed):
     truth = drawn(rng, 6, tuple("ab"))
     given = [tuple(rng.choice(list("ab"), rng.integers(0, 20))) for _ in range(int(rng.integers(5, 200)))]
     for by_evidence in (True, False):
-        machine = merge_states(tree_of(given, labels_of(truth, given), "ab"), by_evidence=by_evidence)
+        machine = merge_states(words_of(given, labels_of(truth, given), "ab"), by_evidence=by_evidence)
         found = dfa_of(machine, "ab")
         assert all(found.accepts(word) == truth.accepts(word) for word in given)
 
@@ -83,7 +82,8 @@ def test_wrong_labels_are_seen_through(number, noise, known):
     rng = np.random.default_rng(number)
     given = words("01", 9)
     right = labels_of(tomita(number), given)
-    machine = smallest_automaton(tree_of(given, right ^ (rng.random(len(given)) < noise)), noise if known else None)
+    noisy = words_of(given, right ^ (rng.random(len(given)) < noise))
+    machine = smallest_automaton(noisy, Limits(noise if known else None))
     assert dfa_of(machine).equivalent(tomita(number))
 
 
@@ -95,7 +95,7 @@ def test_the_fraction_of_wrong_labels_need_not_be_known(noise):
         truth = drawn(rng, 6, ("a", "b"))
         given = words("ab", 10)
         wrong = rng.random(len(given)) < noise
-        machine = smallest_automaton(tree_of(given, labels_of(truth, given) ^ wrong, "ab"), None, seed=seed)
+        machine = smallest_automaton(words_of(given, labels_of(truth, given) ^ wrong, "ab"), Limits(None, seed=seed))
         assert dfa_of(machine, "ab").equivalent(truth)
 
 
@@ -103,101 +103,29 @@ def test_an_automaton_of_some_of_the_words_is_a_beginning():
     """It is returned if it is right, without a run of merging; and is left if it is not."""
     given = words("01", 8)
     wrong = np.random.default_rng(0).random(len(given)) < 0.05
-    tree = tree_of(given, labels_of(tomita(7), given) ^ wrong)
-    found = smallest_automaton(tree, 0.05)
+    noisy = words_of(given, labels_of(tomita(7), given) ^ wrong)
+    found = smallest_automaton(noisy, Limits(0.05))
     for start in (found, Machine(np.zeros((1, 2), np.int64), np.zeros(1, np.int64))):
-        assert dfa_of(smallest_automaton(tree, 0.05, start=start)).equivalent(tomita(7))
+        assert dfa_of(smallest_automaton(noisy, Limits(0.05), start)).equivalent(tomita(7))
 
 
 def test_random_labels_have_no_shorter_description():
     rng = np.random.default_rng(0)
     given = words("01", 7)
-    tree = tree_of(given, rng.random(len(given)) < 0.5)
-    assert smallest_automaton(tree, max_states=most_states(tree)) is None
-    machine = smallest_automaton(tree)
-    assert not is_shorter(tree, machine)
-    assert len(machine) > most_states(tree)
+    drawn_labels = rng.random(len(given)) < 0.5
+    unlimited = words_of(given, drawn_labels)
+    most = most_states(unlimited.tree)
+    assert smallest_automaton(words_of(given, drawn_labels, most_states=most), Limits()) is None
+    machine = smallest_automaton(unlimited, Limits())
+    assert not is_shorter(unlimited.tree, machine)
+    assert len(machine) > most
     # ln C(10, 3) = ln 120, and a state that all symbols lead to says one label
-    ten = tree_of([("0",) * n for n in range(10)], np.zeros(10), "0")
+    ten = words_of([("0",) * n for n in range(10)], np.zeros(10), "0").tree
     assert description_length(1, 3, ten) == pytest.approx(1 + np.log2(120))
 
 
 def test_bounds_of_states_and_time_are_kept():
     given = words("01", 8)
-    tree = tree_of(given, labels_of(tomita(7), given))
-    assert smallest_automaton(tree, max_states=2) is None
-    assert smallest_automaton(tree, until=Deadline(-math.inf)) is None
-
-
-def test_a_network_of_a_merged_automaton_is_certified(tmp_path, capsys):
-    given = words("01", 8)
-    model = automata.train_recognizer(given, labels_of(tomita(5), given), alphabet="01")
-    report = model.report
-    assert (report.method, report.learned, report.certified, report.contradicted) == ("merging", True, True, ())
-    assert report.held_out_accuracy == 1
-    assert 0.8 < report.held_out_interval[0] < report.held_out_interval[1] == 1
-    assert automata.extract(model).dfa.minimize() == tomita(5)
-    assert automata.certify(model, tomita(5)).holds
-    assert capsys.readouterr().out.splitlines()[-1].startswith("learned from 511 different words: automaton of 4")
-    model.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").report == report
-
-
-def test_contradicted_words_are_named(tmp_path):
-    given = words("01", 8)
-    labels = labels_of(tomita(4), given)
-    wrong = np.random.default_rng(1).random(len(given)) < 0.02
-    model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=0.02, verbose=0)
-    assert model.report.learned
-    assert automata.certify(model, tomita(4)).holds
-    assert set(model.report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
-    assert f"; contradicts {wrong.sum()} of 511 labels ({wrong.mean():.2%}; " in str(model.report)
-    model.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").report == model.report
-
-
-def test_the_fraction_of_wrong_labels_is_estimated():
-    given = words("01", 9)
-    labels = labels_of(tomita(5), given)
-    wrong = np.random.default_rng(2).random(len(given)) < 0.07
-    model = automata.train_recognizer(given, labels ^ wrong, alphabet="01", label_noise=None, verbose=0)
-    report = model.report
-    assert (report.method, report.certified) == ("merging", True)
-    assert automata.extract(model).dfa.equivalent(tomita(5))
-    assert set(report.contradicted) == {given[row] for row in np.flatnonzero(wrong)}
-    assert report.label_noise == wrong.mean()
-    exact = scipy.stats.binomtest(int(wrong.sum()), len(wrong)).proportion_ci(method="exact")
-    np.testing.assert_allclose(report.label_noise_interval, exact, rtol=1e-6)
-    clean = automata.train_recognizer(given, labels, alphabet="01", label_noise=None, verbose=0).report
-    assert (clean.contradicted, clean.label_noise, clean.num_states) == ((), 0.0, 4)
-    assert clean.label_noise_interval[1] < 0.005
-
-
-def test_a_network_is_trained_where_merging_does_not_convince(monkeypatch):
-    given = words("01", 4)
-    labels = np.random.default_rng(0).random(len(given)) < 0.5
-    trained = automata.compile(tomita(4))
-    trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
-    calls = []
-    monkeypatch.setattr(learning, "_train", lambda *_, **settings: calls.append(settings) or trained)
-    monkeypatch.setattr(_searches, "SPLITTING_SECONDS", 0.5)
-    model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0)
-    assert model is trained
-    assert len(calls) == model.report.num_attempts == 3
-    assert not model.report.certified
-    calls.clear()
-    model = automata.train_recognizer(given, labels, alphabet="01", num_attempts=3, verbose=0, time_budget=1e-9)
-    assert len(calls) == model.report.num_attempts == 1
-
-    def interrupted(*_, **settings):
-        calls.append(settings)
-        if len(calls) > 2:
-            raise KeyboardInterrupt
-        return trained
-
-    calls.clear()
-    trained.report = TrainingReport(False, 0.5, 0.5, 0.5, 0.9, 4, 1, 1.0)
-    monkeypatch.setattr(learning, "_train", interrupted)
-    assert automata.train_recognizer(given, labels, alphabet="01", num_attempts=5, verbose=0) is trained
-    assert trained.report.num_attempts == 2
-    assert "as it was interrupted and this is the best so far" in str(trained.report)
+    labels = labels_of(tomita(7), given)
+    assert smallest_automaton(words_of(given, labels, most_states=2), Limits()) is None
+    assert smallest_automaton(words_of(given, labels), Limits(until=Deadline(-math.inf))) is None

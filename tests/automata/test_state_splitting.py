@@ -7,11 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from keras_interp_rnn import automata
-from keras_interp_rnn.automata import DFA, _searches, tomita
-from keras_interp_rnn.automata._deadline import NEVER, Deadline
-from keras_interp_rnn.automata._prefix_tree import PrefixTree, is_shorter
-from keras_interp_rnn.automata._state_splitting import _merges, bits, contradicted, shortest_description
+from keras_interp_rnn.automata import DFA, tomita
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
+from keras_interp_rnn.automata.inference._prefix_tree import PrefixTree, Words, is_shorter
+from keras_interp_rnn.automata.inference._state_splitting import _merges, bits, contradicted, shortest_description
 from tests.automata.networks import dfa_of, drawn
 
 
@@ -31,8 +30,8 @@ def places(words, alphabet):
     return [tuple(alphabet.index(symbol) for symbol in word) for word in words]
 
 
-def search(words, labels, num_symbols, **options):
-    return shortest_description(PrefixTree(words, labels, num_symbols, 2), words, labels, **options)
+def search(words, labels, num_symbols, until, noise=0.0, **options):
+    return shortest_description(Words(words, labels, num_symbols, 2), Limits(noise, until, **options))
 
 
 def sequential_bits(counts, num_labels):
@@ -84,7 +83,7 @@ def test_merged_states_do_what_the_one_that_stays_does(seed):
 def test_tomitas_languages_from_long_words_alone(number):
     rng = np.random.default_rng(number)
     words, labels = long_words(rng, tomita(number), 600, 12, 20)
-    machine = search(places(words, ("0", "1")), labels.astype(np.int64), 2, until=NEVER.within(60))
+    machine = search(places(words, ("0", "1")), labels.astype(np.int64), 2, NEVER.within(60))
     found = dfa_of(machine, ("0", "1"))
     assert [found.accepts(word) for word in words] == labels.tolist()
     assert len(found.minimize()) <= len(tomita(number).minimize())
@@ -98,11 +97,11 @@ def test_a_factor_that_is_forbidden(seed):
     truth = DFA.from_regex(f"(a|b|c|d)*({factor})(a|b|c|d)*", "abcd").complement().minimize()
     words, labels = long_words(rng, truth, 800)
     ids = places(words, "abcd")
-    tree = PrefixTree(ids, labels.astype(np.int64), 4, 2)
-    machine = search(ids, labels.astype(np.int64), 4, until=NEVER.within(60), seed=seed)
-    assert not len(contradicted(tree, machine.table, labels.astype(np.int64)))
+    given = Words(ids, labels.astype(np.int64), 4, 2)
+    machine = search(ids, given.labels, 4, NEVER.within(60), seed=seed)
+    assert not len(contradicted(given, machine.table))
     assert dfa_of(machine, "abcd").equivalent(truth)
-    assert is_shorter(tree, machine)
+    assert is_shorter(given.tree, machine)
 
 
 def test_some_labels_may_be_wrong():
@@ -112,9 +111,9 @@ def test_some_labels_may_be_wrong():
     wrong = rng.random(len(labels)) < 0.03
     ids = places(words, "ab")
     given = (labels ^ wrong).astype(np.int64)
-    machine = search(ids, given, 2, exact=False, until=NEVER.within(60))
+    machine = search(ids, given, 2, NEVER.within(60), noise=None)
     assert dfa_of(machine, "ab").equivalent(truth)
-    found = contradicted(PrefixTree(ids, given, 2, 2), machine.table, given)
+    found = contradicted(Words(ids, given, 2, 2), machine.table)
     np.testing.assert_array_equal(found, np.flatnonzero(wrong))
 
 
@@ -123,19 +122,8 @@ def test_it_ends_in_time_and_keeps_to_the_number_of_states():
     words = [tuple(rng.integers(2, size=15)) for _ in range(300)]
     labels = rng.integers(2, size=300)  # without a rule
     before = time.monotonic()
-    machine = search(words, labels, 2, max_states=3, until=Deadline(before + 1))
+    given = Words(words, labels, 2, 2)
+    given.most_states = 3
+    machine = shortest_description(given, Limits(until=Deadline(before + 1)))
     assert time.monotonic() - before < 20  # one batch beyond its time, on any machine
     assert 1 <= len(machine) <= 3
-
-
-def test_train_recognizer_splits_where_merging_and_rules_find_nothing(monkeypatch):
-    monkeypatch.setattr(_searches, "shortest_rules", lambda *_, **settings: None)
-    rng = np.random.default_rng(1)
-    truth = DFA.from_regex("(a|b|c|d)*(a(b|d)a)(a|b|c|d)*", "abcd").complement().minimize()
-    words, labels = long_words(rng, truth, 1000)
-    model = automata.train_recognizer(words, labels, alphabet="abcd", verbose=0)
-    report = model.report
-    assert (report.method, report.learned, report.certified) == ("splitting", True, True)
-    assert automata.extract(model).dfa.equivalent(truth)
-    longer, expected = long_words(rng, truth, 200, 31, 50)
-    np.testing.assert_array_equal(model.classify(longer), expected)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.automata import DFA
-from keras_interp_rnn.automata._deadline import NEVER
-from keras_interp_rnn.automata._pattern_rules import shortest_rules
-from keras_interp_rnn.automata._pattern_trees import Node, Search
-from keras_interp_rnn.automata._patterns import Family, Pattern
-from keras_interp_rnn.automata._strong_sampling import Sharpening, _exactly, fractions, product
+from keras_interp_rnn.automata.inference._deadline import Limits
+from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
+from keras_interp_rnn.automata.inference._pattern_trees import Node, Search
+from keras_interp_rnn.automata.inference._patterns import Family, Pattern
+from keras_interp_rnn.automata.inference._prefix_tree import Words
+from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, _exactly, automaton_of, fractions
 from tests.automata.test_patterns import KINDS, drawn_patterns, is_in
 
 
@@ -40,13 +41,13 @@ def test_the_fraction_of_words_with_each_label_is_that_of_all_words(kind, tier):
 
 
 def test_an_automaton_that_would_be_too_large_is_not_formed(monkeypatch):
-    monkeypatch.setattr("keras_interp_rnn.automata._strong_sampling.MAX_PAIRS", 5)
+    monkeypatch.setattr("keras_interp_rnn.automata.inference._strong_sampling.MAX_PAIRS", 5)
     family = Family("factor", (0, 1), 2)
     tree = Node(Pattern(((0, 0),)), Node(Pattern(((1, 1),)), 0, 1), 0)
-    assert product(family, [Pattern(((0, 0),)), Pattern(((1, 1),))]) is None
+    assert automaton_of(family, tree) is None
     assert fractions(family, tree, 2, 3) is None
     words = [*itertools.product(range(2), repeat=4)]
-    search = Search(family, words, np.arange(16) % 2, 2, True, np.random.default_rng(0), NEVER, 10)
+    search = Search(family, Words(words, np.arange(16) % 2, 2, 2), Limits(), np.random.default_rng(0), 10)
     assert Sharpening(search, np.full(16, 4)).bits(tree) == np.inf
 
 
@@ -97,8 +98,8 @@ def test_a_rare_piece_is_told_from_a_part_of_it_by_how_words_were_drawn(tier):
     """No word drawn has 00 four times but not five times: labels cannot tell these."""
     truth = counting((0, 0), 5, 8, tier)
     words, labels = words_of(truth, 600, np.random.default_rng(0))
-    weak = language_of(shortest_rules(words, labels, 8, 2))
-    strong = language_of(shortest_rules(words, labels, 8, 2, strong=True))
+    weak = language_of(shortest_rules(Words(words, labels, 8, 2), Limits()))
+    strong = language_of(shortest_rules(Words(words, labels, 8, 2), Limits(strong=True)))
     assert [weak.accepts(word) for word in words] == [strong.accepts(word) for word in words] == labels.tolist()
     assert strong.equivalent(truth)
     assert not weak.equivalent(truth)

@@ -137,7 +137,7 @@ def test_of_a_network_they_are_its_logits_and_the_way_back_is_the_network(kind):
     model.set_weights([rng.normal(size=w.shape) * 0.5 for w in model.get_weights()])
     head = model.layers[-1]
     given = {"layer": layer, "cell": layer.cell, "pair": (layer, head)}.get(kind, model)
-    automaton = WeightedAutomaton.from_isan(given, readout=head if kind in ("layer", "cell") else None)
+    automaton = WeightedAutomaton.from_network(given, readout=head if kind in ("layer", "cell") else None)
     assert len(automaton) == 6
     back = automaton.to_isan(return_sequences=True, dtype="float64")
     for word in [w for w in WORDS if w]:
@@ -277,7 +277,7 @@ def test_of_n_grams_they_are_log_probabilities_and_the_network_predicts_as_they_
 
 def test_n_grams_that_make_too_large_an_automaton_or_a_zero_are_refused():
     text = [0, 1, 2, 0, 1]
-    with pytest.raises(ValueError, match="at most max_states=12 states"):
+    with pytest.raises(ValueError, match="must have at most max_states=12 states"):
         WeightedAutomaton.from_ngrams(analysis.BackoffModel(text, 3, vocabulary_size=3), max_states=12)
     with pytest.raises(ValueError, match="Pass a discount below 1"):
         WeightedAutomaton.from_ngrams(analysis.BackoffModel(text, 2, vocabulary_size=3, discount=1.0))
@@ -296,7 +296,7 @@ def test_n_grams_that_make_too_large_an_automaton_or_a_zero_are_refused():
         (([1, 0], [[[1, np.inf], [0, 1]]], [1, 0]), "NaN or infinity in transitions"),
         ((["1", "0"], np.eye(2)[None], [1, 0]), "real numbers"),
         (([1j, 0], np.eye(2)[None], [1, 0]), "real numbers"),
-        (([1, 0], np.eye(2)[None], [1, 0], "ab"), "has 1 different symbols"),
+        (([1, 0], np.eye(2)[None], [1, 0], "ab"), "must have 1 different symbols"),
         (([1, 0], np.eye(2)[None].repeat(2, 0), [1, 0], "aa"), "each once"),
         (([1, 0], np.eye(2)[None], [1, 0], [["a"]]), "hashable symbols"),
     ],
@@ -307,9 +307,9 @@ def test_what_is_no_weighted_automaton_is_refused(arguments, rule):
 
 
 def test_automata_of_other_outputs_do_not_join():
-    with pytest.raises(ValueError, match="if they have the same number of outputs"):
+    with pytest.raises(ValueError, match="must have the same number of outputs"):
         drawn(outputs=2).sum(drawn(outputs=1))
-    with pytest.raises(ValueError, match="if they have the same number of outputs"):
+    with pytest.raises(ValueError, match="must have the same number of outputs"):
         drawn(outputs=2).product(tomita(1))
 
 
@@ -393,7 +393,7 @@ def test_sums_over_all_that_a_word_may_go_on_to_be():
     for word in oracle.words(2, 3):
         onwards = sum(prefix.value((*word, x)) for x in range(2))
         assert prefix.value(word) == pytest.approx(whole.value(word) + onwards, rel=1e-12)
-    with pytest.raises(ValueError, match="a spectral radius below 1"):
+    with pytest.raises(ValueError, match="must have a spectral radius below 1"):
         WeightedAutomaton.from_hmm(initial, move, emit).prefix_sums()
 
 
@@ -403,10 +403,10 @@ def test_learning_from_named_symbols_and_from_few_words():
     assert learned.alphabet == ("a", "b")
     assert learned.values(["", "a", "ab", "b"]) == pytest.approx([0.25, 0.25, 0.5, 0], abs=1e-9)
     for arguments, rule in (
-        ({"rank": 0}, "rank and max_basis are at least 1"),
-        ({"rank": 9}, "needs a table of that rank"),
+        ({"rank": 0}, "`rank` must be an integer of at least 1. Received: rank=0"),
+        ({"rank": 9}, "must have a table of that rank"),
         ({"rank": 1, "alphabet": "a"}, "the symbol 'b'"),
-        ({"rank": 1, "words": []}, "needs a table of that rank"),
+        ({"rank": 1, "words": []}, "must have a table of that rank"),
     ):
         with pytest.raises(ValueError, match=rule):
             WeightedAutomaton.from_hankel(**{"words": words, "alphabet": "ab", **arguments})
@@ -503,9 +503,9 @@ def test_what_leaves_the_range_of_floats_is_refused():
 @pytest.mark.parametrize(
     ("words", "arguments", "rule"),
     [
-        ({(0,): math.nan}, {"rank": 1}, "finite numbers. Received: NaN"),
-        ({(): math.inf}, {"rank": 1}, "finite numbers. Received: NaN or infinity"),
-        ({(): 1.0, (0,): 0.5}, {"rank": 1.5}, "all integers. Received: rank=1.5"),
+        ({(0,): math.nan}, {"rank": 1}, "must be finite numbers. Received: NaN"),
+        ({(): math.inf}, {"rank": 1}, "must be finite numbers. Received: NaN or infinity"),
+        ({(): 1.0, (0,): 0.5}, {"rank": 1.5}, "`rank` must be an integer of at least 1. Received: rank=1.5"),
         (["ab", "b"], {"rank": 1}, "no ids. Pass the alphabet"),
         ([], {"rank": 1}, "Received: one of rank 0"),
         ({(0,): 0.0}, {"rank": 1}, "Received: one of rank 0"),
@@ -520,10 +520,13 @@ def test_what_spectral_learning_refuses(words, arguments, rule):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: WeightedAutomaton.from_ngrams(3), "n-grams are an `analysis.BackoffModel`. Received: ngrams=3"),
-        (lambda: WeightedAutomaton.from_hankel(3, 1), "Words are sequences of symbols.*Received: 3"),
-        (lambda: WeightedAutomaton.from_hankel(["a"], 1, alphabet=3), "An alphabet is a sequence.*Received: 3"),
-        (lambda: WeightedAutomaton.from_hmm([1], [[1]], [[1.0]], alphabet=3), "An alphabet is a sequence.*Received: 3"),
+        (lambda: WeightedAutomaton.from_ngrams(3), "`ngrams` must be an `analysis.BackoffModel`. Received: ngrams=3"),
+        (lambda: WeightedAutomaton.from_hankel(3, 1), "Words must be a list of sequences of symbols.*Received: 3"),
+        (lambda: WeightedAutomaton.from_hankel(["a"], 1, alphabet=3), "An alphabet must be a sequence.*Received: 3"),
+        (
+            lambda: WeightedAutomaton.from_hmm([1], [[1]], [[1.0]], alphabet=3),
+            "An alphabet must be a sequence.*Received: 3",
+        ),
     ],
 )
 def test_what_is_no_table_of_anything(call, sentence):
@@ -534,12 +537,15 @@ def test_what_is_no_table_of_anything(call, sentence):
 @pytest.mark.parametrize("dtype", ["float16", "mixed_float16"])
 def test_weights_fit_both_dtypes_of_a_policy(dtype):
     automaton = WeightedAutomaton([1, 0], [[[1, 0], [0, 1]]], [0, 1]).scale(1e6)
-    with pytest.raises(ValueError, match=f"Weights of dtype {dtype} are at most 6.55e.04. Received: 1e.06."):
+    with pytest.raises(ValueError, match=f"Weights of dtype {dtype} must be at most 6.55e.04. Received: 1e.06."):
         automaton.to_isan(dtype=dtype)
 
 
-@pytest.mark.parametrize(("alphabet", "num_symbols"), [(None, 0), ("ab", 1), (None, 1.5)])
-def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols):
+@pytest.mark.parametrize(
+    ("alphabet", "num_symbols", "rule"),
+    [(None, 0, "an integer of at least 1"), ("ab", 1, "the length of the alphabet, 2"), (None, 1.5, "an integer")],
+)
+def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols, rule):
     words = [("a",), ("b",)] if alphabet else [(0,), (0, 0)]
-    with pytest.raises(ValueError, match="num_symbols is the number of symbols, at least 1; of an alphabet"):
+    with pytest.raises(ValueError, match=f"`num_symbols` must be {rule}.* Received: num_symbols={num_symbols}"):
         WeightedAutomaton.from_hankel(words, 1, alphabet=alphabet, num_symbols=num_symbols)

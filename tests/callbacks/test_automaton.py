@@ -8,7 +8,7 @@ import pytest
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import tomita
-from keras_interp_rnn.automata.extraction import accepted_words, short_words
+from keras_interp_rnn.automata.machines import accepted_words, short_words
 from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
@@ -62,7 +62,7 @@ def test_the_distance_counts_both_labels_of_the_reference_alike(tmp_path):
     assert points(tmp_path / "automaton", "automaton_equivalent")[0][1] == 0
     table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
     assert table["equivalent"] is False
-    assert tuple(table["counterexample"]) == tomita(5).counterexample(tomita(4))
+    assert tuple(table["counterexample"]) == tomita(5).difference(tomita(4))
 
 
 def test_a_network_that_rejects_all_is_far_from_a_language_of_long_words(tmp_path):
@@ -90,8 +90,8 @@ def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
     [
         ({"reference": "x"}, r"The reference is an automata\.DFA or MooreMachine\. Received: reference='x'. Pass one"),
         ({"num_words": 0}, "num_words must be an integer > 0. Received: num_words=0"),
-        ({"data": 3}, "Words are sequences of symbols, given as a list of words. Received: 3"),
-        ({"data": "0101"}, "given as a list of words. Received: '0101'. Give .word. for one word"),
+        ({"data": 3}, "Words must be a list of sequences of symbols. Received: 3"),
+        ({"data": "0101"}, "Words must be a list of sequences of symbols. Received: '0101'. Give .word. for one word"),
         ({"num_words": "a"}, "num_words must be an integer > 0. Received: num_words='a'"),
     ],
 )

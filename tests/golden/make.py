@@ -21,7 +21,7 @@ import numpy as np
 import keras_interp_rnn
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.automata import Recognizer, SymbolEmbedding, tomita
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata.networks import TrainingReport
 from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
@@ -33,7 +33,16 @@ BATCH, TIME, FEATURES, SYMBOLS = 3, 7, 4, 5
 SCALARS = {"temperature": 0.7, "log_temperature": -0.4, "strength": 0.85, "noise": 0.6}
 """What these weights are saved as: none of it what the layer was made with, so that it can come from the file alone."""
 
-VERDICT = TrainingReport(True, 1.0, 0.9375, 0.875, 0.9921875, 3, 2, 1.5)
+VERDICT = TrainingReport(
+    learned=True,
+    network_accuracy=1.0,
+    automaton_accuracy=0.9375,
+    held_out_accuracy=0.875,
+    confidence=0.9921875,
+    num_states=3,
+    num_attempts=2,
+    seconds=1.5,
+)
 
 
 def ids(*rest: Any, **flags: Any) -> keras.Sequential:

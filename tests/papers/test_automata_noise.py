@@ -66,6 +66,6 @@ def test_the_search_is_measured(tmp_path, monkeypatch):
     def refused(*_, **settings):
         raise ValueError("No automaton was found that describes the labels")
 
-    monkeypatch.setattr(automata, "train_recognizer", refused)
+    monkeypatch.setattr(automata, "infer", refused)
     found = automata_noise._searched(truth, given, run)
     assert (found["found"], found["exact"], found["certified"]) == (None, False, False)

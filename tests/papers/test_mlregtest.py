@@ -35,13 +35,13 @@ def test_an_automaton_is_judged_on_every_test_set(tmp_path, truth):
 
 def test_what_the_search_does_not_find_is_said_and_other_errors_are_raised(tmp_path, truth, monkeypatch):
     sets = mlregtest.word_sets("any", truth, a_run(tmp_path))
-    monkeypatch.setattr(automata, "train_recognizer", lambda *_, **settings: pytest.fail("not so"))
+    monkeypatch.setattr(automata, "infer", lambda *_, **settings: pytest.fail("not so"))
 
     def raising(sentence):
-        def train(*_, **settings):
+        def infer(*_, **settings):
             raise ValueError(sentence)
 
-        monkeypatch.setattr(automata, "train_recognizer", train)
+        monkeypatch.setattr(automata, "infer", infer)
 
     raising("No automaton was found that describes the labels")
     found = mlregtest.searched(truth, sets, a_run(tmp_path))

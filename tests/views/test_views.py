@@ -18,8 +18,7 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers, views
 from keras_interp_rnn._results import Result, as_html, as_text
-from keras_interp_rnn.automata.extraction import Agreement
-from keras_interp_rnn.automata.recognizer import TrainingReport
+from keras_interp_rnn.automata.networks import Agreement, TrainingReport
 from keras_interp_rnn.views import html as html_views
 from keras_interp_rnn.views import interactive, svg
 from tensorboard_plugins.interp_rnn import document, recording
@@ -111,7 +110,16 @@ RESULTS = {
     "extraction": lambda: automata.extract(network_of(hostile_automaton())),
     "fidelity": lambda: automata.extract(network_of(hostile_automaton())).fidelity(10, 2, max_length=5, num_searched=3),
     "agreement": lambda: Agreement(2, 1, 0.1, 0.9, HOSTILE),
-    "training report": lambda: TrainingReport(False, 1.0, 0.5, float("nan"), 0.1, 1, 2, 3.0, "<b>"),
+    "training report": lambda: TrainingReport(
+        learned=False,
+        network_accuracy=1.0,
+        automaton_accuracy=0.5,
+        confidence=0.1,
+        num_states=1,
+        num_attempts=2,
+        seconds=3.0,
+        reason="<b>",
+    ),
     "certificate": lambda: automata.certify(network_of(hostile_automaton()), hostile_automaton()),
     "Moore machine": hostile_machine,
     "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),

@@ -31,7 +31,6 @@ from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._types import (
     Array,
     FiniteAutomaton,
-    LabelledAutomaton,
     LinearAutomaton,
     ProvedNetwork,
     ReadNetwork,
@@ -158,7 +157,7 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     if isinstance(network, FiniteAutomaton):
         initial, kernel, final = arrays_of_dfa(network)
         zeros = np.zeros(kernel.shape[:2]), np.zeros(final.shape[1])
-        labels = tuple(network.labels) if isinstance(network, LabelledAutomaton) else None
+        labels = tuple(network.labels) if final.shape[1] > 1 else None
         given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet, labels=labels)
         return _without_readout(given, readout)
     if isinstance(network, LinearAutomaton):
@@ -186,11 +185,8 @@ def arrays_of_dfa(dfa: FiniteAutomaton) -> tuple[Array, Array, Array]:
                 transitions[symbol, state, target] = 1
     initial = np.zeros(size)
     initial[dfa.start] = 1
-    if isinstance(dfa, LabelledAutomaton):
-        final = np.array([[float(output == label) for label in dfa.labels] for output in dfa.outputs])
-    else:
-        final = np.zeros((size, 1))
-        final[sorted(dfa.accepting)] = 1
+    labels = dfa.labels[1:] if tuple(dfa.labels) == (False, True) else dfa.labels
+    final = np.array([[float(output == label) for label in labels] for output in dfa.outputs])
     return initial, transitions, final
 
 
@@ -227,7 +223,7 @@ def checked_arrays(initial: ArrayLike, transitions: ArrayLike, final: ArrayLike)
 
 
 def _of_weighted(automaton: LinearAutomaton) -> AffineForm:
-    """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_isan` has it; else linear."""
+    """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_network` has it; else linear."""
     initial, transitions, final = checked_arrays(automaton.initial, automaton.transitions, automaton.final)
     final = final[:, None] if final.ndim == 1 else final
     constant = np.zeros(len(initial))

@@ -187,7 +187,7 @@ def test_automata_are_compared_as_their_languages(number):
     found = analysis.equivalent(dfa, other)
     assert not found.equal
     assert dfa.accepts(found.witness) != other.accepts(found.witness)
-    assert len(found.witness) == len(dfa.counterexample(other))
+    assert len(found.witness) == len(dfa.difference(other))
     assert found.is_shortest
 
 

@@ -1,0 +1,205 @@
+"""The numbers of a network that a certificate is about, as a file holds them: no Keras.
+
+A proof can be repeated with them alone. A file is JSON, its weights are float64, written so that they are read back
+exactly, and their sha256 is beside them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context
+from typing import Any
+
+import numpy as np
+
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.automata.machines import WordEncoding
+from keras_interp_rnn.equations import GRU, SimpleRNN
+
+DIGITS = 9
+"""Significant digits of a bound in a file."""
+
+CELLS = {"GRU": GRU, "SimpleRNN": SimpleRNN}
+
+ARRAYS = {"features": 2, "cell_kernel": 2, "recurrent_kernel": 2, "centroids": 2, "head_kernel": 1, "head_bias": 0}
+"""The arrays of a file, and their numbers of axes; and the biases, which may be null."""
+ARRAYS_OF_LABELS = {"head_kernel": 2, "head_bias": 1}
+"""The arrays that differ in a network with an output for each label; the file has its labels too."""
+BIASES = ("cell_bias", "recurrent_bias")
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """The numbers that a proof reads; weights in float64, exactly as the model holds them.
+
+    Attributes:
+        first: id of the start token.
+        dtype: "float32" or "float64", of all parts of the model.
+        learns_temperature: whether the backend computes tau as an exponential.
+        hard: whether the state is the most probable centroid itself, not a mixture.
+        embeddings: the features of each id that is read.
+        equations: of the inner cell, with its weights.
+        centroids: (k, n).
+        kernel, bias: (n,) and a number, of the head's logit; or (n, labels) and (labels,).
+        labels: what the model says of words, as `Acceptor.labels`.
+    """
+
+    encoding: WordEncoding
+    first: int
+    dtype: str
+    learns_temperature: bool
+    hard: bool
+    embeddings: Mapping[int, Array]
+    equations: GRU | SimpleRNN
+    centroids: Array
+    kernel: Array
+    bias: Array | float
+    labels: tuple[Hashable, ...] = (False, True)
+
+
+def as_json(network: Proved) -> dict[str, Any]:
+    """A network as JSON, in which every float64 is written exactly."""
+    encoding, cell = network.encoding, network.equations
+    gated = isinstance(cell, GRU)
+    biases = {"cell_bias": cell.bias, "recurrent_bias": cell.recurrent_bias if isinstance(cell, GRU) else None}
+    return {
+        "alphabet": list(encoding.alphabet),
+        "ids": list(encoding.codes),
+        "start": encoding.start,
+        "end": encoding.end,
+        "dtype": network.dtype,
+        "learns_temperature": network.learns_temperature,
+        "hard": network.hard,
+        "cell": "GRU" if gated else "SimpleRNN",
+        "reset_after": bool(cell.reset_after) if isinstance(cell, GRU) else False,
+        "features": [network.embeddings[id_].tolist() for id_ in (*encoding.codes, *encoding.tokens)],
+        "cell_kernel": cell.kernel.tolist(),
+        "recurrent_kernel": cell.recurrent_kernel.tolist(),
+        **{name: None if bias is None else bias.tolist() for name, bias in biases.items()},
+        "centroids": network.centroids.tolist(),
+        "head_kernel": network.kernel.tolist(),
+        "head_bias": np.asarray(network.bias).tolist(),
+        **({"labels": list(network.labels)} if network.kernel.ndim > 1 else {}),
+    }
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """The sha256 of a network as JSON, without spaces and with its keys in order."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def same(one: Proved, other: Proved) -> bool:
+    """Whether two networks have the same numbers."""
+    return digest(as_json(one)) == digest(as_json(other))
+
+
+def from_json(content: Mapping[str, Any]) -> Proved:
+    """Reads what `as_json` wrote.
+
+    Raises:
+        ValueError: if it is anything else.
+    """
+    arrays_of = {**ARRAYS, **(ARRAYS_OF_LABELS if "labels" in content else {})}
+    unknown = set(content) - {"labels"} ^ {
+        *("alphabet", "ids", "start", "end", "dtype", "learns_temperature", "hard", "cell", "reset_after"),
+        *ARRAYS,
+        *BIASES,
+    }
+    if unknown:
+        raise ValueError(f"the network has other parts: {', '.join(sorted(unknown))}")
+    flags = [content[name] for name in ("learns_temperature", "hard", "reset_after")]
+    if content["dtype"] not in ("float32", "float64") or content["cell"] not in list(CELLS):
+        raise ValueError(f"a {content['cell']} in {content['dtype']}")
+    if not all(isinstance(flag, bool) for flag in flags) or (content["reset_after"] and content["cell"] != "GRU"):
+        raise ValueError("learns_temperature, hard or reset_after is not true or false, or no property of the cell")
+    if not isinstance(content["start"], int):
+        raise ValueError("no start token")
+    if not isinstance(content["alphabet"], list) or not isinstance(content["ids"], list):
+        raise ValueError("alphabet or ids is no list")
+    symbols = dict(zip(content["alphabet"], content["ids"], strict=True))
+    if len(symbols) != len(content["alphabet"]):
+        raise ValueError("a symbol comes twice")
+    encoding = WordEncoding(symbols, start=content["start"], end=content["end"])
+    arrays = {name: _array(name, content[name], axes) for name, axes in arrays_of.items()}
+    labels = _labels(content["labels"], arrays["head_bias"].size) if "labels" in content else (False, True)
+    biases = {name: None if content[name] is None else _array(name, content[name], 1) for name in BIASES}
+    ids = (*encoding.codes, *encoding.tokens)
+    k, units = arrays["centroids"].shape
+    width = units * (3 if content["cell"] == "GRU" else 1)
+    shapes = {
+        "features": (len(ids), len(arrays["cell_kernel"])),
+        "cell_kernel": (len(arrays["cell_kernel"]), width),
+        "recurrent_kernel": (units, width),
+        "cell_bias": (width,),
+        "recurrent_bias": (width,),
+        "head_kernel": (units, *arrays["head_bias"].shape),
+    }
+    found = {**arrays, **{name: bias for name, bias in biases.items() if bias is not None}}
+    wrong = [name for name, shape in shapes.items() if name in found and found[name].shape != shape]
+    both = biases["cell_bias"] is not None and content["reset_after"]
+    for name in found if content["dtype"] == "float32" else ():
+        if not in_float32(found[name]):
+            raise ValueError(f"{name} has a number that no float32 holds, in a network of float32")
+    if wrong or not k or (biases["recurrent_bias"] is not None) != both:
+        raise ValueError(f"shapes do not fit: {', '.join(wrong) or 'recurrent_bias'}")
+    weights = (arrays["cell_kernel"], arrays["recurrent_kernel"], biases["cell_bias"])
+    cell: GRU | SimpleRNN = SimpleRNN(*weights)
+    if content["cell"] == "GRU":
+        cell = GRU(*weights, reset_after=content["reset_after"], recurrent_bias=biases["recurrent_bias"])
+    return Proved(
+        encoding,
+        content["start"],
+        content["dtype"],
+        content["learns_temperature"],
+        content["hard"],
+        _rows(ids, arrays["features"]),
+        cell,
+        arrays["centroids"],
+        arrays["head_kernel"],
+        arrays["head_bias"] if "labels" in content else float(arrays["head_bias"]),
+        labels,
+    )
+
+
+def in_float32(numbers: Any) -> bool:
+    """Whether a float32 holds each of these numbers."""
+    with np.errstate(all="ignore"):
+        return bool((np.asarray(numbers, np.float32).astype(np.float64) == np.asarray(numbers, np.float64)).all())
+
+
+def rounded_down(bound: float) -> float:
+    """The largest number of `DIGITS` significant digits that is not above a finite bound, as a float not above it."""
+    if not math.isfinite(bound):
+        raise ValueError(f"A bound must be finite. Received: {bound}.")
+    return float(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(bound))
+
+
+def _labels(value: Any, num_outputs: int) -> tuple[Hashable, ...]:
+    """The labels of a file that names them: one for each of three outputs or more."""
+    plain = isinstance(value, list) and all(isinstance(label, (str, int)) for label in value)
+    if not plain or not 3 <= len(set(value)) == len(value) == num_outputs:
+        raise ValueError("labels are strings, integers or bools, three or more and one for each output")
+    return tuple(value)
+
+
+def _array(name: str, value: Any, axes: int) -> Array:
+    try:
+        array = np.array(value)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name} has rows of different lengths") from None
+    if array.ndim != axes or array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"{name} is no array of {axes} axes of finite numbers")
+    return array
+
+
+def _rows(ids: Sequence[int], rows: Array) -> dict[int, Array]:
+    found: dict[int, Array] = {}
+    for id_, row in zip(ids, rows, strict=True):
+        if not np.array_equal(found.setdefault(id_, row), row):
+            raise ValueError(f"two rows of features for the id {id_}")
+    return found

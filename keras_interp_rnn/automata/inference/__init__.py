@@ -1,0 +1,5 @@
+"""Automata from labelled words, without a network: NumPy and SciPy alone. What other folders import."""
+
+from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of, interval
+from keras_interp_rnn.automata.inference._sample import Sample, sample_of
+from keras_interp_rnn.automata.inference.from_words import Inference, infer

@@ -1,0 +1,244 @@
+"""A small automaton from labelled words, by rules about patterns: the families, their tiers, and the automaton.
+
+If single symbols tell a label, whichever of them a word has, that is the rule. Else each family of patterns, of one
+kind and on all symbols or on a tier of them, is judged by the decision tree that grows in it at once; the best ones are
+searched (`_pattern_trees`). The tiers are those on which some factor tells most of the labels. The best tree is carried
+to tiers that differ by a symbol, as long as it contradicts fewer words there.
+
+The product of the automata of the patterns, with the label that the tree gives, is the automaton that is returned.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from keras_interp_rnn.automata.inference._deadline import Limits, TimeUp
+from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
+from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
+from keras_interp_rnn.automata.inference._state_splitting import contradicted, label_bits
+from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, automaton_of
+from keras_interp_rnn.automata.machines import MooreMachine
+
+SAMPLE, SCREENED = 1000, 500
+"""Words of each label that a search reads at first, and that tell which families are searched."""
+
+TELLING = 0.9
+"""Fraction of the words with a symbol that have one label, from which on the symbol tells it."""
+
+MAX_PRODUCT = 400_000
+"""Transitions of the automaton before it is minimized."""
+
+SECONDS = 60.0
+"""Computing time after which the search ends."""
+
+NUM_TIERS = 3
+"""Tiers that are searched, besides the whole alphabet."""
+
+CLIMBED = 24
+"""Factors for which tiers are searched."""
+
+
+def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
+    """The automaton of the tree of the shortest description that is found.
+
+    Args:
+        start: an automaton of some of the words, which is returned if it contradicts none.
+
+    Returns:
+        The automaton, minimal; None if the labels by themselves are a description as short, or it would be too large.
+    """
+    if start is not None and not len(contradicted(words, start.table)):
+        return start
+    limits, rng = limits.within(SECONDS), np.random.default_rng(limits.seed)
+
+    def search(family: Family, sample: int) -> Search:
+        return Search(family, words, limits, rng, sample)
+
+    single, saved, contradicts = _single_symbols(words)
+    if saved > MARGIN and not contradicts:
+        return single
+    best = _last(_searches(search, tuple(range(words.num_symbols))))
+    if best is None or best.shortest >= best.without_rules():
+        return single if saved > MARGIN else None
+    if limits.strong:
+        best = _last(_sharpened(best, words.words)) or best
+    return _product(best.family, best.tree)
+
+
+def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
+    """The rule that one of some symbols makes the label, the bits that it saves, and whether it contradicts a word.
+
+    The symbols are as few as explain the words of the label. A tree would ask for each of them by itself.
+    """
+    labels, num_symbols, num_labels = words.labels, words.num_symbols, words.num_labels
+    has = np.zeros((len(words), num_symbols), bool)
+    for row, word in enumerate(words.words):
+        has[row, list(word)] = True
+    found = []
+    for label in range(num_labels):
+        unexplained, table = labels == label, np.repeat([[0], [1]], num_symbols, axis=1)
+        tells = has[unexplained].sum(axis=0) >= TELLING * np.maximum(has.sum(axis=0), 1)
+        while (explained := has[unexplained].sum(axis=0) * tells).any():
+            symbol = int(explained.argmax())
+            table[0, symbol] = 1
+            unexplained &= ~has[:, symbol]
+        there = has[:, table[0] == 1].any(axis=1)
+        counts = np.stack([np.bincount(labels[rows], minlength=num_labels) for rows in (~there, there)])
+        size = int(table[0].sum())
+        bits = math.log2(num_symbols + 1) + math.log2(math.comb(num_symbols, size)) + float(label_bits(counts).sum())
+        found.append((bits, int(counts.sum() - counts.max(axis=1).sum()), Machine(table, counts.argmax(axis=1))))
+    bits, wrong, machine = min(found, key=lambda each: each[0])
+    return machine, float(label_bits(np.bincount(labels, minlength=num_labels))) - bits, wrong > 0
+
+
+def _last(searches: Iterable[Search]) -> Search | None:
+    """The last of them until the deadline."""
+    last = None
+    try:
+        for last in searches:  # noqa: B007
+            pass
+    except TimeUp:
+        pass
+    return last
+
+
+def _searches(search: Callable[[Family, int], Search], whole: tuple[int, ...]) -> Iterator[Search]:
+    """Searches in family after family, each time one has changed; each is the best so far."""
+    num_symbols = len(whole)
+    tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED))
+    families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
+    families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
+    screened = {family: search(family, SCREENED).screened() for family in families}
+    tried: list[Search] = []
+
+    def best() -> Search:
+        return min(tried, key=lambda task: task.shortest)
+
+    for family in sorted(families, key=screened.__getitem__):
+        if tried and screened[family] > best().shortest + MARGIN:
+            break
+        task = search(family, SAMPLE)
+        tried.append(task)
+        yield best()
+        task.grow_roots()
+        yield best()
+    for task in sorted(tried, key=lambda task: task.shortest):
+        if task.shortest < best().shortest + MARGIN:
+            task.improve()
+            yield best()
+    better: Search | None = best()
+    while better is not None and len(better.family.tier) < num_symbols:
+        better = _on_better_tier(better, lambda family: search(family, SAMPLE))
+        if better is not None:
+            yield better
+            better.improve()
+
+
+def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Iterator[Search]:
+    """Searches with likelier and likelier trees, and tiers, for words drawn label by label."""
+    lengths = np.array([len(word) for word in words])
+    improved = not len(best.contradicted(best.tree))
+    while improved:
+        improved = False
+        sharpening = Sharpening(best, lengths)
+        sharpening.improve()
+        shortest = sharpening.bits(best.tree)
+        for family, tree in _on_other_tiers(best):
+            task = best.on(family, words)
+            task.tree = tree
+            bits = Sharpening(task, lengths).bits(tree)
+            if bits < shortest - 1e-6 and not len(task.contradicted(tree)):
+                best, shortest, improved = task, bits, True
+                yield best
+
+
+def _tiers(search: Search) -> list[tuple[int, ...]]:
+    """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
+
+    The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
+    the whole alphabet and from the factor's own symbols.
+    """
+    num_symbols = search.family.num_symbols
+    whole = range(num_symbols)
+    labels, total = search.one_hot.astype(np.float32), search.one_hot.sum(axis=0)
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+
+    def learn(pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        made = []
+        for factor, tier in new:
+            place = {symbol: i for i, symbol in enumerate(tier)}
+            family = Family("factor", tier, num_symbols)
+            made.append(family.on_all_symbols(Pattern((tuple(place[symbol] for symbol in factor),))))
+        if new:
+            there = (read(made, search.some, search.until).astype(np.float32) @ labels).astype(np.float64)
+            saved = label_bits(total) - label_bits(there) - label_bits(total - there)
+            known.update(zip(new, saved.tolist(), strict=True))
+
+    factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
+    learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
+    for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
+        while True:
+            factor, tier = pair
+            others = [(factor, tuple(sorted({*tier} ^ {symbol}))) for symbol in whole if symbol not in factor]
+            learn(others)
+            best = max(others, key=known.__getitem__, default=pair)
+            if known[best] <= known[pair]:
+                break
+            pair = best
+    ranked = sorted(known, key=known.__getitem__, reverse=True)
+    return [tier for tier in dict.fromkeys(tier for _, tier in ranked) if 1 < len(tier) < num_symbols][:NUM_TIERS]
+
+
+def _on_better_tier(best: Search, search: Callable[[Family], Search]) -> Search | None:
+    """A search with the same tree, on a tier of a symbol more or less on which it contradicts fewer words."""
+    fewest = len(best.contradicted(best.tree))
+    found: tuple[Search, Tree] | None = None
+    for family, tree in _on_other_tiers(best) if fewest else ():
+        task = search(family)
+        wrong = len(task.contradicted(tree))
+        if wrong < fewest:
+            fewest, found = wrong, (task, tree)
+    if found is None:
+        return None
+    better, tree = found
+    better.begin_with(tree)
+    return better
+
+
+def _on_other_tiers(best: Search) -> Iterator[tuple[Family, Tree]]:
+    """The tree of a search on each tier of a symbol more or less that has all symbols of the tree."""
+    kind, tier, num_symbols = best.family.kind, best.family.tier, best.family.num_symbols
+    used = {tier[symbol] for pattern in patterns_of(best.tree) for piece in pattern.pieces for symbol in piece
+            if symbol < len(tier)}  # fmt: skip
+    for symbol in range(num_symbols):
+        other = tuple(sorted({*tier} ^ {symbol}))
+        if used <= {*other} and 1 < len(other) < num_symbols:
+            family = Family(kind, other, num_symbols)
+            place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
+                     best.family.start: family.start, best.family.end: family.end}  # fmt: skip
+            yield family, _renamed(best.tree, place)
+
+
+def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
+    """The tree with other numbers for the symbols."""
+    if isinstance(tree, int):
+        return tree
+    pieces = tuple(tuple(place[symbol] for symbol in piece) for piece in tree.pattern.pieces)
+    return Node(tree.pattern._replace(pieces=pieces), _renamed(tree.yes, place), _renamed(tree.no, place))
+
+
+def _product(family: Family, tree: Tree) -> Machine | None:
+    """The minimal automaton of a tree; None if it would have more than `MAX_PRODUCT` transitions before."""
+    whole = automaton_of(family, tree)
+    if whole is None or len(whole.table) * family.num_symbols > MAX_PRODUCT:
+        return None
+    table = whole.table[:, whole.class_of].tolist()
+    machine = MooreMachine(table, whole.labels.tolist(), start=whole.start, alphabet=range(family.num_symbols))
+    smallest = machine.minimize()
+    return Machine(np.array(smallest.transitions), np.array(smallest.outputs))

@@ -1,0 +1,153 @@
+r"""The prefixes of labelled words as a tree, and how short a description of the labels an automaton is.
+
+An automaton of n states, K symbols and C labels, with the e of N words that it contradicts, is described in
+
+    bits = n K log2 n + n log2 C + log2 binomial(N, e) + e log2(C - 1)
+
+bits (Rissanen's minimum description length).
+
+Reference: Rissanen, "Modeling by shortest data description", Automatica, 1978.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._types import Array, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A complete table and a label for each state; the start is state 0.
+
+    Attributes:
+        table: (n, K). outputs: (n,), labels.
+    """
+
+    table: Ints
+    outputs: Ints
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+class PrefixTree:
+    """The prefixes of words as a tree, breadth first, with the counts of labels at each.
+
+    Attributes:
+        child: (nodes, K), -1 where there is none. parent, symbol: (nodes,), 0 for the root.
+        counts: (nodes, C). levels: nodes of each length, with their parent and symbol.
+    """
+
+    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
+        self.num_symbols, self.num_labels, self.num_words = num_symbols, num_labels, len(words)
+        longest = max(map(len, words), default=0)
+        letters = np.full((len(words), longest), -1, np.int64)
+        for row, word in zip(letters, words, strict=True):
+            row[: len(word)] = word
+        at = np.zeros(len(words), np.int64)
+        self.levels: list[tuple[Ints, Ints, Ints]] = []
+        size, rows = 1, np.arange(len(words))
+        for column in range(longest):
+            rows = rows[letters[rows, column] >= 0]
+            keys, place = np.unique(at[rows] * num_symbols + letters[rows, column], return_inverse=True)
+            self.levels.append((np.arange(size, size + len(keys)), keys // num_symbols, keys % num_symbols))
+            at[rows] = size + place.ravel()
+            size += len(keys)
+        self.ends = at
+        self.child = np.full((size, num_symbols), -1, np.int64)
+        self.parent, self.symbol = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for nodes, parents, symbols in self.levels:
+            self.child[parents, symbols] = nodes
+            self.parent[nodes], self.symbol[nodes] = parents, symbols
+        self.counts = np.zeros((size, num_labels))
+        np.add.at(self.counts, (at, labels), 1.0)
+        self.below = self.counts.sum(axis=1)  # words of the subtree
+        for nodes, parents, _ in reversed(self.levels):
+            np.add.at(self.below, parents, self.below[nodes])
+
+    @property
+    def num_prefixes(self) -> int:
+        """Different prefixes, the empty one and whole words included."""
+        return len(self.child)
+
+    def states(self, table: Ints, start: int = 0) -> Ints:
+        """The state that an automaton is in after each prefix."""
+        states = np.empty(len(self.child), np.int64)
+        states[0] = start
+        for nodes, parents, symbols in self.levels:
+            states[nodes] = table[states[parents], symbols]
+        return states
+
+    def counts_of(self, states: Ints, num_states: int) -> Array:
+        """Counts of labels (n, C) in each state, from the state of each prefix."""
+        return np.stack([np.bincount(states, weights=column, minlength=num_states) for column in self.counts.T], axis=1)
+
+
+def bits(tree: PrefixTree, table: Ints) -> float:
+    """The description length of an automaton that gives the words of a state the most frequent of their labels."""
+    states = tree.states(table)
+    counts = tree.counts_of(states, len(table))
+    used = int(np.count_nonzero(np.bincount(states)))
+    return description_length(used, float(counts.sum() - counts.max(axis=1).sum()), tree)
+
+
+def description_length(num_states: int, errors: float, tree: PrefixTree) -> float:
+    """Bits that an automaton and the labels that it contradicts take."""
+    words, labels = tree.num_words, tree.num_labels
+    which = (math.lgamma(words + 1) - math.lgamma(errors + 1) - math.lgamma(words - errors + 1)) / math.log(2)
+    table = num_states * (tree.num_symbols * math.log2(num_states) + math.log2(labels))
+    return table + which + errors * math.log2(max(labels - 1, 1))
+
+
+def most_states(tree: PrefixTree) -> int:
+    """Beyond this number of states no automaton is a shorter description than the labels by themselves."""
+    length, states = _bits_of_labels(tree), 1
+    while description_length(states + 1, 0, tree) < length:
+        states += 1
+    return states
+
+
+def is_shorter(tree: PrefixTree, machine: Machine) -> bool:
+    """Whether an automaton, with the labels that it contradicts, is a shorter description than the labels."""
+    return bits(tree, machine.table) < _bits_of_labels(tree)
+
+
+def _bits_of_labels(tree: PrefixTree) -> float:
+    counts = tree.counts.sum(axis=0)
+    words = math.lgamma(tree.num_words + 1) - sum(math.lgamma(count + 1) for count in counts)
+    return words / math.log(2)
+
+
+class Words:
+    """Words of symbols 0, 1, ..., with labels 0, 1, ..., in which automata are looked for.
+
+    Attributes:
+        most_states: of an automaton that is looked for.
+    """
+
+    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
+        self.words, self.labels, self.num_symbols, self.num_labels = words, labels, num_symbols, num_labels
+        self.tree = PrefixTree(words, labels, num_symbols, num_labels)
+        self.most_states = most_states(self.tree)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, rows: Ints) -> Words:
+        """Some of the words."""
+        return Words([self.words[row] for row in rows], self.labels[rows], self.num_symbols, self.num_labels)
+
+    def right(self, machine: Machine) -> NDArray[np.bool_]:
+        """Whether an automaton gives each word its label."""
+        labels = machine.outputs[self.tree.states(machine.table)[self.tree.ends]]
+        return np.asarray(labels == self.labels)
+
+    def error(self, machine: Machine) -> float:
+        """The fraction of the words to which an automaton gives another label."""
+        return float((~self.right(machine)).mean())

@@ -1,0 +1,191 @@
+r"""A small automaton from labelled words, by splitting states: for words so long that no two share an ending.
+
+Merging states (`_state_merging`) needs words that share endings, as short words do. Here the search goes the other way:
+it begins with one state, and takes the change of the table that shortens the description most, until none does. A
+change moves a transition, merges two states, or gives a transition a copy of its target, or a state that is never left,
+with a transition of its own. The description of the table and of the labels has
+
+    bits = n K log2 n - sum_q log2 P(n_q),
+    P(n) = Gamma(C/2) / Gamma(1/2)^C  prod_c Gamma(n_c + 1/2) / Gamma(sum_c n_c + C/2)
+
+for n states, K symbols and C labels, where n_q counts the labels of the words that end in state q: the probability of
+these labels if each state had a distribution of its own (the Krichevsky-Trofimov estimate). Unlike the number of
+contradicted words it rewards a state that makes a label only more likely, so that rules are found part by part.
+
+Changes are tried on a few hundred words: some drawn at random, and those that the best automaton contradicts. Where no
+single change helps, the search goes on from an automaton with a few transitions moved at random, and keeps what all
+words describe more shortly.
+
+References: Rissanen, "Modeling by shortest data description", Automatica, 1978; Krichevsky and Trofimov, "The
+performance of universal encoding", IEEE Transactions on Information Theory, 1981. The search is this package's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from keras_interp_rnn._types import Array, Ints
+from keras_interp_rnn.automata.inference._deadline import Deadline, Limits, TimeUp
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, Words
+from keras_interp_rnn.automata.inference._state_changes import kicked, moves, trimmed
+
+SECONDS = 30.0
+"""Computing time after which the search ends."""
+
+NUM_WORDS = 800
+"""Number of random words, and of contradicted ones, on which changes are tried."""
+
+BATCH = 200
+"""Tables that are evaluated at once."""
+
+MAX_STATES = 64
+"""Beyond, no state is split."""
+
+PATIENCE = 40
+"""Changed automata in a row that lead to none of a shorter description, after which the search ends."""
+
+PATIENCE_IF_EXACT = 10
+"""As `PATIENCE`, of an automaton that contradicts no word where no label is wrong: a smaller one may be right too."""
+
+
+def shortest_description(words: Words, limits: Limits, start: Machine | None = None) -> Machine:
+    """The automaton of the shortest description that is found; if no label is wrong, until no word is contradicted.
+
+    Args:
+        start: an automaton to begin with; by default that of one state.
+    """
+    rng, tree, until = np.random.default_rng(limits.seed), words.tree, limits.within(SECONDS).until
+    limit = min(words.most_states, MAX_STATES)
+    table = np.zeros((1, tree.num_symbols), np.int64) if start is None else trimmed(tree, start.table)
+    shortest, stale = bits(tree, table[None])[0], 0
+    while not until.passed:
+        wrong = contradicted(words, table)
+        if stale > (PATIENCE if not limits.exact else PATIENCE_IF_EXACT if not len(wrong) else math.inf):
+            break
+        rows = rng.choice(len(words), min(NUM_WORDS, len(words)), replace=False)
+        if limits.exact:
+            rows = np.union1d(rows, rng.permutation(wrong)[:NUM_WORDS])
+        begin = kicked(table, rng, growing=0.3 if len(table) < limit else 0.0, fewest=1) if stale else table
+        other = trimmed(tree, _climbed(words[rows].tree, begin, limit, until))
+        length = bits(tree, other[None])[0]
+        stale = 0 if length < shortest - 1e-6 else stale + 1
+        if not stale:
+            table, shortest = other, length
+    counts = tree.counts_of(tree.states(table), len(table))
+    return Machine(table, counts.argmax(axis=1))
+
+
+def contradicted(words: Words, table: Ints) -> Ints:
+    """The words whose label is not that of most words which end in the same state."""
+    states = words.tree.states(table)
+    outputs = words.tree.counts_of(states, len(table)).argmax(axis=1)
+    return np.flatnonzero(outputs[states[words.tree.ends]] != words.labels)
+
+
+def bits(tree: PrefixTree, tables: Ints) -> Array:
+    """The description lengths (m,) of automata of as many states, (m, n, K), with the labels of the words."""
+    number, n, symbols = tables.shape
+    flat, offsets = tables.ravel(), np.arange(number)[:, None] * (n * symbols)
+    states = np.zeros((number, len(tree.child)), np.int64)
+    for nodes, parents, letters in tree.levels:
+        states[:, nodes] = flat[offsets + states[:, parents] * symbols + letters]
+    ends = np.flatnonzero(tree.counts.any(axis=1))
+    places = (np.arange(number)[:, None] * n + states[:, ends]).ravel()
+    counts = np.stack(
+        [
+            np.bincount(places, np.broadcast_to(column[ends], (number, len(ends))).ravel(), number * n)
+            for column in tree.counts.T
+        ],
+        axis=-1,
+    ).reshape(number, n, -1)
+    return n * symbols * math.log2(n) + label_bits(counts).sum(axis=-1)
+
+
+def label_bits(counts: NDArray[Any]) -> Array:
+    """Bits of labels whose numbers are the last axis (..., C), by the Krichevsky-Trofimov estimate."""
+    half = counts.shape[-1] / 2
+    likely = gammaln(half) - 2 * half * gammaln(0.5) + gammaln(counts + 0.5).sum(-1) - gammaln(counts.sum(-1) + half)
+    return np.asarray(-likely / math.log(2))
+
+
+def _climbed(tree: PrefixTree, table: Ints, limit: int, until: Deadline) -> Ints:
+    """The table that changes lead to, each of them the one that shortens the description most."""
+    best = trimmed(tree, table)
+    shortest = bits(tree, best[None])[0]
+    improved = True
+    while improved:
+        improved = False
+        for changes in (moves(best), _splits(best), _merges(best)):
+            try:
+                found = _best(tree, (each for each in changes if len(each) <= limit), until)
+            except TimeUp:
+                return best
+            if found is not None and found[1] < shortest - 1e-6:
+                best, improved = trimmed(tree, found[0]), True
+                shortest = bits(tree, best[None])[0]
+                break
+    return best
+
+
+def _best(tree: PrefixTree, tables: Iterable[Ints], until: Deadline) -> tuple[Ints, float] | None:
+    """The table of the shortest description, and that; the smallest and the first of several."""
+    found: tuple[float, int, Ints] | None = None
+    waiting: dict[int, list[Ints]] = {}  # by size, as those of a size are evaluated together
+
+    def evaluated(alike: list[Ints]) -> tuple[float, int, Ints] | None:
+        until.check()
+        lengths = bits(tree, np.stack(alike))
+        place = int(lengths.argmin())
+        best = float(lengths[place]), len(alike[place]), alike[place]
+        return best if found is None or best[:2] < found[:2] else found
+
+    for table in tables:
+        alike = waiting.setdefault(len(table), [])
+        alike.append(table)
+        if len(alike) == BATCH:
+            found = evaluated(waiting.pop(len(table)))
+    for alike in waiting.values():
+        found = evaluated(alike)
+    return None if found is None else (found[2], found[0])
+
+
+def _merges(table: Ints) -> Iterator[Ints]:
+    """A state takes the place of another, which may be the start."""
+    size = len(table)
+    for gone in range(size):
+        for stays in range(size):
+            if stays != gone:
+                place = np.arange(size) - (np.arange(size) > gone)
+                place[gone] = place[stays]
+                merged = place[np.delete(table, gone, axis=0)]
+                if start := place[0]:  # the start is state 0
+                    order = np.r_[start, np.delete(np.arange(size - 1), start)]
+                    merged = np.argsort(order)[merged[order]]
+                yield merged
+
+
+def _splits(table: Ints) -> Iterator[Ints]:
+    """A transition leads to a new state: a copy of its target, or one that is never left; or a state before that."""
+    size, symbols = table.shape
+    for state, symbol in np.ndindex(*table.shape):
+        copy = np.concatenate([table, table[table[state, symbol]][None]])
+        copy[state, symbol] = size
+        yield copy
+        absorbing = copy.copy()
+        absorbing[size] = size
+        yield absorbing
+        for own in range(symbols):
+            for target in range(size + 1):
+                if target != copy[size, own]:
+                    moved = copy.copy()
+                    moved[size, own] = target
+                    yield moved
+            before = np.concatenate([copy, np.full((1, symbols), size + 1)])
+            before[size, own] = size + 1
+            yield before

@@ -1,0 +1,30 @@
+"""Automata as tables, and how their words are written as ids: NumPy alone. What other folders import."""
+
+from keras_interp_rnn.automata.machines._automaton import Automaton
+from keras_interp_rnn.automata.machines._deterministic import (
+    MISSING,
+    Transitions,
+    breadth_first,
+    counts_of_transitions,
+    unsupported,
+)
+from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
+from keras_interp_rnn.automata.machines.dfa import DFA
+from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, picture
+from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
+from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
+from keras_interp_rnn.automata.machines.words import (
+    FIRST,
+    START,
+    Word,
+    WordEncoding,
+    checked_alphabet,
+    checked_labels,
+    checked_symbols,
+    checked_words,
+    encoding_of,
+    given_alphabet,
+    labels_and_classes,
+    names_of_states,
+    ordered,
+)

@@ -1,0 +1,443 @@
+"""Deterministic automata: frozen tables whose states have outputs, and exact operations on them.
+
+`DFA` and `MooreMachine` are this one class with constructors of their own: a DFA has the outputs False and True.
+
+References: Moore, "Gedanken-experiments on sequential machines", Automata Studies, 1956; Hopcroft, "An n log n
+algorithm for minimizing states in a finite automaton", 1971.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter, deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn.automata.machines.words import checked_alphabet, checked_word, ordered
+
+Self = TypeVar("Self", bound="Deterministic")
+
+Transitions = tuple[tuple[int, Hashable], ...]
+"""(state, symbol) pairs."""
+
+MISSING = -1
+"""Stands for the next state where there is no transition."""
+
+
+class Names(NamedTuple):
+    """The names of a kind of automaton in files, in code and in AALpy.
+
+    Attributes:
+        states: the second argument of its constructor. output: what a state has. question: the method that reads a
+            word. code: of C, by default. aalpy: classes of the automaton and of a state, and the state's attribute.
+    """
+
+    states: str
+    output: str
+    question: str
+    code: str
+    aalpy: tuple[str, str, str]
+
+    @property
+    def accepts(self) -> bool:
+        """Whether outputs say if a word is accepted."""
+        return self.question == "accepts"
+
+
+class Deterministic:
+    """A deterministic automaton: a word is given the output of the state that it leads to.
+
+    Attributes:
+        transitions: for each state 0, ..., n - 1 the next one for each symbol, `MISSING` where there is none.
+        outputs: of each state. After a missing transition the output is False.
+        start: a state.
+        alphabet: the symbols.
+    """
+
+    _names: ClassVar[Names]
+
+    transitions: tuple[tuple[int, ...], ...]
+    outputs: tuple[Hashable, ...]
+    start: int
+    alphabet: tuple[Hashable, ...]
+
+    @classmethod
+    def _of(cls: type[Self], transitions: Any, outputs: Sequence[Any], start: int, alphabet: Any) -> Self:
+        """The automaton with these outputs."""
+        raise NotImplementedError
+
+    def _set_table(self, transitions: Any, start: Any, alphabet: Any) -> None:
+        """Sets the fields of the table; ValueError unless all states and symbols are the automaton's."""
+        symbols = checked_alphabet(alphabet)
+        if not isinstance(transitions, Iterable):
+            raise ValueError(f"`transitions` must have a row for each state. Received: transitions={transitions!r}.")
+        rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
+        object.__setattr__(self, "transitions", rows)
+        object.__setattr__(self, "alphabet", symbols)
+        object.__setattr__(self, "start", as_state(start, "start"))
+        states = range(len(rows))
+        for state, row in enumerate(rows):
+            strays = [target for target in row if target not in states and target != MISSING]
+            if len(row) != len(symbols) or strays:
+                raise ValueError(
+                    f"Every state must have one of the {len(rows)} states, or -1, for each of {len(symbols)} symbols. "
+                    f"Received: state {state} with {list(row)}."
+                )
+        if self.start not in states:
+            raise ValueError(f"`start` must be one of the states 0 to {len(rows) - 1}. Received: start={self.start}.")
+
+    def __len__(self) -> int:
+        """Number of states."""
+        return len(self.transitions)
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The different outputs, in ascending order where they have one.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> MooreMachine([[0, 1], [1, 2], [2, 0]], ["b", "a", "b"]).labels
+        ('a', 'b')
+        """
+        return ordered(self.outputs)
+
+    # Reading words
+
+    def step(self, state: int, symbol: Hashable) -> int:
+        """The next state; -1 if there is none, and after -1.
+
+        Raises:
+            ValueError: if the automaton has no such state or symbol.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, -1]], accepting={1}).step(0, "1")
+        1
+        """
+        if not is_integer(state) or not -1 <= state < len(self):
+            raise ValueError(f"`state` must be one of 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
+        return self._after(state, symbol)
+
+    @cached_property
+    def _column(self) -> dict[Hashable, int]:
+        return {symbol: i for i, symbol in enumerate(self.alphabet)}
+
+    def _after(self, state: int, symbol: Hashable) -> int:
+        """The state after one of the automaton's."""
+        try:
+            column = self._column[symbol]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"A word must be over the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
+            ) from None
+        return MISSING if state == MISSING else self.transitions[state][column]
+
+    def run(self, word: Iterable[Hashable]) -> list[int]:
+        """The states that a word passes through.
+
+        Returns:
+            The start and the state after each symbol; -1 after a missing transition.
+
+        Raises:
+            ValueError: if it is no word, or a symbol is not in the alphabet.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [1, -1]], accepting={1}).run("0110")
+        [0, 0, 1, -1, -1]
+        """
+        states = [self.start]
+        for symbol in checked_word(word):
+            states.append(self._after(states[-1], symbol))
+        return states
+
+    def output(self, word: Iterable[Hashable]) -> Hashable:
+        """The label of a word.
+
+        Returns:
+            The output of the state that the word leads to; False after a missing transition.
+
+        Raises:
+            ValueError: if it is no word, or a symbol is not in the alphabet.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import MooreMachine
+        >>> parity = MooreMachine([[0, 1], [1, 0]], ["even", "odd"])
+        >>> parity.output(""), parity.output("01011")
+        ('even', 'odd')
+        """
+        state = self.start
+        for symbol in checked_word(word):
+            state = self._after(state, symbol)
+        return state != MISSING and self.outputs[state]
+
+    # Related automata
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every state has a transition for every symbol."""
+        return all(MISSING not in row for row in self.transitions)
+
+    def complete(self: Self) -> Self:
+        """The automaton with the same outputs and without missing transitions.
+
+        Returns:
+            The automaton itself, or one with a further state, which rejects, for the missing transitions.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[-1, 0]], accepting={0}).complete().transitions
+        ((1, 0), (1, 1))
+        """
+        if self.is_complete:
+            return self
+        sink = len(self)
+        rows = [[sink if target == MISSING else target for target in row] for row in self.transitions]
+        rows.append([sink] * len(self.alphabet))
+        return self._of(rows, [*self.outputs, False], self.start, self.alphabet)
+
+    def reachable(self: Self) -> Self:
+        """The automaton without the states that no word leads to; the others are numbered in breadth-first order.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[2, 2], [0, 0], [0, 2]], accepting={2}).reachable().transitions
+        ((1, 1), (0, 1))
+        """
+        order = {state: i for i, state in enumerate(breadth_first(self))}
+        rows = [[order.get(target, MISSING) for target in self.transitions[state]] for state in order]
+        return self._of(rows, [self.outputs[state] for state in order], 0, self.alphabet)
+
+    def minimize(self: Self) -> Self:
+        """The smallest complete automaton that is equivalent, by Hopcroft's algorithm in O(symbols n log n).
+
+        Returns:
+            An automaton whose states are numbered in breadth-first order, so that it is the same for equivalent ones.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> len(DFA([[1, 2], [1, 2], [2, 1]], accepting={0, 1}).minimize())
+        2
+        """
+        whole = self.complete().reachable()
+        blocks = _hopcroft(whole)
+        members = sorted(set(blocks))
+        place = {block: i for i, block in enumerate(members)}
+        one_of = {block: state for state, block in enumerate(blocks)}
+        rows = [[place[blocks[target]] for target in whole.transitions[one_of[block]]] for block in members]
+        outputs = [whole.outputs[one_of[block]] for block in members]
+        return self._of(rows, outputs, place[blocks[whole.start]], self.alphabet).reachable()
+
+    # Comparison
+
+    def equivalent(self, other: Any) -> bool:
+        """Whether two automata give every word the same output.
+
+        Raises:
+            ValueError: if the alphabets differ, or `other` is of another kind.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[-1, 0]], {0}).equivalent(DFA.from_regex("1*"))
+        True
+        """
+        return self.difference(other) is None
+
+    def difference(self, other: Any) -> tuple[Hashable, ...] | None:
+        """A shortest word to which two automata give different outputs.
+
+        Returns:
+            The first such word in the order of the alphabet; None if the automata are equivalent.
+
+        Raises:
+            ValueError: if the alphabets differ, or `other` is of another kind.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA.from_regex("1*").difference(DFA.from_regex("1?"))
+        ('1', '1')
+        """
+        left, right, rows, pairs = self._beside(other)
+        apart = {i for i, (a, b) in enumerate(pairs) if left.outputs[a] != right.outputs[b]}
+        return shortest_word(rows, 0, apart, self.alphabet)
+
+    def _beside(self: Self, other: Any) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
+        """Both automata, complete and over the same symbols, with the table and the states of their product."""
+        if not isinstance(other, type(self)):
+            raise ValueError(f"An automaton must be compared with another {type(self).__name__}. Received: {other!r}.")
+        left, right = self.complete(), other._over(self.alphabet).complete()
+        order = {(left.start, right.start): 0}
+        queue = deque(order)
+        rows: list[list[int]] = []
+        while queue:
+            a, b = queue.popleft()
+            row = []
+            for pair in zip(left.transitions[a], right.transitions[b], strict=True):
+                if pair not in order:
+                    order[pair] = len(order)
+                    queue.append(pair)
+                row.append(order[pair])
+            rows.append(row)
+        return left, right, rows, list(order)
+
+    def _over(self: Self, alphabet: tuple[Hashable, ...]) -> Self:
+        """The same automaton with its symbols in this order."""
+        if set(alphabet) != set(self.alphabet):
+            raise ValueError(
+                f"Both automata must read the same alphabet. Received: {alphabet!r} and {self.alphabet!r}."
+            )
+        columns = [self._column[symbol] for symbol in alphabet]
+        rows = [[row[column] for column in columns] for row in self.transitions]
+        return self._of(rows, self.outputs, self.start, alphabet)
+
+    # As a graph
+
+    def edges(self) -> dict[tuple[int, int], tuple[Hashable, ...]]:
+        """The transitions as a graph.
+
+        Returns:
+            (state, next state) -> the symbols that lead from one to the other.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import DFA
+        >>> DFA([[0, 1], [0, 0]], {1}).edges()
+        {(0, 0): ('0',), (0, 1): ('1',), (1, 0): ('0', '1')}
+        """
+        edges: dict[tuple[int, int], list[Hashable]] = {}
+        for state, row in enumerate(self.transitions):
+            for symbol, target in zip(self.alphabet, row, strict=True):
+                if target != MISSING:
+                    edges.setdefault((state, target), []).append(symbol)
+        return {edge: tuple(symbols) for edge, symbols in edges.items()}
+
+
+def counts_of_transitions(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> list[list[int]]:
+    """How often words take each transition, states x symbols."""
+    taken = Counter(pair for word in words for pair in zip(automaton.run(word), word, strict=False))
+    return [[taken[state, symbol] for symbol in automaton.alphabet] for state in range(len(automaton))]
+
+
+def unsupported(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> Transitions:
+    """The transitions that no word takes."""
+    counts = counts_of_transitions(automaton, words)
+    return tuple(
+        (state, symbol)
+        for state, row in enumerate(counts)
+        for symbol, count in zip(automaton.alphabet, row, strict=True)
+        if not count
+    )
+
+
+def shortest_word(
+    rows: Sequence[Sequence[int]], start: int, goals: Collection[int], alphabet: Sequence[Hashable]
+) -> tuple[Hashable, ...] | None:
+    """A shortest word that leads from a state to one of the goals, the first one in the order of the alphabet."""
+    came: dict[int, tuple[int, Hashable] | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        if state in goals:
+            word = []
+            at = came[state]
+            while at is not None:
+                word.append(at[1])
+                at = came[at[0]]
+            return tuple(reversed(word))
+        for symbol, target in zip(alphabet, rows[state], strict=True):
+            if target != MISSING and target not in came:
+                came[target] = (state, symbol)
+                queue.append(target)
+    return None
+
+
+def breadth_first(automaton: Deterministic) -> list[int]:
+    """The states that words lead to, in the order of the shortest of these words."""
+    order = {automaton.start: None}
+    queue = deque(order)
+    while queue:
+        for target in automaton.transitions[queue.popleft()]:
+            if target != MISSING and target not in order:
+                order[target] = None
+                queue.append(target)
+    return list(order)
+
+
+def reaching(automaton: Deterministic, goals: Iterable[int]) -> set[int]:
+    """The states from which some word leads to one of the goals."""
+    states = set(goals)
+    while True:
+        more = {s for s, row in enumerate(automaton.transitions) if s not in states and states.intersection(row)}
+        if not more:
+            return states
+        states |= more
+
+
+def as_state(value: Any, where: str) -> int:
+    """A state; raises ValueError if it is no int."""
+    if not is_integer(value):
+        raise ValueError(
+            f"States must be the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass their "
+            "numbers."
+        )
+    return operator.index(value)
+
+
+def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
+    if not isinstance(row, Iterable):
+        raise ValueError(f"`transitions` must have a row of states for each state. Received: {row!r} for a row.")
+    if isinstance(row, Mapping):
+        strays = [symbol for symbol in row if symbol not in alphabet]
+        if strays:
+            raise ValueError(f"Transitions must be over the alphabet {alphabet!r}. Received: the symbol {strays[0]!r}.")
+        row = [row.get(symbol) for symbol in alphabet]
+    yield from (MISSING if target is None else as_state(target, "transitions") for target in row)
+
+
+def _hopcroft(automaton: Deterministic) -> list[int]:
+    """The block of every state of a complete automaton; equivalent states are in the same block."""
+    n, columns = len(automaton), range(len(automaton.alphabet))
+    before: list[list[list[int]]] = [[[] for _ in range(n)] for _ in columns]
+    for state, row in enumerate(automaton.transitions):
+        for column, target in enumerate(row):
+            before[column][target].append(state)
+    of_output: dict[Hashable, set[int]] = {}
+    for state, output in enumerate(automaton.outputs):
+        of_output.setdefault(output, set()).add(state)
+    parts = list(of_output.values())
+    block = [0] * n
+    for i, part in enumerate(parts):
+        for state in part:
+            block[state] = i
+    largest = max(range(len(parts)), key=lambda i: len(parts[i]))  # what it splits, the others split too
+    waiting = {(i, column) for i in range(len(parts)) if i != largest for column in columns}
+    while waiting:
+        i, column = waiting.pop()
+        arriving = [state for target in parts[i] for state in before[column][target]]
+        touched: dict[int, list[int]] = {}
+        for state in arriving:
+            touched.setdefault(block[state], []).append(state)
+        for j, split in touched.items():
+            if len(split) == len(parts[j]):
+                continue
+            new = len(parts)
+            moved = set(split)
+            parts[j] -= moved
+            parts.append(moved)
+            for state in split:
+                block[state] = new
+            smaller = new if len(moved) <= len(parts[j]) else j
+            for c in columns:
+                waiting.add((new if (j, c) in waiting else smaller, c))
+    return block

@@ -1,0 +1,333 @@
+"""Automata as Graphviz's DOT.
+
+A digraph is an automaton by a convention that most programs share: the start has an arrow from nowhere, accepting
+states have two rings, and the label of an edge is a symbol. Which attributes a node or an edge has, and what the
+escapes of a label stand for, follows Graphviz. The rest (ports, HTML, edges of subgraphs, attributes that say more than
+how a graph is drawn) is refused: it could mean anything.
+
+Reference: Gansner, Koutsofios, North, "Drawing graphs with dot", 2015.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any
+
+from keras_interp_rnn.automata.machines._deterministic import Deterministic
+from keras_interp_rnn.automata.machines.formats import NO_SYMBOL, Edges, Table, checked_text, texts
+
+WHAT = "An automaton in DOT"
+
+STATES = set("box circle doublecircle ellipse Mrecord oval record rect rectangle square".split())
+MARKS = set("none plain plaintext point".split())
+"""Shapes of states, and of nodes that mark the start or an accepting state by an arrow."""
+
+MEANING = {"graph": {"label", "style"}, "node": {"label", "peripheries", "shape", "style"}, "edge": {"label", "style"}}
+DRAWING = set(
+    """_background arrowhead arrowsize arrowtail bb bgcolor center charset class clusterrank color colorscheme comment
+    compound concentrate constraint decorate dpi fillcolor fixedsize fontcolor fontname fontnames fontpath fontsize
+    forcelabels gradientangle group headclip headport height href id image imagepos imagescale labelangle labeldistance
+    labelfloat labelfontcolor labelfontname labelfontsize labeljust labelloc landscape layout len lheight lp lwidth
+    margin minlen mode newrank nodesep nojustify ordering orientation outputorder overlap pack packmode pad page
+    penwidth pin pos quantum rank rankdir ranksep ratio regular resolution rotate samehead sametail scale sep sides size
+    skew splines tailclip tailport tooltip truecolor URL viewport width xlp""".split()
+)
+"""Attributes that are heeded, and those that only say how a graph is drawn."""
+
+ESCAPES = {"n": "\n", "l": "\n", "r": "\r", **{sign: sign for sign in '\\"{}|<> '}}
+
+Attributes = dict[str, str]
+
+
+def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
+    """A digraph as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
+
+    An edge from a node of shape none or point, or whose name begins with "__start", points to the start. States with
+    two rings accept, and those with an arrow to such a node. The label of an edge is a symbol, or several with ", "
+    between them.
+    """
+    edges, start, says_none = _digraph(text)
+    if not edges.accepting and not says_none:
+        raise ValueError(
+            "An automaton in DOT must have an accepting state: shape=doublecircle, or peripheries=2. Received: none. "
+            + (
+                "Its states have outputs: read it by MooreMachine.from_dot."
+                if edges.outputs
+                else "If it accepts no word, give one of its states peripheries=1."
+            )
+        )
+    return edges.table(start, alphabet)
+
+
+def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Iterable[Hashable] | None) -> Table:
+    """As `read_dot`, of states with the label "name|output"."""
+    edges, start, _ = _digraph(text)
+    table = edges.table(start, alphabet)
+    without = [name for name, state in edges.numbers.items() if state not in edges.outputs]
+    if without:
+        raise ValueError(
+            "A state of a Moore machine in DOT must have the label `name|output`. Received: a digraph whose state "
+            f"{without[0]!r} has none. Pass what `to_dot` or AALpy wrote."
+        )
+    if edges.accepting:
+        raise ValueError(
+            "A Moore machine must have no accepting states. Received: a digraph with outputs and states of two rings. "
+            "Give its states one ring, or read it by DFA.from_dot."
+        )
+    found = [edges.outputs[state] for state in range(len(edges.numbers))]
+    if labels is None:
+        return table._replace(states=found)
+    if not isinstance(labels, Iterable):
+        raise ValueError(f"`labels` must be a sequence of outputs. Received: labels={labels!r}.")
+    labels = tuple(labels)
+    of_text = dict(zip(texts(labels, WHAT, lambda text: False, "label"), labels, strict=True))
+    strays = sorted(set(found) - set(of_text))
+    if strays:
+        raise ValueError(
+            f"`labels` must have every output of the digraph. Received: {labels!r}, and states with {strays}."
+        )
+    return table._replace(states=[of_text[output] for output in found])
+
+
+def _digraph(text: str) -> tuple[Edges, int, bool]:
+    """The states and edges of a digraph, the start, and whether it says that its states have one ring."""
+    edges, starts = Edges("a digraph"), set[str]()
+    nodes, arrows = _graph(checked_text(text, "A digraph"))
+    marks = {name for name, its in nodes.items() if name.startswith("__start") or its.get("shape") in MARKS}
+    marks |= {name for name, its in nodes.items() if "invis" in its.get("style", "")}
+    for name, its in nodes.items():
+        if name in marks:
+            continue
+        state, shape = edges.state(name), its.get("shape", "ellipse")
+        rings = its.get("peripheries", "2" if shape == "doublecircle" else "1")
+        if shape not in STATES or rings not in ("1", "2"):
+            raise ValueError(
+                f"A state in DOT must be a circle or a box, of one ring, or of two if it accepts. Received: {name!r} "
+                f"with shape={shape}, {rings} rings. Change its attributes."
+            )
+        if rings == "2":
+            edges.accepting.append(state)
+        record = _RECORD.fullmatch(its.get("label", ""))
+        if record:
+            edges.outputs[state] = _unescaped(record[record.lastindex or 0]).strip()
+    for source, target, its in arrows:
+        where = f"the edge {source} -> {target}"
+        label = its.get("label", "")
+        if (source in marks or target in marks) and (label or {source, target} <= marks):
+            raise ValueError(
+                "An arrow from nowhere to the start, or from an accepting state to nowhere, must have no label. "
+                f"Received: a digraph, {where} with {label!r}. Remove it, or give the ends the shape of states."
+            )
+        if "invis" in its.get("style", ""):
+            raise ValueError(f"An edge must be visible. Received: a digraph, {where} with style=invis. Remove it.")
+        if source in marks:
+            starts.add(target)
+        elif target in marks:
+            edges.accepting.append(edges.state(source))
+        else:
+            for symbol in _symbols(_unescaped(label), where):
+                edges.add(source, symbol, target, where)
+    if len(starts) != 1 or marks & {end for end, _, _ in arrows} & {end for _, end, _ in arrows}:
+        raise ValueError(
+            "An edge from a node of shape none, or named __start0, must point to the one start. Received: "
+            f"{len(starts)} starts. Add `__start0 [shape=none]; __start0 -> s0;`."
+        )
+    return edges, edges.state(starts.pop()), any(its.get("peripheries") == "1" for its in nodes.values())
+
+
+def _symbols(label: str, where: str) -> list[str]:
+    """The symbols in the label of an edge."""
+    names = label.split(", ")
+    for name in filter(_is_unclear, names):
+        if "/" in name:
+            raise ValueError(
+                f"An edge of a DFA or a Moore machine must have no output or weight. Received: a digraph, {where} with "
+                f"{name!r}, as of a Mealy machine. Make it a Moore machine, or rename a symbol with a / in it."
+            )
+        if NO_SYMBOL.fullmatch(name):
+            raise ValueError(
+                f"Every edge of a deterministic automaton must read a symbol. Received: a digraph, {where} with the "
+                f"label {label!r}. Remove the epsilon transitions first."
+            )
+        raise ValueError(
+            f'The label of an edge must be a symbol, or several with ", " between them. Received: a digraph, {where} '
+            f"with {name!r}. Write it so, or rename a symbol that has a comma, a line break, or blanks around it."
+        )
+    return names
+
+
+def _is_unclear(name: str) -> bool:
+    """Whether a name is no symbol, or could be more than a symbol, in the label of an edge."""
+    parts = len(name) > 1 and (name != name.strip() or re.search(r"[,/\n\r]", name))
+    return bool(parts or NO_SYMBOL.fullmatch(name))
+
+
+def write_dot(automaton: Deterministic, name: str, dashed: Collection[tuple[int, Hashable]] = ()) -> str:
+    """As AALpy writes automata: an edge for each symbol, and "name|output" for the label of a state with an output."""
+    symbols = texts(automaton.alphabet, WHAT, _is_unclear)
+    shapes = _rings(automaton.outputs) if automaton._names.accepts else _records(automaton.outputs)
+    lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;"]
+    lines += [f'  {state} [label="{state}{shape}];' for state, shape in enumerate(shapes)]
+    for state, row in enumerate(automaton.transitions):
+        for symbol, text, target in zip(automaton.alphabet, symbols, row, strict=True):
+            if target >= 0:
+                style = ", style=dashed" if (state, symbol) in dashed else ""
+                lines.append(f"  {state} -> {target} [label={_quoted(text)}{style}];")
+    lines += ['  __start0 [label="", shape=none];', f'  __start0 -> {automaton.start} [label=""];', "}"]
+    return "\n".join(lines)
+
+
+def _rings(outputs: Sequence[Hashable]) -> list[str]:
+    """The rest of each state's attributes, where states accept or reject."""
+    plain = "circle" if any(outputs) else "circle, peripheries=1"  # says that no state accepts
+    return [f'", shape={"doublecircle" if accepts else plain}' for accepts in outputs]
+
+
+def _records(outputs: Sequence[Hashable]) -> list[str]:
+    """The rest of each state's attributes, where states have outputs."""
+    different = list(dict.fromkeys(outputs))
+    names = texts(different, WHAT, lambda text: text != text.strip() or "\n" in text, "output")
+    quoted = [re.sub(r"([{}|<>])", r"\\\1", _quoted(name)[1:]) for name in names]
+    of_output = dict(zip(different, quoted, strict=True))
+    return [f"|{of_output[output]}, shape=record, style=rounded" for output in outputs]
+
+
+def _quoted(text: Any) -> str:
+    """A string of DOT."""
+    if not isinstance(text, str):
+        raise ValueError(f"The name of a graph must be a string. Received: name={text!r}.")
+    return '"' + re.sub(r'[\\"\n\r]', lambda sign: {"\n": r"\n", "\r": r"\r"}.get(sign[0], "\\" + sign[0]), text) + '"'
+
+
+def _unescaped(label: str) -> str:
+    """The text of a label; ValueError for an escape that stands for a name, or for nothing."""
+    unknown = [sign for sign in re.findall(r"\\(.)", label, re.DOTALL) if sign not in ESCAPES]
+    if unknown:
+        raise ValueError(
+            f"An escape in a label must be a backslash before one of {' '.join(ESCAPES).strip()}. Received: {label!r}. "
+            "Double a backslash that belongs to the text, and write out a name."
+        )
+    return re.sub(r"\\(.)", lambda sign: ESCAPES[sign[1]], label)
+
+
+def _graph(text: str) -> tuple[dict[str, Attributes], list[tuple[str, str, Attributes]]]:
+    """The nodes and edges of a digraph with their attributes.
+
+    As Graphviz has it, a node or an edge has the default attributes, `node [...]` and `edge [...]`, of the subgraph in
+    which it is first named, as they are there and then.
+    """
+    tokens = _Tokens(text)
+    strict = tokens.skip("strict")
+    tokens.need("digraph")
+    if not tokens.next_is("{"):
+        tokens.name()
+    tokens.need("{")
+    nodes, edges = dict[str, Attributes](), list[tuple[str, str, Attributes]]()
+    scopes: list[dict[str, Attributes]] = [{"node": {}, "edge": {}}]
+    while scopes:
+        if tokens.skip("subgraph"):
+            if not tokens.next_is("{"):
+                tokens.name()
+        elif tokens.skip("{"):
+            scopes.append({kind: dict(defaults) for kind, defaults in scopes[-1].items()})
+        elif tokens.skip("}"):
+            scopes.pop()
+        elif kind := tokens.skip("graph", "node", "edge"):
+            scopes[-1].get(kind, {}).update(tokens.attributes(kind))
+        elif not tokens.skip(";"):
+            ends = [tokens.name()]
+            if tokens.skip("="):
+                _check_attribute("graph", ends[0], tokens.name())
+                continue
+            while tokens.skip("->"):
+                ends.append(tokens.name())
+            for end in ends:
+                nodes.setdefault(end, dict(scopes[-1]["node"]))
+            if len(ends) == 1:
+                nodes[ends[0]].update(tokens.attributes("node"))
+            else:
+                attributes = {**scopes[-1]["edge"], **tokens.attributes("edge")}
+                edges += [(source, target, attributes) for source, target in itertools.pairwise(ends)]
+    if tokens.left:
+        raise tokens.unreadable()
+    if strict and len({(source, target) for source, target, _ in edges}) < len(edges):
+        raise ValueError("A strict digraph must have one edge from a state to another. Received: two. Remove `strict`.")
+    return nodes, edges
+
+
+class _Tokens:
+    """The tokens of a text in DOT."""
+
+    def __init__(self, text: str) -> None:
+        self.left = list[str]()
+        place = 0
+        while place < len(text):
+            match = _TOKEN.match(text, place)
+            if match is None:
+                raise _unreadable(text[place:])
+            place = match.end()
+            if match["token"]:
+                self.left.append(match["token"])
+        self.left.reverse()
+
+    def next_is(self, *signs: str) -> bool:
+        return bool(self.left) and self.left[-1].lower() in signs
+
+    def skip(self, *signs: str) -> str:
+        """Takes the next token if it is one of these."""
+        return self.left.pop().lower() if self.next_is(*signs) else ""
+
+    def need(self, sign: str) -> None:
+        if not self.skip(sign):
+            raise self.unreadable()
+
+    def name(self) -> str:
+        """Takes a name, without its quotes."""
+        if not self.left or self.next_is(*_SIGNS):
+            raise self.unreadable()
+        name = self.left.pop()
+        if not name.startswith('"'):
+            return name
+        return re.sub(r'\\(\r?\n|["\\])', lambda sign: {'"': '"', "\\": r"\\"}.get(sign[1], ""), name[1:-1])
+
+    def attributes(self, kind: str) -> Attributes:
+        """Takes the attributes in brackets, if there are any."""
+        found = {}
+        while self.skip("["):
+            while not self.skip("]"):
+                key = self.name()
+                self.need("=")
+                found[key] = self.name()
+                _check_attribute(kind, key, found[key])
+                self.skip(",", ";")
+        return found
+
+    def unreadable(self) -> ValueError:
+        return _unreadable(" ".join(self.left[:-7:-1]))
+
+
+_SIGNS = ("->", *"{}[];,=", "strict", "graph", "digraph", "subgraph", "node", "edge")
+_TOKEN = re.compile(
+    r"\s+|//[^\n]*|/\*.*?\*/|^\#[^\n]*"
+    r'|(?P<token>->|[{}\[\];,=]|"(?:[^"\\]|\\.)*"|[\w.]+|-\.?\d[\d.]*)',
+    re.DOTALL | re.MULTILINE,
+)
+_RECORD = re.compile(r"(?:[^|\\{]|\\.)*\|(.*)|\{(?:[^|\\]|\\.)*\|(.*)\}", re.DOTALL)
+"""The label of a state with an output, flat or set upright."""
+
+
+def _check_attribute(kind: str, key: str, value: str) -> None:
+    if key not in DRAWING and key not in MEANING[kind]:
+        raise ValueError(
+            f"Attributes of each {kind} must be {', '.join(sorted(MEANING[kind]))}, or say only how it is drawn. "
+            f"Received: {key}={value[:60]!r}. Remove it if the automaton does not depend on it."
+        )
+
+
+def _unreadable(found: str) -> ValueError:
+    return ValueError(
+        "An automaton in DOT must be one digraph of nodes, edges between them, and subgraphs, without ports or HTML. "
+        f"Received: {found.strip()[:60]!r}. Pass what `to_dot`, AALpy or the Automata Wiki wrote."
+    )

@@ -1,0 +1,65 @@
+"""Words to try an automaton with: all short ones, the shortest of a language, and random ones that it accepts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Hashable, Sequence
+
+from keras_interp_rnn.automata.machines._deterministic import Deterministic, reaching
+from keras_interp_rnn.automata.machines.dfa import DFA
+from keras_interp_rnn.automata.machines.words import Word
+
+
+def short_words(alphabet: Sequence[Hashable], max_words: int, *, max_length: int | None = None) -> list[Word]:
+    """All words up to the largest length of which there are at most `max_words`; always the empty word."""
+    words: list[Word] = [()]
+    length = 1
+    # Without symbols there is no other word. With any, each round adds a word, so that the loop ends.
+    while (
+        alphabet and len(words) + len(alphabet) ** length <= max_words and (max_length is None or length <= max_length)
+    ):
+        words.extend(word for word in itertools.product(alphabet, repeat=length))  # Ctrl-C comes between two of them
+        length += 1
+    return words
+
+
+def accepted_words(dfa: DFA, max_words: int, *, seed: int = 0) -> list[Word]:
+    """The shortest words that an automaton accepts: all of the first lengths, and a draw from the next."""
+    words: list[Word] = []
+    rng = random.Random(seed)
+    length = last = 0
+    # Of any n consecutive lengths, n the number of states, an infinite language has a word of one.
+    while len(words) < max_words and length <= last + len(dfa):
+        count = dfa.count(length)
+        if count:
+            last = length
+        if count <= max_words - len(words):
+            words += dfa.words(length)
+        else:
+            drawn: dict[Word, None] = {}
+            while len(drawn) < max_words - len(words):
+                drawn[dfa.sample(length, rng)] = None
+            words += drawn
+        length += 1
+    return words
+
+
+def random_word(automaton: Deterministic, label: Hashable, rng: random.Random, max_length: int) -> Word | None:
+    """A word with a label, by a random walk through states from which there is one; None if the walk ends elsewhere."""
+    goals = {state for state, output in enumerate(automaton.outputs) if output == label}
+    open_states = reaching(automaton, goals)
+    word: list[Hashable] = []
+    state = automaton.start
+    length = rng.randint(1, max_length)
+    while state in open_states:
+        options = [
+            (symbol, target)
+            for symbol, target in zip(automaton.alphabet, automaton.transitions[state], strict=True)
+            if target in open_states
+        ]
+        if len(word) >= length and state in goals or not options or len(word) >= max_length:
+            break
+        symbol, state = rng.choice(options)
+        word.append(symbol)
+    return tuple(word) if state in goals else None

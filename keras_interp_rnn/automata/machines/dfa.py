@@ -1,0 +1,244 @@
+"""Deterministic finite automata, whose states accept or reject: languages."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import random
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._results import short_repr
+from keras_interp_rnn.automata.machines._automaton import Language
+from keras_interp_rnn.automata.machines._deterministic import MISSING, Names, as_state, shortest_word
+
+MAX_COUNT_BYTES = 1e9
+COUNT_BYTES = 36  # of a small int and its place in a list
+"""Memory that the counts of words of a length may take."""
+
+
+@short_repr
+@dataclass(frozen=True)
+class DFA(Language):
+    """A deterministic finite automaton over named symbols: the outputs of its states are False and True.
+
+    States are 0, ..., n - 1. A transition may be missing: a word that needs it is rejected.
+
+    Args:
+        transitions: for each state the next state for each symbol, in the order of the alphabet, or a mapping from
+            symbols to states. -1 or None for a missing transition.
+        accepting: states in which a word is accepted.
+        start: the state before the first symbol.
+        alphabet: the symbols, hashable and different.
+
+    Attributes:
+        outputs: whether each state accepts.
+        labels: False and True.
+
+    Raises:
+        ValueError: if the automaton does not have one of the states or symbols.
+
+    Two automata are equal if they have the same table. `minimize` numbers states in breadth-first order, so minimal
+    complete automata of the same language are equal.
+
+    Example:
+
+    >>> even = DFA([[0, 1], [1, 0]], accepting={0}, alphabet="ab")
+    >>> even.accepts("abba"), even.accepts("ab")
+    (True, False)
+    """
+
+    _names = Names("accepting", "accepting", "accepts", "dfa", ("Dfa", "DfaState", "is_accepting"))
+
+    transitions: tuple[tuple[int, ...], ...]
+    accepting: frozenset[int]
+    start: int
+    alphabet: tuple[Hashable, ...]
+    outputs: tuple[bool, ...] = field(init=False, repr=False, compare=False)
+
+    def __init__(
+        self,
+        transitions: Iterable[Sequence[int | None] | Mapping[Hashable, int]],
+        accepting: Iterable[int],
+        *,
+        start: int = 0,
+        alphabet: Iterable[Hashable] = "01",
+    ) -> None:
+        self._set_table(transitions, start, alphabet)
+        if not isinstance(accepting, Iterable):
+            raise ValueError(f"`accepting` must be a set of states. Received: accepting={accepting!r}.")
+        states = frozenset(as_state(state, "accepting") for state in accepting)
+        if not states <= set(range(len(self))):
+            raise ValueError(
+                f"`accepting` must be among the states 0 to {len(self) - 1}. Received: accepting={sorted(states)}."
+            )
+        object.__setattr__(self, "accepting", states)
+        object.__setattr__(self, "outputs", tuple(state in states for state in range(len(self))))
+
+    @classmethod
+    def _of(cls, transitions: Any, outputs: Sequence[Any], start: int, alphabet: Any) -> DFA:
+        accepting = [state for state, output in enumerate(outputs) if output]
+        return DFA(transitions, accepting, start=start, alphabet=alphabet)
+
+    @property
+    def labels(self) -> tuple[bool, bool]:
+        return False, True
+
+    def accepts(self, word: Iterable[Hashable]) -> bool:
+        """Whether a word is in the language.
+
+        Raises:
+            ValueError: if a symbol is not in the alphabet.
+
+        Example:
+
+        >>> tomita_1 = DFA([[-1, 0]], accepting={0})
+        >>> tomita_1.accepts("111"), tomita_1.accepts("101")
+        (True, False)
+        """
+        return bool(self.output(word))
+
+    # Related automata
+
+    def complement(self) -> DFA:
+        """The complete automaton of all words that this one rejects.
+
+        Example:
+
+        >>> DFA([[-1, 0]], accepting={0}).complement().accepts("10")
+        True
+        """
+        whole = self.complete()
+        return self._of(whole.transitions, [not output for output in whole.outputs], whole.start, whole.alphabet)
+
+    def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
+        """The automaton that runs two automata side by side.
+
+        Args:
+            other: an automaton over the same symbols.
+            accept: whether to accept a word, given whether each of the two does.
+
+        Returns:
+            A complete automaton; its states are the pairs of states that words lead to.
+
+        Raises:
+            ValueError: if the alphabets differ, `other` is no DFA, or `accept` no function.
+
+        Example:
+
+        >>> even, short = DFA([[1, 1], [0, 0]], {0}), DFA([[1, 1], [-1, -1]], {0, 1})
+        >>> both = even.product(short, lambda first, second: first and second)
+        >>> both.accepts(""), both.accepts("0"), both.accepts("01")
+        (True, False, False)
+        """
+        if not callable(accept):
+            raise ValueError(
+                f"`accept` must be a function of two bools. Received: accept={accept!r}. Try `operator.and_`."
+            )
+        left, right, rows, pairs = self._beside(other)
+        return self._of(rows, [accept(left.outputs[a], right.outputs[b]) for a, b in pairs], 0, self.alphabet)
+
+    def shortest(self) -> tuple[Hashable, ...] | None:
+        """A shortest word of the language, the first one in the order of the alphabet; None if there is no word.
+
+        Example:
+
+        >>> DFA.from_regex("(01)+1").shortest()
+        ('0', '1', '1')
+        """
+        return shortest_word(self.transitions, self.start, self.accepting, self.alphabet)
+
+    # Words of a length
+
+    def count(self, length: int) -> int:
+        """The number of words of a length in the language, an int of any size.
+
+        Raises:
+            ValueError: if counting would take more than 1 GB.
+
+        Example:
+
+        >>> [DFA.from_regex("(0|1)*1").count(length) for length in range(4)]
+        [0, 1, 2, 4]
+        """
+        return count_completions(self, length)[0][self.start]
+
+    def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
+        """Draws a word of a length from the language, each with the same probability.
+
+        Args:
+            length: int >= 0.
+            seed: an int, or the generator to draw from.
+
+        Raises:
+            ValueError: if there is no word of this length, if `seed` is none, or if counting would take more than 1 GB.
+
+        Example:
+
+        >>> DFA.from_regex("(01)*").sample(4, seed=0)
+        ('0', '1', '0', '1')
+        """
+        if seed is not None and not isinstance(seed, random.Random) and not is_integer(seed):
+            raise ValueError(f"`seed` must be an integer, a random.Random or None. Received: seed={seed!r}.")
+        rng = seed if isinstance(seed, random.Random) else random.Random(None if seed is None else int(seed))
+        completions = count_completions(self, length)
+        if not completions[0][self.start]:
+            raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")
+        word, state = [], self.start
+        for after in completions[1:]:
+            options = [(s, t) for s, t in zip(self.alphabet, self.transitions[state], strict=True) if t != MISSING]
+            drawn = rng.randrange(sum(after[target] for _, target in options))
+            ends = itertools.accumulate(after[target] for _, target in options)
+            symbol, state = next(option for option, end in zip(options, ends, strict=True) if drawn < end)
+            word.append(symbol)
+        return tuple(word)
+
+    def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
+        """All words of a length in the language, in the order of the alphabet.
+
+        Raises:
+            ValueError: if counting would take more than 1 GB.
+
+        Example:
+
+        >>> list(DFA.from_regex("(0|1)1").words(2))
+        [('0', '1'), ('1', '1')]
+        """
+        completions = count_completions(self, length)
+        # A stack, not recursion: a word may be longer than Python recurses.
+        open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
+        while open_:
+            state, word = open_.pop()
+            if not completions[len(word)][state]:
+                continue
+            if len(word) == length:
+                yield word
+                continue
+            steps = zip(self.alphabet, self.transitions[state], strict=True)
+            after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
+            open_.extend(reversed(after))
+
+
+def count_completions(dfa: DFA, length: int) -> list[list[int]]:
+    """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
+    length = at_least("length", length, 0)
+    # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state: an object.
+    size = len(dfa) * length * (COUNT_BYTES + length / 2 * math.log2(len(dfa.alphabet)) / 8)
+    if size > MAX_COUNT_BYTES:
+        raise ValueError(
+            f"Counts of words must take at most {MAX_COUNT_BYTES / 1e9:g} GB. Received: length={length}, which takes "
+            f"up to {size / 1e9:.3g} GB with {len(dfa)} states. Give a smaller length."
+        )
+    return _completions(dfa, length)
+
+
+@functools.lru_cache(maxsize=16)
+def _completions(dfa: DFA, length: int) -> list[list[int]]:
+    counts = [[int(accepts) for accepts in dfa.outputs]]
+    for _ in range(length):
+        last = counts[-1]
+        counts.append([sum(last[target] for target in row if target != MISSING) for row in dfa.transitions])
+    return counts[::-1]

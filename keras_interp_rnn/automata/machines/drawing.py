@@ -1,0 +1,135 @@
+"""Automata as SVG: states that accept have a double ring, or states their output; the start has an arrow.
+
+Plain tables in, text out; `picture` draws weighted automata too. Where everything stands is computed by the layout that
+the TensorBoard plugin uses.
+"""
+
+from __future__ import annotations
+
+import html
+import zlib
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+from keras_interp_rnn._results import INK, LINE, visible
+from keras_interp_rnn.automata.machines._deterministic import Deterministic
+from tensorboard_plugins.interp_rnn import layout
+
+DASHED = ' stroke-dasharray="5 4"'
+HALO = 'paint-order="stroke" stroke="white" stroke-width="8" stroke-linejoin="round"'
+
+
+def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[tuple[int, Hashable]]) -> str:
+    """A deterministic automaton as an SVG element.
+
+    Args:
+        automaton: to be drawn.
+        names: one for each state.
+        unsupported: (state, symbol) of transitions that no word takes. They are in parentheses; an edge that has no
+            other is dashed.
+    """
+    edges = automaton.edges()
+    taken = {edge: [s for s in symbols if (edge[0], s) not in unsupported] for edge, symbols in edges.items()}
+    labels = {edge: _parts(symbols, taken[edge]) for edge, symbols in edges.items()}
+    states = []
+    for name, output in zip(names, automaton.outputs, strict=True):
+        shape, written = CIRCLE, None
+        if automaton._names.accepts:
+            says = "accepting" if output else "rejecting"
+            shape += RING * bool(output)
+        else:
+            written = visible(str(output))
+            says = f"output {written}"
+            shape += f'<path d="M{-layout.RADIUS:g} 0h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
+        states.append(State(f"state {name}, {says}", shape, layout.inside(name, written)))
+    dashed = {edge for edge, symbols in taken.items() if not symbols}
+    return picture(f"automaton of {len(names)} states", labels, states, automaton.start, dashed=dashed)
+
+
+CIRCLE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
+RING = f'<circle r="{layout.RADIUS - 3.5:g}" fill="none" stroke="{INK}"/>'
+
+
+class State(NamedTuple):
+    """What a state says and what it looks like, around its centre."""
+
+    title: str
+    shape: str
+    lines: Sequence[layout.Line]
+
+
+def picture(
+    says: str,
+    labels: Mapping[layout.Edge, str],
+    states: Sequence[State],
+    start: int,
+    *,
+    arrow: bool = True,
+    titles: Mapping[layout.Edge, str] | None = None,
+    dashed: Collection[layout.Edge] = (),
+) -> str:
+    """States and edges as an SVG element.
+
+    Args:
+        says: what it is a drawing of.
+        labels: of all edges.
+        states: with the numbers 0, 1, ...
+        start: the state on the left; with an arrow, unless `arrow` is False.
+        titles: of edges, where they say more than their labels.
+        dashed: edges.
+    """
+    drawing = layout.draw(labels, [start, *range(len(states))])
+    left, top, width, height = drawing.box
+    # Drawings on one page must not share an id.
+    marker = f"arrow-{zlib.crc32(repr((labels, states, start, titles)).encode()):08x}"
+    head = f'marker-end="url(#{marker})"'
+    shapes = [
+        f'<path d="{route.path}" fill="none" stroke="{LINE}"{DASHED if edge in dashed else ""} {head}/>'
+        for edge, route in drawing.routes.items()
+    ]
+    if arrow:
+        x, y = drawing.points[start]
+        path = f"M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}"
+        shapes.append(f'<path d="{path}" stroke="{INK}" {head}/>')
+    for edge, route in drawing.routes.items():
+        title = f"<title>{html.escape(titles[edge])}</title>" if titles else ""
+        shapes.append(f"<g>{title}{_text(route.x, route.y, labels[edge], HALO)}</g>")
+    for state, (title, shape, lines) in enumerate(states):
+        x, y = drawing.points[state]
+        texts = "".join(_text(0, below, text, f'font-size="{size:g}"') for text, below, size in lines)
+        shapes.append(f'<g transform="translate({x} {y})"><title>{html.escape(title)}</title>{shape}{texts}</g>')
+    shapes.insert(
+        0,
+        f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
+        f'orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="{LINE}"/></marker></defs>'
+        f'<rect x="{left}" y="{top}" width="100%" height="100%" fill="white"/>',
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="{left} {top} {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle" '
+        f'dominant-baseline="central" role="img" aria-label="{says}">{"".join(shapes)}</svg>'
+    )
+
+
+def _text(x: float, y: float, text: str, more: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}" fill="{INK}" {more}>{html.escape(text)}</text>'
+
+
+def _parts(symbols: Sequence[Hashable], taken: Sequence[Hashable]) -> str:
+    """The symbols of one edge, those that no word takes in parentheses."""
+    others = [symbol for symbol in symbols if symbol not in taken]
+    return " ".join([_label(taken)] * bool(taken) + [f"({_label(others)})"] * bool(others))
+
+
+def _label(symbols: Sequence[Hashable]) -> str:
+    """The symbols of one edge; letters or digits that follow each other are one range."""
+    texts = [visible(str(symbol)) for symbol in symbols]
+    if len(texts) > 3 and all(len(text) == 1 for text in texts):
+        runs: list[list[str]] = []
+        for text in sorted(texts):
+            if runs and ord(text) == ord(runs[-1][-1]) + 1 and text.isalnum() and runs[-1][-1].isalnum():
+                runs[-1].append(text)
+            else:
+                runs.append([text])
+        texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs]
+    return layout.shortened(texts)

@@ -1,0 +1,167 @@
+"""Moore machines: automata that give every word one of several labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keras_interp_rnn._results import short_repr
+from keras_interp_rnn.automata.machines import _dot
+from keras_interp_rnn.automata.machines._automaton import Automaton
+from keras_interp_rnn.automata.machines._deterministic import Names
+from keras_interp_rnn.automata.machines.dfa import DFA
+from keras_interp_rnn.automata.machines.words import given_alphabet
+
+
+@short_repr
+@dataclass(frozen=True)
+class MooreMachine(Automaton):
+    """A deterministic automaton whose states have outputs: a word is given the output of the state it leads to.
+
+    States are 0, ..., n - 1, and no transition is missing. A `DFA` is a machine of the outputs False and True;
+    `accepting` gives the DFA of the words of one label, so that whatever a DFA can do is done label by label.
+
+    Args:
+        transitions: for each state the next state for each symbol, in the order of the alphabet, or a mapping from
+            symbols to states.
+        outputs: the label of each state, any hashable.
+        start: the state before the first symbol.
+        alphabet: the symbols, hashable and different.
+
+    Attributes:
+        labels: the different outputs, in ascending order where they have one.
+
+    Raises:
+        ValueError: if the machine does not have one of the states or symbols, a transition is missing, or there is not
+            one output for each state.
+
+    Two machines are equal if they have the same table. `minimize` numbers states in breadth-first order, so minimal
+    machines that give the same labels are equal.
+
+    Example:
+
+    >>> ones_modulo_3 = MooreMachine([[0, 1], [1, 2], [2, 0]], ["none", "one", "two"])
+    >>> ones_modulo_3.output("10110"), ones_modulo_3.output("11")
+    ('none', 'two')
+    >>> ones_modulo_3.accepting("none").count(4)
+    5
+    """
+
+    _names = Names("outputs", "output", "output", "moore", ("MooreMachine", "MooreState", "output"))
+
+    transitions: tuple[tuple[int, ...], ...]
+    outputs: tuple[Hashable, ...]
+    start: int
+    alphabet: tuple[Hashable, ...]
+
+    def __init__(
+        self,
+        transitions: Iterable[Sequence[int] | Mapping[Hashable, int]],
+        outputs: Iterable[Hashable],
+        *,
+        start: int = 0,
+        alphabet: Iterable[Hashable] = "01",
+    ) -> None:
+        self._set_table(transitions, start, alphabet)
+        if not isinstance(outputs, Iterable):
+            raise ValueError(f"`outputs` must have one for each state. Received: outputs={outputs!r}.")
+        object.__setattr__(self, "outputs", tuple(outputs))
+        if len(self.outputs) != len(self):
+            raise ValueError(
+                f"`outputs` must have one for each state. Received: {len(self.outputs)} outputs for {len(self)} states."
+            )
+        for label in self.outputs:
+            if not _is_label(label):
+                raise ValueError(f"Outputs must be hashable and equal to themselves. Received: the output {label!r}.")
+        if not self.is_complete:
+            raise ValueError(
+                "A Moore machine must give every word a label. Received: a table with a missing transition, -1. Add a "
+                "state for these words, with an output of its own."
+            )
+
+    @classmethod
+    def _of(cls, transitions: Any, outputs: Sequence[Any], start: int, alphabet: Any) -> MooreMachine:
+        return MooreMachine(transitions, outputs, start=start, alphabet=alphabet)
+
+    def accepting(self, label: Hashable) -> DFA:
+        """The complete automaton of the words that have a label, with the states of the machine.
+
+        Raises:
+            ValueError: if no state has this output.
+
+        Example:
+
+        >>> parity = MooreMachine([[0, 1], [1, 0]], ["even", "odd"])
+        >>> list(parity.accepting("odd").words(2))
+        [('0', '1'), ('1', '0')]
+        """
+        if label not in self.outputs:
+            raise ValueError(
+                f"`label` must be one of the machine's, {', '.join(map(repr, self.labels))}. Received: {label!r}."
+            )
+        return DFA._of(self.transitions, [output == label for output in self.outputs], self.start, self.alphabet)
+
+    @classmethod
+    def from_dfa(cls, dfa: DFA) -> MooreMachine:
+        """The machine that says of every word whether an automaton accepts it.
+
+        Returns:
+            A machine of the outputs True and False; a missing transition leads to a further state, of output False.
+
+        Raises:
+            ValueError: if `dfa` is no DFA.
+
+        Example:
+
+        >>> MooreMachine.from_dfa(DFA([[-1, 0]], accepting={0}))
+        MooreMachine(transitions=((1, 0), (1, 1)), outputs=(True, False), start=0, alphabet=('0', '1'))
+        """
+        if not isinstance(dfa, DFA):
+            raise ValueError(f"A Moore machine must be made from a DFA. Received: dfa={dfa!r}.")
+        whole = dfa.complete()
+        return cls._of(whole.transitions, whole.outputs, whole.start, whole.alphabet)
+
+    @classmethod
+    def from_dot(
+        cls,
+        text: str,
+        *,
+        alphabet: Iterable[Hashable] | None = None,
+        labels: Iterable[Hashable] | None = None,
+    ) -> MooreMachine:
+        """The machine of a digraph in DOT, as `to_dot` and AALpy write it.
+
+        Args:
+            text: as of `DFA.from_dot`, but that states have the label "name|output".
+            alphabet: as of `DFA.from_dot`.
+            labels: the outputs, of which each is found by its text; by default the texts themselves.
+
+        Raises:
+            ValueError: if it is no such digraph, if there is not one start, if a transition is missing, or if two edges
+                of a state read the same symbol.
+
+        Example:
+
+        >>> machine = MooreMachine([[0, 1], [1, 0]], [0, 1])
+        >>> MooreMachine.from_dot(machine.to_dot(), labels=[0, 1]) == machine
+        True
+        """
+        return cls._read(_dot.read_moore_dot(text, given_alphabet(alphabet), labels))
+
+
+def automaton_of(
+    transitions: Any, outputs: Sequence[Hashable], labels: Sequence[Hashable], *, start: int = 0, alphabet: Any
+) -> Automaton:
+    """The automaton with these outputs: a `DFA` if the labels are False and True, else a `MooreMachine`."""
+    kind: type[Automaton] = DFA if tuple(labels) == (False, True) else MooreMachine
+    return kind._of(transitions, outputs, start, alphabet)
+
+
+def _is_label(value: Any) -> bool:
+    """Whether a value can be told from others: it is hashable and no NaN."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return bool(value == value)

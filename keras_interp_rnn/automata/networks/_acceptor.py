@@ -1,0 +1,342 @@
+"""A state-regularized model as an acceptor of words, in NumPy arrays: the bridge to Keras for extraction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn._backend.keras_quirks import walk_layers
+from keras_interp_rnn._network import (
+    alphabet_of,
+    apply_head,
+    carried_states,
+    centroids_of,
+    decision_threshold,
+    predicted_classes,
+    read_above,
+    recurrent_layer_inputs,
+    regularized_stack,
+    run_cell,
+)
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis import trace
+from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_words, encoding_of
+from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
+
+CHUNK = 1 << 16
+"""Steps, words times their length, that the model reads at a time: bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Acceptor:
+    """A model that accepts or rejects words, or gives them labels, and how words are encoded for it.
+
+    Of several state-regularized layers each reads the states of the one below it. The state of the whole is the tuple
+    of the centroids of all layers: wherever a layer is, the one above reads that centroid.
+    """
+
+    model: Any
+    encoding: WordEncoding
+
+    @property
+    def alphabet(self) -> tuple[Hashable, ...]:
+        return self.encoding.alphabet
+
+    @cached_property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The labels of words: False and True with one output, else a label for each output, in their order.
+
+        They are those that the model carries, as a `Recognizer` does, or 0, 1, ...
+        """
+        num_outputs = self.model.output_shape[-1]
+        if num_outputs == 2:
+            raise ValueError(
+                "A recognizer of two labels must have one output, whether it accepts. Received: a model with 2. Give "
+                "it a Dense(1) head."
+            )
+        carried = getattr(self.model, "labels", None)
+        if num_outputs == 1:
+            return (False, True)
+        if carried is not None and not isinstance(carried, (tuple, list, str)):
+            raise ValueError(
+                f"The labels of a model must be a tuple, a list or a string. Received: {carried!r}. Set `labels` of "
+                "the model."
+            )
+        labels = tuple(range(num_outputs) if carried is None else carried)
+        if len(set(labels)) != len(labels) or len(labels) != num_outputs:
+            raise ValueError(
+                f"A recognizer must have a label of its own for each output. Received: {num_outputs} outputs, labels "
+                f"{labels!r}. Set `labels` of the model."
+            )
+        return labels
+
+    @cached_property
+    def layers(self) -> tuple[Any, ...]:
+        """The state-regularized layers, the one that reads the symbols first."""
+        stack = tuple(regularized_stack(self.model))
+        return stack or (recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0],)
+
+    @property
+    def layer(self) -> Any:
+        """The layer that reads the symbols."""
+        return self.layers[0]
+
+    @property
+    def name(self) -> str | None:
+        """Name of the layer that reads the symbols; None if it is the only recurrent one."""
+        return str(self.layer.name) if len(self.layers) > 1 else None
+
+    # The whole model
+
+    def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
+        """Words as ids, padded with 0 to the longest, to at least one step, and to the length of the model's input."""
+        ids = self.encoding.ids(words)
+        if self.model.input_shape[1] is not None:
+            return _fitted(ids, self.model.input_shape[1])
+        return np.pad(ids, ((0, 0), (0, max(0, 1 - ids.shape[1]))))
+
+    @property
+    def max_length(self) -> int | None:
+        """Number of symbols of the longest word that the model reads; None if there is no limit."""
+        length = self.model.input_shape[1]
+        return None if length is None else length - len(self.encoding.tokens)
+
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+        """The label of each word by the model: with one output whether it accepts the word."""
+        labels = np.empty(len(self.labels), object)
+        labels[:] = self.labels
+        plain = np.array(self.labels) if {type(label) for label in self.labels} in ({bool}, {int}, {str}) else labels
+        if plain.tolist() == list(self.labels):  # NumPy's strings lose NULs at their end
+            labels = plain
+        found: NDArray[Any] = labels[self.classes(words)]
+        return found
+
+    def classes(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.int64]:
+        """The place of each word's label among `labels`."""
+        tuples = [tuple(word) for word in checked_words(words)]
+        order = sorted(range(len(tuples)), key=lambda i: len(tuples[i]))
+        classes = np.zeros(len(tuples), np.int64)
+        first = 0
+        while first < len(order):
+            longest = len(tuples[order[first]]) + 2
+            last = first
+            # Lengths are rounded up, so that the model is traced for few of them.
+            while last < len(order) and (last - first + 1) * _rounded(len(tuples[order[last]]) + 2) <= CHUNK:
+                longest = len(tuples[order[last]]) + 2
+                last += 1
+            rows = order[first : max(last, first + 1)]
+            ids = self.encode([tuples[i] for i in rows])
+            ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
+            if self.model.input_shape[1] is not None:
+                ids = ids[:, : self.model.input_shape[1]]
+            classes[rows] = self.classes_of_rows(ids)
+            first += len(rows)
+        return classes
+
+    def classes_of_rows(self, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+        """As `classes`, of words as rows of ids, which are read as they are."""
+        rows = max(1, CHUNK // ids.shape[1])
+        found = []
+        for first in range(0, len(ids), rows):
+            # Not `predict`, which is compiled again for every shape.
+            with carried_states.from_the_start(self.model):
+                outputs = ops.convert_to_numpy(self.model(ids[first : first + rows], training=False))
+            found.append(predicted_classes(self.model, outputs))
+        return np.concatenate(found)
+
+    def trace(self, words: Sequence[Word]) -> tuple[NDArray[np.int64], Array]:
+        """The state after each id (rows, time), -1 where nothing is read, and alpha of its centroids.
+
+        A state is the place of its tuple of centroids among all tuples; alpha the product over the layers.
+        """
+        ids = self.encode(words)
+        empty = ~(ids != 0).any(axis=1)
+        ids[empty, 0] = self.encoding.codes[0]  # of no use, as every row is to read something
+        traced = trace(self.model, ids)
+        state, alpha = np.zeros(ids.shape, np.int64), np.ones(ids.shape)
+        for layer, k in zip(self.layers, self.num_centroids, strict=True):
+            prefix = f"{layer.name}/" if len(self.layers) > 1 else ""
+            centroid = traced[f"{prefix}centroid"]
+            state = np.where((centroid < 0) | (state < 0), -1, state * k + centroid)
+            alpha = alpha * traced[f"{prefix}alpha"].max(axis=-1)
+        state[empty] = -1
+        return state, np.nan_to_num(alpha)
+
+    # Its parts
+
+    @cached_property
+    def features(self) -> dict[int, NDArray[Any]]:
+        """The features that the first layer reads for each id of a symbol or a token."""
+        ids = [*self.encoding.codes, *self.encoding.tokens]
+        column = np.array(ids, np.int32)[:, None]
+        if self.model.input_shape[1] is not None:
+            column = _fitted(column, self.model.input_shape[1])
+        _, reads, _ = recurrent_layer_inputs(self.model, column, self.name)
+        return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
+
+    @cached_property
+    def centroids(self) -> tuple[Array, ...]:
+        """The centroids (k, n) of each layer."""
+        return tuple(centroids_of(layer).astype(np.float64) for layer in self.layers)
+
+    @property
+    def num_centroids(self) -> tuple[int, ...]:
+        """Number of centroids of each layer."""
+        return tuple(map(len, self.centroids))
+
+    @property
+    def first_id(self) -> int:
+        """Id of the start token; raises ValueError without one."""
+        if self.encoding.start is None:
+            raise ValueError(
+                "An automaton must have a first state, which the start token leads to. Received: a model without one. "
+                "Train with a token before every word, and pass its id as start."
+            )
+        return self.encoding.start
+
+    def initial(self) -> list[Array]:
+        """Alpha (1, k) of each layer after the start token; raises ValueError without one."""
+        states = [ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0]) for layer in self.layers]
+        return self.transitions(states, self.features[self.first_id][None])
+
+    def transitions(self, states: Sequence[NDArray[Any]], features: NDArray[Any]) -> list[Array]:
+        """Alpha (rows, k) of each layer after it has read, from states (rows, n) of each, features (rows, f)."""
+        alphas: list[Array] = []
+        for i, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            alphas.append(_step(layer.cell, state, features)[1])
+            features = self._above(i, self.centroids[i][alphas[-1].argmax(axis=-1)])
+        return alphas
+
+    def decisions(self, states: Sequence[tuple[int, ...]]) -> tuple[NDArray[np.int64], Array]:
+        """The class of states, after the end token if there is one, and by how much it is that.
+
+        With one output the second is the output minus the decision threshold, above 0 for class 1; else the largest
+        output minus the second largest.
+        """
+        of_layers = [table[list(which)] for table, which in zip(self.centroids, zip(*states, strict=True), strict=True)]
+        last = of_layers[-1]
+        if self.encoding.end is not None:
+            features = np.repeat(self.features[self.encoding.end][None], len(states), axis=0)
+            for i, (layer, state) in enumerate(zip(self.layers, of_layers, strict=True)):
+                u, alpha = _step(layer.cell, state, features)
+                last = alpha @ self.centroids[i] if layer.regularize_last_step else u
+                features = self._above(i, last)
+        outputs = apply_head(self.model, self.layers[-1], np.asarray(last, self.layers[-1].variable_dtype))
+        classes, values = predicted_classes(self.model, outputs), outputs.astype(np.float64)
+        if len(self.labels) == 2:
+            return classes, np.asarray(values[:, 0] - decision_threshold(self.model))
+        return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
+
+    def _above(self, i: int, states: Array) -> NDArray[Any]:
+        """The input of layer i + 1 where layer i has these states; for the last layer the states."""
+        if i + 1 == len(self.layers):
+            return states
+        below, above = self.layers[i : i + 2]
+        return np.asarray(read_above(self.model, below, above, np.asarray(states, below.variable_dtype)))
+
+
+def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array, Array]:
+    """Outputs u (rows, n) and alpha (rows, k) of one step of a cell from states h (rows, n)."""
+    h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
+    u, *_ = run_cell(cell.cell, ops.convert_to_tensor(inputs), [h])
+    alpha, _ = cell.stochastic_component().transition_weights(ops, u)
+    u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
+    return u, alpha
+
+
+def given_encoding(
+    model: Any, alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None, end: int | None
+) -> WordEncoding | None:
+    """As `encoding_of`; without an alphabet that of a model's `AlphabetLayer`, whose symbol 0 is padding."""
+    carried = alphabet_of(model) if alphabet is None else None
+    if carried is not None and hasattr(carried, "unknown"):
+        alphabet = {symbol: i for i, symbol in enumerate(carried) if i not in (0, start, end)}
+    return encoding_of(alphabet, start, end)
+
+
+def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
+    """The acceptor of a model.
+
+    Args:
+        encoding: None for a model with a `SymbolEmbedding`, which has one.
+
+    Raises:
+        ValueError: if there is no encoding, or no state-regularized layer; if the model does not fit the encoding.
+    """
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"`network` must be a keras.Model. Received: {model!r}.")
+    if encoding is None:
+        carried = [part for part in walk_layers(model) if isinstance(part, SymbolEmbedding)]
+        if not carried:
+            raise ValueError(
+                f"It must be known which id stands for which symbol. Received: {model.name}, which carries no "
+                "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
+            )
+        encoding = carried[0].encoding
+    sizes = [part.input_dim for part in walk_layers(model) if isinstance(part, keras.layers.Embedding)]
+    if encoding.size > min(sizes, default=math.inf):
+        raise ValueError(
+            f"Ids of symbols and tokens must lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
+            f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
+        )
+    if not hasattr(model, "inputs"):
+        model(keras.Input((None,), dtype="int32"))  # a Sequential model that was not told its input yet
+    acceptor = Acceptor(model, encoding)
+    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
+        raise ValueError(
+            f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
+            "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."
+        )
+    if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
+        raise ValueError(
+            f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU "
+            "or its like; for other networks, let AALpy learn the automaton by queries."
+        )
+    return acceptor
+
+
+def require_memoryless(acceptor: Acceptor) -> None:
+    """Raises ValueError unless the centroid, or those of a stack, are all that a network remembers."""
+    for layer in acceptor.layers:
+        _require_memoryless(layer)
+
+
+def _require_memoryless(layer: Any) -> None:
+    sizes = keras.tree.flatten(layer.cell.state_size)
+    if len(sizes) > 1:
+        raise ValueError(
+            f"A centroid must be all that the network remembers. Received: {layer.name}, whose cell has a further "
+            "state. Use method='counts' or 'mean_probability', with data."
+        )
+    if layer.cell.transition.name == "sample":
+        raise ValueError(
+            f"The transition must be deterministic. Received: {layer.name} with transition='sample', which draws "
+            "transitions."
+        )
+    if float(ops.convert_to_numpy(layer.cell.strength)) != 1:
+        raise ValueError(
+            f"A centroid must be all that the network remembers. Received: {layer.name} with a strength of "
+            f"{float(ops.convert_to_numpy(layer.cell.strength)):g}. Continue training up to a strength of 1."
+        )
+
+
+def _rounded(length: int) -> int:
+    step = 8 if length <= 64 else 64 if length <= 512 else 256
+    return -(-length // step) * step
+
+
+def _fitted(ids: NDArray[np.int32], length: int) -> NDArray[np.int32]:
+    if (ids[:, length:] != 0).any():
+        raise ValueError(
+            f"Words must fit into the {length} ids that the model reads. Received: words of {ids.shape[1]}. Give it "
+            "Input((None,))."
+        )
+    return np.pad(ids[:, :length], ((0, 0), (0, max(0, length - ids.shape[1]))))

@@ -1,0 +1,482 @@
+"""Automata extracted from state-regularized networks, and how far they agree with them.
+
+Wang, Lawrence and Niepert, 2022, section 4.2: `counts` is algorithm 1, `mean_probability` eqs. 21 and 22. `exact` needs
+no data: if the centroid is all that a network remembers, its transition under every symbol can be computed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._io import Count, say
+from keras_interp_rnn._numbers import at_least, choice
+from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.automata.inference import interval
+from keras_interp_rnn.automata.machines import (
+    MISSING,
+    Automaton,
+    Transitions,
+    Word,
+    WordEncoding,
+    automaton_of,
+    breadth_first,
+    checked_words,
+    counts_of_transitions,
+    random_word,
+    short_words,
+    unsupported,
+)
+from keras_interp_rnn.automata.networks._acceptor import (
+    CHUNK,
+    Acceptor,
+    given_encoding,
+    open_acceptor,
+    require_memoryless,
+)
+
+METHODS = ("exact", "counts", "mean_probability")
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement(Sentence):
+    """The number of words that a network and an automaton classify alike.
+
+    Attributes:
+        words: number of words compared.
+        agreeing: number of words that both accept or both reject, or give the same label.
+        low, high: the exact 95 % interval (Clopper and Pearson) of the fraction, as if the words had been drawn. Of all
+            words up to a length, both are the fraction itself.
+        disagreement: the shortest word on which they differ, or None.
+        up_to: the length up to which all words were compared; None if words were drawn or passed.
+
+    Example: see `extract`.
+    """
+
+    words: int
+    agreeing: int
+    low: float
+    high: float
+    disagreement: Word | None
+    up_to: int | None = None
+
+    @property
+    def share(self) -> float:
+        """Fraction of the words on which both agree; NaN without words."""
+        return self.agreeing / self.words if self.words else math.nan
+
+
+@dataclass(frozen=True, repr=False)
+class Fidelity(Sentence):
+    """Agreement of an automaton with its network on three kinds of words.
+
+    Attributes:
+        short: all words up to a length.
+        long: random words.
+        searched: words that take the network along transitions that were not seen before.
+
+    Example: see `extract`.
+    """
+
+    short: Agreement
+    long: Agreement
+    searched: Agreement
+
+    @property
+    def perfect(self) -> bool:
+        """Whether they agree on every word."""
+        return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extraction(Sentence):
+    """An automaton extracted from a network.
+
+    Attributes:
+        dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine`, if
+            the network has an output for each of three labels or more.
+        centroids: the centroid of each state; of a stack of layers, the tuple of their centroids.
+        support: (states, symbols), number of times that words of `data` take the transition; 0 without data.
+        confidence: (states, symbols), the fraction of the times that the network took the transition (`counts`), its
+            mean probability (`mean_probability`), or its probability alpha (`exact`; of a stack, the product of its
+            layers'). NaN if it was never seen.
+        entropy: (states, symbols), nats: of alpha over the next centroids (`exact`), or of the frequencies of the next
+            centroids. 0 for a network that is the automaton. NaN if the transition was never seen.
+        unsupported: (state, symbol) pairs of the transitions that no word takes: none of `data`, or without data none
+            that the network was learned from by `train_recognizer`, unless it has been trained further. None if neither
+            is known. `exact` computes these transitions from the network alone; the other methods leave them out.
+        start_confidence: alpha of the first state, after the start token.
+        margins: (states,), the head's output minus the decision threshold; above 0 the state accepts. With `counts` and
+            `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended. Of
+            a network with an output for each label the largest minus the second largest.
+        method: the method of `extract`.
+        network: the model, as an acceptor of words.
+
+    Example: see `extract`.
+    """
+
+    dfa: Automaton
+    centroids: tuple[Any, ...]
+    support: NDArray[np.int64]
+    confidence: Array
+    entropy: Array
+    unsupported: Transitions | None
+    start_confidence: float
+    margins: Array
+    method: str
+    network: Acceptor
+
+    @property
+    def machine(self) -> Automaton:
+        """`dfa`, by a name that fits a Moore machine too."""
+        return self.dfa
+
+    def fidelity(
+        self,
+        num_short: int = 2000,
+        num_random: int = 200,
+        *,
+        max_length: int = 1000,
+        num_searched: int = 2000,
+        seed: int = 0,
+    ) -> Fidelity:
+        """How far the automaton and the network agree; shows its progress in a terminal.
+
+        Args:
+            num_short: maximum number of short words: all words up to the length that it allows.
+            num_random: number of random words, half of them accepted by the automaton if it accepts any; or half of
+                them drawn label by label, from a Moore machine.
+            max_length: maximum length of the random words.
+            num_searched: number of words tried by a search for words that take the network along new transitions.
+            seed: of the random words and of the search.
+
+        Returns:
+            The agreement on each of the three kinds of words.
+
+        Raises:
+            ValueError: if a number of words is below 0, or `max_length` below 1 or above what the model reads.
+
+        Example: see `extract`.
+        """
+        for name, value, least in (
+            ("num_short", num_short, 0),
+            ("num_random", num_random, 0),
+            ("max_length", max_length, 1),
+            ("num_searched", num_searched, 0),
+            ("seed", seed, 0),
+        ):
+            at_least(name, value, least)
+        limit = self.network.max_length
+        if limit is not None and max_length > limit:
+            raise ValueError(
+                f"`max_length` must be at most {limit}, what the model reads. Received: max_length={max_length}. Pass "
+                f"max_length={limit} or less, or give the model Input((None,))."
+            )
+        rng = random.Random(int(seed))
+        alphabet = self.network.alphabet
+        short_ones = short_words(alphabet, num_short, max_length=limit)
+        drawn = [tuple(rng.choices(alphabet, k=rng.randint(1, max_length))) for _ in range(num_random)]
+        # Random words of most languages are rejected early on, so half of them are drawn label by label.
+        labels = [label for label in self.dfa.labels if label is not False] or self.dfa.labels
+        chosen = [random_word(self.dfa, labels[i % len(labels)], rng, max_length) for i in range(num_random // 2)]
+        drawn[: len(chosen)] = [word if word is not None else drawn[i] for i, word in enumerate(chosen)]
+        try:
+            short = self._agreement(short_ones, "short words")
+            short = replace(short, low=short.share, high=short.share, up_to=len(short_ones[-1]))
+            long = self._agreement(drawn, "random long words")
+            searched = self._agreement(self._search(num_searched, rng, limit), "searched words")
+            return Fidelity(short, long, searched)
+        finally:
+            say("")
+
+    def agreement(self, words: Sequence[Word]) -> Agreement:
+        """How far the network and the automaton agree on some words.
+
+        Raises:
+            ValueError: if they are no words, a word has a symbol that is not in the alphabet, or the model cannot read
+                it.
+
+        Example: see `extract`.
+        """
+        return self._agreement(checked_words(words))
+
+    def _agreement(self, words: Sequence[Any], progress: str = "") -> Agreement:
+        """As `agreement`, with progress if the words are named."""
+        differing: list[Word] = []
+        count = Count(f"fidelity: {progress},", len(words))
+        for first, last in _slices([len(word) for word in words]):
+            if progress:
+                count.say(first)
+            batch = words[first:last]
+            place = {label: i for i, label in enumerate(self.network.labels)}
+            by_automaton = np.array([place.get(self.dfa.output(word), -1) for word in batch])
+            same = self.network.classes(batch) == by_automaton
+            differing += [word for word, alike in zip(batch, same, strict=True) if not alike]
+        agreeing = len(words) - len(differing)
+        low, high = interval(agreeing, len(words))
+        return Agreement(len(words), agreeing, low, high, min(differing, key=len, default=None))
+
+    def _search(self, num_words: int, rng: random.Random, max_length: int | None) -> list[Word]:
+        """Words made by changing words that took the network somewhere new.
+
+        New is a centroid with a level of confidence, or a pair of centroids in a row. So words of low confidence are
+        changed further. `max_length` is that of the longest word that the model reads.
+        """
+        alphabet = self.network.alphabet
+        corpus: list[Word] = [(), *((symbol,) for symbol in alphabet)]
+        known: set[Any] = set()
+        tried: list[Word] = []
+        count = Count("fidelity: searching words,", num_words)
+        while len(tried) < num_words:
+            count.say(len(tried))
+            batch = min(256, num_words - len(tried))
+            words = [_mutate(rng.choice(corpus), alphabet, rng)[:max_length] for _ in range(batch)]
+            tried += words
+            centroid, highest = self.network.trace(words)
+            level = np.round(-2 * np.log10(np.maximum(1 - highest, 1e-7))).astype(int)
+            for i, word in enumerate(words):
+                read = centroid[i] >= 0
+                signs: set[Any] = set(zip(centroid[i][read].tolist(), level[i][read].tolist(), strict=True))
+                signs |= {("then", *pair) for pair in itertools.pairwise(centroid[i][read].tolist())}
+                if not signs <= known:
+                    known |= signs
+                    corpus.append(word)
+        return tried
+
+
+def extract(
+    network: Any,
+    data: Iterable[Iterable[Hashable]] | None = None,
+    *,
+    method: str = "exact",
+    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
+    start: int | None = None,
+    end: int | None = None,
+) -> Extraction:
+    r"""Extracts the automaton of a state-regularized network; its states are centroids.
+
+    Args:
+        network: a model of `train_recognizer`, or any `keras.Model` that reads ids and has one state-regularized layer
+            and a head with one output, or with an output for each of three labels or more; or a stack of such layers,
+            each reading the states of the one below, without other recurrent layers and with one output. A state of
+            the automaton is then a tuple of centroids, one of each layer.
+        data: words, for the methods "counts" and "mean_probability". With "exact" they change nothing of the automaton,
+            and tell which of its transitions they support.
+        method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
+            of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
+            (algorithm 1). "mean_probability": the transition with the highest mean probability (eqs. 21, 22).
+        alphabet: a `WordEncoding`, or symbol -> id; by default those of a model's `SymbolEmbedding`, or of its
+            `datasets.text.Alphabet`, of which the symbols 0, `start` and `end` are padding and tokens.
+        start: id of the token before every word, for symbol -> id and for an `Alphabet`.
+        end: id of the token after every word, likewise.
+
+    Returns:
+        The automaton, with the support and confidence of its transitions. Of a network with an output for each label it
+        is a `MooreMachine`, in which a word has the label of the largest output: one of `Recognizer.labels`, or the
+        number of the output for any other model.
+
+    Raises:
+        ValueError: for an unknown method; for "exact" on a network with a further memory; for the others without data,
+            or on a stack, or on a network with labels, as a Moore machine misses no transition;
+            if the alphabet does not fit, or tokens come without one; if the model has no such layer or head.
+
+    Example:
+
+    >>> from keras_interp_rnn import automata, layers
+    >>> ids = keras.Input((None,), dtype="int32")
+    >>> words = automata.SymbolEmbedding("01", 4)
+    >>> network = keras.Sequential([ids, words, layers.SRGRU(8, 3), keras.layers.Dense(1)])
+    >>> extraction = automata.extract(network)
+    >>> len(extraction.dfa) <= 3, extraction.confidence.shape == (len(extraction.dfa), 2)
+    (True, True)
+    >>> extraction.agreement(["01", "0011"]).words
+    2
+    >>> extraction.fidelity(num_short=7, num_random=2, max_length=8, num_searched=0).short.up_to
+    2
+
+    Reference: Wang, Lawrence and Niepert, 2022, section 4.2.
+    """
+    choice("method", method, METHODS)
+    acceptor = open_acceptor(network, given_encoding(network, alphabet, start, end))
+    words = None if data is None else [tuple(word) for word in checked_words(data)]
+    if method == "exact":
+        require_memoryless(acceptor)
+        return _supported(extract_exactly(acceptor), words)
+    if len(acceptor.layers) > 1:
+        raise ValueError(
+            "A stack of regularized layers must be read by method='exact'. Received: "
+            f"method={method!r}. Use 'exact', if no layer has a further memory."
+        )
+    if not words:
+        raise ValueError(f"method={method!r} must have words. Received: no data. Pass words.")
+    if len(acceptor.labels) > 2:
+        raise ValueError(
+            f"method={method!r} must be asked of a network that accepts, as transitions may be missing. Received: "
+            f"{acceptor.model.name} of {len(acceptor.labels)} labels. Use method='exact'."
+        )
+    return _extract_from_words(acceptor, words, method)
+
+
+def extract_exactly(acceptor: Acceptor) -> Extraction:
+    """The automaton of a network that remembers its centroids alone, from those that words reach."""
+    features = np.stack([acceptor.features[code] for code in acceptor.encoding.codes])
+    first = acceptor.initial()
+    states = [tuple(int(alpha[0].argmax()) for alpha in first)]
+    if len(acceptor.layers) == 1:  # few enough to be read all at once
+        states += [(i,) for i in range(*acceptor.num_centroids) if (i,) != states[0]]
+    numbers = {state: i for i, state in enumerate(states)}
+    targets: list[tuple[int, ...]] = []
+    confidence: list[Array] = []
+    entropy: list[Array] = []
+    done, size = 0, max(1, CHUNK // len(features))
+    while done < len(states):
+        batch = states[done : done + size]
+        done += len(batch)
+        rows = [
+            np.repeat(table[list(which)], len(features), axis=0)
+            for table, which in zip(acceptor.centroids, zip(*batch, strict=True), strict=True)
+        ]
+        alphas = acceptor.transitions(rows, np.tile(features, (len(batch), 1)))
+        reached = list(zip(*(alpha.argmax(axis=-1).tolist() for alpha in alphas), strict=True))
+        for state in reached:
+            if numbers.setdefault(state, len(states)) == len(states):
+                states.append(state)
+        targets += reached
+        confidence.append(np.prod([alpha.max(axis=-1) for alpha in alphas], axis=0))
+        entropy.append(np.sum([_entropy(alpha) for alpha in alphas], axis=0))
+    classes, margins = acceptor.decisions(states)
+    shape = len(states), len(features)
+    table = np.reshape([numbers[state] for state in targets], shape).tolist()
+    outputs = [acceptor.labels[class_] for class_ in classes]
+    whole = automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet)
+    order = breadth_first(whole)
+    reached_states = [states[i] for i in order]
+    return Extraction(
+        whole.reachable(),
+        tuple(reached_states) if len(acceptor.layers) > 1 else tuple(state for (state,) in reached_states),
+        np.zeros((len(order), len(features)), np.int64),
+        np.concatenate(confidence).reshape(shape)[order],
+        np.concatenate(entropy).reshape(shape)[order],
+        None,
+        float(np.prod([alpha.max() for alpha in first])),
+        margins[order],
+        "exact",
+        acceptor,
+    )
+
+
+def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
+    """The extraction with the transitions that no word takes; without words, those of the network's report."""
+    if words is not None:
+        counts = counts_of_transitions(found.dfa, words)
+        return replace(found, support=np.array(counts), unsupported=unsupported(found.dfa, words))
+    report = getattr(found.network.model, "report", None)
+    minimal = found.dfa.minimize()
+    if report is None or report.num_transitions != len(minimal) * len(minimal.alphabet):
+        return found
+    place = dict(found.dfa._beside(minimal)[-1])  # of each state the one of the minimal automaton
+    states = range(len(found.dfa))
+    pairs = {*report.unsupported}
+    return replace(
+        found,
+        unsupported=tuple((i, symbol) for i in states for symbol in minimal.alphabet if (place[i], symbol) in pairs),
+    )
+
+
+def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> Extraction:
+    _ = acceptor.first_id  # without a start token there is no first state
+    k, symbols = acceptor.num_centroids[0], acceptor.alphabet
+    column = {symbol: c for c, symbol in enumerate(symbols)}
+    taken = np.zeros((k, len(symbols), k))
+    weight = np.zeros((k, len(symbols), k))
+    ends = np.zeros((k, 2))
+    starts = np.zeros(k)
+    start_alpha = 0.0
+    for first in range(0, len(words), 512):
+        batch = words[first : first + 512]
+        centroid, probability = acceptor.trace(batch)
+        accepted = acceptor.classes(batch)
+        for row, word in enumerate(batch):
+            state = int(centroid[row, 0])
+            if state < 0:
+                continue
+            starts[state] += 1
+            start_alpha = float(probability[row, 0])
+            for t, symbol in enumerate(word, start=1):
+                target = int(centroid[row, t])
+                if target < 0:
+                    break
+                taken[state, column[symbol], target] += 1
+                weight[state, column[symbol], target] += probability[row, t]
+                state = target
+            else:
+                ends[state, int(accepted[row])] += 1
+    scores = taken if method == "counts" else np.divide(weight, taken, out=np.zeros_like(weight), where=taken > 0)
+    seen = taken.sum(axis=-1)
+    table = np.where(seen > 0, scores.argmax(axis=-1), MISSING)
+    ended = ends.sum(axis=-1)
+    margins = np.divide(ends[:, 1], ended, out=np.full(k, np.nan), where=ended > 0) - 0.5
+    accepts = (np.nan_to_num(margins, nan=-1) > 0).tolist()
+    whole = automaton_of(table.tolist(), accepts, acceptor.labels, start=int(starts.argmax()), alphabet=symbols)
+    order = breadth_first(whole)
+    rows, columns = np.indices(seen.shape)
+    best = scores[rows, columns, np.maximum(table, 0)]
+    confidence = best / np.maximum(seen, 1) if method == "counts" else best
+    confidence = np.where(seen > 0, confidence, np.nan)[order]
+    frequencies = np.divide(taken, seen[..., None], out=np.full_like(taken, np.nan), where=seen[..., None] > 0)
+    missing = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
+    return Extraction(
+        whole.reachable(),
+        tuple(order),
+        seen[order].astype(np.int64),
+        confidence,
+        _entropy(frequencies[order]),
+        missing,
+        start_alpha,
+        margins[order],
+        method,
+        acceptor,
+    )
+
+
+def _entropy(probabilities: Array) -> Array:
+    """Nats, of distributions along the last axis."""
+    return -(probabilities * np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))).sum(axis=-1)
+
+
+def _slices(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last index of runs of words with at most `CHUNK` symbols together, or of one word."""
+    first = symbols = 0
+    for last, length in enumerate(lengths):
+        if symbols + length > CHUNK and last > first:
+            yield first, last
+            first, symbols = last, 0
+        symbols += length
+    if len(lengths) > first:
+        yield first, len(lengths)
+
+
+def _mutate(word: Word, alphabet: tuple[Hashable, ...], rng: random.Random) -> Word:
+    """The word with one to three changes: a symbol inserted, deleted or replaced, or a stretch repeated."""
+    letters = list(word)
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randint(0, len(letters))
+        kind = rng.randrange(4)
+        if kind == 0 or not letters:
+            letters.insert(place, rng.choice(alphabet))
+        elif kind == 1:
+            del letters[place - 1]
+        elif kind == 2:
+            letters[place - 1] = rng.choice(alphabet)
+        else:
+            stretch = letters[max(0, place - rng.randint(1, 8)) : place]
+            letters[place:place] = stretch * rng.randint(1, 6)
+    return tuple(letters[:300])

@@ -1,0 +1,129 @@
+"""Models that classify words, as `train_recognizer` and `compile` return them, and the outcome of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import keras
+from numpy.typing import NDArray
+
+from keras_interp_rnn.automata.inference import Evidence
+from keras_interp_rnn.automata.networks._acceptor import Acceptor
+
+FORMER_FIELDS = {"states": "num_states", "attempts": "num_attempts"}
+"""Fields of a `TrainingReport` in models that version 0.1 saved."""
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Recognizer(keras.Sequential):
+    """A model that classifies words, as `train_recognizer` returns it.
+
+    Attributes:
+        report: outcome of `train_recognizer`, saved with the model. Training by `fit` does not change it.
+        labels: that words are given, one for each output and in their order, saved with the model; None for a model
+            that accepts words or rejects them.
+
+    `keras.models.clone_model` makes a plain Sequential of it, without `classify`: copy it by
+    `Recognizer.from_config(model.get_config())`. Save it as .keras; of an .h5 file Keras knows the class only with
+    `load_model(path, custom_objects={"Recognizer": Recognizer})`.
+
+    Example:
+
+    >>> from keras_interp_rnn import presets
+    >>> recognizer = presets.load("tomita-1").model  # the words of ones alone
+    >>> recognizer.classify(["", "111", "101"])
+    array([ True,  True, False])
+    """
+
+    report: TrainingReport | None = None
+    labels: tuple[Hashable, ...] | None = None
+
+    def get_config(self) -> dict[str, Any]:
+        config = {**super().get_config(), "report": None if self.report is None else asdict(self.report)}
+        return config if self.labels is None else {**config, "labels": list(self.labels)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
+        report = config.get("report", config.get("verdict"))  # its name until 0.1
+        rest = {name: value for name, value in config.items() if name not in ("report", "verdict", "labels")}
+        if not isinstance(rest.get("layers"), list):
+            raise ValueError(
+                "The configuration of a Recognizer must be what get_config returned. Received: one with the parts "
+                f"{sorted(config)}. Save the model again."
+            )
+        model = super().from_config(rest, custom_objects)
+        try:
+            model.labels = None if config.get("labels") is None else tuple(config["labels"])
+            model.report = None if report is None else _report(report)
+        except (TypeError, AttributeError) as error:
+            raise ValueError(
+                "The configuration of a Recognizer must be what get_config returned. Received: "
+                f"labels={config.get('labels')!r} and report={report!r} ({error}). Save the model again."
+            ) from None
+        return model
+
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+        """Whether the network accepts each word, or which label it gives it.
+
+        Args:
+            words: sequences of symbols.
+
+        Returns:
+            bool (words,); of a network with labels the label of each word, that of its largest output.
+
+        Raises:
+            ValueError: if a word has a symbol that is not in the alphabet, or the first layer is no `SymbolEmbedding`.
+
+        Example:
+
+        >>> from keras_interp_rnn import automata, layers
+        >>> ids = keras.Input((None,), dtype="int32")
+        >>> words = automata.SymbolEmbedding("01", 4)
+        >>> model = automata.Recognizer([ids, words, layers.SRGRU(8, 3), keras.layers.Dense(1)])
+        >>> model.classify(["", "01", "0011"]).shape
+        (3,)
+        """
+        first: Any = self.layers[0] if self.layers else None
+        if not hasattr(first, "encoding"):
+            raise ValueError(
+                "The first layer of a Recognizer must be a SymbolEmbedding, which knows the alphabet. "
+                f"Received: {first!r}. Build it with automata.SymbolEmbedding(alphabet, output_dim)."
+            )
+        return Acceptor(self, first.encoding).classify(words)
+
+
+def _report(config: dict[str, Any]) -> TrainingReport:
+    """The report with these fields, of any version."""
+    known = {field.name for field in fields(TrainingReport)}
+    values = {FORMER_FIELDS.get(name, name): value for name, value in config.items()}
+    values = {name: value for name, value in values.items() if name in known}
+    for name in ("contradicted", "unsupported"):  # lists, in JSON
+        values[name] = tuple(map(tuple, values.get(name, ())))
+    return TrainingReport(**values)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class TrainingReport(Evidence):
+    """Outcome of `train_recognizer`: of the network, and what the words say of its automaton.
+
+    Attributes:
+        learned: whether network and automaton classify every word as labelled, and every transition of the network is
+            probable enough.
+        network_accuracy: as `automaton_accuracy`, of the network itself.
+        confidence: the lowest probability alpha of a transition.
+        num_attempts, seconds: of the whole training; the other fields are of its best attempt.
+        reason: why the best attempt did not learn; "" if it has.
+        certified: whether `certify` proved the network equal to the automaton, which is tried if it has learned.
+
+    Example: see `train_recognizer`.
+    """
+
+    learned: bool
+    network_accuracy: float
+    confidence: float
+    num_attempts: int = 1
+    seconds: float = 0.0
+    reason: str = ""
+    certified: bool = False
