@@ -19,7 +19,7 @@ from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, r
 
 class _Trace(ArrayKind):
     NAME = "trace"
-    VIEW = "traces"
+    VIEW = "reads"
     RULES = (
         Rule("quantities", "a list of [name, entries]", lambda value: list_of(value, _is_quantity)),
         Rule("tokens", "lists of names", lambda value: list_of(value, names)),

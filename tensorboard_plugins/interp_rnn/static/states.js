@@ -306,3 +306,17 @@ function rows(graph, step) {
   const head = ['step', 'from', 'symbol', 'to', 'probability'];
   return [head, ...graph.edges.flatMap(({from, to, symbols}) => symbols.map(([name, probability]) => [step, nameOf(graph, from), name, nameOf(graph, to), probability]))];
 }
+
+/** One run in a sentence, for the overview. */
+export async function card(page) {
+  const series = await page.read(page.entry);
+  if (!series.steps.length) return null;
+  const graph = await page.graph(series.steps[series.steps.length - 1]);
+  const known = [
+    graph.equivalent === true ? ', equal to the reference' : null,
+    graph.equivalent === false ? `; not yet the reference: they differ on ${quoted(graph.counterexample ?? [])}` : null,
+    Number.isFinite(graph.agreement) ? `; it agrees with the network on ${percent(graph.agreement)} of test words` : null,
+  ].filter(Boolean);
+  const what = series.kind === 'transition_counts' ? ` moves among ${graph.states.length} centroids` : ` is an automaton of ${numberOf(graph.states)}`;
+  return {sentence: [page.title || 'The network', what, ...known, '.'], drawing: null};
+}
