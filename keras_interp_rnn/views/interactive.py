@@ -59,7 +59,7 @@ def shapley_values(values: ShapleyValues) -> View:
 def substitutions(changed: Substitutions) -> View:
     """What if a symbol were another."""
     position, symbol, _ = changed.top(1)[0]
-    return _view("reads", "substitutions", *tags.substitutions(changed), token=position, instead=changed.name(symbol))
+    return _view("reads", "substitutions", *tags.substitutions(changed), picked=position, instead=changed.name(symbol))
 
 
 @view_of.register

@@ -658,7 +658,7 @@ def content(tab):
 
 @pytest.mark.parametrize("view", PLACES)
 def test_a_place_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
-    tab.open(view, **({"run": "isan", "index": 20} if view == "reads" else {}))
+    tab.open(view, **({"run": "isan", "target": 20} if view == "reads" else {}))
     tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     looked_at = content(tab)
     tab.button("Save as HTML").click()
@@ -712,7 +712,7 @@ def test_the_address_keeps_what_is_looked_at(tab):
     tab.choice("Text").select_by_index(1)
     tab.until(lambda: len(tokens_of(tab)) == len("an argument"))
     tab.all(".strip .token")[4].click()
-    tab.until(lambda: tab.kept().get("token") == 4)
+    tab.until(lambda: tab.kept().get("picked") == 4)
     tab.open("reads", **{name: value for name, value in tab.kept().items() if name != "place"})
     assert "".join(tokens_of(tab)) == "an␣argument"
     assert "number 5 of 11" in tab.one(".panel").text
@@ -741,13 +741,14 @@ def test_a_mangled_link_leads_to_the_first_place(tab, kept):
 @pytest.mark.parametrize("view", PLACES)
 def test_a_mangled_link_leads_to_the_place_that_it_names(tab, view):
     wrong = {
-        **{"index": "x", "centroid": {}, "words": 1, "logarithmic": [], "unit": 1e9, "token": 10**6, "lag": -1},
+        **{"index": "x", "centroid": {}, "words": 1, "logarithmic": [], "unit": 1e9, "lag": -1},
+        **{"token": 10**6, "picked": 10**6, "target": 10**6},
         **{"text": 5, "method": "none", "up": "none", "down": [], "instead": "none", "run": "none", "tag": "none"},
     }
     tab.open(view, **wrong)
     assert tab.one("figure svg")
     assert not tab.all("[role=alert]")
-    tab.open(view, index=-5, step=-1, token=-1, text="none", run=7)
+    tab.open(view, index=-5, target=-5, step=-1, token=-1, picked=-1, text="none", run=7)
     assert tab.one("figure svg")
     assert not tab.all("[role=alert]")
     assert not tab.troubles()

@@ -11,7 +11,7 @@ const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
 const FOLDED = 8; // lines, above which those that matter little are folded
 const MATTERS = 0.12; // of the largest bar
 const LABELS = 8;
-const BESIDE = 190; // width of the outputs beside a text
+const BESIDE = 230; // width of the outputs beside a text
 const SPACES = ['␣', '⏎', '⇥'];
 
 /** What separates the names of a text: a blank, unless all are single characters. */
@@ -57,7 +57,7 @@ export function strip(tokens, options) {
   const single = beside && lines.length === 1;
   const end = single ? first.places[first.places.length - 1][1] + first.places[first.places.length - 1][2] + 12 : across + 16;
   if (single) parts.push(h('text', {key: 'arrow', x: end, y: base(first, tokens, 4, look, labelled) + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
-  const column = outcomes(outputs, beside ? Math.min(end + (single ? 34 : 0), across + 16) : 0, beside ? Math.max(4, single ? base(first, tokens, 4, look, labelled) - 12 : 8) : y + 14);
+  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? base(first, tokens, 4, look, labelled) - 12 : 8) : y + 14);
   const height = Math.ceil(Math.max(y, column.end) + 6);
   return h('svg', {viewBox: `0 0 ${Math.ceil(width)} ${height}`, width: Math.ceil(width), height, class: 'strip', role: 'group',
     'aria-label': `the text: ${tokens.length} tokens with a bar each, and the most probable outputs`, onkeydown: onArrow}, parts, column.part);
@@ -194,13 +194,14 @@ function brush(tokens, lines, across, look, {onopen}) {
 /** The most probable outputs: [{name, part (probability, null for a single output), text, look: for, against or null}]. */
 function outcomes(outputs, x, y) {
   if (!outputs.length) return {part: null, end: 0};
+  const short = (name) => (name.length > 11 ? `${name.slice(0, 10)}…` : name);
+  const left = x + Math.max(24, ...outputs.map(({name}) => widthOf(short(name), `600 16px ${MONO}`) + 8));
   const part = h('g', {key: 'outputs', role: 'list', 'aria-label': 'the most probable outputs'}, outputs.map(({name, part: share, look}, i) => {
-    const shownName = name.length > 11 ? `${name.slice(0, 10)}…` : name;
-    const left = x + Math.max(22, ...outputs.map((one) => Math.min(11, one.name.length) * 9));
+    const bar = Math.max(1, (x + BESIDE - 94 - left) * share);
     return h('g', {key: name, role: 'listitem', 'data-tip': `${name}: ${percent(share, 2)}`},
-      h('text', {x, y: y + 24 * i + 13, class: `${look ?? 'faint'} output`}, shownName),
-      h('rect', {x: left, y: y + 24 * i + 2, width: Math.max(1, 76 * share), height: 13, rx: 2, class: look ?? 'other'}),
-      h('text', {x: left + Math.max(1, 76 * share) + 6, y: y + 24 * i + 13}, percent(share, share > 0.995 || share < 0.005 ? 1 : 0)));
+      h('text', {x, y: y + 24 * i + 13, class: `${look ?? 'faint'} output`, style: `font: 600 16px ${MONO}`}, short(name)),
+      h('rect', {x: left, y: y + 24 * i + 2, width: bar, height: 13, rx: 2, class: look ?? 'other'}),
+      h('text', {x: left + bar + 6, y: y + 24 * i + 13}, percent(share, share > 0.995 || share < 0.005 ? 1 : 0)));
   }));
   return {part, end: y + 24 * outputs.length};
 }

@@ -122,7 +122,7 @@ export function lines(series, options) {
   const path = (points) => points.map(([a, b], i) => `${i ? 'L' : 'M'}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join('');
   for (const {band = [], color} of series) {
     const known = band.filter(([, low, high]) => usable(low) && usable(high));
-    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band'}));
+    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band', opacity: Math.max(0.05, 0.25 - 0.03 * series.length).toFixed(2)}));
   }
   for (const one of series) {
     const points = one.points.filter(([, value]) => usable(value));

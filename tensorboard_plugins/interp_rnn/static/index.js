@@ -5,6 +5,7 @@ import {json, recorded, server} from './sources.js';
 import {h, patch} from './render.js';
 
 const PARAMETER = 'interp_rnn';
+let sample = null; // code that logs
 
 export async function render() {
   document.head.append(Object.assign(document.createElement('link'), {rel: 'stylesheet', href: './style.css'}));
@@ -14,8 +15,9 @@ export async function render() {
     const {views, folders} = await json('views');
     const modules = await Promise.all(Object.keys(views).map((name) => import(`./${name}.js`)));
     const places = Object.fromEntries(Object.entries(views).map(([name, kinds], i) => [name, {...modules[i], kinds}]));
+    sample = Object.values(places)[0].example;
     const [source, note] = await sourceOf();
-    await start({places, folders, source, host: {kept: kept(), remember, note, saves: true}});
+    await start({places, folders, source, host: {kept: kept(), remember, note}});
   } catch (error) {
     patch(document.body, h('p', {class: 'error', role: 'alert'}, `The page cannot be loaded: ${error.message}`));
     return;
@@ -27,8 +29,8 @@ export async function render() {
 async function sourceOf() {
   if (Object.keys(await json('tags')).length) return [server, null];
   const {runs} = await json('example.json');
-  return [recorded(runs), h('p', {class: 'example', role: 'status'}, h('b', {}, 'Example. '),
-    'Nothing is logged here yet. This is the network of the preset text-isan; each place says below how to log your own.')];
+  return [recorded(runs), h('section', {class: 'example', role: 'status'}, h('b', {}, 'Example. '), 'Nothing is logged here yet. This is the network of the preset text-isan.',
+    h('details', {}, h('summary', {}, 'How to log your own'), h('pre', {tabindex: 0}, h('code', {}, sample))))];
 }
 
 /** TensorBoard posts a message to plugins when it has reloaded its data. */

@@ -1,23 +1,11 @@
 // One card a run: what it says, in a sentence computed from its logs, and the place that shows more.
 
 import {h, patch} from './render.js';
+import {logging} from './texts.js';
 
 export const title = 'Overview';
 export const about = 'What every run says, in a sentence.';
-export const example = `import keras
-from keras_interp_rnn import callbacks, datasets, layers
-
-model = keras.Sequential([
-    keras.Input((None,), dtype="int32"),
-    layers.ISAN(32, 27, return_sequences=True),
-    keras.layers.Dense(27),
-])
-model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-text = datasets.text.python_documentation()
-watched = [datasets.text.encode("the return value")]
-model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
-    callbacks.Contributions("logs", watched, alphabet=datasets.text.ALPHABET),
-])`;
+export const example = logging;
 
 export async function draw(body, page) {
   const found = new Map();

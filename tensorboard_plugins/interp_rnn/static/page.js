@@ -21,7 +21,7 @@ let player = null;
 /** Opens the page.
  * given.places: name -> module, with the kinds that it shows; overview is the place of all runs. given.source: `sources.js`.
  * given.folders: of callbacks, whose runs belong to the run of the folder above. given.host: what is around the page:
- * title, lead, kept (a state), remember (the state), saves (whether a server makes pages), note. */
+ * title, lead, kept (a state), remember (the state), note. */
 export async function start(given) {
   ({places, source, host} = given);
   host.folders = given.folders;
@@ -149,7 +149,7 @@ async function pageOf(name, entries, body, current) {
     },
     downloads: (...what) => {
       const row = downloads(...what);
-      if (host.saves) row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
+      if (source.saves) row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
       return row;
     },
     width: () => body.clientWidth,
@@ -318,8 +318,8 @@ const flag = (value) => typeof value === 'boolean';
 
 /** What a link may hold of the state. Other entries, and entries of another type, are ignored. */
 const KEPT = {
-  place: text, run: text, tag: text, text, step: integer, index: integer, centroid: integer, unit: integer, token: integer, lag: integer,
-  method: text, up: text, down: text, instead: text, words: flag, logarithmic: flag,
+  place: text, run: text, tag: text, text, word: text, method: text, up: text, down: text, instead: text, words: flag, logarithmic: flag,
+  ...Object.fromEntries(['step', 'target', 'picked', 'index', 'token', 'centroid', 'unit', 'lag'].map((name) => [name, integer])),
   threshold: (value) => value >= 0 && value <= 1 && typeof value === 'number',
 };
 

@@ -11,7 +11,7 @@ import {triangleOf} from './triangle.js';
 
 export const title = 'Reads';
 export const about = 'What in the text made the network say this?';
-export const example = logging('Contributions');
+export const example = logging;
 export const several = true;
 
 const OUTPUTS = 5;
@@ -37,7 +37,7 @@ export async function draw(body, page) {
     const {symbols, methods, traces, changes} = text();
     const chosen = method();
     const last = (chosen?.series.slices?.length ?? 0) ? chosen.series.slices.lastIndexOf(true) : symbols.length;
-    const target = chosen?.earlier ? Math.min(Math.max(1, state.index ?? last), symbols.length) : symbols.length;
+    const target = chosen?.earlier ? Math.min(Math.max(1, state.target ?? last), symbols.length) : symbols.length;
     page.slider(show, (chosen ?? traces[0]).series.steps);
     const step = state.step;
     const key = `${text().key} ${chosen?.id} ${step} ${target}`;
@@ -60,13 +60,13 @@ export async function draw(body, page) {
     const choices = reading ? choicesOf(reading, pair) : [];
     const among = (at, label, name) => select(label, choices.map((o) => [reading.outputs[o], reading.outputs[o]]), reading.outputs[pair[at]], (value) => choose({[name]: value}));
     return h('div', {class: 'controls', key: 'header'},
-      texts.length > 1 ? select('Text', texts.map(({key, symbols}) => [key, preview(symbols)]), text().key, (value) => choose({text: value, index: null, token: null})) : null,
+      texts.length > 1 ? select('Text', texts.map(({key, symbols}) => [key, preview(symbols)]), text().key, (value) => choose({text: value, target: null, picked: null})) : null,
       methods.length > 1 ? h('span', {class: 'switch', role: 'group', 'aria-label': 'method'}, methods.map(({id, name}) =>
         h('button', {key: id, type: 'button', 'aria-pressed': String(id === chosen.id), onclick: () => choose({method: id})}, name))) : null,
       pair.length > 1 ? h('span', {class: 'pair'}, among(0, 'Bars up for', 'up'), among(1, 'down for', 'down')) : null,
-      reading && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, token: null})}, 'By words') : null,
+      reading && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
       chosen?.earlier && all.length > 1 ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: 1, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
-        'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({index: Number(event.target.value), token: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
+        'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
   }
 
   /** The sentence, the bars, what a picked token does. */
@@ -80,7 +80,7 @@ export async function draw(body, page) {
     const names = pair.map((o) => reading.outputs[o]);
     const against = names.length > 1 ? `${names[0]} over ${names[1]}` : names[0];
     const asks = reading.without || drawn.answers;
-    const picked = asks && state.token !== null && state.token >= 0 && state.token < groups.length ? state.token : null;
+    const picked = asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
     const tokens = groups.map((group, g) => ({name: group.map((i) => symbols[i]).join(''), value: values[g], says: `${format(values[g])} for ${against}`}));
     const logits = reading.outputs.map((_, o) => reading.logits(o));
     const outputs = ranked(reading.outputs, logits, reading.others ? 1 - reading.others.probability : 1);
@@ -94,11 +94,11 @@ export async function draw(body, page) {
       reading.sums ? ` With ${rest.join(' and ')} they add up to what the network says.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
-        onpick: asks ? (i) => choose({token: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
+        onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
       picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see what the network says ${[reading.without ? 'without its term' : null, drawn.answers?.deleted ? 'without it' : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, lead, against, format),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
-      chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({index: target, token: null}))) : null,
+      chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
       fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups))),
     ];

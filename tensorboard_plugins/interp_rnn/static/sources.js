@@ -32,6 +32,7 @@ export function json(path, values = {}) {
 
 /** TensorBoard's server. */
 export const server = {
+  saves: true, // it makes pages that need no server
   tags: () => json('tags'),
   series: (run, tag) => json('series', {run, tag}),
   graph: (run, tag, step) => json('graph', {run, tag, step}),
