@@ -171,6 +171,37 @@ function spaced(names, x) {
   return kept;
 }
 
+/** A map of numbers: a row for each of some names, a column for each of others.
+ * options: width and height (at most), largest (side of a cell), label, parts (in [0, 1], row by row) or texts (instead of colours), colour,
+ * tip(row, column), onpick(row, column), chosen ({row} or {column}). */
+export function heatMap(rows, columns, {width: most, height: tallest, largest, label, parts, texts, colour, tip, onpick = null, chosen = {}}) {
+  const room = (names, limit) => Math.min(limit, 12 + 7.2 * Math.max(...names.map((name) => name.length)));
+  const left = room(rows, 110), above = 6, foot = 20;
+  const wide = Math.max(3, Math.min(largest, (most - left - 8) / columns.length));
+  const high = Math.max(3, Math.min(20, tallest / rows.length));
+  const [across, down] = [columns.length * wide, rows.length * high];
+  const [width, height] = [left + across + 8, above + down + foot];
+  const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none', 'aria-label': label});
+  const box = {x: left, y: above, width: across, height: down};
+  if (parts) root.append(svg('image', {...box, preserveAspectRatio: 'none', style: 'image-rendering: pixelated', href: raster(parts, rows.length, columns.length, colour)}));
+  root.append(svg('rect', {...box, class: 'frame'}));
+  const every = Math.max(1, Math.ceil(14 / high));
+  rows.forEach((name, r) => r % every === 0 && root.append(svg('text', {x: left - 6, y: above + (r + 0.5) * high + 4, 'text-anchor': 'end'}, cut(name, Math.floor((left - 6) / 7)))));
+  for (const c of spaced(columns, (at) => left + (at + 0.5) * wide)) root.append(svg('text', {x: left + (c + 0.5) * wide, y: height - 5, 'text-anchor': 'middle'}, cut(columns[c], 10)));
+  (texts ?? []).forEach((text, c) => root.append(svg('text', {x: left + (c + 0.5) * wide, y: above + high / 2 + 4, 'text-anchor': 'middle'}, text)));
+  const {row, column} = chosen;
+  if (row !== undefined) root.append(svg('rect', {x: left, y: above + row * high, width: across, height: high, fill: 'none', class: 'chosen'}));
+  if (column !== undefined) root.append(svg('rect', {x: left + column * wide, y: above, width: wide, height: down, fill: 'none', class: 'chosen'}));
+  const at = (event) => {
+    const frame = root.getBoundingClientRect();
+    const inside = (part, size, first, cell, count) => Math.max(0, Math.min(count - 1, Math.floor((part * size - first) / cell)));
+    return [inside((event.clientY - frame.top) / frame.height, height, above, high, rows.length), inside((event.clientX - frame.left) / frame.width, width, left, wide, columns.length)];
+  };
+  root.append(svg('rect', {...box, class: `hit${onpick ? ' pick' : ''}`, onclick: onpick && ((event) => onpick(...at(event))),
+    onpointermove: (event) => { event.currentTarget.dataset.tip = tip(...at(event)); }}));
+  return html('div', {class: 'scroll'}, root);
+}
+
 /** Buttons that save a drawing and its numbers. */
 export function downloads(drawing, rows, name) {
   return html('div', {class: 'downloads'},

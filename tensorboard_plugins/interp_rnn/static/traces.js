@@ -1,6 +1,6 @@
 // Gates, states and whatever else a recurrent layer computes, token by token: a fold of Reads.
 
-import {colourBar, cut, lines, LINES, raster, remembering, share, shown, signed, svg} from './charts.js';
+import {colourBar, heatMap, lines, LINES, remembering, share, shown, signed} from './charts.js';
 import {h} from './render.js';
 
 const slices = new WeakMap(); // entry of a tag -> its sequences, asked for once
@@ -60,11 +60,7 @@ function rows(names, steps, quantities, at) {
 }
 
 /** A map of one quantity: a row for each of its units, a column for each token. */
-function map(name, order, columns, names, chosen, available, onpick) {
-  const left = 44, foot = 16, above = 6;
-  const wide = Math.max(4, Math.min(44, (available - left - 4) / Math.max(1, names.length)));
-  const high = Math.max(4, Math.min(20, 300 / order.length));
-  const [width, height] = [left + names.length * wide + 4, order.length * high + foot];
+function map(name, order, columns, names, chosen, width, onpick) {
   const cells = Float32Array.from(order.flatMap((unit) => columns.map((column) => column(unit))));
   const known = cells.filter((number) => !Number.isNaN(number));
   const [low, top] = [known.reduce((a, b) => Math.min(a, b), 0), known.reduce((a, b) => Math.max(a, b), 0)];
@@ -72,36 +68,11 @@ function map(name, order, columns, names, chosen, available, onpick) {
   const whole = name.endsWith('centroid');
   const gate = low >= 0;
   const colour = gate ? share : (part) => signed(2 * part - 1, 1);
-  const root = svg('svg', {viewBox: `0 ${-above} ${width} ${height + above}`, width, height: height + above, role: 'img', style: 'max-width: none',
-    'aria-label': `${name}: ${order.length} ${order.length === 1 ? 'entry' : 'entries'} at ${names.length} tokens, from ${shown(low)} to ${shown(top)}`});
-  if (!whole) {
-    root.append(svg('image', {x: left, y: 0, width: names.length * wide, height: order.length * high, preserveAspectRatio: 'none', style: 'image-rendering: pixelated',
-      href: raster(cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))), order.length, names.length, colour)}));
-  }
-  root.append(svg('rect', {x: left, y: 0.5, width: names.length * wide, height: order.length * high, class: 'frame'}));
-  const every = Math.max(1, Math.ceil(13 / high));
-  for (let i = 0; i < order.length; i += every) root.append(svg('text', {x: left - 8, y: (i + 0.5) * high + 4, 'text-anchor': 'end'}, String(order[i] + 1)));
-  let end = -Infinity;
-  names.forEach((token, column) => {
-    const at = left + (column + 0.5) * wide;
-    if (whole) root.append(svg('text', {x: at, y: high / 2 + 4, 'text-anchor': 'middle'}, Number.isNaN(cells[column]) ? '–' : shown(cells[column])));
-    const label = cut(token, 8);
-    if (at - 3.6 * label.length < end || at + 3.6 * label.length > width + 6) return;
-    end = at + 3.6 * label.length + 3;
-    root.append(svg('text', {x: at, y: height - 3, 'text-anchor': 'middle'}, label));
-  });
-  if (onpick) root.append(svg('rect', {x: left - 2, y: order.indexOf(chosen) * high, width: names.length * wide + 3, height: high, fill: 'none', class: 'chosen'}));
-  const place = (event) => {
-    const box = root.getBoundingClientRect();
-    const column = Math.floor((((event.clientX - box.left) / box.width) * width - left) / wide);
-    const row = Math.floor((((event.clientY - box.top) / box.height) * (height + above) - above) / high);
-    return [Math.max(0, Math.min(names.length - 1, column)), Math.max(0, Math.min(order.length - 1, row))];
-  };
-  root.append(svg('rect', {x: left, y: 0, width: names.length * wide, height: order.length * high, class: `hit${onpick ? ' pick' : ''}`,
-    onclick: onpick && ((event) => onpick(order[place(event)[1]])),
-    onpointermove: (event) => {
-      const [column, i] = place(event);
-      event.currentTarget.dataset.tip = `${name}, unit ${order[i] + 1}, after “${names[column]}”: ${shown(columns[column](order[i]))}`;
-    }}));
-  return [h('figcaption', {}, h('b', {}, name)), h('div', {class: 'scroll'}, root), whole ? null : colourBar(gate ? '0' : `−${shown(limit)}`, shown(limit), colour)];
+  return [h('figcaption', {}, h('b', {}, name)), heatMap(order.map((unit) => String(unit + 1)), names, {
+    width, height: 300, largest: 44, colour, chosen: onpick ? {row: order.indexOf(chosen)} : {}, onpick: onpick && ((i) => onpick(order[i])),
+    label: `${name}: ${order.length} ${order.length === 1 ? 'entry' : 'entries'} at ${names.length} tokens, from ${shown(low)} to ${shown(top)}`,
+    parts: whole ? null : cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))),
+    texts: whole ? [...cells].map((number) => (Number.isNaN(number) ? '–' : shown(number))) : null,
+    tip: (i, t) => `${name}, unit ${order[i] + 1}, after “${names[t]}”: ${shown(columns[t](order[i]))}`,
+  }), whole ? null : colourBar(gate ? '0' : `−${shown(limit)}`, shown(limit), colour)];
 }
