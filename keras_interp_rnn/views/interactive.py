@@ -10,6 +10,7 @@ import numpy as np
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.isan.contributions import Contributions
+from keras_interp_rnn.analysis.isan.top_contributions import most_probable
 from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.substitutions import Substitutions
@@ -20,6 +21,8 @@ from keras_interp_rnn.automata.extraction import Extraction
 from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
+MANY_OUTPUTS, TOP = 64, 16
+"""Outputs above which a page has the terms of the most probable ones alone, and how many of these."""
 MAX_EDGES = 2000
 """Transitions of an automaton, between states, that are drawn."""
 
@@ -46,6 +49,8 @@ def contributions(split: Contributions) -> View | None:
     """Where every prediction is taken apart."""
     if not len(split.symbols) or split.targets.tolist() != list(range(1, len(split.symbols) + 1)):
         return None
+    if split.logits.shape[1] > MANY_OUTPUTS:
+        return _view("reads", "top_contributions", *tags.top_contributions(most_probable(split, TOP)))
     return _view("reads", "contributions", *tags.contributions(split))
 
 

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, automata, layers, views
+from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import Result, as_html, as_text, rgb
 from keras_interp_rnn.automata.extraction import Agreement
 from keras_interp_rnn.automata.recognizer import TrainingReport
@@ -249,6 +249,37 @@ def test_a_page_of_contributions_has_every_target():
     assert Page(saved).tags.count("span") == 4  # without scripts the last one
     slices = recorded_in(saved)[2]["steps"]["0"]["slices"]
     assert [one["shape"] for one in slices[1:]] == [[target + 2, 3] for target in (1, 2, 3, 4)]
+
+
+def test_the_documentation_says_of_a_letter_left_out_what_the_network_says():
+    reader = presets.load("text-isan").model
+    text = "the end of the second world wa"
+    without = analysis.contributions(reader, text).without([len(text)])[-1]
+    deleted = analysis.substitutions(reader, text, alternatives="e").deleted[-1]
+    names = datasets.text.ALPHABET
+    says = [(names[one.argmax()], (np.exp(one) / np.exp(one).sum()).max()) for one in (without, deleted)]
+    read = " ".join((Path(__file__).parents[2] / "docs" / "views.md").read_text().split())
+    (first, sure), (second, other) = says
+    assert f"the sum without the term of the last `a` says `{first}`, {sure:.0%}".replace("%", " %") in read
+    assert f"the network that reads the text without that `a` says `{second}`, {other:.0%}".replace("%", " %") in read
+    assert first != second
+
+
+def test_a_page_of_many_outputs_has_the_most_probable_and_the_sum_of_the_others():
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(100)])
+    split = analysis.contributions(model, [0, 1, 2, 0])
+    _, _, tag = recorded_in(html_views.as_page(split))
+    assert tag["kind"] == "top_contributions"
+    *_, last = tag["steps"]["0"]["slices"]
+    block = np.frombuffer(base64.b64decode(last["values"]), "<f4").reshape(last["shape"])
+    top = block[0, :-2].astype(int)
+    np.testing.assert_array_equal(top, np.argsort(-split.logits[-1])[: len(top)])
+    np.testing.assert_allclose(block[1:-1, :-2], split.values[:, -1, top], rtol=1e-5, atol=1e-7)
+    others = np.delete(split.values[:, -1], top, axis=-1).sum(axis=-1)
+    np.testing.assert_allclose(block[1:-1, -2], others, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(block[1:-1, -1], np.linalg.norm(split.values[:, -1], axis=-1), rtol=1e-5)
+    parts = np.exp(split.logits[-1]) / np.exp(split.logits[-1]).sum()
+    np.testing.assert_allclose(block[0, -2], 1 - parts[top].sum(), rtol=1e-5)
 
 
 def test_a_page_of_a_long_text_is_small_and_has_the_last_targets():

@@ -190,7 +190,7 @@ function frameAgain() {
       stepBar()),
     h('div', {class: 'page'},
       host.title && runs().size < 2 ? null : rail(),
-      h('main', {id: 'place', role: several ? 'tabpanel' : null}, host.lead ? h('p', {class: 'lead'}, host.lead) : null, framed)));
+      h('main', {}, h('div', {id: 'place', role: several ? 'tabpanel' : null, 'aria-label': several ? title : null}, host.lead ? h('p', {class: 'lead'}, host.lead) : null, framed))));
 }
 
 function tab(name) {
