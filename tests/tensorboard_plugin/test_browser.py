@@ -598,6 +598,17 @@ def test_run_step_and_text_stay_when_the_place_is_changed(tab):
     assert tab.driver.execute_script("return document.title") == "Reads: isan – Interpretable RNN"
 
 
+@pytest.mark.parametrize("place", ["reads", "memory"])
+def test_the_steps_are_played_to_the_last(tab, place):
+    tab.open(place, step=0, **({"run": "isan"} if place == "reads" else {}))
+    first, last = tab.one("header output").text.split(" of ")
+    assert first == "0"
+    tab.button("Play").click()
+    tab.until(lambda: tab.one("header output").text.split(" of ")[0] == last)
+    tab.until(lambda: any(one.text == "Play" for one in tab.all("header button")))  # and not Stop
+    assert not tab.troubles()
+
+
 def test_arrow_keys_go_from_place_to_place(tab):
     tab.open("overview")
     tabs = tab.all("[role=tab]")

@@ -108,6 +108,17 @@ class ArrayKind(Kind):
         return np.asarray(value, np.float32)
 
 
+class SequencesKind(ArrayKind):
+    """A kind whose values are arrays (sequences, ...); a slice is one sequence."""
+
+    def num_slices(self, description: Description, value: Any) -> int:
+        return len(value)
+
+    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
+        require_within(index, 0, len(value) - 1)
+        return np.asarray(value[index], np.float32)
+
+
 def encoded(values: NDArray[np.float32]) -> dict[str, Any]:
     """An array in JSON: its shape, and its little-endian float32 in base64."""
     return {"shape": values.shape, "values": base64.b64encode(values.astype("<f4").tobytes()).decode()}

@@ -7,16 +7,11 @@ Description: method, by which the shares were found; output, its name; tokens, a
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from tensorboard_plugins.interp_rnn.checks import Rule, list_of, names
-from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_within
+from tensorboard_plugins.interp_rnn.kinds._kind import Description, SequencesKind
 
 
-class _Attribution(ArrayKind):
+class _Attribution(SequencesKind):
     NAME = "attribution"
     VIEW = "reads"
     FINITE = True
@@ -34,13 +29,6 @@ class _Attribution(ArrayKind):
             and (not tokens or [len(row) for row in tokens] == [shape[1] - 2] * shape[0])
         )
         return "(sequences, time + 2), with a name for each step or none", fits
-
-    def num_slices(self, description: Description, value: Any) -> int:
-        return len(value)
-
-    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
-        require_within(index, 0, len(value) - 1)
-        return np.asarray(value[index], np.float32)
 
 
 KIND = _Attribution()

@@ -260,10 +260,10 @@ function play() {
   if (player !== null) return stop();
   let at = slider.steps.indexOf(state.step);
   if (at === slider.steps.length - 1) at = -1;
-  const mine = slider;
+  const {steps} = slider;
   player = setInterval(() => {
     at += 1;
-    if (slider !== mine || at >= slider.steps.length) return stop();
+    if (slider?.steps !== steps || at >= steps.length) return stop(); // another place, or the end
     toStep(at);
   }, 400);
   frameAgain();
