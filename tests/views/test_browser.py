@@ -160,6 +160,14 @@ def test_a_page_of_a_long_text_has_few_nodes(driver, tmp_path):
         summary.click()
     WebDriverWait(driver, 60).until(lambda _: driver.find_elements(By.CSS_SELECTOR, "tbody tr"))
     assert driver.execute_script("return document.querySelectorAll('*').length") < 5000
+    slider = driver.find_element(By.CSS_SELECTOR, "input[type=range]")
+    first = int(slider.get_attribute("min"))  # of the predictions that the file has
+    assert 1 < first < 500
+    press(driver, slider, Keys.HOME)
+    WebDriverWait(driver, 60).until(
+        lambda _: f"after {first} of 500" in driver.find_element(By.CSS_SELECTOR, "output").text
+    )
+    assert not driver.find_elements(By.CSS_SELECTOR, "[role=alert]")
     assert not driver.get_log("browser")
 
 

@@ -36,15 +36,15 @@ export async function draw(body, page) {
   async function show() {
     const {symbols, methods, traces, changes} = text();
     const chosen = method();
-    const last = (chosen?.series.slices?.length ?? 0) ? chosen.series.slices.lastIndexOf(true) : symbols.length;
-    const target = chosen?.earlier ? Math.min(Math.max(1, state.target ?? last), symbols.length) : symbols.length;
+    const first = chosen?.series.slices?.indexOf(true, 1) ?? 1; // a file may have the last predictions alone
+    const target = chosen?.earlier ? Math.min(Math.max(first, state.target ?? symbols.length), symbols.length) : symbols.length;
     page.slider(show, (chosen ?? traces[0]).series.steps);
     const step = state.step;
     const key = `${text().key} ${chosen?.id} ${step} ${target}`;
     const [reading, answers] = await Promise.all([chosen?.load(step, target) ?? null,
       changes && target === symbols.length && changes.series.steps.includes(step) ? page.part(changes.entry, step, 0).then((part) => changed(changes.series, part)) : null]);
     if (!page.current() || key !== `${text().key} ${method()?.id} ${state.step} ${target}`) return;
-    drawn = {symbols: symbols.slice(0, target), all: symbols, methods, method: chosen, reading, answers, changes, traces, target};
+    drawn = {symbols: symbols.slice(0, target), all: symbols, methods, method: chosen, reading, answers, changes, traces, first, target};
     paint();
   }
 
@@ -55,7 +55,7 @@ export async function draw(body, page) {
 
   /** The text, the method, the outputs compared, the prediction. */
   function header() {
-    const {methods, method: chosen, all, target, reading} = drawn;
+    const {methods, method: chosen, all, first, target, reading} = drawn;
     const pair = reading ? pairOf(reading, state) : [];
     const choices = reading ? choicesOf(reading, pair) : [];
     const among = (at, label, name) => select(label, choices.map((o) => [reading.outputs[o], reading.outputs[o]]), reading.outputs[pair[at]], (value) => choose({[name]: value}));
@@ -65,7 +65,7 @@ export async function draw(body, page) {
         h('button', {key: id, type: 'button', 'aria-pressed': String(id === chosen.id), onclick: () => choose({method: id})}, name))) : null,
       pair.length > 1 ? h('span', {class: 'pair'}, among(0, 'Bars up for', 'up'), among(1, 'down for', 'down')) : null,
       reading && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
-      chosen?.earlier && all.length > 1 ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: 1, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
+      chosen?.earlier && all.length > first ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: first, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
         'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
   }
 
