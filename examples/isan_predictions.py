@@ -1,7 +1,8 @@
 """Which letters and words of the past made up a prediction?
 
-Splits the logits of an ISAN exactly among the symbols that it has read, and asks what it would predict without one of
-the words, as in the paper's "annual reve", where "annual" turns "reverse" into "revenue". Draws the paper's figure 3.
+Splits the logits of an ISAN exactly among the symbols that it has read, and asks what their sum says without those of
+one of the words, as in the paper's "annual reve", where "annual" turns "reverse" into "revenue". The network that reads
+the text without that word may say something else. Draws the paper's figure 3.
 
     python examples/isan_predictions.py --model runs/text_isan/model.keras
     python examples/isan_predictions.py --model model.keras --prompt "the return val"
@@ -30,7 +31,7 @@ def main() -> None:
     winner = split.name(split.winner()[0])
     for name, start, end in zip(words.names, words.starts, ends, strict=True):
         without = split.without(range(start, end))[-1]
-        print(f"without {name:12} the next letter would be {split.name(without.argmax())!r} (with it {winner!r})")
+        print(f"without the terms of {name:12} the sum says {split.name(without.argmax())!r} (with them {winner!r})")
     command_line.save(figures.contribution_column(split), args.figure)
 
 

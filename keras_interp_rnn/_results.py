@@ -15,20 +15,19 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-BLUE = "#2166ac"
-"""Positive terms; the network."""
-RED = "#b2182b"
-"""Negative terms; what a curve is compared with."""
-LIGHT_RED = "#d6604d"
-"""Probabilities that shade a text."""
-ORANGE = "#e08214"
-"""Counts of a text, beside the network's blue."""
-GREEN = "#1b7837"
-GREY = "#888888"
+from tensorboard_plugins.interp_rnn import tokens
+
+FOR, AGAINST = tokens.LIGHT["for"], tokens.LIGHT["against"]
+"""Positive and negative terms; a network, and what it is compared with."""
+RAMP = tokens.LIGHT["ramp"]
+"""Full colour of a magnitude."""
+LINES = tokens.RUNS
+"""Several lines of one drawing."""
+GREY = tokens.GUIDE
 """Guides: lines to compare with."""
-INK = "#1f2933"
+INK = tokens.LIGHT["ink"]
 """Text and outlines of drawings."""
-LINE = "#7b8794"
+LINE = tokens.EDGE
 """Edges of drawings."""
 
 
@@ -44,13 +43,8 @@ def rgba(color: str, opacity: float) -> str:
 
 
 def signed(value: float) -> str:
-    """The colour of a signed number: blue above zero, red from zero down."""
-    return BLUE if value > 0 else RED
-
-
-_SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
-"""Signs for the white space of ordinary text. Matplotlib's own font has them, but not the rest of the Unicode block of
-control pictures, so all else is escaped."""
+    """The colour of a signed number."""
+    return FOR if value > 0 else AGAINST
 
 
 def visible(name: str) -> str:
@@ -60,8 +54,8 @@ def visible(name: str) -> str:
     nothing are escaped as Python does, "\x07"; an accent without its letter stands on "◌"; an empty name is "∅".
     """
     if name == " ":
-        return _SIGNS[name]
-    shown = "".join(c if c.isprintable() else _SIGNS.get(c) or c.encode("unicode_escape").decode() for c in name)
+        return tokens.SIGNS[name]
+    shown = "".join(c if c.isprintable() else tokens.SIGNS.get(c) or c.encode("unicode_escape").decode() for c in name)
     return "◌" + shown if shown and unicodedata.combining(shown[0]) else shown or "∅"
 
 

@@ -72,8 +72,8 @@ plt.rcParams.update({"font.size": 8, "axes.spines.top": False, "axes.spines.righ
 figure, axes = plt.subplots(1, 4, figsize=(7, 2), layout="constrained", sharex=True)
 for axis, lag, values in zip(axes[:3], (0, 5, 11), percentiles.swapaxes(0, 1), strict=True):
     for low, high, opacity in ((7, 93, 0.2), (25, 75, 0.4)):
-        axis.fill_between(steps, values[:, low], values[:, high], color="#2166ac", alpha=opacity, linewidth=0)
-    axis.plot(steps, values[:, 50], color="#2166ac")
+        axis.fill_between(steps, values[:, low], values[:, high], color="#1f5fae", alpha=opacity, linewidth=0)
+    axis.plot(steps, values[:, 50], color="#1f5fae")
     axis.set(yscale="log", title=f"k = {lag}", xlabel="step")
 axes[0].set_ylabel(r"singular values of $\partial h_T / \partial x_{T-k}$")
 axes[3].plot(steps[1:], accuracy, color="black")

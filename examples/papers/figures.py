@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.analysis.isan.biases import BiasParts
     from keras_interp_rnn.analysis.isan.contributions import Contributions
 
-BLUE, ORANGE, GREY = "#2166ac", "#e08214", "#888888"
+BLUE, ORANGE, GREY = "#1f5fae", "#c2410c", "#888888"
 
 SUBSPACES = "whole bias", "readout subspace", "computational subspace"
 
@@ -177,7 +177,7 @@ def change_of_basis(
         homogeneous = np.concatenate([path, np.ones((len(path), 1))], axis=1)
         titles = f"{letters[0]}) matrix of '{symbol}'{basis}", f"{letters[1]}) states{basis}"
         for axis, values, title in zip(row, (np.asarray(matrix, float).T, homogeneous.T), titles, strict=True):
-            image = _signed(axis, values, "RdBu_r")
+            image = _signed(axis, values, "RdBu")
             axis.set_title(title, fontsize=11, loc="left", pad=22)
             axis.set_ylabel("dimension", fontsize=9)
             axis.tick_params(labelsize=8)
@@ -231,7 +231,7 @@ def latent_weights(inputs: NDArray[Any], recurrent: NDArray[Any], *, blocks: Map
     figure = Figure(figsize=(7.4, sum(heights) + 1.6), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=heights)
     for axis, matrix, title in ((upper, inputs, "$W_x$"), (lower, recurrent.T, "$U_h$")):
-        figure.colorbar(_signed(axis, matrix, "RdBu_r"), ax=axis, label="weight")
+        figure.colorbar(_signed(axis, matrix, "RdBu"), ax=axis, label="weight")
         axis.set_title(title)
     upper.set_xlabel("latent dimension")
     starts = np.cumsum([0, *blocks.values()])

@@ -42,6 +42,8 @@ class Substitutions(Result):
         original: (outputs,), those for the text as it is.
         alphabet: names of the symbols, for views; None for their ids.
         are_probabilities: whether the outputs are those of a softmax; else they are logits.
+        deleted: (T, outputs), those for the text without the symbol at each position; None where the network reads
+            texts of one length alone, or the text is of one symbol.
 
     Example: see `substitutions`.
     """
@@ -52,6 +54,7 @@ class Substitutions(Result):
     original: Array
     alphabet: Sequence[str] | None = None
     are_probabilities: bool = False
+    deleted: Array | None = None
 
     def probabilities(self) -> tuple[Array, Array]:
         """`outputs` and `original` as probabilities; of a single output the output itself."""
@@ -108,7 +111,7 @@ def substitutions(
     target: int = -1,
     alphabet: Sequence[str] | None = None,
 ) -> Substitutions:
-    r"""What a network says if one symbol of a text is another: all T A texts that differ in one place.
+    r"""What a network says if one symbol of a text is another, or not there: all T (A + 1) texts changed in one place.
 
     Args:
         network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs);
@@ -172,7 +175,30 @@ def substitutions(
         changed[np.arange(len(rows)), place[rows]] = others[other[rows]]
         outputs[rows], _ = _outputs(network, changed, target)
     are_probabilities = _are_probabilities(network, np.concatenate([original[None], outputs]))
-    return Substitutions(text, others, outputs.reshape(len(text), len(others), -1), original, names, are_probabilities)
+    return Substitutions(
+        text,
+        others,
+        outputs.reshape(len(text), len(others), -1),
+        original,
+        names,
+        are_probabilities,
+        _deleted(network, text, places, original, target),
+    )
+
+
+def _deleted(
+    network: Any, text: NDArray[np.int64], places: NDArray[np.int64], original: Array, target: int
+) -> Array | None:
+    """The outputs for the text without each of its symbols; None where it cannot be read."""
+    shape = getattr(network, "input_shape", None)
+    fixed = isinstance(shape, tuple) and len(shape) > 1 and shape[1] is not None
+    if fixed or len(text) < 2 or target != -1:
+        return None
+    deleted = np.tile(original, (len(text), 1))
+    for rows in np.array_split(places, -(-len(text) // BATCH)):
+        if len(rows):
+            deleted[rows], _ = _outputs(network, np.stack([np.delete(text, place) for place in rows]), target)
+    return deleted
 
 
 def _are_probabilities(network: Any, rows: Array) -> bool:

@@ -1,4 +1,4 @@
-"""The figure that every function here returns."""
+"""The figure that every function here returns, and the colours of images: of signed numbers and of magnitudes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import io
 from keras_interp_rnn._io import needed
 
 with needed("matplotlib", extra="figures", by="`keras_interp_rnn.figures`"):
+    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure as MatplotlibFigure
+
+from keras_interp_rnn._results import AGAINST, FOR, RAMP
+
+SIGNED = LinearSegmentedColormap.from_list("signed", [AGAINST, "white", FOR])
+MAGNITUDE = LinearSegmentedColormap.from_list("magnitude", ["white", RAMP])
 
 
 class Figure(MatplotlibFigure):

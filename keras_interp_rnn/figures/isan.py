@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._results import BLUE, GREEN, GREY, ORANGE, RED, text_of
+from keras_interp_rnn._results import AGAINST, FOR, GREY, LINES, text_of
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials
 from keras_interp_rnn.figures._arguments import checked
-from keras_interp_rnn.figures._figure import Figure
+from keras_interp_rnn.figures._figure import SIGNED, Figure
 from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
 
 Separator = int | Collection[int] | None
@@ -128,15 +128,15 @@ def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Fi
     if fit is not None:
         scales = " and ".join(f"{scale:.1f}" for scale in fit.scales)
         decay.semilogy(
-            timescales.ages, fit(timescales.ages), "--", color=RED, label=f"two exponentials, {scales} symbols"
+            timescales.ages, fit(timescales.ages), "--", color=AGAINST, label=f"two exponentials, {scales} symbols"
         )
     decay.set(xlabel="age t - s of the source, symbols", ylabel="norm of the contribution, nats")
     decay.legend(frameon=False)
     often = timescales.counts >= 50
     for bits, color, label in (
-        (timescales.median_all, RED, "all contributions"),
-        (timescales.median_without, BLUE, "all but the last space"),
-        (timescales.median_only, GREEN, "the last space alone"),
+        (timescales.median_all, AGAINST, "all contributions"),
+        (timescales.median_without, FOR, "all but the last space"),
+        (timescales.median_only, LINES[2], "the last space alone"),
     ):
         position.plot(timescales.positions[often], bits[often], "o-", color=color, label=label, markersize=4)
     position.set(xlabel="position in the word", ylabel="median cross-entropy, bits", ylim=(0, None))
@@ -157,12 +157,12 @@ def _check_targets(contributions: Contributions) -> None:
 
 def _signed(axis: Axes, values: NDArray[np.float64]) -> AxesImage:
     limit = float(np.abs(values).max()) or 1.0
-    return axis.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    return axis.imshow(values, cmap=SIGNED, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
 
 
 def _pairs(axis: Axes, values: NDArray[np.float64], names: Sequence[str], outputs: tuple[str, str]) -> None:
     places = np.arange(len(names))
-    for column, color in ((0, ORANGE), (1, RED)):
+    for column, color in ((0, FOR), (1, AGAINST)):
         axis.barh(places + 0.4 * column - 0.2, values[:, column], 0.4, color=color, label=f"logit of {outputs[column]}")
     axis.set_yticks(places, names)
     axis.invert_yaxis()

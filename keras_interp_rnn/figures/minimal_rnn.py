@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._results import BLUE, RED
+from keras_interp_rnn._results import AGAINST, FOR
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
@@ -60,9 +60,9 @@ def jacobian_histogram(
     for row, (name, array) in zip(axes, values.items(), strict=True):
         for axis, of_lag, kept in zip(row, array, real[name], strict=True):
             drawn = of_lag[kept]
-            axis.hist(drawn, edges, weights=np.full(drawn.size, 1 / of_lag.size), color=BLUE)
+            axis.hist(drawn, edges, weights=np.full(drawn.size, 1 / of_lag.size), color=FOR)
             axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
-            axis.axvline(np.median(drawn), color=RED, linewidth=1)
+            axis.axvline(np.median(drawn), color=AGAINST, linewidth=1)
             if drawn.size < of_lag.size:
                 note = f"{of_lag.size - drawn.size:,} of {of_lag.size:,}\nbelow rounding"
                 axis.text(0.03, 0.95, note, transform=axis.transAxes, fontsize=7, va="top")
@@ -113,7 +113,7 @@ def jacobian_percentiles(
         for axis, of_lag in zip(column, by_lag, strict=True):
             lines = np.percentile(of_lag, PERCENTILES[::-1], axis=1)
             for upper, lower, shade in zip(lines[:4], lines[:-5:-1], (0.15, 0.3, 0.45, 0.6), strict=True):
-                axis.fill_between(at, lower, upper, color=BLUE, alpha=shade, linewidth=0)
+                axis.fill_between(at, lower, upper, color=FOR, alpha=shade, linewidth=0)
             axis.plot(at, lines[4], color="black", linewidth=1.2)
             axis.axhline(1, color="black", linewidth=0.8, linestyle=":")
             axis.set_yscale("log")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._results import BLUE, LIGHT_RED, visible
+from keras_interp_rnn._results import FOR, visible
 from keras_interp_rnn.figures._arguments import checked
-from keras_interp_rnn.figures._figure import Figure
+from keras_interp_rnn.figures._figure import MAGNITUDE, Figure
 from keras_interp_rnn.figures._names import escaped, plain
 
 
@@ -37,7 +37,7 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
     steps, k = values.shape
     figure = Figure(figsize=(max(3.0, 0.32 * steps + 1.8), max(1.6, 0.26 * k + 1.1)), layout="constrained")
     axis = figure.subplots()
-    image = axis.imshow(values.T, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    image = axis.imshow(values.T, cmap=MAGNITUDE, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     names = [plain(token) for token in tokens]
     axis.set_xticks(range(steps), names, rotation=90 if max(map(len, names)) > 2 else 0)
     axis.set_yticks(range(0, k, max(1, k // 20)))
@@ -75,7 +75,7 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
     axes = figure.subplots(len(values), len(tokens), sharex=True, sharey=True, squeeze=False)
     for row, (temperature, alpha) in zip(axes, values.items(), strict=True):
         for axis, probabilities in zip(row, alpha, strict=True):
-            axis.bar(range(k), probabilities, color=BLUE, width=0.8)
+            axis.bar(range(k), probabilities, color=FOR, width=0.8)
             axis.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
             axis.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel(f"τ = {temperature:g}")
@@ -132,7 +132,7 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, t
             drawn = axis.text(x, y, escaped(token), fontsize=9, va="center")
             if value is not None:
                 drawn.set_fontfamily("monospace")
-                drawn.set_backgroundcolor((LIGHT_RED, 0.75 * value))
+                drawn.set_backgroundcolor((FOR, 0.45 * value))
             x += len(token) + 1
     return figure
 

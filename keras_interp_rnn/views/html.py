@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn._results import (
-    LIGHT_RED,
+    RAMP,
     Result,
     as_html,
     as_text,
     rgba,
     separator,
     signed,
-    text_of,
     visible,
 )
 from keras_interp_rnn.analysis.attribution import Attribution
@@ -48,8 +47,6 @@ from keras_interp_rnn.views.interactive import view_of
 from tensorboard_plugins.interp_rnn.document import page
 from tensorboard_plugins.interp_rnn.recording import TooLarge
 
-MAX_TARGETS = 200
-"""Targets of a text that a page shows one by one, the last ones."""
 MAX_ROWS = 500
 """Rows of a table."""
 MAX_SEQUENCES = 20
@@ -60,20 +57,6 @@ MAX_SEQUENCES = 20
 def as_page(result: Any) -> str:
     """A result as a document of its own: the plugin's view, where it has one, over the piece of HTML."""
     return interactive_page(result, title_of(result), as_html(result))
-
-
-@as_page.register
-def contributions_page(split: Contributions) -> str:
-    """The last target, and every target before it, folded."""
-    targets = range(len(split.targets))[-MAX_TARGETS:]
-    folded = "".join(
-        f"<details><summary>{html.escape(_read_before(split, i))}</summary>{contributions(split, target=i)}</details>"
-        for i in reversed(targets[:-1])
-    )
-    others = f"<h2>Earlier predictions</h2>{folded}" if folded else ""
-    dropped = len(split.targets) - len(targets)
-    left_out = f"<p>{dropped:,} predictions before these are left out.</p>" if dropped > 0 else ""
-    return interactive_page(split, title_of(split), contributions(split) + others + left_out)
 
 
 def title_of(result: Any) -> str:
@@ -134,11 +117,11 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
     bias = split.bias[first] - split.bias[second]
     heading = (
         f"Next: <b>{winner}</b> {p[first]:.1%} before <b>{runner}</b> {p[second]:.1%}. "
-        f"Blue moved {winner} ahead, red {runner}; up to {scale:.2f} nats a symbol. "
+        f"Blue moved {winner} ahead, orange {runner}; up to {scale:.2f} nats a symbol. "
     )
     if split.logits.shape[1] == 1:
         bias = split.bias[0]
-        heading = f"Output <b>{split.logits[target, 0]:.4f}</b>. Blue raised it, red lowered it; up to {scale:.2f}. "
+        heading = f"Output <b>{split.logits[target, 0]:.4f}</b>. Blue raised it, orange lowered it; up to {scale:.2f}. "
     return (
         f"<div><p>{heading}Initial state {difference[0]:+.3f}, {html.escape(split.bias_name)} {bias:+.3f}. "
         f'Residual of the sum {split.residual:.1e}.</p><p style="font-family:monospace;font-size:130%;'
@@ -150,7 +133,7 @@ def _shaded(names: Iterable[str], values: NDArray[np.float64], number: str, blan
     """The symbols of a text, the bluer or redder, the larger their values, which are their tooltips."""
     scale = max(float(np.abs(values).max(initial=0)), 1e-300)
     return blank.join(
-        f'<span title="{number.format(value)}" style="background:{rgba(signed(value), 0.75 * abs(value) / scale)}">'
+        f'<span title="{number.format(value)}" style="background:{rgba(signed(value), 0.45 * abs(value) / scale)}">'
         f"{html.escape(name)}</span>"
         for name, value in zip(names, values.tolist(), strict=True)
     )
@@ -177,27 +160,20 @@ def word_contributions(result: WordContributions) -> str:
 
 @as_html.register
 def attribution(result: Attribution) -> str:
-    """Of each sequence the share of every step, as bars, and the steps with the largest shares."""
+    """The steps of each sequence, shaded by their shares."""
     pieces = []
     for i, shares in enumerate(result.shares[:MAX_SEQUENCES]):
-        tokens = result.tokens[i] if result.tokens else ()
-        rows = (
-            (f"{step}", html.escape(tokens[step]) if tokens else "", f"{share:+.4g}", svg.signed_bar(share, shares))
-            for step, share in result.top(10, sequence=i)
-        )
-        read = _shaded(tokens, shares[: len(tokens)], "{:+.4g}", separator(tokens))
+        names = result.tokens[i] if result.tokens else [str(step + 1) for step in range(len(shares))]
+        read = _shaded(names, shares[: len(names)], "{:+.4g}", separator(names))
         pieces.append(
-            f"<h2>Sequence {i}: output {result.output[i]:.4g}, {result.reference_output[i]:.4g} without any step</h2>"
-            f'<p style="font-family:monospace;font-size:130%;overflow-wrap:anywhere">{read}</p>{svg.bars(shares)}'
-            f"<details><summary>The largest shares</summary>{table(('step', 'read', 'share', ''), rows)}"
-            "</details>"
+            f"<p>Output {result.output[i]:.4g}, {result.reference_output[i]:.4g} without any step:</p>"
+            f'<p style="font-family:monospace;font-size:130%;overflow-wrap:anywhere">{read}</p>'
         )
     left_out = len(result.shares) - MAX_SEQUENCES
     more = f"<p>{left_out:,} more sequences</p>" if left_out > 0 else ""
     return (
-        f"<div><p>By {html.escape(result.method.replace('_', ' '))}; residual of the sums {result.residual:.1e}. Steps "
-        f"run from left to right, at most {svg.MAX_BARS} of them. Blue bars point upwards and raised the output, red "
-        f"ones downwards and lowered it.</p>{''.join(pieces)}{more}</div>"
+        f"<div><p>By {html.escape(result.method.replace('_', ' '))}; residual of the sums {result.residual:.1e}. Blue "
+        f"raised the output, orange lowered it.</p>{''.join(pieces)}{more}</div>"
     )
 
 
@@ -227,7 +203,7 @@ def cell_fixed_points(result: CellFixedPoints) -> str:
 def explanation(explained: Explanation) -> str:
     """The text, each token shaded by its probability."""
     spans = " ".join(
-        f'<span title="{weight:.2f}" style="background:{rgba(LIGHT_RED, 0.75 * weight)};padding:1px 2px">'
+        f'<span title="{weight:.2f}" style="background:{rgba(RAMP, 0.4 * weight)};padding:1px 2px">'
         f"{html.escape(visible(token))}</span>"
         for token, weight in zip(explained.tokens, explained.weights.tolist(), strict=True)
     )
@@ -257,62 +233,15 @@ def phrases(best: Phrases) -> str:
 
 
 @as_html.register
-def trace(traced: Trace) -> str:
-    """A heat map of each quantity over the steps of the first sequence."""
-    maps = "".join(
-        f"<h2>{html.escape(name)} <small>{'×'.join(map(str, values.shape))}, {text.span(values)}</small></h2>"
-        f"{svg.heat_map(svg.of_first_sequence(values))}"
-        for name, values in traced.items()
-    )
-    return (
-        f"<div><p>The first sequence: at most {svg.MAX_STEPS} steps, from left to right, and {svg.MAX_ENTRIES} "
-        f"entries, from top to bottom. Blue is positive, red negative, grey unknown; full colour is 1, or more where "
-        f"values exceed 1.</p>{maps}</div>"
-    )
-
-
-@as_html.register
-def substitutions(changed: Substitutions) -> str:
-    """The replacements that change the prediction most."""
-    _, usual = changed.probabilities()
-    first = int(usual.argmax())
-    single = len(usual) == 1
-    scale = max(float(np.abs(changed.changes()).max(initial=0)), 1e-300)
-    rows = (
-        (
-            f"{position}",
-            html.escape(changed.name(int(changed.symbols[position]))),
-            html.escape(changed.name(symbol)),
-            f"{change:+.4g}" if single else f"{change:+.1%}",
-            svg.bar(abs(change) / scale, signed(change)),
-        )
-        for position, symbol, change in changed.top(text.ITEMS)
-    )
-    what = "the output" if single else f"the probability of {html.escape(changed.output_name(first))}"
-    read = html.escape(text_of(changed.alphabet, changed.symbols))
-    return (
-        f"<div><p>After <b>{read}</b>: {html.escape(text.prediction(changed, usual))}. The replacements of one symbol "
-        f"that change {what} most:</p>{table(('position', 'symbol', 'instead', 'change', ''), rows)}</div>"
-    )
-
-
-@as_html.register
 def jacobians(values: Derivatives) -> str:
-    """Of singular values a row for each lag; of a Jacobian the matrix of the first sequence."""
-    if values.ndim != 3 or not values.size:
-        return f"<div><pre>{html.escape(np.array2string(np.asarray(values)))}</pre></div>"
-    if not values.lags:
-        return (
-            f"<div><p>The Jacobian of the first of {len(values)} sequences, by {html.escape(values.method)}: a row for "
-            f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
-            f"Blue is positive, red negative; full colour is 1, or more where values exceed 1.</p>"
-            f"{svg.heat_map(np.asarray(values[0]).T)}</div>"
-        )
-    rows = ((f"{lag}", *(f"{value:.3g}" for value in quantiles), "") for lag, *quantiles in text.by_lag(values))
-    head = ("lag", *(f"{percent} %" for percent in text.PERCENTS), "")
+    """Of singular values a line for each lag; of a Jacobian the matrix of the first sequence."""
+    if values.lags or values.ndim != 3 or not values.size:
+        return preformatted(values)
     return (
-        f"<div><p>Percentiles of the singular values of the last state's derivative by the input some steps before, by "
-        f"{html.escape(values.method)}.</p>{table(head, rows)}</div>"
+        f"<div><p>The Jacobian of the first of {len(values)} sequences, by {html.escape(values.method)}: a row for "
+        f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
+        f"Blue is positive, orange negative; full colour is the largest value.</p>"
+        f"{svg.heat_map(np.asarray(values[0]).T, least=0)}</div>"
     )
 
 
@@ -344,10 +273,12 @@ def sentences(result: Result) -> str:
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 
 
-@as_html.register
-def transition_spectra(spectra: TransitionSpectra) -> str:
+@as_html.register(TransitionSpectra)
+@as_html.register(Trace)
+@as_html.register(Substitutions)
+def preformatted(result: Any) -> str:
     """The table of the text."""
-    return f"<div><pre>{html.escape(as_text(spectra))}</pre></div>"
+    return f"<div><pre>{html.escape(as_text(result))}</pre></div>"
 
 
 @as_html.register
@@ -404,11 +335,3 @@ def _ranking(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> 
         f"{html.escape(visible(thing)).replace(' ', '&nbsp;')}&nbsp;({probability})"
         for thing, probability in text.distinguishable(ranked)
     )
-
-
-def _read_before(split: Contributions, target: int) -> str:
-    """What was read before a target, and what the model predicted, on one line."""
-    read = text_of(split.alphabet, split.symbols[: int(split.targets[target])])
-    single = split.logits.shape[1] == 1
-    said = f"{split.logits[target, 0]:.4f}" if single else split.output_name(split.winner(target)[0])
-    return f"after {read[-40:]}: {said}"

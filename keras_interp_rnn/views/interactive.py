@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_interp_rnn._results import as_text, visible
+from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.isan.contributions import Contributions
+from keras_interp_rnn.analysis.isan.top_contributions import most_probable
 from keras_interp_rnn.analysis.jacobians import Derivatives
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.substitutions import Substitutions
@@ -20,6 +22,8 @@ from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
+MANY_OUTPUTS, TOP = 64, 16
+"""Outputs above which a page has the terms of the most probable ones alone, and how many of these."""
 MAX_EDGES = 2000
 """Transitions of an automaton, between states, that are drawn."""
 
@@ -46,21 +50,30 @@ def contributions(split: Contributions) -> View | None:
     """Where every prediction is taken apart."""
     if not len(split.symbols) or split.targets.tolist() != list(range(1, len(split.symbols) + 1)):
         return None
-    return _view("contributions", "contributions", *tags.contributions(split))
+    if split.logits.shape[1] > MANY_OUTPUTS:
+        return _view("reads", "top_contributions", *tags.top_contributions(most_probable(split, TOP)))
+    return _view("reads", "contributions", *tags.contributions(split))
 
 
 @view_of.register
 def shapley_values(values: ShapleyValues) -> View:
     """The symbols up to the target."""
-    return _view("shapley", "shapley_values", *tags.shapley_values(values))
+    return _view("reads", "shapley_values", *tags.shapley_values(values))
 
 
 @view_of.register
 def substitutions(changed: Substitutions) -> View:
     """What if a symbol were another."""
     position, symbol, _ = changed.top(1)[0]
-    other = changed.alternatives.tolist().index(symbol)
-    return _view("substitutions", "substitutions", *tags.substitutions(changed), index=position, token=other)
+    return _view("reads", "substitutions", *tags.substitutions(changed), picked=position, instead=changed.name(symbol))
+
+
+@view_of.register
+def attribution(result: Attribution) -> View | None:
+    """The steps of each sequence."""
+    if not result.shares.size:
+        return None
+    return _view("reads", "attribution", *tags.attribution(result))
 
 
 @view_of.register
@@ -68,7 +81,7 @@ def trace(traced: Trace) -> View | None:
     """All quantities, where they have the same steps."""
     if len({values.shape[:2] for values in traced.values()}) != 1:
         return None
-    return _view("traces", "trace", *tags.trace(traced))
+    return _view("reads", "trace", *tags.trace(traced))
 
 
 @view_of.register
@@ -89,7 +102,7 @@ def jacobians(singular_values: Derivatives) -> View | None:
     """The distributions of singular values at each lag."""
     if not singular_values.lags or not singular_values.size:
         return None
-    return _view("jacobians", "jacobian", *tags.jacobian(singular_values, singular_values.lags))
+    return _view("memory", "jacobian", *tags.jacobian(singular_values, singular_values.lags))
 
 
 @view_of.register
@@ -120,10 +133,10 @@ def _states(dfa: Automaton, *known: Any, **more: Any) -> View | None:
 
 
 def _view(name: str, kind: str, tensor: Any, description: dict[str, Any], **state: Any) -> View:
-    """A view of one pane, of a tag of one step."""
+    """A place of a tag of one step, in a state."""
     return _pane(name, recording.single(kind, tensor, **description), **state)
 
 
 def _pane(name: str, *recorded: recording.Tag, **state: Any) -> View:
-    """A view of one pane; the tags after the first are read beside it."""
-    return View(name, {"panes": [recording.pane(recorded, state)]})
+    """A place of tags of one step; those after the first are read beside it."""
+    return View(name, recording.block(recorded, {"place": name, **state}))

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._results import BLUE, GREY, RED, signed
+from keras_interp_rnn._results import AGAINST, FOR, GREY, signed
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.networks import Extraction
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Steps and entries that a heat map shows, the first ones."""
-MAX_BARS = 500
-"""Steps that bars show, the first ones."""
 CELL = 12
 """Pixels of one number in a heat map."""
 
@@ -68,25 +66,25 @@ def of_first_sequence(values: NDArray[Any]) -> NDArray[np.float64]:
     return first.reshape(len(first), -1)
 
 
-def heat_map(values: ArrayLike) -> str:
-    """A grid of numbers: blue above zero, red below, the stronger the larger; grey where there is none.
-
-    Full colour stands for 1, as most quantities of a cell lie in [-1, 1]; or for the largest absolute value above 1.
+def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
+    """A grid of numbers: blue above zero, orange below, the stronger the larger; grey where there is none.
 
     Args:
         values: (time, entries); time runs from left to right. Each cell has its number as a tooltip.
+        least: what full colour stands for, or the largest absolute value above it. Most quantities of a cell lie in
+            [-1, 1].
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
-    scale = float(np.nanmax(np.abs(cut), initial=1.0))
+    scale = float(np.nanmax(np.abs(cut), initial=least)) or 1.0
     cells = []
     for t, row in enumerate(cut):
         for i, value in enumerate(row.tolist()):
             known = np.isfinite(value)
-            color, opacity = (BLUE if value > 0 else RED, abs(value) / scale) if known else (GREY, 0.3)
+            color, opacity = (signed(value), abs(value) / scale) if known else (GREY, 0.3)
             cells.append(
                 f'<rect x="{t * CELL}" y="{i * CELL}" width="{CELL}" height="{CELL}" fill="{color}" '
-                f'fill-opacity="{opacity:.3f}"><title>step {t}, entry {i}: {value:.4g}</title></rect>'
+                f'fill-opacity="{opacity:.3f}"><title>step {t + 1}, entry {i + 1}: {value:.4g}</title></rect>'
             )
     width, height = cut.shape[0] * CELL, cut.shape[1] * CELL
     return (
@@ -96,32 +94,7 @@ def heat_map(values: ArrayLike) -> str:
     )
 
 
-def bars(values: ArrayLike) -> str:
-    """A bar for each number, from left to right: blue and upwards above zero, red and downwards below.
-
-    Args:
-        values: (time,). Each bar has its number as a tooltip.
-    """
-    array = np.asarray(values, np.float64)
-    cut = array[:MAX_BARS]
-    largest = max(float(np.nanmax(np.abs(cut), initial=0.0)), 1e-300)
-    step, half = max(2.0, min(20.0, 900 / max(len(cut), 1))), 60
-    width = max(step * len(cut), 1.0)
-    drawn = []
-    for t, value in enumerate(cut.tolist()):
-        height = half * abs(value) / largest if np.isfinite(value) else 0.0
-        drawn.append(
-            f'<rect x="{t * step:.2f}" y="{half - height if value > 0 else half:.2f}" width="{0.85 * step:.2f}" '
-            f'height="{height:.2f}" fill="{signed(value)}"><title>step {t}: {value:.4g}</title></rect>'
-        )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{2 * half}" '
-        f'viewBox="0 0 {width:.2f} {2 * half}" role="img" aria-label="shares of {len(cut)} of {len(array)} steps, '
-        f'at most {largest:.3g}">{"".join(drawn)}<path d="M0 {half}H{width:.2f}" stroke="{GREY}"/></svg>'
-    )
-
-
-def bar(share: float, color: str = BLUE) -> str:
+def bar(share: float, color: str = FOR) -> str:
     """One bar from the left, whose length is a share in [0, 1]; the number stands beside it."""
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" width="120" height="12" viewBox="0 0 120 12" aria-hidden="true">'
@@ -129,13 +102,8 @@ def bar(share: float, color: str = BLUE) -> str:
     )
 
 
-def signed_bar(value: float, among: ArrayLike) -> str:
-    """The bar of one of several numbers, in the colour of its sign."""
-    return bar(abs(value) / max(float(np.nanmax(np.abs(among), initial=0.0)), 1e-300), signed(value))
-
-
 def points(states: ArrayLike, attracts: ArrayLike) -> str:
-    """States on their first two principal axes: a blue disc where a point attracts, a red square where it does not.
+    """States on their first two principal axes: a blue disc where a point attracts, an orange square where it does not.
 
     Args:
         states: (points, s). Each has its number as a tooltip.
@@ -153,9 +121,9 @@ def points(states: ArrayLike, attracts: ArrayLike) -> str:
     for i, ((x, y), attractor) in enumerate(zip(places.tolist(), np.asarray(attracts).tolist(), strict=True)):
         title = f"<title>point {i}, {'attracts' if attractor else 'does not attract'}</title>"
         shape = (
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{BLUE}">{title}</circle>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{FOR}">{title}</circle>'
             if attractor
-            else f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="none" stroke="{RED}" '
+            else f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="none" stroke="{AGAINST}" '
             f'stroke-width="2">{title}</rect>'
         )
         drawn.append(shape)

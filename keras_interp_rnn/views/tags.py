@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._results import output_name, symbol_name, visible
+from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions
 from keras_interp_rnn.analysis.substitutions import Substitutions
@@ -56,13 +57,32 @@ def shapley_values(values: ShapleyValues) -> Tag:
 
 def substitutions(changed: Substitutions) -> Tag:
     """Logits, the original first; probabilities become their logarithms."""
-    rows = np.concatenate([changed.original[None], changed.outputs.reshape(-1, len(changed.original))])
+    deletions = changed.deleted is not None
+    rows = np.concatenate(
+        [
+            changed.original[None],
+            changed.outputs.reshape(-1, len(changed.original)),
+            *([changed.deleted] if changed.deleted is not None else ()),
+        ]
+    )
     if changed.are_probabilities and len(changed.original) > 1:
         rows = np.log(np.maximum(rows, 1e-30))
     return rows.astype(np.float32), {
         "symbols": [changed.name(int(symbol)) for symbol in changed.symbols],
         "alternatives": [changed.name(int(symbol)) for symbol in changed.alternatives],
         "outputs": [changed.output_name(output) for output in range(len(changed.original))],
+        "deletions": deletions,
+    }
+
+
+def attribution(result: Attribution) -> Tag:
+    """Shares of all sequences, the output and that of nothing."""
+    ends = np.stack([result.output, result.reference_output], axis=1)
+    names = [list(row) for row in result.tokens if len(row) == result.shares.shape[1]]
+    return np.concatenate([result.shares, ends], axis=1).astype(np.float32), {
+        "method": result.method,
+        "output": "the output",
+        "tokens": names if len(names) == len(result.shares) else [],
     }
 
 

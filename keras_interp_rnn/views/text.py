@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from keras_interp_rnn._io import in_terminal
-from keras_interp_rnn._results import as_text, separator, text_of, visible
+from keras_interp_rnn._results import FOR, as_text, rgb, separator, text_of, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -101,7 +101,7 @@ def word_contributions(result: WordContributions) -> str:
 
 @as_text.register
 def attribution(result: Attribution, *, width: int = 24) -> str:
-    """The steps with the largest shares of the first sequence, in the order of the sequence."""
+    """The steps with the largest shares of the first sequence, in the order of the sequence; positions count from 1."""
     if not len(result.shares):
         return "Shares of no sequence"
     strongest = sorted(result.top(ITEMS))
@@ -109,12 +109,12 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
     lines = [
         f"by {result.method.replace('_', ' ')}: sequence 0 of {len(result.shares)}, output {result.output[0]:.4f}, "
         f"{result.reference_output[0]:.4f} without any step; residual {result.residual:.1e}",
-        f"step  {'read' if result.tokens else '':6} share   ({len(strongest)} of {result.shares.shape[1]} steps)",
+        f"position  {'read' if result.tokens else '':6} share   ({len(strongest)} of {result.shares.shape[1]} steps)",
     ]
     for step, share in strongest:
         bar = round(width * abs(share) / scale) if math.isfinite(share) else 0
         name = f"{result.tokens[0][step]:6} " if result.tokens else ""
-        lines.append(f"{step:5} {name}{share:+10.3g}  {('#' if share > 0 else '-') * bar}")
+        lines.append(f"{step + 1:8}  {name}{share:+10.3g}  {('#' if share > 0 else '-') * bar}")
     return "\n".join(lines)
 
 
@@ -136,12 +136,12 @@ def cell_fixed_points(result: CellFixedPoints) -> str:
 
 @as_text.register
 def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
-    """The text, on a background that is the redder, the higher the probability; or with probabilities in brackets."""
+    """The text, on a background that is the bluer, the higher the probability; or with probabilities in brackets."""
     if colors is None:
         colors = in_terminal() and not os.environ.get("NO_COLOR")
     tokens = list(zip(map(visible, explained.tokens), explained.weights.tolist(), strict=True))
     if colors:
-        text = " ".join(_on_red(token, weight) for token, weight in tokens)
+        text = " ".join(_shaded(token, weight) for token, weight in tokens)
     else:
         text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
     return f"class {explained.prediction}: {text}{not_regularized(explained)}"
@@ -187,19 +187,21 @@ def trace(traced: Trace) -> str:
 
 @as_text.register
 def substitutions(changed: Substitutions, *, width: int = 24) -> str:
-    """The replacements that change the prediction most."""
+    """The replacements that change the prediction most; positions count from 1."""
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
     what = "the output" if single else f"the probability of {changed.output_name(first)!r}"
     read = text_of(changed.alphabet, changed.symbols)
-    lines = [f"after {read[-WORD:]!r}: {prediction(changed, usual)}", f"position  symbol  instead  change of {what}"]
+    if len(read) > WORD:  # whole words, where there are any
+        read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
+    lines = [f"after {read!r}: {prediction(changed, usual)}", f"position  symbol  instead  change of {what}"]
     strongest = changed.top(ITEMS)
     scale = max((abs(change) for *_, change in strongest), default=0) or 1e-300
     for position, symbol, change in strongest:
         bar = ("#" if change > 0 else "-") * round(width * abs(change) / scale)
         value = f"{change:+.4g}" if single else f"{change:+.1%}"
         read_there = changed.name(int(changed.symbols[position]))
-        lines.append(f"{position:8}  {read_there:6}  {changed.name(symbol):7}  {value:>8}  {bar}")
+        lines.append(f"{position + 1:8}  {read_there:6}  {changed.name(symbol):7}  {value:>8}  {bar}")
     return "\n".join(lines)
 
 
@@ -464,6 +466,6 @@ def distinguishable(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str,
     ]
 
 
-def _on_red(token: str, weight: float) -> str:
-    shade = round(255 - 215 * weight)
-    return f"\x1b[30;48;2;255;{shade};{shade}m{token}\x1b[0m"
+def _shaded(token: str, weight: float) -> str:
+    red, green, blue = (round(255 - 0.6 * weight * (255 - part)) for part in rgb(FOR))
+    return f"\x1b[30;48;2;{red};{green};{blue}m{token}\x1b[0m"

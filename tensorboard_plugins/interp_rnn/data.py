@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,25 +140,33 @@ class Logs:
             context, experiment, run, tag, step, lambda read, value: read.kind.slice(read.description, value, index)
         )
 
-    def recorded(self, context: Any, experiment: str, pane: Mapping[str, Any]) -> dict[str, Any]:
-        """A pane of a page without a server (recording.py): a tag, and the tags of its run that are read beside it.
+    def recorded(
+        self, context: Any, experiment: str, asked: Sequence[Mapping[str, Any]], state: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The data of a page without a server (recording.py): tags, and those that are read beside them.
 
         Args:
-            pane: run, tag, and the state of the view; `step` is the step that is looked at.
+            asked: objects with run and tag. state: of the page; `step` is the step that is looked at.
         """
-        run, tag = pane["run"], pane["tag"]
-        tags = [self._recording(context, experiment, run, tag)]
-        for entry in self.tags(context, experiment).get(run, []):
-            if _is_beside(entry):
-                with contextlib.suppress(errors.InvalidArgumentError):  # a damaged tag does not hide the others
-                    tags.append(self._recording(context, experiment, run, entry["tag"]))
-        state = {name: value for name, value in pane.items() if name not in ("run", "tag")}
-        if not tags[0].series["steps"]:
-            raise errors.NotFoundError(f"There is no step of {tag!r} in the run {run!r} that can be read.")
-        if "step" in state and state["step"] not in tags[0].series["steps"]:
-            raise errors.NotFoundError(f"There is no step {state['step']!r} of {tag!r} in the run {run!r}.")
+        listed = self.tags(context, experiment)
+        tags = {(one["run"], one["tag"]): True for one in asked}
+        for run in dict.fromkeys(one["run"] for one in asked):
+            beside = [entry["tag"] for entry in listed.get(run, []) if _is_beside(entry)]
+            tags.update({(run, tag): tags.get((run, tag), False) for tag in beside})
+        found = []
+        for (run, tag), wanted in tags.items():
+            try:
+                found.append(self._recording(context, experiment, run, tag))
+            except errors.InvalidArgumentError:  # a damaged tag beside another does not hide it
+                if wanted:
+                    raise
+        found = [one for one in found if one.series["steps"]]
+        if not found:
+            raise errors.NotFoundError(
+                f"There is no step of {asked[0]['tag']!r} in the run {asked[0]['run']!r} that can be read."
+            )
         try:
-            return recording.pane(tags, state, run=run)
+            return recording.block(found, state)
         except recording.TooLarge as error:
             raise errors.InvalidArgumentError(str(error)) from None
 
@@ -176,7 +183,7 @@ class Logs:
                 lambda read, value: read.kind.answers(read.description, value, read.overview),
             )
 
-        return recording.Tag(tag, series, answers)
+        return recording.Tag(run, tag, series, answers)
 
     def _asked(
         self, context: Any, experiment: str, run: str, tag: str, step: int, answer: Callable[[Series, Any], Any]

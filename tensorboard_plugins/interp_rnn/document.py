@@ -19,20 +19,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-STATIC = Path(__file__).parent / "static"
+from tensorboard_plugins.interp_rnn import tokens
 
-STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin: 1.5rem 0 0.25rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2rem 0.75rem; text-align: right; border-bottom: 1px solid #8884; }
-p, summary, h1 { overflow-wrap: anywhere; }
-summary { cursor: pointer; } svg { max-width: 100%; height: auto; }
-.scroll { overflow-x: auto; }
-:focus-visible { outline: 2px solid Highlight; }
-@media (max-width: 30rem) { body { margin: 1rem auto; } th, td { padding: 0.2rem 0.4rem; } }
-"""
+STATIC = Path(__file__).parent / "static"
 
 
 def page(
@@ -48,9 +37,8 @@ def page(
         data: the answers that it reads, without NaN; `recorded` makes them.
     """
     plain, rules = _without_style_attributes(body)
-    style, sources, scripts = f"\n{STYLE}{rules}", "", ""
+    style, sources, scripts = "\n" + tokens.css(by_class=False) + _static("style.css") + rules, "", ""
     if view is not None:
-        style += _static("style.css")
         code = joined(view)
         sources = f"script-src '{digest(code)}'; img-src data:; "
         scripts = f'<script type="application/json" id="data">{block(data or {})}</script>\n<script>{code}</script>\n'
@@ -61,7 +49,7 @@ def page(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{named}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{named}</h1>\n"
+        f'<title>{named}</title>\n<style>{style}</style>\n</head>\n<body class="static">\n<main>\n<h1>{named}</h1>\n'
         f"{above}"
         f'<div class="scroll" role="region" aria-label="{named}" tabindex="0">{plain}</div>\n'
         f"</main>\n{scripts}</body>\n</html>\n"
@@ -86,8 +74,8 @@ def joined(view: str) -> str:
     order: dict[str, None] = {}
     for name in (view, "embedded"):
         _needed(name, order)
-    modules = "".join(map(_module, order))
-    code = f"\n'use strict';\n{modules}embedded.open({view});\n"
+    modules = "".join(map(module, order))
+    code = f"\n'use strict';\n{modules}embedded.open({{{view}}});\n"
     if "</" in code or "<!--" in code:
         raise ValueError(f"A script in a page must not end its element. Received: the view {view!r}.")
     return code
@@ -100,10 +88,14 @@ def _needed(name: str, order: dict[str, None]) -> None:
     order.setdefault(name)
 
 
-def _module(name: str) -> str:
+def module(name: str) -> str:
+    """A module of static/ as a constant of its name, an object of what it exports."""
     source = re.sub(r"^import (\{[^}]*\}) from '\./(\w+)\.js';$", r"const \1 = \2;", _static(f"{name}.js"), flags=re.M)
     exports = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.M)
-    source = re.sub(r"^export (?=async |function |const |class )", "", source, flags=re.M)
+    exports += [
+        name for names in re.findall(r"^export \{([^}]*)\};$", source, flags=re.M) for name in names.split(", ")
+    ]
+    source = re.sub(r"^export (?:\{[^}]*\};$|(?=async |function |const |class ))", "", source, flags=re.M)
     left = re.findall(r"^(?:import|export)\b.*", source, flags=re.M)
     if left:
         raise ValueError(f"A module imports and exports names, line by line. Received: {left[0]!r} in {name}.js.")

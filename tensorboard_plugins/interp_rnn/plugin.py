@@ -17,7 +17,7 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tensorboard_plugins.interp_rnn import document, schema
+from tensorboard_plugins.interp_rnn import document, schema, tokens
 from tensorboard_plugins.interp_rnn.checks import list_of, names
 from tensorboard_plugins.interp_rnn.data import MAX_STEPS, Logs
 
@@ -26,7 +26,7 @@ STATIC = Path(__file__).parent / "static"
 MAX_LISTED = 32
 """Tags that one page may show."""
 
-TYPES = {".js": "text/javascript", ".css": "text/css"}
+TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 FILES = {path.name: TYPES[path.suffix] for path in sorted(STATIC.iterdir()) if path.suffix in TYPES}
 """All files that are served, by name: no request reaches the file system with a path of its own."""
@@ -45,8 +45,8 @@ class Plugin(base_plugin.TBPlugin):
         logs = self._logs
         return {
             **{f"/{name}": _file(name) for name in FILES},
-            # View -> the kinds that it shows.
-            "/views": _json(lambda request: schema.views()),
+            # Place -> the kinds that it shows; folders of callbacks, whose runs are one with that of the folder above.
+            "/views": _json(lambda request: {"views": schema.views(), "folders": schema.FOLDERS}),
             # Run -> tags.
             "/tags": _json(lambda request: logs.tags(*_where(request))),
             # A tag as a whole; arguments run, tag.
@@ -74,21 +74,18 @@ class Plugin(base_plugin.TBPlugin):
 
     @wrappers.Request.application
     def serve_page(self, request: wrappers.Request) -> wrappers.Response:
-        """A view as one HTML file that needs no server; arguments view, panes, overlays.
+        """A place as one HTML file that needs no server; arguments view, state, tags.
 
-        panes is a JSON list of objects with run, tag and the state of the view; overlays one of objects with run and
-        tag, whose series are drawn over the first pane.
+        state is a JSON object, that of the page; tags a JSON list of objects with run and tag, those that it shows.
         """
         view = _text(request, "view")
         if view not in schema.views():
             raise errors.InvalidArgumentError(f"view must be one of {', '.join(schema.views())}. Received: {view!r}.")
-        where = _where(request)
-        panes = [self._logs.recorded(*where, pane) for pane in _tags(request, "panes")]
-        series = {one["run"]: self._logs.series(*where, one["run"], one["tag"]) for one in _tags(request, "overlays")}
-        if not panes:
-            raise errors.InvalidArgumentError("panes must name at least one tag. Received: [].")
-        title = f"{view.capitalize()}: {', '.join(pane['run'] or '.' for pane in panes)}"
-        data = {"panes": panes, "overlays": series}
+        asked, state = _tags(request), _state(request)
+        if not asked:
+            raise errors.InvalidArgumentError("tags must name at least one tag. Received: [].")
+        data = self._logs.recorded(*_where(request), asked, state)
+        title = f"{view.capitalize()}: {', '.join(dict.fromkeys(one['run'] or '.' for one in asked))}"
         text = document.page(title, "<p>The drawing needs scripts.</p>", view=view, data=data)
         return http_util.Respond(request, text, "application/octet-stream")
 
@@ -108,7 +105,10 @@ class Loader(base_plugin.TBLoader):
 def _file(name: str) -> Any:
     @wrappers.Request.application
     def serve(request: wrappers.Request) -> wrappers.Response:
-        return http_util.Respond(request, (STATIC / name).read_bytes(), FILES[name])
+        text = (STATIC / name).read_text(encoding="utf-8")
+        return http_util.Respond(
+            request, tokens.css(by_class=True) + text if name == "style.css" else text, FILES[name]
+        )
 
     return serve
 
@@ -136,17 +136,29 @@ def _text(request: wrappers.Request, name: str) -> str:
     return value
 
 
-def _tags(request: wrappers.Request, name: str) -> list[dict[str, Any]]:
-    """The JSON list of an argument: objects with run and tag, and finite numbers."""
+def _parsed(request: wrappers.Request, name: str, default: str) -> Any:
+    """The JSON of an argument, in which all numbers are finite; None for anything else."""
     try:
-        entries = json.loads(request.args.get(name, "[]"))
+        entries = json.loads(request.args.get(name, default))
         json.dumps(entries, allow_nan=False)
     except (ValueError, RecursionError):
-        entries = None
+        return None
+    return entries
+
+
+def _state(request: wrappers.Request) -> dict[str, Any]:
+    state = _parsed(request, "state", "{}")
+    if not isinstance(state, dict):
+        raise errors.InvalidArgumentError("state must be a JSON object.")
+    return state
+
+
+def _tags(request: wrappers.Request) -> list[dict[str, Any]]:
+    entries = _parsed(request, "tags", "[]")
     if not list_of(entries, lambda entry: isinstance(entry, dict) and names([entry.get("run"), entry.get("tag")])):
-        raise errors.InvalidArgumentError(f"{name} must be a JSON list of objects with run and tag.")
+        raise errors.InvalidArgumentError("tags must be a JSON list of objects with run and tag.")
     if len(entries) > MAX_LISTED:
-        raise errors.InvalidArgumentError(f"{name} must be at most {MAX_LISTED}. Received: {len(entries)}.")
+        raise errors.InvalidArgumentError(f"tags must be at most {MAX_LISTED}. Received: {len(entries)}.")
     return list(entries)
 
 

@@ -1,9 +1,7 @@
-"""What a page without a server is given: of each of its panes a tag, with the answers about its steps.
+"""What a page without a server is given: tags, with the answers about their steps.
 
-The block of data is {"panes": [pane, ...], "overlays": {run: series}}. A pane is {"run", "state", "tags": {tag:
-{"kind", "series", "steps": {step: answers}}}}; the first tag is the one that is looked at, the others are read beside
-it. Answers are those of `Kind.answers`. The step that is looked at is recorded first; other steps follow as long as
-there is room.
+The block of data is {"views", "folders", "state", "runs": {run: {tag: {"kind", "series", "steps": {step: answers}}}}}.
+Answers are those of `Kind.answers`. The step that is looked at is recorded first; others follow where there is room.
 """
 
 from __future__ import annotations
@@ -29,11 +27,13 @@ class Tag(NamedTuple):
     """A tag that can be asked.
 
     Attributes:
+        run: it is in.
         name: of the tag.
         series: what a view shows first.
         answers: of a step, `Kind.answers`.
     """
 
+    run: str
     name: str
     series: Mapping[str, Any]
     answers: Callable[[int], dict[str, Any]]
@@ -50,35 +50,43 @@ def single(kind: str, tensor: ArrayLike | bytes, name: str = "", **content: Any)
     described = schema.described(json.dumps({"kind": kind, "version": schema.VERSION, **content}).encode())
     value = of_kind.decode(described, np.asarray(tensor))
     series = {**described, "steps": [0], "left_out": [], **of_kind.overview(described, [value])}
-    return Tag(name or kind, series, lambda step: of_kind.answers(described, value, series))
+    return Tag("", name or kind, series, lambda step: of_kind.answers(described, value, series))
 
 
-def pane(tags: Sequence[Tag], state: Mapping[str, Any], *, run: str = "") -> dict[str, Any]:
-    """One pane: what is looked at, and tags that are read beside it.
+def block(tags: Sequence[Tag], state: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a page that shows tags.
 
     Args:
-        tags: the one that is looked at is the first.
-        state: of the view; `step` is the step that is looked at, by default the last one. run: its name.
+        state: of the page; of each tag the step nearest to its `step`, by default the last one, is always recorded.
 
     Raises:
-        TooLarge: if the answers of that step alone are too large.
+        TooLarge: if the answers about those steps alone are too large.
     """
-    steps = list(tags[0].series["steps"])
-    state = {"step": steps[-1], **state}
-    recorded: dict[str, dict[str, Any]] = {
-        tag.name: {"kind": tag.series["kind"], "series": tag.series, "steps": {}} for tag in tags
-    }
-    size = 0
-    for step in sorted(steps, key=lambda step: (abs(steps.index(step) - steps.index(state["step"])), step)):
-        answers = {tag.name: tag.answers(step) for tag in tags if step in tag.series["steps"]}
-        size += sum(len(json.dumps(answer)) for answer in answers.values())
+    wanted = state.get("step")
+    last = max(tag.series["steps"][-1] for tag in tags)
+    centre = wanted if isinstance(wanted, int | float) else last
+    runs: dict[str, dict[str, Any]] = {}
+    rest, size = [], 0
+    for tag in tags:
+        first, *others = sorted(tag.series["steps"], key=lambda step: (abs(step - centre), step))
+        rest += [(abs(step - centre), step, tag) for step in others]
+        answer, size = _sized(tag, first, size)
+        recorded = {"kind": tag.series["kind"], "series": tag.series, "steps": {str(first): answer}}
+        runs.setdefault(tag.run, {})[tag.name] = recorded
+    if size > MAX_BYTES:
+        raise TooLarge(
+            f"A page holds data of at most {MAX_BYTES // 2**20} MiB. Received: {size / 2**20:.1f} MiB of "
+            f"{', '.join(tag.name for tag in tags)}. Choose a shorter sequence."
+        )
+    for _, step, tag in sorted(rest, key=lambda each: each[:2]):
+        answer, size = _sized(tag, step, size)
         if size > MAX_BYTES:
-            if step != state["step"]:
-                break
-            raise TooLarge(
-                f"A page holds data of at most {MAX_BYTES // 2**20} MiB. Received: {size / 2**20:.1f} MiB of "
-                f"{tags[0].name}. Choose a shorter sequence."
-            )
-        for name, answer in answers.items():
-            recorded[name]["steps"][str(step)] = answer
-    return {"run": run, "state": state, "tags": recorded}
+            break
+        runs[tag.run][tag.name]["steps"][str(step)] = answer
+    return {"views": schema.views(), "folders": schema.FOLDERS, "state": dict(state), "runs": runs}
+
+
+def _sized(tag: Tag, step: int, before: int) -> tuple[dict[str, Any], int]:
+    """The answers about a step, and the bytes of all with those before."""
+    answer = tag.answers(step)
+    return answer, before + len(json.dumps(answer))

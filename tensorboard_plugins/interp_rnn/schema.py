@@ -19,27 +19,34 @@ from tensorboard_plugins.interp_rnn.kinds.top_contributions import block_rows
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
-__all__ = ["KINDS", "PLUGIN", "VERSION", "block_rows", "described", "metadata", "target_rows", "views"]
+__all__ = ["FOLDERS", "KINDS", "PLUGIN", "VERSION", "block_rows", "described", "metadata", "target_rows", "views"]
 
 PLUGIN = "interp_rnn"
 VERSION = 1
 KINDS: dict[str, Kind] = {
     name: importlib.import_module(f"tensorboard_plugins.interp_rnn.kinds.{name}").KIND
     for name in (
+        "contributions",
+        "top_contributions",
+        "shapley_values",
+        "attribution",
+        "substitutions",
+        "trace",
         "automaton",
         "transition_counts",
         "transition_texts",
         "transition_probabilities",
         "outputs",
-        "contributions",
-        "top_contributions",
-        "shapley_values",
-        "substitutions",
-        "trace",
         "jacobian",
     )
 }
 """Every kind, the file kinds/NAME.py; tabs stand in the order of the first kind that each shows."""
+
+FOLDERS = (
+    *("automaton", "contributions", "jacobians", "shapley_values", "stability", "substitutions", "traces"),
+    "transitions",
+)
+"""Where callbacks write in the folder of a training: to a reader all of them are one run."""
 
 
 def metadata(kind: str, **content: Any) -> SummaryMetadata:
@@ -77,8 +84,8 @@ def described(content: bytes) -> dict[str, Any]:
 
 
 def views() -> dict[str, list[str]]:
-    """The views of the page, static/VIEW.js, and the kinds that each shows."""
-    shown: dict[str, list[str]] = {}
+    """The places of the page, static/VIEW.js, and the kinds that each shows; the first is that of all runs."""
+    shown: dict[str, list[str]] = {"overview": []}
     for name, kind in KINDS.items():
         if kind.VIEW is not None:
             shown.setdefault(kind.VIEW, []).append(name)

@@ -52,6 +52,24 @@ def test_every_text_is_what_the_oracle_says(seed, target):
         np.testing.assert_allclose(changed.outputs[2:], np.broadcast_to(changed.original, (3, 2, 3)), atol=1e-6)
 
 
+@pytest.mark.parametrize("batch", [2, 256])
+def test_every_text_without_a_symbol_is_what_the_oracle_says(batch, monkeypatch):
+    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.substitutions"], "BATCH", batch)
+    model = reader()
+    changed = analysis.substitutions(model, TEXT, alternatives=[1])
+    assert changed.deleted.shape == (5, 3)
+    for position in range(5):
+        text = [*TEXT[:position], *TEXT[position + 1 :]]
+        np.testing.assert_allclose(changed.deleted[position], by_loop(model, text)[-1], atol=1e-5)
+
+
+def test_without_a_shorter_text_there_are_no_deletions():
+    assert analysis.substitutions(reader(), [1], alternatives=[0]).deleted is None
+    assert analysis.substitutions(reader(), TEXT, alternatives=[0], target=1).deleted is None
+    fixed = keras.Sequential([keras.Input((3,), dtype="int32"), keras.layers.Embedding(3, 2), keras.layers.GRU(2)])
+    assert analysis.substitutions(fixed, [0, 1, 2], alternatives=[0]).deleted is None
+
+
 def test_of_a_classifier_with_one_output_the_value_changes(monkeypatch):
     module = sys.modules["keras_interp_rnn.analysis.substitutions"]  # the package has a function of that name
     monkeypatch.setattr(module, "BATCH", 4)

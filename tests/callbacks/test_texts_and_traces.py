@@ -41,8 +41,12 @@ def test_substitutions_are_those_of_analysis(tmp_path):
         [(_, value)] = points(tmp_path / "substitutions", f"substitutions/text_{i}")
         expected = analysis.substitutions(model, text, alternatives=[1, 2], alphabet="_ab")
         np.testing.assert_allclose(value[0], expected.original, atol=1e-6)
-        np.testing.assert_allclose(value[1:].reshape(len(text), 2, 3), expected.outputs, atol=1e-6)
-        assert described(tmp_path / "substitutions", f"substitutions/text_{i}")["alternatives"] == ["a", "b"]
+        replaced, deleted = np.split(value[1:], [2 * len(text)])
+        np.testing.assert_allclose(replaced.reshape(len(text), 2, 3), expected.outputs, atol=1e-6)
+        if len(text) > 1:
+            np.testing.assert_allclose(deleted, expected.deleted, atol=1e-6)
+        content = described(tmp_path / "substitutions", f"substitutions/text_{i}")
+        assert (content["alternatives"], content["deletions"]) == (["a", "b"], len(text) > 1)
 
 
 @pytest.mark.parametrize("masked", [False, True])

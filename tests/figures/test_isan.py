@@ -15,7 +15,7 @@ import matplotlib.colors
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from keras_interp_rnn import figures
-from keras_interp_rnn.figures.isan import GREY, ORANGE, RED
+from keras_interp_rnn.figures.isan import AGAINST, FOR, GREY
 from tests.oracles import isan_reading as reading
 
 ALPHABET = " a$<_"
@@ -85,10 +85,10 @@ def test_the_column_shows_one_target_by_symbol_and_by_word(target, step):
         assert legend_of(axis) == [f"logit of {winner}", f"logit of {runner}"]
         assert axis.yaxis_inverted()
         assert axis.get_xlabel() == "nats"
-    for color, output in ((ORANGE, first), (RED, second)):
+    for color, output in ((FOR, first), (AGAINST, second)):
         bars = bars_of(middle, color)
         np.testing.assert_array_equal([bar.get_width() for bar in bars], split.values[: step + 1, target, output])
-        offset = -0.2 if color == ORANGE else 0.2
+        offset = -0.2 if color == FOR else 0.2
         places = [bar.get_y() + bar.get_height() / 2 for bar in bars]
         np.testing.assert_allclose(places, np.arange(step + 1) + offset, atol=1e-12)
         words = reading.by_word(split.values, TEXT, 0)[: 3 if step > 3 else 2, target, output]

@@ -59,7 +59,7 @@ def test_the_token_map_shades_every_token_by_its_weight():
         for name, text in drawn.items()
         if text.get_bbox_patch()
     }
-    assert opacity == pytest.approx({"skip": 0, "it": 0.375, r"\$5": 0.75, "great": 0.1875})
+    assert opacity == pytest.approx({"skip": 0, "it": 0.225, r"\$5": 0.45, "great": 0.1125})
     with pytest.raises(ValueError, match="zip"):
         figures.token_map([["a", "b"]], [[1.0]], titles=["x"])
 

@@ -147,6 +147,16 @@ class TestSlices:
         np.testing.assert_allclose(alpha[there].sum(axis=1), 1, rtol=1e-5)
         assert len(found["tokens"][4]) == len(alpha)
 
+    def test_an_attribution_comes_by_the_sequence(self, tmp_path):
+        described = schema.metadata("attribution", method="occlusion", output="x", tokens=[["a"], ["b"]])
+        values = np.arange(6, dtype=np.float32).reshape(2, 3)
+        write(tmp_path, "interp_rnn/attribution", values, described)
+        served, where = plugin_over(tmp_path), {"run": ".", "tag": "interp_rnn/attribution"}
+        assert get(served, "/series", **where)["method"] == "occlusion"
+        np.testing.assert_array_equal(cut(served, **where, step=0, index=1), values[1])
+        with pytest.raises(errors.InvalidArgumentError, match="index must lie in"):
+            cut(served, **where, step=0, index=2)
+
     def test_counts_come_whole(self):
         where = {"run": "sr/transitions", "tag": "interp_rnn/transition_counts"}
         step = get(real(), "/series", **where)["steps"][-1]
@@ -377,6 +387,26 @@ HOSTILE = {
         description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"]),
         np.array([[1], [-np.inf]], np.float32),
         "substitutions must be finite. Received: 1 that are not",
+    ),
+    "deletions that are not there": (
+        description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"], deletions=True),
+        np.zeros((2, 1), np.float32),
+        r"substitutions must have the shape \(3, 1\). Received: \(2, 1\)",
+    ),
+    "deletions that are no switch": (
+        description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"], deletions=1),
+        np.zeros((3, 1), np.float32),
+        "deletions must be true or false. Received: 1",
+    ),
+    "an attribution of more steps than names": (
+        description("attribution", method="telescoping", output="x", tokens=[["a"]]),
+        np.zeros((1, 4), np.float32),
+        "attribution must have the shape .*, with a name for each step or none. Received",
+    ),
+    "an attribution without a method": (
+        description("attribution", method="", output="x", tokens=[]),
+        np.zeros((1, 4), np.float32),
+        "method must be a name. Received: ''",
     ),
     "numbers of no output": (
         description("top_contributions", symbols=["a"], outputs=["a", "b"], top=1),

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import json
 import re
 import shutil
@@ -34,10 +35,13 @@ pytestmark = [
 ]
 
 
+PLACES = [place for place, kinds in schema.views().items() if kinds]
+
+
 class Tab:
     """The plugin's tab in a browser of its own."""
 
-    def __init__(self, address, view="states"):
+    def __init__(self, address, view="overview"):
         options = webdriver.ChromeOptions()
         for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1500,1200"):
             options.add_argument(argument)
@@ -48,7 +52,7 @@ class Tab:
         self.open(view)
 
     def open(self, view, **state):
-        self.link(json.dumps({"view": view, **state}), view)
+        self.link(json.dumps({"place": view, **state}), view)
 
     def link(self, kept, view):
         """Follows a link that keeps some text, and waits for the view that it should lead to."""
@@ -88,8 +92,29 @@ class Tab:
     def view(self, name):
         self.one(f"[data-view={name}]").click()
         self.until(lambda: self.all(f"[data-view={name}][aria-selected=true]"))
-        self.until(lambda: self.all(".downloads, .empty, [role=alert]"))
+        self.until(lambda: self.all(".downloads, .card, .empty, [role=alert]"))
         self.settled()
+
+    def folded(self, name):
+        """Opens a fold by its name."""
+        [summary] = [one for one in self.all("summary") if one.text.startswith(name)]
+        if not summary.find_element(By.XPATH, "..").get_attribute("open"):
+            summary.click()
+        self.settled()
+
+    def button(self, name):
+        [found] = [one for one in self.all("button") if one.text == name]
+        return found
+
+    def choice(self, label):
+        """The list of a label."""
+        [found] = [one for one in self.all("label") if one.text.startswith(label)]
+        return Select(found.find_element(By.TAG_NAME, "select"))
+
+    def kept(self):
+        """The state that the address holds."""
+        query = urllib.parse.urlparse(self.driver.execute_script("return window.parent.location.href")).query
+        return json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
 
     def text(self):
         return self.driver.find_element(By.TAG_NAME, "body").text
@@ -147,54 +172,190 @@ def test_arrow_keys_move_the_slider(tab):
     assert tab.one("input.steps").get_attribute("value") == "2"
 
 
-def test_contributions(tab):
-    tab.view("contributions")
-    spans = tab.all("p.text span")
-    assert "".join(span.text for span in spans) == logs.TEXT.replace(" ", "␣")
-    assert "After" in tab.text()
-    assert "%" in tab.text()
-    assert not tab.all(".now")
-    stack = tab.one("rect.pick")
-    tab.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", stack)
-    at = stack.size["width"] // 2 - 2, stack.size["height"] // 2 - 2  # the last source, in the chosen column
-    ActionChains(tab.driver).move_to_element_with_offset(stack, *at).perform()
-    hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
-    assert re.fullmatch(r"e → after e \(24\): norm \S+ nats: (\S+ [+-]\S+(, )?){5}", hovered), hovered
-    spans[-1].click()
-    assert "From the sum without the terms taken out" in tab.one(".now").text
-    assert tab.all("p.text span.off")
-    [button] = [button for button in tab.all("button") if button.text == "By words"]
-    button.click()
-    names = [text.text for text in tab.all("figure:last-of-type svg g text")]
-    assert any(name.endswith("return") for name in names), names
-    [everything] = [button for button in tab.all("button") if button.text == "Reset"]
-    everything.click()
-    assert not tab.all(".now")
-    picture = tab.pixels("figure svg")
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 20  # shades
+def tokens_of(tab):
+    return tab.driver.execute_script(
+        "return [...document.querySelectorAll('.strip .token .name')].map((one) => one.textContent)"
+    )
+
+
+def bar_of(token):
+    """Height of the bar of a token, negative where it points down."""
+    for bar in token.find_elements(By.CSS_SELECTOR, "rect.for, rect.against"):
+        sign = 1 if "for" in bar.get_attribute("class").split() else -1
+        return sign * float(bar.get_attribute("height"))
+    return 0.0
+
+
+def answers(tab):
+    """What the panel of a picked token says."""
+    tab.one(".answers dd")
+    names = [one.text.splitlines()[0] for one in tab.all(".answers dt")]
+    return dict(zip(names, [one.text for one in tab.all(".answers dd")], strict=True))
+
+
+def isan_terms():
+    """The terms of the last prediction at the last step."""
+    from tests.tensorboard_plugin.test_backend import cut, get, real
+
+    where = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
+    return cut(real(), **where, step=get(real(), "/series", **where)["steps"][-1], index=len(logs.TEXT))
+
+
+def named(output):
+    return "␣" if output == 0 else logs.ALPHABET[output]
+
+
+def said(logits):
+    probabilities = np.exp(logits - logits.max())
+    probabilities /= probabilities.sum()
+    first, second = np.argsort(-probabilities)[:2]
+    return f"{named(first)} {100 * probabilities[first]:.1f}%, then {named(second)} {100 * probabilities[second]:.1f}%"
+
+
+def test_reads_are_bars_on_the_tokens(tab):
+    tab.open("reads", run="isan")
+    assert "".join(tokens_of(tab)) == logs.TEXT.replace(" ", "␣")
+    terms = isan_terms()
+    logits = terms.sum(axis=0)
+    first, second = np.argsort(-logits)[:2]
+    leads = (terms[:, first] - terms[:, second])[1:-1]
+    bars = np.array([bar_of(token) for token in tab.all(".strip .token")])
+    shown = np.abs(bars) > 0
+    scale = np.abs(bars).max() / np.abs(leads).max()
+    np.testing.assert_allclose(bars[shown], scale * leads[shown], rtol=1e-3, atol=1e-3)
+    assert (np.abs(scale * leads[~shown]) < 0.71).all()
+    headline = tab.one(".headline").text
+    assert re.fullmatch(rf"isan says {re.escape(named(first))}, >?\d+% sure, because of .+\.", headline), headline
+    outputs = tab.all("[role=listitem] text.output")
+    assert [one.text for one in outputs[:2]] == [named(first), named(second)]
+    label = tab.one(".strip .token").get_attribute("aria-label")
+    assert re.fullmatch(rf"␣: [+−]?[\d.]+ for {re.escape(named(first))} over {re.escape(named(second))}", label), label
     assert not tab.troubles()
 
 
-def test_switching_a_source_off_gives_what_the_backend_says(tab):
-    from tests.tensorboard_plugin.test_backend import cut, real
-
-    tab.open("contributions")
-    where = {"run": "isan/contributions", "tag": "interp_rnn/contributions/text_0"}
-    step = int(tab.one("output").text.split()[1])
-    terms = cut(real(), **where, step=step, index=len(logs.TEXT))
-    without = terms.sum(axis=0) - terms[3]
-    tab.all("p.text span")[2].click()
-    probabilities = np.exp(without - without.max())
-    probabilities /= probabilities.sum()
-    winner = int(probabilities.argmax())
-    name = "␣" if winner == 0 else logs.ALPHABET[winner]
-    assert f"{name} {100 * probabilities[winner]:.1f}%" in tab.one(".now").text
+def test_a_picked_token_says_what_the_sum_is_without_its_term(tab):
+    tab.open("reads", run="isan")
+    tab.all(".strip .token")[2].click()
+    terms = isan_terms()
+    assert answers(tab)["as it is"] == said(terms.sum(axis=0))
+    assert answers(tab)["without this term of the sum"] == said(terms.sum(axis=0) - terms[3])
+    assert "number 3 of 24" in tab.one(".panel").text
+    assert "its matrix carries the terms before it" in tab.one(".panel").text
+    tab.all(".strip .token")[2].click()
+    tab.until(lambda: not tab.all(".panel"))
+    assert not tab.troubles()
 
 
-def test_contributions_to_the_most_probable_outputs_and_to_all_others_together(tmp_path):
+def test_the_two_outputs_and_the_prediction_can_be_chosen(tab):
+    tab.open("reads", run="isan", up="e", down="t")
+    terms = isan_terms()
+    leads = (terms[:, 5] - terms[:, 20])[1:-1]
+    np.testing.assert_array_equal(
+        np.sign(leads)[np.abs(leads) > 0.2],
+        [
+            np.sign(bar_of(token))
+            for token, lead in zip(tab.all(".strip .token"), leads, strict=True)
+            if abs(lead) > 0.2
+        ],
+    )
+    assert "orange for t" in tab.text()
+    tab.choice("Bars up for").select_by_visible_text("a")
+    tab.until(lambda: "Blue speaks for a" in tab.text())
+    drag(tab, tab.one("input[aria-label='prediction after this token']"), 7)
+    assert "".join(tokens_of(tab)) == logs.TEXT[:7].replace(" ", "␣")
+    tab.folded("All 24 predictions")
+    map_ = tab.until(lambda: tab.all("svg[aria-label^='norms of'] rect.pick"))[0]
+    tab.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", map_)
+    at = map_.size["width"] // 2 - 2, map_.size["height"] // 2 - 2  # the last source of the last prediction
+    ActionChains(tab.driver).move_to_element_with_offset(map_, *at).perform()
+    assert re.fullmatch(r"e → after e \(24\): norm \S+ nats", tab.one(".tip").text), tab.one(".tip").text
+    map_.click()
+    tab.until(lambda: len(tokens_of(tab)) < 24)
+    assert not tab.troubles()
+
+
+def test_methods_are_a_switch_over_the_same_text(tab):
+    from tests.tensorboard_plugin.test_backend import cut, get, real
+
+    tab.open("reads", run="isan")
+    before = tokens_of(tab)
+    tab.button("Shapley values").click()
+    tab.until(lambda: "on average over what else is known" in tab.text())
+    assert tokens_of(tab) == before
+    where = {"run": "isan/shapley_values", "tag": "interp_rnn/shapley_values/text_0"}
+    values = cut(real(), **where, step=get(real(), "/series", **where)["steps"][-1])
+    first, second = np.argsort(-values.sum(axis=0))[:2]
+    leads = values[:-1, first] - values[:-1, second]
+    bars = np.array([bar_of(token) for token in tab.all(".strip .token")])
+    shown = np.abs(bars) > 0
+    np.testing.assert_allclose(bars[shown] / np.abs(bars).max(), leads[shown] / np.abs(leads).max(), atol=1e-3)
+    assert not tab.all("input[aria-label='prediction after this token']")  # they are of the whole text
+    drag(tab, tab.one("input.steps"), 0)
+    assert tab.one("header output").text.startswith("0 of")
+    assert not tab.troubles()
+
+
+def test_words_are_sums_of_their_letters(tab):
+    tab.open("reads", run="isan")
+    leads = [
+        float(token.get_attribute("aria-label").split(": ")[1].split()[0].replace("−", "-"))
+        for token in tab.all(".strip .token")
+    ]
+    tab.button("By words").click()
+    tab.until(lambda: len(tab.all(".strip .token")) == 5)
+    assert [
+        token.split(": ")[0] for token in (one.get_attribute("aria-label") for one in tab.all(".strip .token"))
+    ] == ["␣the", "␣return", "␣value", "␣of", "␣the"]
+    words = [
+        float(token.get_attribute("aria-label").split(": ")[1].split()[0].replace("−", "-"))
+        for token in tab.all(".strip .token")
+    ]
+    assert sum(words) == pytest.approx(sum(leads), abs=0.3)
+    tab.open("reads", run="isan", words=True)
+    assert len(tab.all(".strip .token")) == 5
+    assert not tab.troubles()
+
+
+def test_deleted_and_replaced_symbols_are_what_the_network_says(tab):
+    from tests.tensorboard_plugin.test_backend import cut, get, real
+
+    tab.open("reads", run="what_if")
+    where = {"run": "what_if/substitutions", "tag": "interp_rnn/substitutions/text_0"}
+    series = get(real(), "/series", **where)
+    rows = cut(real(), **where, step=series["steps"][-1])
+    assert "the network has read every such text" in tab.text()
+    tab.all(".strip .token")[2].click()
+    tab.until(lambda: tab.all(".answers"))
+    Select(tab.one(".answers select")).select_by_visible_text("o")
+    tab.settled()
+    found = answers(tab)
+    assert found["as it is"] == said(rows[0])
+    assert found["deleted"] == said(rows[1 + 8 * 5 + 2])
+    assert found["replaced by"] == said(rows[1 + 2 * 5 + 3])
+    tab.folded("The replacements that change it most")
+    assert len(tab.all("tbody tr")) == 12
+    positions = [int(row.text.split()[0]) for row in tab.all("tbody tr")]
+    assert set(positions) <= set(range(1, 9))
+    tab.button("Replacement").click()
+    tab.until(lambda: "another symbol is read in its place" in tab.text())
+    assert not tab.troubles()
+
+
+def test_arrow_keys_go_from_token_to_token(tab):
+    tab.open("reads", run="isan")
+    assert len(tab.all(".strip [tabindex='0']")) == 1  # a text is one stop
+    last = tab.all(".strip .token")[-1]
+    tab.driver.execute_script("arguments[0].focus()", last)
+    tab.driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+    tab.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    tab.until(lambda: "number 23 of 24" in tab.one(".panel").text)
+    assert tab.driver.switch_to.active_element.get_attribute("data-token") == "22"
+    assert tab.one(".tip").text.startswith("h: ")  # a tooltip opens on focus
+    assert not tab.troubles()
+
+
+def test_reads_of_the_most_probable_outputs_and_of_all_others_together(tmp_path):
     import tensorflow as tf
-
-    from tensorboard_plugins.interp_rnn import schema
 
     described = schema.metadata("top_contributions", symbols=["u", "v"], outputs=[*"abcdefghi"], top=2)
     values = np.zeros((schema.block_rows(2).stop, 4), np.float32)
@@ -204,150 +365,244 @@ def test_contributions_to_the_most_probable_outputs_and_to_all_others_together(t
     block[4] = [0.5, 0, 5, 0]
     with tf.summary.create_file_writer(str(tmp_path)).as_default():
         tf.summary.write("interp_rnn/contributions", values, step=0, metadata=described)
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "contributions")) as opened:
-        said = opened.text()
-        assert "After uv: h 60.0%, then d 20.0%." in said  # 3 to 1 of four fifths
-        assert "Here the 2 most probable of 9 outputs have a term each." in said
-        assert "The other 7 have 20% of the probability, and one term, their sum." in said
-        rows = [text.text for text in opened.all("figure:last-of-type svg g text:not(.number)")]
-        assert rows == ["h₀", "u", "v", "bias"]
-        stack = opened.one("rect.pick")
-        opened.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", stack)
-        at = stack.size["width"] // 2 - 2, stack.size["height"] // 2 - 2  # the last source of the last target
-        ActionChains(opened.driver).move_to_element_with_offset(stack, *at).perform()
-        hovered = stack.find_element(By.TAG_NAME, "title").get_attribute("textContent")
-        assert hovered == "v → after v (2): norm 9 nats: h -0.9014, d 0, sum of 7 others -4"
-        opened.all("p.text span")[0].click()
-        assert "without the terms taken out, among the 2 outputs: h " in opened.one(".now").text
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        read = opened.text()
+        assert "The network says h, 60% sure" in read  # 3 to 1 of four fifths
+        assert "Of 9 outputs, the 2 most probable have terms here; the others have 20.0% together." in read
+        labels = [token.get_attribute("aria-label") for token in opened.all(".strip .token")]
+        assert labels == ["u: +0.500 for h over d", "v: −0.901 for h over d"]
+        opened.all(".strip .token")[0].click()
+        assert answers(opened)["as it is"] == "h 60.0%, then d 20.0%"
+        opened.folded("All 2 predictions")
+        cells = opened.until(lambda: opened.all("rect.pick"))[0]
+        at = cells.size["width"] // 2 - 2, cells.size["height"] // 2 - 2  # the last source of the last target
+        opened.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", cells)
+        ActionChains(opened.driver).move_to_element_with_offset(cells, *at).perform()
+        assert opened.one(".tip").text == "v → after v (2): norm 9 nats"
+        assert not opened.troubles()
+
+
+def written_text(folder, symbols, terms):
+    """A log of contributions of two outputs to a text: those of the last target alone are other than 0."""
+    import tensorflow as tf
+
+    described = schema.metadata("contributions", symbols=symbols, outputs=["up", "down"])
+    values = np.zeros((schema.target_rows(len(symbols)).stop + 1, 2), np.float32)
+    values[schema.target_rows(len(symbols))][1:, 0] = terms
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        tf.summary.write("interp_rnn/contributions", values, step=0, metadata=described)
+
+
+def test_words_have_room_and_are_not_cut(tmp_path):
+    words = [
+        *("the first half is boring . then it becomes a haunting , beautiful film".split()),
+        "incomprehensibilities" * 2,
+    ]
+    written_text(tmp_path, words, np.linspace(-1, 1, len(words)))
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        assert tokens_of(opened) == words
+        boxes = opened.driver.execute_script(
+            "return [...document.querySelectorAll('.strip .name')].map((one) => one.getBBox())"
+            ".map(({x, y, width}) => [x, y, width])"
+        )
+        for (x, y, width), (next_x, next_y, _) in itertools.pairwise(boxes):
+            assert next_y > y + 5 or next_x >= x + width  # a gap, or the next line
+        assert "because of “" in opened.one(".headline").text
+        assert not opened.troubles()
+
+
+def test_of_a_long_text_what_matters_is_in_sight(tmp_path):
+    terms = np.zeros(1400)
+    terms[[300, 301, 1390]] = [5, -4, 3]
+    written_text(tmp_path, [*("some words " * 200)[:1400]], terms)
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        shown = {int(token.get_attribute("data-token")) for token in opened.all(".strip .token")}
+        assert {300, 301, 1390, 1399} <= shown
+        assert len(shown) < 700
+        folds = opened.all(".fold")
+        assert sum(int(re.search(r"(\d+) tokens", fold.text)[1]) for fold in folds) == 1400 - len(shown)
+        assert len(opened.all("*")) < 5000
+        folds[0].click()
+        assert len(opened.all(".strip .token")) > len(shown)
+        opened.one(".brush .hit").click()  # the middle of the text
+        assert {int(token.get_attribute("data-token")) for token in opened.all(".strip .token")} >= {699, 700}
+        assert opened.driver.execute_script("return document.documentElement.scrollHeight") < 1500
         assert not opened.troubles()
 
 
 def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
-    import tensorflow as tf
-
     from keras_interp_rnn._results import visible
-    from tensorboard_plugins.interp_rnn import schema
 
-    symbols = [visible(letter) for letter in "a_b _a"]
-    described = schema.metadata("contributions", symbols=symbols, outputs=["a", "b"])
-    with tf.summary.create_file_writer(str(tmp_path)).as_default():
-        values = tf.ones((schema.target_rows(6).stop + 1, 2))
-        tf.summary.write("interp_rnn/contributions", values, step=0, metadata=described)
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "contributions")) as opened:
-        [button] = [button for button in opened.all("button") if button.text == "By words"]
-        button.click()
-        rows = [text.text for text in opened.all("figure:last-of-type svg g text:not(.number)")]
-        assert rows == ["h₀", "a_b", "␣_a", "bias"]
+    written_text(tmp_path, [visible(letter) for letter in "a_b _a"], np.ones(6))
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        opened.button("By words").click()
+        opened.until(lambda: len(opened.all(".strip .token")) == 2)
+        labels = [token.get_attribute("aria-label") for token in opened.all(".strip .token")]
+        assert [label.split(": ")[0] for label in labels] == ["a_b", "␣_a"]
         assert not opened.troubles()
 
 
-def test_jacobians(tab):
-    tab.view("jacobians")
-    assert len(tab.all("main figure figcaption")) >= 3
-    paths = tab.all(".side figure svg path[stroke]")
-    assert len(paths) == 2 * 9
-    over = tab.all("fieldset input")
-    assert len(over) == 1
-    over[0].click()
-    tab.until(lambda: len(tab.all(".side figure svg path[stroke]")) == 2 * 2 * 9)
-    colours = {path.get_attribute("stroke") for path in tab.all(".side figure svg path[stroke]")}
-    assert len(colours) == 2
-    legend = {key.get_attribute("style"): key for key in tab.all("p.note span")}
-    assert len(legend) == 2
-    assert "■ GRU/jacobians ■ MinimalRNN/jacobians" in " ".join(tab.text().split())
-    over[0].click()
-    tab.until(lambda: not tab.all("p.note span"))
-    tab.all(".pick")[0].click()
-    tab.settled()
-    tab.until(lambda: "Distribution at step" in tab.text())
+def test_the_numbers_are_a_table(tab):
+    tab.open("reads", run="isan")
+    tab.folded("The numbers")
+    rows = [row.text.split() for row in tab.all("tbody tr")]
+    assert len(rows) == len(logs.TEXT) + 2
+    assert [row[0] for row in rows[:3]] == ["1", "2", "3"]
     assert not tab.troubles()
 
 
-def test_traces(tab):
-    tab.view("traces")
-    select = Select(tab.all(".controls select")[1])
-    assert [option.text for option in select.options][1].startswith("1: ")
-    select.select_by_index(1)
-    tab.until(lambda: len(tab.all("p.text span")) == 4)  # the padding is not read
-    assert not tab.all("p.text b")
-    maps = [one.get_attribute("aria-label") for one in tab.all(".maps svg[role=img]")]
+def test_gates_and_states_are_a_fold(tab):
+    tab.open("reads", run="gru")
+    tab.choice("Text").select_by_index(1)
+    tab.settled()
+    maps = tab.until(lambda: [one.get_attribute("aria-label") for one in tab.all(".maps svg[role=img]")])
     assert [label.split(":")[0] for label in maps] == ["u", "r", "candidate", "h"]
-    assert all("5 entries at 4 tokens" in label for label in maps)
-    tab.all(".maps rect.pick")[3].click()  # the middle of the map of h
-    assert "h of unit 2" in tab.text()
-    assert {span.get_attribute("title").split(":")[0] for span in tab.all("p.text span")} == {"h of unit 2"}
+    assert all("5 entries at 4 tokens" in label for label in maps)  # the padding is not read
+    assert not tab.all("main b b, main p b i")
+    before = tab.choice("Unit").first_selected_option.text
+    cells = tab.all(".maps rect.pick")[3]
+    tab.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", cells)
+    cells.click()  # the middle of the map of h
+    tab.until(lambda: tab.choice("Unit").first_selected_option.text != before)
+    units = [option.text for option in tab.choice("Unit").options]
+    assert sorted(units) == ["1", "2", "3", "4", "5"]
+    assert tab.choice("Unit").first_selected_option.text == units[2]  # in the order of the map
     assert not tab.troubles()
 
 
-def test_shapley_values(tab):
-    tab.view("shapley")
-    assert "".join(span.text for span in tab.all("p.text span")) == logs.TEXT.replace(" ", "␣")
-    assert "From the mean logits of the background" in tab.text()
+def test_memory_has_every_run_in_one_chart(tab):
+    from tests.tensorboard_plugin.test_backend import get, real
+
+    tab.open("memory")
+    charts = tab.all("main figure > svg")
+    assert len(charts) == 2
+    for chart in charts:
+        assert len(chart.find_elements(By.CSS_SELECTOR, "path.band")) == 2
+        assert len({path.get_attribute("stroke") for path in chart.find_elements(By.CSS_SELECTOR, "path[stroke]")}) == 2
+    assert [key.text for key in tab.all(".legend")] == ["GRU", "MinimalRNN"]
+    series = get(real(), "/series", run="GRU/jacobians", tag="interp_rnn/jacobian_percentiles")
+    median = series["percentiles"][-1][series["lags"].index(5)][series["lines"].index(50)]
+    assert f"GRU passes on {float(f'{median:.2g}'):g} of a change 5 steps back" in tab.one(".headline").text
+    tab.one("[data-run=MinimalRNN]").click()
+    tab.until(lambda: tab.one(".headline").text.startswith("MinimalRNN passes on "))
+    [logarithmic] = tab.all("main input[type=checkbox]")
+    axis = [text.text for text in tab.all("main figure > svg text")]
+    logarithmic.click()
+    assert [text.text for text in tab.all("main figure > svg text")] != axis
     drag(tab, tab.one("input.steps"), 0)
-    assert len(tab.all("figure svg")) >= 2
+    assert "at step 0" in tab.text()
     assert not tab.troubles()
 
 
-def test_what_if(tab):
-    tab.view("substitutions")
-    tab.all("p.text span")[2].click()
-    assert "If “e” at position 2 were" in tab.text()
-    Select(tab.all(".controls select")[-1]).select_by_visible_text("o")
-    assert "were “o” (tho␣name)" in tab.text()
-    assert len(tab.all("tbody tr")) == 5
+def test_all_folders_of_a_training_are_one_run(tab):
+    tab.open("overview")
+    assert [one.text for one in tab.all("aside li")] == ["GRU", "MinimalRNN", "gru", "isan", "sr", "what_if"]
+    tab.until(lambda: len(tab.all(".card .headline")) >= 6)
+    headlines = {
+        card.get_attribute("data-run"): card.find_element(By.CSS_SELECTOR, ".headline").text
+        for card in tab.all(".card")
+    }
+    assert set(headlines) == {"GRU", "MinimalRNN", "gru", "isan", "sr", "what_if"}
+    assert headlines["isan"].startswith("isan says ")
+    assert "is an automaton of" in headlines["sr"]
+    assert "passes on" in headlines["GRU"]
+    assert all(name in said for name, said in headlines.items())
+    assert tab.one(".card").get_attribute("data-run") in ("gru", "isan", "what_if")  # those that read come first
     assert not tab.troubles()
 
 
-def test_two_runs_side_by_side(tab):
-    tab.open("jacobians", run="GRU/jacobians")
-    [button] = [button for button in tab.all("button") if button.text == "Side by side"]
-    button.click()
-    tab.until(lambda: len(tab.all(".panes > section .downloads")) == 2)
+def test_run_step_and_text_stay_when_the_place_is_changed(tab):
+    tab.open("reads", run="isan")
+    tab.choice("Text").select_by_index(1)
+    tab.until(lambda: len(tokens_of(tab)) == len("an argument"))
+    drag(tab, tab.one("input.steps"), 1)
+    step = tab.one("header output").text
+    tab.view("memory")
+    assert tab.one("aside [aria-pressed=true]").text == "isan"
+    tab.view("overview")
+    tab.view("reads")
+    assert "".join(tokens_of(tab)) == "an␣argument"
+    assert tab.one("header output").text == step
+    assert tab.driver.title != ""
+    assert tab.driver.execute_script("return document.title") == "Reads: isan – Interpretable RNN"
+
+
+@pytest.mark.parametrize("place", ["reads", "memory"])
+def test_the_steps_are_played_to_the_last(tab, place):
+    tab.open(place, step=0, **({"run": "isan"} if place == "reads" else {}))
+    first, last = tab.one("header output").text.split(" of ")
+    assert first == "0"
+    tab.button("Play").click()
+    tab.until(lambda: tab.one("header output").text.split(" of ")[0] == last)
+    tab.until(lambda: any(one.text == "Play" for one in tab.all("header button")))  # and not Stop
+    assert not tab.troubles()
+
+
+def test_arrow_keys_go_from_place_to_place(tab):
+    tab.open("overview")
+    tabs = tab.all("[role=tab]")
+    assert [one.get_attribute("tabindex") for one in tabs].count("0") == 1
+    tab.driver.execute_script("arguments[0].focus()", tabs[0])
+    tab.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    tab.until(lambda: tab.all("[data-view=reads][aria-selected=true]"))
+    assert tab.driver.switch_to.active_element.get_attribute("data-view") == "reads"
     tab.settled()
-    first, second = tab.all(".panes > section")
-    chosen = [pane.find_element(By.CSS_SELECTOR, "select").get_attribute("value") for pane in (first, second)]
-    assert chosen == ["GRU/jacobians", "MinimalRNN/jacobians"]
-    assert first.location["y"] == second.location["y"]
-    assert first.location["x"] + first.size["width"] <= second.location["x"]
-    slider = second.find_element(By.CSS_SELECTOR, "input.steps")
-    drag(tab, slider, 0)
-    shown = [pane.find_element(By.CSS_SELECTOR, "output").text for pane in (first, second)]
-    assert shown[0] != shown[1] == "step 0"
-
-    def noted():
-        query = urllib.parse.urlparse(tab.driver.execute_script("return window.parent.location.href")).query
-        return json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
-
-    tab.until(lambda: (noted().get("beside") or {}).get("step") == 0)
-    tab.open(**noted())
-    tab.until(lambda: len(tab.all(".panes > section .downloads")) == 2)
-    [button] = [button for button in tab.all("button") if button.text == "Close"]
-    button.click()
-    tab.until(lambda: len(tab.all(".downloads")) == 1)
+    tab.driver.switch_to.active_element.send_keys(Keys.END)
+    tab.until(lambda: tab.all("[data-view=memory][aria-selected=true]"))
+    tab.settled()
     assert not tab.troubles()
+
+
+def test_twenty_runs_can_be_searched(tmp_path):
+    for i in range(20):
+        shutil.copytree(logs.written() / "GRU", tmp_path / f"run-{i:02d}")
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "memory")) as opened:
+        assert len(opened.all("aside li")) == 20
+        field = opened.one("aside input[type=search]")
+        field.send_keys("-17")
+        opened.until(lambda: len(opened.all("aside li")) == 1)
+        assert opened.driver.switch_to.active_element == field  # the field is the same element
+        opened.one("aside li button").click()
+        opened.until(lambda: opened.one(".headline").text.startswith("run-17"))
+        assert len(opened.all("main figure > svg")[0].find_elements(By.CSS_SELECTOR, "path.band")) == 20
+        assert not opened.troubles()
+
+
+def test_with_nothing_logged_there_is_an_example_that_says_so(tmp_path):
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
+        assert "Example. Nothing is logged here yet." in opened.one(".example").text
+        opened.until(lambda: opened.all(".card .strip"))
+        assert opened.one(".headline").text == "text-isan says r, 96% sure, because of the space before “world”."
+        opened.view("reads")
+        opened.all(".strip .token")[-1].click()
+        found = answers(opened)
+        assert found["deleted"].startswith("a 82.5%")  # not what is left without its term
+        assert found["without this term of the sum, among the 4 outputs"].startswith("r 94.")
+        assert not opened.troubles()
+        shutil.copytree(logs.written() / "GRU", tmp_path / "GRU")
+        opened.until(lambda: "GRU/jacobians" in listed(address))
+        opened.reload()
+        opened.until(lambda: not opened.all(".example"))
 
 
 def content(tab):
-    """What the first pane says outside of its drawings, and what its drawings are called."""
+    """What the place says outside of its drawings, and what its drawings are called."""
     said, names = tab.driver.execute_script(
-        "const copy = document.querySelector('section .view').cloneNode(true);"
+        "const copy = document.querySelector('.view').cloneNode(true);"
         "const names = [...copy.querySelectorAll('svg[aria-label]')].map((one) => one.getAttribute('aria-label'));"
-        "copy.querySelectorAll('svg, fieldset').forEach((one) => one.remove());"  # a file has no other runs
+        "copy.querySelectorAll('svg').forEach((one) => one.remove());"
         "return [copy.textContent, names]"
     )
     return said.replace("Save as HTML", ""), names
 
 
-@pytest.mark.parametrize("view", [*schema.views(), "two panes"])
-def test_a_view_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
-    two = view == "two panes"
-    name = "contributions" if two else view
-    tab.open(name, **({"beside": {"index": 3}} if two else {}))
+@pytest.mark.parametrize("view", PLACES)
+def test_a_place_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
+    tab.open(view, **({"run": "isan", "target": 20} if view == "reads" else {}))
     tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     looked_at = content(tab)
-    [button, *_] = [button for button in tab.all("button") if button.text == "Save as HTML"]
-    button.click()
-    saved = tmp_path / f"{name}.html"
+    tab.button("Save as HTML").click()
+    saved = tmp_path / f"{view}.html"
     tab.until(saved.exists)
     tab.driver.switch_to.default_content()
     tab.driver.execute_cdp_cmd("Network.enable", {})
@@ -355,16 +610,17 @@ def test_a_view_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
         nothing = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
         tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", nothing)
         tab.driver.get(saved.as_uri())
-        tab.until(lambda: len(tab.all("section .view .downloads")) == (2 if two else 1))
-        assert tab.all("section .view figure svg")
-        assert content(tab) == looked_at
+        tab.until(lambda: tab.all(".view .downloads"))
+        assert tab.all(".view figure svg")
+        drawn, names = content(tab)
+        assert (drawn, names) == looked_at
         for slider in tab.all("input.steps"):
             drag(tab, slider, 0)
         assert not tab.troubles()
     finally:
         everything = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", everything)
-        tab.open(name)
+        tab.open(view)
 
 
 def test_a_page_that_would_be_too_large_says_so(tmp_path):
@@ -374,16 +630,15 @@ def test_a_page_that_would_be_too_large_says_so(tmp_path):
     described = schema.metadata("trace", quantities=[["h", 1]], tokens=[])
     with tf.summary.create_file_writer(str(tmp_path)).as_default():
         tf.summary.write("interp_rnn/trace", tf.constant(values), step=0, metadata=described)
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "traces")) as opened:
-        [button] = [button for button in opened.all("button") if button.text == "Save as HTML"]
-        button.click()
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        opened.button("Save as HTML").click()
         opened.until(lambda: opened.all("[role=alert]"))
         assert "A page holds data of at most 8 MiB" in opened.one("[role=alert]").text
 
 
 def test_dark_mode_turns_the_page_dark(tab):
     for view in schema.views():
-        tab.view(view)
+        tab.open(view)
         light = tab.pixels("body").mean()
         tab.dark(True)
         dark = tab.pixels("body").mean()
@@ -393,19 +648,14 @@ def test_dark_mode_turns_the_page_dark(tab):
 
 
 def test_the_address_keeps_what_is_looked_at(tab):
-    tab.open("contributions")
-    select = Select(tab.all(".controls select")[1])
-    select.select_by_index(1)
-    tab.until(lambda: len(tab.all("p.text span")) == len("an argument"))
-    tab.settled()
-
-    def noted():
-        query = urllib.parse.urlparse(tab.driver.execute_script("return window.parent.location.href")).query
-        return json.loads(urllib.parse.parse_qs(query)["interp_rnn"][0])
-
-    tab.until(lambda: noted().get("tag", "").endswith("text_1"))
-    tab.open(**noted())
-    assert "".join(span.text for span in tab.all("p.text span")) == "an␣argument"
+    tab.open("reads", run="isan")
+    tab.choice("Text").select_by_index(1)
+    tab.until(lambda: len(tokens_of(tab)) == len("an argument"))
+    tab.all(".strip .token")[4].click()
+    tab.until(lambda: tab.kept().get("picked") == 4)
+    tab.open("reads", **{name: value for name, value in tab.kept().items() if name != "place"})
+    assert "".join(tokens_of(tab)) == "an␣argument"
+    assert "number 5 of 11" in tab.one(".panel").text
 
 
 @pytest.mark.parametrize(
@@ -414,36 +664,31 @@ def test_the_address_keeps_what_is_looked_at(tab):
         "no JSON",
         "null",
         "[5]",
-        '{"view": "constructor"}',
-        '{"view": "__proto__"}',
-        '{"view": "toString"}',
-        '{"view": {"a": 1}, "run": 5, "tag": [], "step": 1e400}',
-        '{"view": "states", "__proto__": {"run": "x"}, "step": "x", "threshold": {}}',
+        '{"place": "constructor"}',
+        '{"place": "__proto__"}',
+        '{"place": "toString"}',
+        '{"place": {"a": 1}, "run": 5, "tag": [], "step": 1e400}',
+        '{"place": "overview", "__proto__": {"run": "x"}, "step": "x", "threshold": {}}',
     ],
 )
-def test_a_mangled_link_leads_to_the_first_view(tab, kept):
-    tab.link(kept, "states")
-    assert tab.one("figure svg g[data-state]")
+def test_a_mangled_link_leads_to_the_first_place(tab, kept):
+    tab.link(kept, "overview")
+    assert tab.one(".card .headline")
     assert not tab.all("[role=alert]")
     assert not tab.troubles()
 
 
-@pytest.mark.parametrize("view", ["contributions", "shapley", "substitutions", "traces", "jacobians"])
-def test_a_mangled_link_leads_to_the_view_that_it_names(tab, view):
+@pytest.mark.parametrize("view", PLACES)
+def test_a_mangled_link_leads_to_the_place_that_it_names(tab, view):
     wrong = {
-        "index": "x",
-        "centroid": {},
-        "off": 5,
-        "words": 1,
-        "over": "x",
-        "logarithmic": [],
-        "beside": [1],
-        "unit": 1e9,
+        **{"index": "x", "centroid": {}, "words": 1, "logarithmic": [], "unit": 1e9, "lag": -1},
+        **{"token": 10**6, "picked": 10**6, "target": 10**6},
+        **{"text": 5, "method": "none", "up": "none", "down": [], "instead": "none", "run": "none", "tag": "none"},
     }
     tab.open(view, **wrong)
     assert tab.one("figure svg")
     assert not tab.all("[role=alert]")
-    tab.open(view, off=["x"], over=[5])
+    tab.open(view, index=-5, target=-5, step=-1, token=-1, picked=-1, text="none", run=7)
     assert tab.one("figure svg")
     assert not tab.all("[role=alert]")
     assert not tab.troubles()
@@ -455,8 +700,8 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
     def saved():
         return {path.name for path in tmp_path.iterdir() if path.suffix in (".svg", ".png", ".csv")}
 
-    for view in schema.views():
-        tab.open(view)
+    for view in PLACES:
+        tab.open(view, **({"run": "isan"} if view == "reads" else {}))
         tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", folder)
         for button in tab.all(".downloads button"):
             if button.text == "Save as HTML":
@@ -465,11 +710,15 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
             button.click()
             tab.until(lambda have=have: saved() > have)
     found = {path.name: path for path in tmp_path.iterdir()}
-    names = ("automaton", "contributions", "shapley-values", "substitutions", "traces", "jacobians")
+    names = {name.rpartition(".")[0] for name in found}
+    assert {"automaton", "reads", "memory"} <= names
     assert set(found) == {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
     header, *rows = found["automaton.csv"].read_text().splitlines()
     assert header == "step,from,symbol,to,probability"
     assert len(rows) >= 2
+    header, *rows = found["reads.csv"].read_text().splitlines()
+    assert header.startswith("position,token,")
+    assert [row.split(",")[0] for row in rows[: len(logs.TEXT)]] == [str(i + 1) for i in range(len(logs.TEXT))]
     import xml.etree.ElementTree as ElementTree
 
     for name in names:
@@ -483,42 +732,6 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
         assert image[0, 0].min() > 240  # on paper
 
 
-def test_all_charts_of_the_jacobians_are_saved_as_one_drawing(tab, tmp_path):
-    tab.open("jacobians", run="GRU/jacobians", over=["MinimalRNN/jacobians"])
-    tab.driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    [button] = [button for button in tab.all("button") if button.text == "Download SVG"]
-    button.click()
-    tab.until((tmp_path / "jacobians.svg").exists)
-    charts, texts, frame = charts_in(tab.driver, tmp_path / "jacobians.svg")
-    assert len(charts) == 4  # two lags, through training and at one step
-    assert {"lag 0", "lag 5", "singular value, lag 0", "singular value, lag 5"} < set(texts)
-    assert texts[0].split() == ["■", "GRU/jacobians", "■", "MinimalRNN/jacobians"]
-    assert_apart(charts, frame)
-    assert len(tab.all("path[stroke]:not(.cursor)")) == 2 * 2 * 9
-
-
-def charts_in(driver, path):
-    """Boxes of the charts of a saved drawing, its texts, and its width and height."""
-    driver.switch_to.default_content()
-    driver.get(path.as_uri())
-    return driver.execute_script(
-        "const boxes = [...document.querySelectorAll('svg > g')].map((one) => one.getBBox());"
-        "const moved = [...document.querySelectorAll('svg > g')].map((one) => one.transform.baseVal[0].matrix);"
-        "const {width, height} = document.documentElement.viewBox.baseVal;"
-        "return [boxes.map(({x, y, width, height}, i) => [x + moved[i].e, y + moved[i].f, width, height]),"
-        "[...document.querySelectorAll('text')].map((one) => one.textContent), [width, height]]"
-    )
-
-
-def assert_apart(charts, frame):
-    """No chart lies on another one, or beyond the frame."""
-    for i, (left, top, width, height) in enumerate(charts):
-        assert 0 <= left + 0.5 < left + width <= frame[0] + 0.5
-        assert 0 <= top + 0.5 < top + height <= frame[1] + 0.5
-        for x, y, other_width, other_height in charts[:i]:
-            assert left >= x + other_width or x >= left + width or top >= y + other_height or y >= top + height
-
-
 def test_runs_and_tags_with_markup_are_text_and_paths_lead_nowhere(tmp_path):
     import tensorflow as tf
 
@@ -530,11 +743,14 @@ def test_runs_and_tags_with_markup_are_text_and_paths_lead_nowhere(tmp_path):
             for suffix in ("", "2"):
                 described = schema.metadata("jacobian", lags=[0])
                 tf.summary.write(tag + suffix, tf.ones((1, 101)), step=0, metadata=described)
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "jacobians")) as opened:
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "memory")) as opened:
         assert opened.one("figure svg")
-        assert [option.text for option in Select(opened.all(".controls select")[1]).options] == [tag, f"{tag}2"]
-        assert not opened.all("img, b")
-        assert opened.driver.execute_script("return window.parent.document.title + document.title") == "TensorBoard"
+        assert [one.text for one in opened.all("aside li")] == ["<b>one", "<b>two"]
+        assert len(opened.all("main figure path.band, main figure circle")) == 4  # each tag of each run
+        assert not opened.all("img, aside b, .legend b, .headline > b:first-child:not(:only-child)")
+        assert opened.one(".headline").text.startswith("<b>one passes on")
+        titles = opened.driver.execute_script("return [window.parent.document.title, document.title]")
+        assert titles == ["TensorBoard", "Memory: <b>one – Interpretable RNN"]
         assert not opened.troubles()
         for path in ("../schema.py", "%2e%2e/schema.py", "..%2f..%2fsetup.cfg", "static/page.js", "/etc/passwd"):
             with pytest.raises(urllib.error.HTTPError) as caught:
@@ -547,15 +763,15 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
     folder = tmp_path / "logs"
     shutil.copytree(logs.written(), folder)
     with logs.served(folder) as address, contextlib.closing(Tab(address)) as opened:
-        opened.open("jacobians", run="GRU/jacobians")
+        opened.open("memory", run="GRU")
         shutil.rmtree(folder / "GRU")
         opened.until(lambda: "GRU/jacobians" not in listed(address))
-        # The page still has the deleted run in its list, asks for it in vain, and goes on with a run that is left.
-        assert opened.one(".controls select").get_attribute("value") == "GRU/jacobians"
-        opened.one(".view .controls input").click()
-        opened.until(lambda: "GRU/jacobians" not in opened.text())
+        # The page still has the deleted run in its list, asks for it in vain, and goes on with those that are left.
+        assert opened.one("aside [aria-pressed=true]").text == "GRU"
+        opened.one("[data-run=MinimalRNN]").click()
+        opened.until(lambda: not opened.all("[data-run=GRU]"))
         opened.settled()
-        assert opened.one(".controls select").get_attribute("value") == "MinimalRNN/jacobians"
+        assert opened.one(".headline").text.startswith("MinimalRNN")
         assert opened.one("figure svg")
         assert not opened.all("[role=alert]")
         assert all("404" in message for message in opened.troubles())  # as the browser notes each answer
@@ -563,7 +779,7 @@ def test_a_run_deleted_while_it_is_looked_at(tmp_path):
         opened.until(lambda: "MinimalRNN/jacobians" not in listed(address))
         assert opened.one("figure svg")  # what was read stays until TensorBoard says that it has read again
         opened.reload()
-        assert "No jacobians logged yet" in opened.one(".empty").text
+        assert "Nothing for memory is logged" in opened.one(".empty").text
         assert not opened.troubles()
 
 
@@ -571,9 +787,10 @@ def test_what_cannot_be_read_is_said_where_the_view_was():
     with contextlib.ExitStack() as stack:
         with logs.served(logs.written()) as address:
             opened = stack.enter_context(contextlib.closing(Tab(address)))
-            opened.open("jacobians")
-        opened.one(".view .controls input").click()
-        assert "cannot be read" in opened.one("[role=alert]").text  # TensorBoard has been stopped
+            opened.open("memory")
+        opened.one("[data-run=MinimalRNN]").click()
+        opened.until(lambda: opened.all("[role=alert]"))
+        assert "cannot be" in opened.one("[role=alert]").text  # TensorBoard has been stopped
 
 
 def listed(address):
@@ -582,14 +799,19 @@ def listed(address):
         return json.load(answer)
 
 
-def test_the_tab_opens_with_the_first_view_that_has_something_to_show(tmp_path):
+def test_a_place_without_logs_says_how_to_write_them(tmp_path):
     shutil.copytree(logs.written() / "GRU", tmp_path / "GRU")
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "jacobians")) as opened:
-        opened.link("{}", "jacobians")
-        assert opened.one("figure svg")
-        opened.view("states")  # what was asked for stays, though there is nothing in it
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
+        opened.link("{}", "overview")
+        for view in PLACES[:-1]:
+            opened.view(view)
+            assert opened.one(".empty h2").text == f"Nothing for {view} is logged in GRU"
+            sample = opened.one("pre")
+            assert "callbacks." in sample.text
+            assert sample.get_property("scrollWidth") <= sample.get_property("clientWidth")  # nothing is cut off
         opened.reload()
-        assert "No states logged yet" in opened.one(".empty").text
+        assert opened.all(".empty")  # what was asked for stays
+        assert not opened.troubles()
 
 
 def test_steps_that_are_left_out_are_said(tmp_path):
@@ -605,27 +827,10 @@ def test_steps_that_are_left_out_are_said(tmp_path):
     broken = schema.metadata("outputs", part_of=[1])
     with tf.summary.create_file_writer(str(tmp_path / "b")).as_default():
         tf.summary.write("interp_rnn/o", tf.ones((2, 2)), step=0, metadata=broken)
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "states")) as opened:
         assert len(opened.all("figure svg g[data-state]")) == 4
         assert "Step 10 is left out. The shape is (1, 3, 3)" in opened.text()
         assert "b/interp_rnn/o: The description of outputs" in opened.one("[role=alert]").text
-        assert not opened.troubles()
-
-
-def test_without_logs_the_page_says_how_to_write_them(tmp_path):
-    with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
-        for view, callback in (
-            ("states", "Automaton"),
-            ("contributions", "Contributions"),
-            ("shapley", "ShapleyValues"),
-            ("substitutions", "Substitutions"),
-            ("traces", "Traces"),
-            ("jacobians", "JacobianHistograms"),
-        ):
-            opened.view(view)
-            sample = opened.one("pre")
-            assert f"callbacks.{callback}(" in sample.text
-            assert sample.get_property("scrollWidth") <= sample.get_property("clientWidth")  # nothing is cut off
         assert not opened.troubles()
 
 

@@ -62,7 +62,7 @@ def test_a_tensor_that_is_not_what_it_claims_is_a_bad_request(tmp_path, proto):
 def test_a_damaged_tag_beside_another_leaves_its_page(tmp_path):
     write(tmp_path / "r", "transition_counts", COUNTS, symbols=["a", "b"])
     write(tmp_path / "r", "outputs", lying(1, 2, 3), tag="damaged", middle=0.5)
-    status, _ = answer(tmp_path, "/page", view="states", panes=json.dumps([{"run": "r", "tag": "tag"}]))
+    status, _ = answer(tmp_path, "/page", view="states", tags=json.dumps([{"run": "r", "tag": "tag"}]))
     assert status == 200
 
 
@@ -86,28 +86,39 @@ def test_visits_are_fractions(tmp_path, visits):
 @pytest.mark.parametrize(
     ("more", "status"),
     [
-        *[(entry, 404) for entry in ('"step": 99', '"step": null', '"step": "0"', '"step": []', '"step": 0.5')],
+        *[(entry, 200) for entry in ('"step": 99', '"step": null', '"step": "0"', '"step": []', '"step": 0.5')],
         *[(entry, 200) for entry in ('"context": 1', '"experiment": 1', '"self": 1', '"tags": []', '"state": 2')],
         *[(entry, 400) for entry in ('"x": NaN', '"x": 1e999', '"x": Infinity', '"x": ' + "[" * 10_000)],
     ],
 )
-def test_a_pane_may_hold_anything(tmp_path, more, status):
+def test_the_state_of_a_page_may_hold_anything(tmp_path, more, status):
     write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
-    panes = f'[{{"run": "r", "tag": "tag", {more}}}]'
-    assert answer(tmp_path, "/page", view="states", panes=panes)[0] == status
+    tags = json.dumps([{"run": "r", "tag": "tag"}])
+    assert answer(tmp_path, "/page", view="states", tags=tags, state=f"{{{more}}}")[0] == status
+    told = f'[{{"run": "r", "tag": "tag", {more}}}]'
+    assert answer(tmp_path, "/page", view="states", tags=told)[0] == status
+
+
+@pytest.mark.parametrize("state", ["[]", "1", "null", "no JSON"])
+def test_the_state_of_a_page_is_an_object(tmp_path, state):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
+    tags = json.dumps([{"run": "r", "tag": "tag"}])
+    status, text = answer(tmp_path, "/page", view="states", tags=tags, state=state)
+    assert status == 400
+    assert "state must be a JSON object" in text
 
 
 def test_there_is_no_page_of_a_tag_without_a_step_that_can_be_read(tmp_path):
     write(tmp_path / "r", "transition_counts", -COUNTS, symbols=["a", "b"])
     assert get(plugin_over(tmp_path), "/series", run="r", tag="tag")["steps"] == []
-    status, text = answer(tmp_path, "/page", view="states", panes=json.dumps([{"run": "r", "tag": "tag"}]))
+    status, text = answer(tmp_path, "/page", view="states", tags=json.dumps([{"run": "r", "tag": "tag"}]))
     assert status == 404
     assert "no step of 'tag' in the run 'r' that can be read" in text
 
 
-def test_a_page_has_a_bounded_number_of_panes(tmp_path):
+def test_a_page_has_a_bounded_number_of_tags(tmp_path):
     write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
-    panes = [{"run": "r", "tag": "tag"}] * (plugin.MAX_LISTED + 1)
-    status, text = answer(tmp_path, "/page", view="states", panes=json.dumps(panes))
+    tags = [{"run": "r", "tag": "tag"}] * (plugin.MAX_LISTED + 1)
+    status, text = answer(tmp_path, "/page", view="states", tags=json.dumps(tags))
     assert status == 400
-    assert "panes must be at most 32. Received: 33." in text
+    assert f"tags must be at most {plugin.MAX_LISTED}. Received: {plugin.MAX_LISTED + 1}." in text

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_interp_rnn import callbacks
 from tensorboard_plugins.interp_rnn import plugin, schema
 from tests.tensorboard_plugin import logs, record_log
 
@@ -31,15 +32,20 @@ class TestTables:
     def test_each_view_is_a_file_and_each_file_that_draws_is_a_view(self):
         drawing = [name for name in plugin.FILES if "export async function draw(" in (plugin.STATIC / name).read_text()]
         assert sorted(drawing) == sorted(f"{view}.js" for view in schema.views())
-        # embedded.js: pages without a server
-        others = {"index.js", "page.js", "charts.js", "shares.js", "texts.js", "embedded.js", "style.css"}
-        assert set(plugin.FILES) == {*drawing, *others, "graph.js", "path.js"}  # of the states
+        around = {"index.js", "embedded.js", "page.js", "sources.js", "style.css", "example.json"}
+        shared = {"render.js", "scales.js", "charts.js", "tips.js", "texts.js"}
+        of_reads = {"readings.js", "outputs.js", "bars.js", "triangle.js", "traces.js"}
+        assert set(plugin.FILES) == {*drawing, *around, *shared, *of_reads, "graph.js", "path.js"}  # of the states
 
     def test_the_page_has_no_list_of_its_own(self):
-        page = (plugin.STATIC / "page.js").read_text()
-        assert re.search(r"^const VIEWS = \{\};$", page, re.MULTILINE)
-        assert "await json('./views')" in page
-        assert not [name for name in (*schema.KINDS, *schema.views()) if re.search(rf"['\"/]{name}\b", page)]
+        assert "await json('views')" in (plugin.STATIC / "index.js").read_text()
+        for name in ("index.js", "page.js"):
+            page = (plugin.STATIC / name).read_text()
+            assert not [name for name in (*schema.KINDS, *schema.views()) if re.search(rf"['\"/]{name}\b", page)]
+
+    def test_folders_of_callbacks_are_one_run(self):
+        made = {getattr(getattr(callbacks, name), "folder", None) for name in callbacks.__all__} - {None}
+        assert made == set(schema.FOLDERS)
 
     def test_nobody_asks_for_the_name_of_a_kind(self):
         for path in PLUGIN.rglob("*.py"):
@@ -110,6 +116,7 @@ ASK = """
 import sys
 from pathlib import Path
 import tensorflow as tf
+from keras_interp_rnn import callbacks
 from tensorboard_plugins.interp_rnn import plugin, schema
 from tests.tensorboard_plugin.test_backend import ask, cut, get, plugin_over
 
@@ -117,7 +124,7 @@ with tf.summary.create_file_writer(sys.argv[1]).as_default():
     tf.summary.write("interp_rnn/l", tf.constant([1.0, 7.0]), step=3, metadata=schema.metadata("loudness"))
 served = plugin_over(sys.argv[1])
 where = {"run": ".", "tag": "interp_rnn/l"}
-assert list(get(served, "/views"))[-1] == "sounds"
+assert list(get(served, "/views")["views"])[-1] == "sounds"
 assert get(served, "/tags")["."][0]["kind"] == "loudness"
 assert get(served, "/series", **where)["shapes"] == [[2]]
 assert cut(served, **where, step=3).tolist() == [1.0, 7.0]

@@ -1,5 +1,6 @@
 """Saved pages in Chromium with no network: nothing is requested, and the page's own policy refuses nothing."""
 
+import itertools
 import shutil
 
 import keras
@@ -16,8 +17,6 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
-
-from tests.tensorboard_plugin.test_browser import assert_apart, charts_in  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
@@ -87,13 +86,16 @@ def test_the_policy_refuses_what_a_page_does_not_have(driver, tmp_path):
 
 
 def test_earlier_predictions_open_by_keyboard(driver, tmp_path):
-    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], targets=[2, 4], alphabet="abc")
+    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
     opened(driver, split, tmp_path)
-    assert not driver.find_elements(By.CSS_SELECTOR, "details[open]")
-    driver.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)  # the region that scrolls
-    driver.switch_to.active_element.send_keys(Keys.TAB)  # the first of the earlier predictions
+    summary = driver.find_element(By.CSS_SELECTOR, "summary")
+    assert summary.text == "All 4 predictions"
+    driver.execute_script("arguments[0].focus()", summary)
     driver.switch_to.active_element.send_keys(Keys.ENTER)
-    assert len(driver.find_elements(By.CSS_SELECTOR, "details[open]")) == 1
+    WebDriverWait(driver, 60).until(
+        lambda _: driver.find_elements(By.CSS_SELECTOR, "svg[aria-label^='norms of'] image")
+    )
+    assert driver.switch_to.active_element == summary
 
 
 @pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
@@ -109,29 +111,69 @@ def test_a_page_follows_the_readers_colour_scheme(driver, scheme, dark, tmp_path
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def tokens_of(driver):
+    return [token.text for token in driver.find_elements(By.CSS_SELECTOR, ".strip .name")]
+
+
+def press(driver, element, key):
+    driver.execute_script("arguments[0].focus()", element)
+    driver.switch_to.active_element.send_keys(key)
+
+
+def answers(driver):
+    """What the panel of a picked symbol says."""
+    panel = WebDriverWait(driver, 60).until(lambda _: driver.find_elements(By.CSS_SELECTOR, ".panel dl"))[0]
+    names = [one.text.splitlines()[0] for one in panel.find_elements(By.TAG_NAME, "dt")]
+    return dict(zip(names, [one.text for one in panel.find_elements(By.TAG_NAME, "dd")], strict=True))
+
+
+def said(logits, names="abc"):
+    probabilities = np.exp(logits - logits.max())
+    probabilities /= probabilities.sum()
+    first, second = np.argsort(-probabilities)[:2]
+    return f"{names[first]} {100 * probabilities[first]:.1f}%, then {names[second]} {100 * probabilities[second]:.1f}%"
+
+
 def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_path):
     split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
     opened(driver, split, tmp_path)
-    symbols = driver.find_elements(By.CSS_SELECTOR, "p.text span")
-    assert "".join(symbol.text for symbol in symbols) == "abca"
-    without = split.without([2])[-1]
-    probabilities = np.exp(without - without.max())
-    probabilities /= probabilities.sum()
-    driver.execute_script("arguments[0].focus()", symbols[1])
-    driver.switch_to.active_element.send_keys(Keys.SPACE)
-    winner = int(probabilities.argmax())
-    said = driver.find_element(By.CSS_SELECTOR, ".now").text
-    assert f"{'abc'[winner]} {100 * probabilities[winner]:.1f}%" in said
-    assert driver.switch_to.active_element.get_attribute("aria-pressed") == "false"
-    driver.find_element(By.CSS_SELECTOR, "input[type=range]").send_keys(Keys.ARROW_LEFT)
-    assert "after symbol 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
+    assert "".join(tokens_of(driver)) == "abca"
+    assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("The network says ")
+    symbol = driver.find_elements(By.CSS_SELECTOR, ".strip .token")[1]
+    press(driver, symbol, Keys.SPACE)
+    assert answers(driver)["as it is"] == said(split.logits[-1])
+    assert answers(driver)["without this term of the sum"] == said(split.without([2])[-1])
+    assert driver.switch_to.active_element == symbol
+    assert symbol.get_attribute("aria-pressed") == "true"
+    press(driver, driver.find_element(By.CSS_SELECTOR, "input[type=range]"), Keys.ARROW_LEFT)
+    WebDriverWait(driver, 60).until(lambda _: "".join(tokens_of(driver)) == "abc")
+    assert "after 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
+    assert not driver.get_log("browser")
+
+
+def test_a_page_of_a_long_text_has_few_nodes(driver, tmp_path):
+    text = np.random.default_rng(0).integers(0, 3, 500)
+    opened(driver, analysis.contributions(model_of_symbols(), text, alphabet="abc"), tmp_path)
+    assert (tmp_path / "x.html").stat().st_size < 400_000
+    assert driver.find_elements(By.CSS_SELECTOR, ".strip .token")
+    for summary in driver.find_elements(By.TAG_NAME, "summary"):
+        summary.click()
+    WebDriverWait(driver, 60).until(lambda _: driver.find_elements(By.CSS_SELECTOR, "tbody tr"))
+    assert driver.execute_script("return document.querySelectorAll('*').length") < 5000
+    slider = driver.find_element(By.CSS_SELECTOR, "input[type=range]")
+    first = int(slider.get_attribute("min"))  # of the predictions that the file has
+    assert 1 < first < 500
+    press(driver, slider, Keys.HOME)
+    WebDriverWait(driver, 60).until(
+        lambda _: f"after {first} of 500" in driver.find_element(By.CSS_SELECTOR, "output").text
+    )
+    assert not driver.find_elements(By.CSS_SELECTOR, "[role=alert]")
     assert not driver.get_log("browser")
 
 
 def test_hostile_names_are_text_in_the_plugins_view(driver, tmp_path):
     opened(driver, RESULTS["contributions"](), tmp_path)
-    symbols = driver.find_elements(By.CSS_SELECTOR, "p.text span")
-    assert symbols[0].text.startswith("<script>alert(1)</script>")
+    assert tokens_of(driver)[0].startswith("<script>alert(1)</script>")
     assert not driver.find_elements(By.TAG_NAME, "img")
     assert not driver.get_log("browser")
 
@@ -177,15 +219,16 @@ def test_without_scripts_the_piece_is_what_is_left(driver, name, tmp_path):
 def test_what_if_a_symbol_were_another_by_keyboard(driver, tmp_path):
     changed = analysis.substitutions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
     opened(driver, changed, tmp_path)
-    symbols = driver.find_elements(By.CSS_SELECTOR, "p.text span")
-    driver.execute_script("arguments[0].focus()", symbols[1])
-    driver.switch_to.active_element.send_keys(Keys.ENTER)
-    Select(driver.find_element(By.CSS_SELECTOR, ".controls select")).select_by_visible_text("c")
-    [probabilities] = changed.probabilities()[0][1:2, 2]
-    winner = int(probabilities.argmax())
-    said = driver.find_element(By.CSS_SELECTOR, ".says").text
-    assert "If “b” at position 1 were “c” (acca)" in said
-    assert said.split("): ")[1].startswith(f"{'abc'[winner]} {100 * probabilities[winner]:.1f}%")
+    position, symbol, _ = changed.top(1)[0]
+    assert answers(driver)["replaced by"] == said(changed.outputs[position, symbol])  # the strongest is looked at first
+    other = (position + 1) % 4
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[other], Keys.ENTER)
+    WebDriverWait(driver, 60).until(
+        lambda _: f"number {other + 1} of 4" in driver.find_element(By.CSS_SELECTOR, ".panel").text
+    )
+    Select(driver.find_element(By.CSS_SELECTOR, ".panel select")).select_by_visible_text("c")
+    WebDriverWait(driver, 60).until(lambda _: answers(driver)["replaced by"] == said(changed.outputs[other, 2]))
+    assert answers(driver)["deleted"] == said(changed.deleted[other])
     assert not driver.get_log("browser")
 
 
@@ -194,42 +237,55 @@ def test_a_trace_shows_each_unit(driver, tmp_path):
     model = keras.Sequential([keras.layers.Embedding(4, 3), layer])
     traced = analysis.trace(model, np.array([[1, 2, 3], [3, 3, 1]]), tokens=["-", "one", "two", "three"])
     opened(driver, traced, tmp_path)
-    assert driver.find_element(By.CSS_SELECTOR, "p.text").text.split() == ["one", "two", "three"]
+    driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    assert "reads: one two three" in driver.find_element(By.CSS_SELECTOR, ".lead").text
     Select(driver.find_element(By.CSS_SELECTOR, ".controls select")).select_by_index(1)
-    number = driver.find_element(By.CSS_SELECTOR, "input[type=number]")
-    number.clear()
-    number.send_keys("2", Keys.ENTER)
-    number.send_keys(Keys.TAB)
-    spans = driver.find_elements(By.CSS_SELECTOR, "p.text span")
-    assert [span.text.strip() for span in spans] == ["three", "three", "one"]
-    said = [span.get_attribute("title") for span in spans]
-    assert all(one.startswith("h of unit 2: ") for one in said)
-    np.testing.assert_allclose([float(one.split(": ")[1]) for one in said], traced["h"][1, :, 2], rtol=1e-3)
+    WebDriverWait(driver, 60).until(lambda _: "three three one" in driver.find_element(By.CSS_SELECTOR, ".lead").text)
+    units = [option.text for option in Select(driver.find_element(By.CSS_SELECTOR, "details select")).options]
+    change = np.abs(np.diff(traced["h"][1], axis=0)).sum(axis=0)
+    assert units == [str(unit + 1) for unit in np.argsort(-change)]
     lines = driver.find_elements(By.CSS_SELECTOR, "svg[aria-label^='gates and states'] path[stroke]")
     assert len(lines) == len(traced) == 4
-
-
-def test_all_charts_of_singular_values_are_saved_as_one_drawing(driver, tmp_path):
-    opened(driver, RESULTS["singular values"](), tmp_path)
-    driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    driver.find_element(By.XPATH, "//button[.='Download SVG']").click()
-    saved = tmp_path / "jacobians.svg"
+    driver.find_element(By.XPATH, "//details//button[.='Download CSV']").click()
+    saved = tmp_path / "traces.csv"
     WebDriverWait(driver, 60).until(lambda _: saved.exists())
-    charts, texts, frame = charts_in(driver, saved)
-    assert len(charts) == 3  # by lag, and the distributions at two lags
-    assert {"singular value", "Distributions", "singular value, lag 0", "singular value, lag 4"} < set(texts)
-    assert_apart(charts, frame)
+    rows = [line.split(",") for line in saved.read_text().splitlines()]
+    values = {(row[0], row[3]): float(row[4]) for row in rows[1:] if row[2] == "h"}
+    found = [[values[str(t + 1), str(unit + 1)] for unit in range(4)] for t in range(3)]
+    np.testing.assert_allclose(found, traced["h"][1], rtol=1e-5, atol=1e-7)
+
+
+def test_singular_values_are_bands_over_the_steps_back(driver, tmp_path):
+    opened(driver, RESULTS["singular values"](), tmp_path)
+    assert "of a change 4 steps back" in driver.find_element(By.CSS_SELECTOR, ".headline").text
+    [chart] = driver.find_elements(By.CSS_SELECTOR, "main figure > svg")
+    assert len(chart.find_elements(By.CSS_SELECTOR, "path.band")) == 1
+    assert not driver.get_log("browser")
 
 
 def test_shapley_values_are_the_plugins_view(driver, tmp_path):
     values = analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
     opened(driver, values, tmp_path)
     winner, runner = values.winner()
-    spans = driver.find_elements(By.CSS_SELECTOR, "p.text span")
-    said = [span.get_attribute("title") for span in spans]
-    assert all(one.endswith(f"for {'abc'[winner]} over {'abc'[runner]}") for one in said)
-    shown = [float(one.split()[0].replace("−", "-")) for one in said]
-    np.testing.assert_allclose(shown, values.logit_difference()[1:], rtol=1e-2, atol=1e-6)
+    labels = [token.get_attribute("aria-label") for token in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
+    assert all(one.endswith(f"for {'abc'[winner]} over {'abc'[runner]}") for one in labels)
+    shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
+    np.testing.assert_allclose(shown, values.logit_difference()[1:], rtol=2e-2, atol=1e-3)
+
+
+def test_an_attribution_has_a_bar_on_each_token(driver, tmp_path):
+    names = ["in", "out", "up"]
+    split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=names)
+    opened(driver, split, tmp_path)
+    for sequence, read in enumerate((["in", "out", "up"], ["up", "up", "out"])):
+        if sequence:
+            Select(driver.find_element(By.CSS_SELECTOR, ".controls select")).select_by_index(1)
+            WebDriverWait(driver, 60).until(lambda _, read=read: tokens_of(driver) == read)
+        assert tokens_of(driver) == read
+        labels = [one.get_attribute("aria-label") for one in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
+        shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
+        np.testing.assert_allclose(shown, split.shares[sequence], rtol=2e-2, atol=1e-3)
+    assert not driver.get_log("browser")
 
 
 def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
@@ -304,6 +360,11 @@ def test_a_notebook_converted_to_html_shows_results(driver, name, tmp_path):
 @pytest.mark.parametrize("function", [analysis.contributions, analysis.substitutions, analysis.shapley_values])
 def test_names_of_several_letters_are_separated(driver, function, tmp_path):
     opened(driver, function(model_of_symbols(), [0, 1, 2, 0], alphabet=["in", "out", "up"]), tmp_path)
-    assert driver.find_element(By.CSS_SELECTOR, "p.text").text.strip() == "in out up in"
+    assert tokens_of(driver) == ["in", "out", "up", "in"]
+    boxes = driver.execute_script(
+        "return [...document.querySelectorAll('.strip .name')].map((one) => one.getBBox())"
+        ".map(({x, width}) => [x, width])"
+    )
+    assert all(x + width + 4 < after for (x, width), (after, _) in itertools.pairwise(boxes))  # spaces between words
     assert "inout" not in driver.find_element(By.TAG_NAME, "body").text
     assert not driver.get_log("browser")

@@ -16,12 +16,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, automata, layers, views
-from keras_interp_rnn._results import Result, as_html, as_text
+from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
+from keras_interp_rnn._results import Result, as_html, as_text, rgb
 from keras_interp_rnn.automata.networks import Agreement, TrainingReport
 from keras_interp_rnn.views import html as html_views
 from keras_interp_rnn.views import interactive, svg
-from tensorboard_plugins.interp_rnn import document, recording
+from tensorboard_plugins.interp_rnn import document, recording, tokens
 from tests.automata.networks import network_of
 
 HOSTILE = (
@@ -136,11 +136,12 @@ RESULTS = {
     "a Jacobian": lambda: analysis.input_output_jacobian(built_gru(), np.ones((2, 6, 3)), lag=4),
 }
 VIEWS = {
-    "contributions": "contributions",
-    "Shapley values": "shapley",
-    "substitutions": "substitutions",
+    "contributions": "reads",
+    "Shapley values": "reads",
+    "substitutions": "reads",
+    "attribution": "reads",
     "explanation": "states",
-    "trace": "traces",
+    "trace": "reads",
     "automaton": "states",
     "extraction": "states",
     "certificate": "states",
@@ -148,7 +149,7 @@ VIEWS = {
     "extraction of labels": "states",
     "certificate of labels": "states",
     "extraction of a stack": "states",
-    "singular values": "jacobians",
+    "singular values": "memory",
 }
 """The plugin's view of each result that has one."""
 INTERACTIVE = tuple(VIEWS)
@@ -241,13 +242,65 @@ def test_other_endings(path, tmp_path):
         views.save(RESULTS["agreement"](), tmp_path / path)
 
 
+def recorded_in(saved):
+    """The block of data of a page, and its only tag."""
+    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', saved, re.S)
+    data = json.loads(text)
+    [tags] = data["runs"].values()
+    [tag] = tags.values()
+    return text, data, tag
+
+
 def test_a_page_of_contributions_has_every_target():
     split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
-    page = Page(html_views.as_page(split))
-    assert page.tags.count("details") == 3
-    # After abca, abc, ab and a: as many shaded symbols.
-    assert page.tags.count("span") == 4 + 3 + 2 + 1
-    assert [text for text in page.texts if text.startswith("after ")][0].startswith("after abc: ")
+    saved = html_views.as_page(split)
+    assert Page(saved).tags.count("span") == 4  # without scripts the last one
+    slices = recorded_in(saved)[2]["steps"]["0"]["slices"]
+    assert [one["shape"] for one in slices[1:]] == [[target + 2, 3] for target in (1, 2, 3, 4)]
+
+
+def test_the_documentation_says_of_a_letter_left_out_what_the_network_says():
+    reader = presets.load("text-isan").model
+    text = "the end of the second world wa"
+    without = analysis.contributions(reader, text).without([len(text)])[-1]
+    deleted = analysis.substitutions(reader, text, alternatives="e").deleted[-1]
+    names = datasets.text.ALPHABET
+    says = [(names[one.argmax()], (np.exp(one) / np.exp(one).sum()).max()) for one in (without, deleted)]
+    read = " ".join((Path(__file__).parents[2] / "docs" / "views.md").read_text().split())
+    (first, sure), (second, other) = says
+    assert f"the sum without the term of the last `a` says `{first}`, {sure:.0%}".replace("%", " %") in read
+    assert f"the network that reads the text without that `a` says `{second}`, {other:.0%}".replace("%", " %") in read
+    assert first != second
+
+
+def test_a_page_of_many_outputs_has_the_most_probable_and_the_sum_of_the_others():
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(100)])
+    split = analysis.contributions(model, [0, 1, 2, 0])
+    _, _, tag = recorded_in(html_views.as_page(split))
+    assert tag["kind"] == "top_contributions"
+    *_, last = tag["steps"]["0"]["slices"]
+    block = np.frombuffer(base64.b64decode(last["values"]), "<f4").reshape(last["shape"])
+    top = block[0, :-2].astype(int)
+    np.testing.assert_array_equal(top, np.argsort(-split.logits[-1])[: len(top)])
+    np.testing.assert_allclose(block[1:-1, :-2], split.values[:, -1, top], rtol=1e-5, atol=1e-7)
+    others = np.delete(split.values[:, -1], top, axis=-1).sum(axis=-1)
+    np.testing.assert_allclose(block[1:-1, -2], others, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(block[1:-1, -1], np.linalg.norm(split.values[:, -1], axis=-1), rtol=1e-5)
+    parts = np.exp(split.logits[-1]) / np.exp(split.logits[-1]).sum()
+    np.testing.assert_allclose(block[0, -2], 1 - parts[top].sum(), rtol=1e-5)
+
+
+def test_a_page_of_a_long_text_is_small_and_has_the_last_targets():
+    text = np.random.default_rng(0).integers(0, 27, 500)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 27), keras.layers.Dense(27)])
+    saved = html_views.as_page(analysis.contributions(model, text))
+    assert len(saved) < 400_000
+    slices = recorded_in(saved)[2]["steps"]["0"]["slices"]
+    assert len(slices) == 501
+    assert slices[-1]["shape"] == [502, 27]
+    kept = [i for i, one in enumerate(slices) if one is not None]
+    assert kept == list(range(kept[0], 501))
+    assert slices[0] is None
 
 
 def test_a_certificate_has_a_row_for_every_transition():
@@ -267,8 +320,8 @@ def test_a_certificate_says_in_five_lines_what_is_proved():
     assert f"at least {proof.margins.min():.2f} nats for a move" in margins
     assert f"{proof.decision_margins.min():.2g} for a decision" in margins
     assert "within 2^-20 of their values" in assumed
-    [pane] = interactive.view_of(proof).data["panes"]
-    assert pane["tags"]["automaton"]["steps"]["0"]["graph"]["verdict"] == str(proof).splitlines()
+    [tags] = interactive.view_of(proof).data["runs"].values()
+    assert tags["automaton"]["steps"]["0"]["graph"]["verdict"] == str(proof).splitlines()
     verdict, why = str(automata.certify(network, automata.tomita(4))).splitlines()
     assert verdict.startswith("Not yet proved for every word")
     assert why.endswith("they differ on ('0', '0', '0').")
@@ -292,7 +345,7 @@ def test_a_heat_map_has_a_cell_for_each_number():
     colors = [cell.get("fill") for cell in cells]
     assert colors[0] == colors[2] == colors[5] != colors[1]
     assert len(set(colors)) == 3
-    assert [cell[0].text for cell in cells][3] == "step 1, entry 1: nan"
+    assert [cell[0].text for cell in cells][3] == "step 2, entry 2: nan"
     small = ET.fromstring(svg.heat_map([[0.25, -0.5]]))
     assert [float(cell.get("fill-opacity")) for cell in small] == [0.25, 0.5]
 
@@ -349,10 +402,50 @@ def test_a_trace_is_a_mapping_with_a_line_for_each_quantity():
 
 
 def test_colours_stand_in_one_module():
-    package = Path(views.__file__).parents[1]
-    for path in sorted(package.rglob("*.py")):
-        if path.name != "_results.py":
-            assert not re.search(r"#[0-9a-fA-F]{6}\b|tab:[a-z]+", path.read_text()), path
+    package, plugin = Path(views.__file__).parents[1], Path(document.__file__).parent
+    literal = r"#[0-9a-fA-F]{3,8}\b|tab:[a-z]+|rgb\(\d|\bRdBu|viridis|cmap=\""
+    for path in [*package.rglob("*.py"), *plugin.rglob("*.py"), *plugin.rglob("*.js"), *plugin.rglob("*.css")]:
+        if path.name != "tokens.py":
+            assert not re.search(literal, path.read_text()), path
+
+
+def luminance(color):
+    parts = [part / 255 for part in rgb(color)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return np.dot([0.2126, 0.7152, 0.0722], linear)
+
+
+@pytest.mark.parametrize("palette", [tokens.LIGHT, tokens.DARK])
+def test_text_of_each_colour_can_be_read_on_its_paper(palette):
+    for paper in ("paper", "raised"):
+        for name in ("ink", "faint", "accent", "for", "against", "good", "error"):
+            dark, light = sorted(luminance(palette[one]) for one in (name, paper))
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (name, paper)
+    for color in tokens.RUNS if palette is tokens.LIGHT else tokens.DARK_RUNS:
+        dark, light = sorted(map(luminance, (color, palette["paper"])))
+        assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def test_a_style_sheet_has_every_token_light_and_dark():
+    sheet = tokens.css(by_class=True)
+    assert set(tokens.LIGHT) == set(tokens.DARK)
+    for palette, lines in ((tokens.LIGHT, tokens.RUNS), (tokens.DARK, tokens.DARK_RUNS)):
+        for name, value in [*palette.items(), *((f"line-{i}", color) for i, color in enumerate(lines))]:
+            assert f"--{name}: {value};" in sheet
+    assert ":root.dark {" in sheet
+    assert "prefers-color-scheme: dark" in tokens.css(by_class=False)
+    used = set(re.findall(r"var\(--([\w-]+)\)", (Path(document.__file__).parent / "static" / "style.css").read_text()))
+    assert used <= set(re.findall(r"--([\w-]+):", sheet))
+
+
+def test_legends_call_the_colours_by_their_names():
+    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
+    said = as_html(split) + as_html(RESULTS["trace"]()) + as_html(RESULTS["attribution"]())
+    script = (Path(document.__file__).parent / "static" / "reads.js").read_text()
+    for name in tokens.NAMES.values():
+        assert name in said.lower()
+        assert name in script.lower()
+    assert not re.search(r"\bred\b", said.lower() + script)
 
 
 @every_result
@@ -390,14 +483,11 @@ def test_contributions_of_a_long_text_print_the_strongest_and_the_sum_of_the_oth
         assert min(map(abs, numbers[2:])) >= np.sort(np.abs(split.logit_difference()[: steps + 1]))[-15] - 1e-4
 
 
-def test_bars_point_where_the_sign_does():
-    root = ET.fromstring(svg.bars([1.0, -2.0, np.nan]))
-    rects = [part for part in root if part.tag.endswith("rect")]
-    assert [(float(part.get("y")), float(part.get("height"))) for part in rects] == [(30, 30), (60, 60), (60, 0)]
-    assert len({part.get("fill") for part in rects[:2]}) == 2
-    many = ET.fromstring(svg.bars(np.ones(svg.MAX_BARS + 1)))
-    assert len([part for part in many if part.tag.endswith("rect")]) == svg.MAX_BARS
-    assert many.get("aria-label").startswith(f"shares of {svg.MAX_BARS} of {svg.MAX_BARS + 1} steps")
+def test_the_largest_entry_of_a_jacobian_has_full_colour():
+    matrix = analysis.input_output_jacobian(built_gru(), np.ones((2, 6, 3)), lag=4)
+    assert np.abs(matrix[0]).max() < 0.5
+    opacities = [float(value) for value in re.findall(r'fill-opacity="([0-9.]+)"', as_html(matrix))]
+    np.testing.assert_allclose(opacities, (np.abs(matrix[0]) / np.abs(matrix[0]).max()).T.ravel(), atol=6e-4)
 
 
 def test_fixed_points_are_discs_and_squares():
@@ -410,11 +500,11 @@ def test_fixed_points_are_discs_and_squares():
 def test_the_block_of_a_page_holds_the_terms_and_names_of_any_kind():
     split = hostile_contributions()
     saved = html_views.as_page(split)
-    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', saved, re.S)
+    text, data, tag = recorded_in(saved)
     assert "<" not in text
     assert text.isascii()
-    [pane] = json.loads(text)["panes"]
-    tag = pane["tags"]["contributions"]
+    assert data["state"]["place"] == "reads"
+    assert tag["kind"] == "contributions"
     assert tag["series"]["outputs"][0].startswith("<script>alert(1)</script>")
     assert len(tag["series"]["symbols"]) == 4
     *_, last = tag["steps"]["0"]["slices"]
@@ -487,6 +577,6 @@ def test_names_of_several_letters_are_separated_in_a_page():
 
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
-    assert [line.split()[1] for line in str(split).splitlines()[2:]] == ["in", "out", "up"]
+    assert [line.split()[:2] for line in str(split).splitlines()[2:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
     page = as_html(split)
     assert page.count(">out</span>") == 2

@@ -104,7 +104,10 @@ class Contributions(Result):
     """How views call what no source has added."""
 
     def without(self, sources: Collection[int]) -> Array:
-        """The logits (M, outputs) without the contributions of some sources.
+        """The sums (M, outputs) without the terms of some sources.
+
+        These are not the logits after a text without those symbols: their matrices still carry the terms before them.
+        `analysis.substitutions` has what the network says of the text without each symbol.
 
         Args:
             sources: numbers in [0, T]; 0 is the initial state.

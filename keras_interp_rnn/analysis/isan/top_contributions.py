@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._network import alphabet_of, check_range, open_isan
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.equations import isan as equations
 
 
@@ -101,6 +102,27 @@ def top_contributions(
     return TopContributions(text, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, names)
 
 
+def most_probable(split: Contributions, num_outputs: int) -> TopContributions:
+    """The same of contributions to every target: of the most probable outputs, and of the sum of all others.
+
+    Args:
+        split: of the targets 1, ..., T. num_outputs: fewer than it has.
+    """
+    top = np.stack([_largest(logits, num_outputs) for logits in split.logits])
+    terms = [split.values[: target + 1, i] for i, target in enumerate(split.targets)]
+    return TopContributions(
+        split.symbols,
+        split.logits.shape[1],
+        top,
+        tuple(_with_the_others(one, chosen) for one, chosen in zip(terms, top, strict=True)),
+        tuple(np.linalg.norm(one, axis=-1) for one in terms),
+        np.stack([_with_the_others(split.bias, chosen) for chosen in top]),
+        np.array([_probability_of_the_others(*each) for each in zip(split.logits, top, strict=True)]),
+        split.residual,
+        split.alphabet,
+    )
+
+
 def _largest(logits: Array, number: int) -> NDArray[np.int64]:
     """The outputs with the largest logits, the largest first."""
     found = np.argpartition(-logits, number)[:number]
@@ -108,8 +130,9 @@ def _largest(logits: Array, number: int) -> NDArray[np.int64]:
 
 
 def _with_the_others(per_output: Array, chosen: NDArray[np.int64]) -> Array:
-    """The entries of some outputs, and the sum of all others."""
-    return np.append(per_output[chosen], np.delete(per_output, chosen).sum())
+    """The entries (..., outputs) of some outputs, and the sum of all others."""
+    others = np.delete(per_output, chosen, axis=-1).sum(axis=-1, keepdims=True)
+    return np.concatenate([per_output[..., chosen], others], axis=-1)
 
 
 def _probability_of_the_others(logits: Array, chosen: NDArray[np.int64]) -> float:

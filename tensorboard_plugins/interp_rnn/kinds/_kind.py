@@ -27,11 +27,14 @@ class Kind(abc.ABC):
         NAME: as tags say it; the file has the same name.
         VIEW: the view that shows such tags, static/VIEW.js; None for a kind that views only read beside others.
         RULES: what its description must have.
+        LAST_SLICES: about how many bytes of the slices of a step a page without a server keeps, the last ones; None for
+            all.
     """
 
     NAME: ClassVar[str]
     VIEW: ClassVar[str | None] = None
     RULES: ClassVar[tuple[Rule, ...]] = ()
+    LAST_SLICES: ClassVar[int | None] = None
 
     def describe(self, entries: Mapping[str, Any]) -> dict[str, Any]:
         """What a description says; raises UnknownContent if it breaks a rule."""
@@ -65,7 +68,14 @@ class Kind(abc.ABC):
     def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
         """All that a page may ask about the value of one step, as JSON; `encoded` slices."""
         count = self.num_slices(description, value)
-        return {"slices": [encoded(self.slice(description, value, index)) for index in range(count)]}
+        slices: list[dict[str, Any]] = []
+        size = 0
+        for index in reversed(range(count)):
+            if self.LAST_SLICES is not None and slices and size > self.LAST_SLICES:
+                return {"slices": [None] * (index + 1) + slices[::-1]}
+            slices.append(encoded(self.slice(description, value, index)))
+            size += len(slices[-1]["values"])
+        return {"slices": slices[::-1]}
 
 
 class ArrayKind(Kind):
@@ -96,6 +106,17 @@ class ArrayKind(Kind):
 
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
         return np.asarray(value, np.float32)
+
+
+class SequencesKind(ArrayKind):
+    """A kind whose values are arrays (sequences, ...); a slice is one sequence."""
+
+    def num_slices(self, description: Description, value: Any) -> int:
+        return len(value)
+
+    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
+        require_within(index, 0, len(value) - 1)
+        return np.asarray(value[index], np.float32)
 
 
 def encoded(values: NDArray[np.float32]) -> dict[str, Any]:

@@ -26,8 +26,9 @@ def target_rows(target: int) -> slice:
 
 class _Contributions(ArrayKind):
     NAME = "contributions"
-    VIEW = "contributions"
+    VIEW = "reads"
     FINITE = True
+    LAST_SLICES = 3 * 2**16
     RULES = (Rule("symbols", "a list of names", names), Rule("outputs", "a list of names", names))
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

@@ -18,7 +18,7 @@ LINES = (0, 7, 16, 31, 50, 69, 84, 93, 100)
 
 class _Jacobian(ArrayKind):
     NAME = "jacobian"
-    VIEW = "jacobians"
+    VIEW = "memory"
     RULES = (Rule("lags", "a list of integers", lambda value: list_of(value, integer)),)
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

@@ -13,7 +13,7 @@ from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 class _ShapleyValues(ArrayKind):
     NAME = "shapley_values"
-    VIEW = "shapley"
+    VIEW = "reads"
     FINITE = True
     RULES = (Rule("symbols", "a list of names", names), Rule("outputs", "a list of names", names))
 

@@ -28,7 +28,8 @@ def block_rows(target: int) -> slice:
 
 class _TopContributions(ArrayKind):
     NAME = "top_contributions"
-    VIEW = "contributions"
+    VIEW = "reads"
+    LAST_SLICES = 3 * 2**16
     FINITE = True
     RULES = (
         Rule("symbols", "a list of names", names),

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tensorboard_plugins.interp_rnn.checks import Rule, integer, list_of, names
-from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_within
+from tensorboard_plugins.interp_rnn.kinds._kind import Description, SequencesKind
 
 
-class _Trace(ArrayKind):
+class _Trace(SequencesKind):
     NAME = "trace"
-    VIEW = "traces"
+    VIEW = "reads"
     RULES = (
         Rule("quantities", "a list of [name, entries]", lambda value: list_of(value, _is_quantity)),
         Rule("tokens", "lists of names", lambda value: list_of(value, names)),
@@ -28,13 +25,6 @@ class _Trace(ArrayKind):
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
         entries = sum(count for _, count in description["quantities"])
         return f"(sequences, time, {entries})", len(shape) == 3 and shape[2] == entries
-
-    def num_slices(self, description: Description, value: Any) -> int:
-        return len(value)
-
-    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
-        require_within(index, 0, len(value) - 1)
-        return np.asarray(value[index], np.float32)
 
 
 def _is_quantity(value: Any) -> bool:

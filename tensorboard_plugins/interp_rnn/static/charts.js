@@ -1,77 +1,45 @@
-// SVG elements, scales, colours, tooltips and downloads: what all views draw with.
+// What all views draw with: elements, colours, line charts, files to save.
+
+import {h, patch} from './render.js';
+import {rangeOf, scale, shown} from './scales.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An HTML element with attributes and children; text is never parsed as HTML. */
-export function html(name, attributes = {}, ...children) {
-  return filled(document.createElement(name), attributes, children);
+/** An HTML element with attributes and children, as `h` describes it. */
+export function html(name, attributes, ...children) {
+  return within(document.createElement('div'), name, attributes, children);
 }
 
 /** The same for SVG. */
-export function svg(name, attributes = {}, ...children) {
-  return filled(document.createElementNS(SVG, name), attributes, children);
+export function svg(name, attributes, ...children) {
+  return within(document.createElementNS(SVG, 'g'), name, attributes, children);
 }
 
-function filled(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else if (name === 'style') element.style.cssText = value; // a strict policy refuses the attribute
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
+function within(place, name, attributes, children) {
+  patch(place, h(name, attributes, children));
+  return place.firstChild;
 }
 
-/** A function from [low, high] to [from, to], linear or logarithmic. */
-export function scale(low, high, from, to, logarithmic = false) {
-  const f = logarithmic ? Math.log10 : (x) => x;
-  const span = f(high) - f(low) || 1;
-  return (value) => from + ((f(value) - f(low)) / span) * (to - from);
+/** A colour of the style sheet: red, green and blue. */
+function named(name) {
+  const value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  return [1, 3, 5].map((at) => parseInt(value.slice(at, at + 2), 16));
 }
 
-/** About five round numbers in a range; integers only if `whole`. */
-export function ticks(low, high, logarithmic = false, whole = false) {
-  if (logarithmic) {
-    const first = Math.ceil(Math.log10(low));
-    const last = Math.floor(Math.log10(high));
-    const every = Math.max(1, Math.ceil((last - first + 1) / 6));
-    const powers = [];
-    for (let power = first; power <= last; power += every) powers.push(10 ** power);
-    if (powers.length > 1) return powers;
-    const between = [1, 2, 5].flatMap((digit) => [digit * 10 ** (first - 1), digit * 10 ** first]).filter((value) => value >= low && value <= high);
-    return between.length > 1 ? between : [low, high];
-  }
-  const raw = (high - low) / 5 || 1;
-  const unit = 10 ** Math.floor(Math.log10(raw));
-  const round = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= raw);
-  const step = whole ? Math.max(1, Math.round(round)) : round;
-  const values = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) values.push(value);
-  return values;
+/** The colour of a magnitude in [0, 1]. */
+export function share(value) {
+  return Number.isNaN(value) ? 'none' : mixed('paper', 'ramp', value);
 }
 
-/** A number with four digits. */
-export function shown(value) {
-  if (value === null || Number.isNaN(value)) return '–';
-  if (value === 0) return '0';
-  const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace('e+', 'e');
-  return String(Number(value.toPrecision(4)));
+/** Orange below 0, blue above. */
+export function signed(value, limit) {
+  return mixed('paper', value < 0 ? 'against' : 'for', Math.abs(value) / (limit || 1));
 }
 
-/** White (or dark grey) to blue for fractions in [0, 1]. */
-export function share(value, dark) {
-  if (Number.isNaN(value)) return 'none';
-  const from = dark ? [48, 48, 48] : [255, 255, 255];
-  const to = dark ? [122, 178, 255] : [8, 64, 129];
-  return mixed(from, to, value);
-}
-
-/** Red below 0, blue above: colour-blind people can distinguish the two. */
-export function signed(value, limit, dark) {
-  const middle = dark ? [48, 48, 48] : [247, 247, 247];
-  const end = value < 0 ? (dark ? [255, 140, 105] : [178, 24, 43]) : dark ? [122, 178, 255] : [33, 102, 172];
-  return mixed(middle, end, Math.min(1, Math.abs(value) / (limit || 1)));
+function mixed(from, to, part) {
+  const clipped = Math.max(0, Math.min(1, part));
+  const end = named(to);
+  return `rgb(${named(from).map((start, i) => Math.round(start + clipped * (end[i] - start))).join(',')})`;
 }
 
 /** A raster as a picture, for the href of an image: values (rows * columns) in [0, 1] to colours by `colour`. */
@@ -91,11 +59,6 @@ export function raster(values, rows, columns, colour) {
   }
   context.putImageData(image, 0, 0);
   return canvas.toDataURL();
-}
-
-/** An image element that shows a raster; `set` its href. */
-export function rasterImage(box) {
-  return svg('image', {...box, preserveAspectRatio: 'none', style: 'image-rendering: pixelated'});
 }
 
 /** What colours stand for: a strip from the colour of 0 to that of 1 (or of `from` to `to`) between two labels. */
@@ -120,54 +83,45 @@ export function remembering(ask, most = 64) {
   };
 }
 
-function mixed(from, to, part) {
-  const clipped = Math.max(0, Math.min(1, part));
-  return `rgb(${from.map((start, i) => Math.round(start + clipped * (to[i] - start))).join(',')})`;
-}
-
-/** Colours of lines, which the style sheet names: colour-blind people can distinguish them, on light and on dark. */
+/** Colours of lines, which the style sheet names. */
 export const LINES = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
-/** Lines over steps.
- * series: [{name, color, dashed, points: [[x, y], ...]}]; options: width, height, x, y (labels), logarithmic, whole (integers
- * only on the y axis), range (of the y axis, by default that of the points), wholeX, names (of the places 0, 1, ... on the x axis), at (a step to mark; `mark` of the drawing
- * moves it), onpick. */
+/** Lines over steps, with bands around them.
+ * series: [{name, color, dashed, width, points: [[x, y], ...], band: [[x, low, high], ...]}]; options: width, height, label, x, y
+ * (names of the axes), form (of the y axis), low and high (bounds that its quantity has), whole (integers only), wholeX,
+ * names (of the places 0, 1, ... on the x axis), at (a step to mark; `mark` of the drawing moves it), onpick. */
 export function lines(series, options) {
-  const {width = 640, height = 260, logarithmic = false} = options;
-  const left = 80, right = 12, top = 10, bottom = 40;
-  const usable = (y) => y !== null && Number.isFinite(y) && (!logarithmic || y > 0);
-  const all = series.flatMap((one) => one.points).filter(([, y]) => usable(y));
+  const {width = 640, height = 260, form = 'linear'} = options;
+  const left = 56, right = 12, top = 24, bottom = 36;
+  const usable = (y) => y !== null && Number.isFinite(y) && (form !== 'logarithmic' || y > 0);
+  const all = series.flatMap(({points}) => points).filter(([, y]) => usable(y));
   const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': options.label});
-  if (!all.length) {
+  const range = rangeOf(series.flatMap(({points, band = []}) => [...points.map(([, y]) => y), ...band.flatMap(([, ...ends]) => ends)]), {...options, form});
+  if (!range) {
     root.append(svg('text', {x: width / 2, y: height / 2, 'text-anchor': 'middle'}, 'Nothing to draw.'));
     return root;
   }
-  let [lowX, highX] = extent(all.map(([x]) => x));
-  let [lowY, highY] = options.range ?? extent(all.map(([, y]) => y));
-  if (lowX === highX) [lowX, highX] = [lowX - 1, highX + 1];
-  if (lowY === highY) [lowY, highY] = logarithmic ? [lowY / 2, highY * 2] : [lowY - 0.5, highY + 0.5];
-  const x = scale(lowX, highX, left, width - right);
-  const y = scale(lowY, highY, height - bottom, top, logarithmic);
-  for (const tick of ticks(lowY, highY, logarithmic, options.whole)) {
-    root.append(
-      svg('line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: 'grid'}),
-      svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)),
-    );
+  const x = scale(rangeOf(all.map(([at]) => at)), [left, width - right]);
+  const y = scale(range, [height - bottom, top], form);
+  for (const tick of y.ticks({whole: options.whole})) {
+    root.append(svg('line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: 'grid'}),
+      svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)));
   }
-  for (const tick of options.names ? spaced(options.names, x) : ticks(lowX, highX, false, options.wholeX)) {
+  for (const tick of options.names ? spaced(options.names, x) : x.ticks({whole: options.wholeX})) {
     const label = options.names ? cut(options.names[tick], 10) : shown(tick);
     const outside = x(tick) + 3.6 * label.length > width;
     root.append(svg('text', {x: outside ? width : x(tick), y: height - bottom + 16, 'text-anchor': outside ? 'end' : 'middle'}, label));
   }
-  root.append(
-    svg('text', {x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle'}, options.x),
-    svg('text', {transform: `translate(12 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle'}, options.y),
-  );
+  root.append(svg('text', {x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'axis'}, options.x),
+    svg('text', {x: 0, y: 11, class: 'axis'}, options.y));
+  const path = (points) => points.map(([a, b], i) => `${i ? 'L' : 'M'}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join('');
+  for (const {band = [], color} of series) {
+    const known = band.filter(([, low, high]) => usable(low) && usable(high));
+    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band', opacity: Math.max(0.05, 0.25 - 0.03 * series.length).toFixed(2)}));
+  }
   for (const one of series) {
     const points = one.points.filter(([, value]) => usable(value));
-    const path = points.map(([a, b], i) => `${i ? 'L' : 'M'}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join('');
-    const stroke = {stroke: one.color, fill: 'none', 'stroke-width': one.width ?? 1.5};
-    root.append(svg('path', {d: path, ...stroke, 'stroke-dasharray': one.dashed ? '5 4' : null}, svg('title', {}, one.name)));
+    root.append(svg('path', {d: path(points), stroke: one.color, fill: 'none', 'stroke-width': one.width ?? 1.5, 'stroke-dasharray': one.dashed ? '5 4' : null}));
     if (points.length === 1) root.append(svg('circle', {cx: x(points[0][0]), cy: y(points[0][1]), r: 3, fill: one.color}));
   }
   if (options.at !== undefined) {
@@ -182,16 +136,15 @@ export function lines(series, options) {
     const at = ((event.clientX - box.left) / box.width) * width;
     return steps.reduce((best, step) => (Math.abs(x(step) - at) < Math.abs(x(best) - at) ? step : best));
   };
-  const tip = svg('title', {}, '');
   root.append(svg('rect', {
     x: left, y: top, width: width - left - right, height: height - top - bottom, fill: 'transparent', class: options.onpick ? 'pick' : null,
-    onclick: options.onpick ? (event) => options.onpick(nearest(event)) : () => {},
-    onmousemove: (event) => {
+    onclick: options.onpick ? (event) => options.onpick(nearest(event)) : null,
+    onpointermove: (event) => {
       const step = nearest(event);
       const values = series.map(({name, points}) => [name, points.find(([a]) => a === step)?.[1]]).filter(([, value]) => usable(value ?? null));
-      tip.textContent = `${options.x} ${options.names ? options.names[step] : shown(step)}\n${values.map(([name, value]) => `${name}: ${shown(value)}`).join('\n')}`;
+      event.currentTarget.dataset.tip = `${options.x} ${options.names ? options.names[step] : shown(step)}\n${values.map(([name, value]) => `${name}: ${shown(value)}`).join('\n')}`;
     },
-  }, tip));
+  }));
   return root;
 }
 
@@ -213,47 +166,44 @@ function spaced(names, x) {
   return kept;
 }
 
-export function extent(values) {
-  return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+/** A map of numbers: a row for each of some names, a column for each of others.
+ * options: width and height (at most), largest (side of a cell), label, parts (in [0, 1], row by row) or texts (instead of colours), colour,
+ * tip(row, column), onpick(row, column), chosen ({row} or {column}). */
+export function heatMap(rows, columns, {width: most, height: tallest, largest, label, parts, texts, colour, tip, onpick = null, chosen = {}}) {
+  const room = (names, limit) => Math.min(limit, 12 + 7.2 * Math.max(...names.map((name) => name.length)));
+  const left = room(rows, 110), above = 6, foot = 20;
+  const wide = Math.max(3, Math.min(largest, (most - left - 8) / columns.length));
+  const high = Math.max(3, Math.min(20, tallest / rows.length));
+  const [across, down] = [columns.length * wide, rows.length * high];
+  const [width, height] = [left + across + 8, above + down + foot];
+  const root = svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', style: 'max-width: none', 'aria-label': label});
+  const box = {x: left, y: above, width: across, height: down};
+  if (parts) root.append(svg('image', {...box, preserveAspectRatio: 'none', style: 'image-rendering: pixelated', href: raster(parts, rows.length, columns.length, colour)}));
+  root.append(svg('rect', {...box, class: 'frame'}));
+  const every = Math.max(1, Math.ceil(14 / high));
+  rows.forEach((name, r) => r % every === 0 && root.append(svg('text', {x: left - 6, y: above + (r + 0.5) * high + 4, 'text-anchor': 'end'}, cut(name, Math.floor((left - 6) / 7)))));
+  for (const c of spaced(columns, (at) => left + (at + 0.5) * wide)) root.append(svg('text', {x: left + (c + 0.5) * wide, y: height - 5, 'text-anchor': 'middle'}, cut(columns[c], 10)));
+  (texts ?? []).forEach((text, c) => root.append(svg('text', {x: left + (c + 0.5) * wide, y: above + high / 2 + 4, 'text-anchor': 'middle'}, text)));
+  const {row, column} = chosen;
+  if (row !== undefined) root.append(svg('rect', {x: left, y: above + row * high, width: across, height: high, fill: 'none', class: 'chosen'}));
+  if (column !== undefined) root.append(svg('rect', {x: left + column * wide, y: above, width: wide, height: down, fill: 'none', class: 'chosen'}));
+  const at = (event) => {
+    const frame = root.getBoundingClientRect();
+    const inside = (part, size, first, cell, count) => Math.max(0, Math.min(count - 1, Math.floor((part * size - first) / cell)));
+    return [inside((event.clientY - frame.top) / frame.height, height, above, high, rows.length), inside((event.clientX - frame.left) / frame.width, width, left, wide, columns.length)];
+  };
+  root.append(svg('rect', {...box, class: `hit${onpick ? ' pick' : ''}`, onclick: onpick && ((event) => onpick(...at(event))),
+    onpointermove: (event) => { event.currentTarget.dataset.tip = tip(...at(event)); }}));
+  return html('div', {class: 'scroll'}, root);
 }
 
 /** Buttons that save a drawing and its numbers. */
 export function downloads(drawing, rows, name) {
   return html('div', {class: 'downloads'},
-    html('button', {type: 'button', onclick: () => saveSvg(drawing(), name)}, 'Download SVG'),
-    html('button', {type: 'button', onclick: () => savePng(drawing(), name)}, 'Download PNG'),
+    html('button', {type: 'button', onclick: (event) => saveSvg(drawing(event.currentTarget), name)}, 'Download SVG'),
+    html('button', {type: 'button', onclick: (event) => savePng(drawing(event.currentTarget), name)}, 'Download PNG'),
     html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Download CSV'),
   );
-}
-
-/** One drawing of several, laid out as on the page: in rows of at most a width, each below its caption.
- * rows: lists of [caption, drawing]; key: [name, colour] of what the colours of all of them stand for. */
-export function together(rows, width, key = []) {
-  const gap = 24, head = 22;
-  const parts = [];
-  let y = 0, widest = 0;
-  if (key.length) {
-    parts.push(svg('text', {x: 0, y: 14}, ...key.flatMap(([name, color]) => [svg('tspan', {style: `fill: ${color}`}, '■ '), `${name}   `])));
-    y += head;
-  }
-  for (const row of rows) {
-    let x = 0, high = 0;
-    for (const [caption, drawing] of row) {
-      const {width: wide, height} = drawing.viewBox.baseVal;
-      if (x && x + wide > width + 1) {
-        x = 0;
-        y += high + gap;
-        high = 0;
-      }
-      parts.push(svg('g', {transform: `translate(${x} ${y})`}, svg('text', {x: 0, y: 14}, caption),
-        svg('g', {transform: `translate(0 ${head})`}, ...drawing.cloneNode(true).childNodes)));
-      widest = Math.max(widest, x + wide);
-      high = Math.max(high, head + height);
-      x += wide + gap;
-    }
-    y += high + gap;
-  }
-  return svg('svg', {viewBox: `0 0 ${Math.ceil(widest)} ${Math.ceil(y - gap)}`, width: Math.ceil(widest), height: Math.ceil(y - gap)}, ...parts);
 }
 
 /** Saves a drawing as SVG, with the styles of the page in it. */
@@ -294,39 +244,6 @@ export function saveCsv(rows, name) {
   save(new Blob([rows.map((row) => row.map(cell).join(',')).join('\n') + '\n'], {type: 'text/csv'}), `${name}.csv`);
 }
 
-/** A slider over steps, with their number and a button that plays them; null for a single step. */
-export function stepSlider(steps, state, onstep) {
-  if (steps.length < 2) return null;
-  const output = html('output', {}, `step ${state.step}`);
-  const id = `ticks-${Math.random().toString(36).slice(2)}`;
-  const input = html('input', {type: 'range', min: 0, max: steps.length - 1, step: 1, 'aria-label': 'training step', class: 'steps',
-    list: id, oninput: () => {
-      state.step = steps[Number(input.value)];
-      output.textContent = `step ${state.step}`;
-      input.setAttribute('aria-valuetext', output.textContent);
-      onstep(state.step);
-    }});
-  input.value = String(steps.indexOf(state.step));
-  const ticks = html('datalist', {id}, ...(steps.length <= 60 ? steps.map((step, i) => html('option', {value: i})) : []));
-  let timer = null;
-  const stop = () => {
-    clearInterval(timer);
-    timer = null;
-    play.textContent = 'Play';
-  };
-  const play = html('button', {type: 'button', onclick: () => {
-    if (timer !== null) return stop();
-    play.textContent = 'Stop';
-    if (Number(input.value) === steps.length - 1) input.value = '-1';
-    timer = setInterval(() => {
-      if (!input.isConnected || Number(input.value) === steps.length - 1) return stop();
-      input.value = String(Number(input.value) + 1);
-      input.dispatchEvent(new Event('input'));
-    }, 400);
-  }}, 'Play');
-  return html('div', {class: 'slider'}, html('label', {class: 'slider'}, 'Step', input, ticks, output), play);
-}
-
 /** Saves a text as a file. */
 export function saveText(text, name, type) {
   save(new Blob([text], {type}), name);
@@ -337,3 +254,5 @@ function save(blob, name) {
   link.click();
   URL.revokeObjectURL(link.href);
 }
+
+export {shown};

@@ -1,39 +1,46 @@
-// The tab's frame: which view, run, tag and step; loading, empty and error states; dark mode; reload.
+// The page: which place, run, step and text; runs with a search; loading, empty and error states.
 
-import {downloads, html, saveText, stepSlider} from './charts.js';
+import {downloads, html, saveText} from './charts.js';
+import {h, patch} from './render.js';
+import {fetched, GONE, Refusal} from './sources.js';
+import {withTips} from './tips.js';
 
-/** Name -> the module ./NAME.js and the kinds that it shows: the server has the list. */
-const VIEWS = {};
-const PARAMETER = 'interp_rnn';
+/** What is looked at. It stays when the place is changed; what of it a link may hold is in KEPT. */
+const state = {place: null, run: null};
+const FEW = 8; // runs, up to which a list needs no search
 
-/** Of the first pane, with the view and, in `beside`, the state of a second pane of the same view. */
-const state = {view: null, run: null, tag: null, step: null, index: null, beside: null};
+let places = {};
+let source = null;
+let host = null;
 let tags = {};
 let turn = 0;
+let search = '';
+let slider = null;
+let player = null;
 
-export async function start(document) {
-  document.head.append(html('link', {rel: 'stylesheet', href: './style.css'}));
-  document.documentElement.lang = 'en';
-  try {
-    const views = Object.entries(await json('./views'));
-    const modules = await Promise.all(views.map(([name]) => import(`./${name}.js`)));
-    views.forEach(([name, kinds], i) => (VIEWS[name] = {...modules[i], kinds}));
-  } catch (error) {
-    frame(message('error', `The page cannot be loaded: ${error.message}`));
-    return;
-  }
-  Object.assign(state, remembered());
-  watchLook(document);
+/** Opens the page.
+ * given.places: name -> module, with the kinds that it shows; overview is the place of all runs. given.source: `sources.js`.
+ * given.folders: of callbacks, whose runs belong to the run of the folder above. given.host: what is around the page:
+ * title, lead, kept (a state), remember (the state), note. */
+export async function start(given) {
+  ({places, source, host} = given);
+  host.folders = given.folders;
+  Object.assign(state, keptIn(host.kept ?? {}));
+  withTips(document.body);
   document.addEventListener('keydown', onKey);
-  listenForReload();
-  listenForRefusals();
+  window.addEventListener('unhandledrejection', (event) => {
+    if (!(event.reason instanceof Refusal)) return;
+    event.preventDefault();
+    refresh();
+  });
+  redrawAtWidths();
   await refresh();
 }
 
-/** Requests the tags again and redraws the view. */
-async function refresh(again = true) {
+/** Requests the tags again and redraws. */
+export async function refresh(again = true) {
   try {
-    tags = await json('./tags');
+    tags = await source.tags();
   } catch (error) {
     frame(message('error', `The tags cannot be read: ${error.message}`));
     return;
@@ -41,116 +48,230 @@ async function refresh(again = true) {
   await draw(again);
 }
 
-/** The requested view; by default the first that has something to show. */
-function chosen() {
-  if (Object.hasOwn(VIEWS, state.view)) return state.view;
-  return Object.keys(VIEWS).find((name) => logged(VIEWS[name]).length) ?? Object.keys(VIEWS)[0];
+/** Reads from another source from now on; note: what stands above every place. */
+export function follow(other, note) {
+  [source, host.note] = [other, note];
 }
 
-/** [run, tags] of a view. */
-function logged(view) {
-  return Object.entries(tags)
-    .map(([run, entries]) => [run, entries.filter((entry) => entry.kind && view.kinds.includes(entry.kind))])
-    .filter(([, entries]) => entries.length);
+export function redraw() {
+  return turn ? draw() : null;
 }
 
-/** Draws the view; if its tag is gone and `again`, requests the tags and tries once more. */
+/** Name of a run -> its tags: [{run, tag, kind}], of all folders of callbacks in its folder. */
+function runs() {
+  const found = new Map();
+  for (const [folder, entries] of Object.entries(tags)) {
+    const parts = folder.split('/');
+    const name = host.folders.includes(parts[parts.length - 1]) ? parts.slice(0, -1).join('/') || '.' : folder;
+    const known = entries.filter(({kind}) => kind).map((entry) => ({...entry, run: folder}));
+    if (known.length) found.set(name, [...(found.get(name) ?? []), ...known]);
+  }
+  return found;
+}
+
+const shows = (place, entries) => entries.filter(({kind}) => places[place].kinds.includes(kind));
+
+/** The first place that shows something of a run. */
+const placeOf = (entries) => Object.keys(places).find((name) => shows(name, entries).length);
+
+function chosenPlace() {
+  return Object.hasOwn(places, state.place) ? state.place : Object.keys(places)[0];
+}
+
+/** The run that is looked at: the one that was chosen, or the first with something to show. */
+function chosenRun(all, place) {
+  if (all.has(state.run)) return state.run;
+  return [...all.keys()].find((name) => shows(place, all.get(name)).length) ?? all.keys().next().value;
+}
+
+/** Draws the place; if what it shows is gone and `again`, requests the tags and tries once more. */
 async function draw(again = true) {
   const mine = ++turn;
-  const name = chosen();
-  const view = VIEWS[name];
-  const runs = logged(view);
-  const refused = Object.entries(tags).flatMap(([run, entries]) =>
-    entries.filter((entry) => entry.error).map((entry) => `${run}/${entry.tag}: ${entry.error}`),
-  );
-  const notes = refused.map((text) => message('error', text));
-  if (!runs.length) {
-    frame(...notes, empty(view));
+  const all = runs();
+  state.place = chosenPlace();
+  const place = places[state.place];
+  slider = null;
+  const overall = !place.kinds.length;
+  run = overall ? null : chosenRun(all, state.place) ?? null;
+  const entries = overall ? [] : shows(state.place, all.get(run) ?? []);
+  const body = html('div', {class: 'view'});
+  const refused = Object.entries(tags).flatMap(([run, list]) => list.filter(({error}) => error).map(({tag, error}) => `${run}/${tag}: ${error}`));
+  const notes = [host.note, ...refused.map((text) => message('error', text))];
+  if (!(overall ? all.size : entries.length)) {
+    frame(notes, empty(place, all.size));
     return;
   }
-  state.view = name;
-  const panes = [state, state.beside].filter(Boolean);
-  const sections = panes.map(() => html('section', {}));
-  frame(...notes, html('div', {class: panes.length > 1 ? 'panes' : ''}, ...sections));
+  body.append(html('p', {class: 'loading', role: 'status'}, 'Reading …'));
+  frame(notes, body);
   try {
-    await Promise.all(panes.map((pane, i) => drawPane(view, runs, pane, sections[i], () => mine === turn)));
+    const page = await pageOf(run, entries, body, () => mine === turn);
+    if (mine !== turn) return;
+    const rank = (list) => Object.keys(places).indexOf(placeOf(list));
+    if (overall) page.runs = [...all].sort(([, a], [, b]) => rank(a) - rank(b)).map(([name, list]) => ({name, of: (other) => pageOf(name, shows(other, list), body, () => mine === turn)}));
+    frame(notes, page.entries?.length > 1 && !place.several ? tagChooser(page) : null,
+      (page.series?.left_out ?? []).map((text) => message('note', text)), body);
+    await place.draw(body, page);
+    if (mine !== turn) return;
+    frameAgain();
     remember();
   } catch (error) {
     if (mine !== turn) return;
     if (again && error.status === GONE) await refresh(false);
-    else {
-      for (const waiting of document.querySelectorAll('.loading')) waiting.remove();
-      sections[0].append(message('error', `This view cannot be drawn: ${error.message}`));
-    }
+    else body.replaceChildren(html('p', {class: 'error', role: 'alert'}, `This cannot be drawn: ${error.message}`));
   }
 }
 
-/** Draws one run and tag of a view, below the controls that choose them. */
-async function drawPane(view, runs, pane, section, current) {
-  const [run, entries] = runs.find(([name]) => name === pane.run) ?? runs[0];
-  const entry = entries.find((one) => one.tag === pane.tag) ?? entries[0];
-  Object.assign(pane, {run, tag: entry.tag});
-  const change = (values) => {
-    Object.assign(pane, values);
-    remember();
-    return draw();
-  };
-  const first = pane === state;
-  const controls = html('div', {class: 'controls'},
-    chooser('Run', runs.map(([name]) => name), run, (value) => change({run: value, tag: null, step: null, index: null})),
-    entries.length > 1
-      ? chooser('Tag', entries.map((one) => one.tag), entry.tag, (value) => change({tag: value, step: null, index: null}))
-      : null,
-    first && state.beside ? null : html('button', {type: 'button', class: 'beside',
-      onclick: () => go({beside: first ? {...state, beside: null, run: (runs.find(([name]) => name !== run) ?? runs[0])[0], tag: null} : null}),
-    }, first ? 'Side by side' : 'Close'),
-  );
-  const body = html('div', {class: 'view'}, message('loading', 'Reading …'));
-  section.replaceChildren(controls, body);
-  const series = await json(`./series?${query({run, tag: entry.tag})}`);
-  if (!current()) return;
-  for (const text of series.left_out) body.before(message('note', text));
-  const {steps} = series;
-  if (!steps.length) throw new Error('no step of this tag can be read');
-  if (!steps.includes(pane.step)) pane.step = steps[steps.length - 1];
-  await view.draw(body, {
-    series, steps, state: pane, current, remember, go: change,
-    runs: runs.map(([name]) => ({run: name})),
-    seriesOfRun: (name) => json(`./series?${query({run: name, tag: runs.find(([other]) => other === name)[1][0].tag})}`),
-    slice: (step, index) => slice(run, entry.tag, step, index),
-    seriesOf: (tag) => json(`./series?${query({run, tag})}`),
-    sliceOf: (tag, step, index = 0) => slice(run, tag, step, index),
-    graph: (step) => json(`./graph?${query({run, tag: entry.tag, step})}`),
-    texts: (tag, step) => json(`./texts?${query({run, tag, step})}`),
-    related: (kind) => tags[run].find((one) => one.kind === kind)?.tag ?? null,
-    slider: (onstep) => stepSlider(steps, pane, (step) => {
+/** What a place asks of the page around it. */
+async function pageOf(name, entries, body, current) {
+  const find = (tag) => entries.find((one) => one.tag === tag) ?? runs().get(name)?.find((one) => one.tag === tag);
+  const entry = find(state.tag) && entries.includes(find(state.tag)) ? find(state.tag) : entries[0];
+  const page = {
+    state, places, run: name, entries, entry, current, remember,
+    title: ['', '.'].includes(name) ? '' : name, // a network that is looked at by itself has no name
+    read: (one) => source.series(one.run, one.tag),
+    part: (one, step, index) => source.slice(one.run, one.tag, step, index),
+    seriesOf: (tag) => page.read(find(tag)),
+    sliceOf: (tag, step, index) => page.part(find(tag), step, index),
+    slice: (step, index) => page.part(entry, step, index),
+    graph: (step) => source.graph(entry.run, entry.tag, step),
+    texts: (tag, step) => source.texts(find(tag).run, tag, step),
+    related: (kind) => runs().get(name)?.find((one) => one.kind === kind)?.tag ?? null,
+    everywhere: () => [...runs()].map(([other, list]) => ({name: other, entries: shows(state.place, list)})).filter((one) => one.entries.length),
+    go: (change) => {
+      Object.assign(state, change);
       remember();
-      onstep(step);
-    }),
+      return draw();
+    },
+    slider: (onstep, steps = page.steps) => {
+      state.step = nearest(steps, state.step);
+      slider = steps.length > 1 ? {steps, onstep} : null;
+      return null;
+    },
     downloads: (...what) => {
       const row = downloads(...what);
-      row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
+      if (source.saves) row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
       return row;
     },
-    dark: () => document.documentElement.classList.contains('dark'),
     width: () => body.clientWidth,
-  });
+    dark: () => getComputedStyle(document.documentElement).getPropertyValue('--scheme') === 'dark',
+  };
+  if (entry && !places[state.place].several && places[state.place].kinds.length) {
+    page.series = await page.read(entry);
+    page.steps = page.series.steps;
+    if (!page.steps.length) throw new Error('no step of this tag can be read');
+    state.step = nearest(page.steps, state.step);
+  }
+  return page;
 }
 
-/** Saves what is looked at, all panes, as one file that needs no server. */
-async function saveAsHtml() {
-  const panes = [state, state.beside].filter(Boolean).map(({view, beside, ...pane}) => pane);
-  const runs = logged(VIEWS[state.view]);
-  const overlays = (state.over ?? []).flatMap((name) => {
-    const found = runs.find(([run]) => run === name);
-    return found ? [{run: name, tag: found[1][0].tag}] : [];
-  });
-  const asked = query({view: state.view, panes: JSON.stringify(panes), overlays: JSON.stringify(overlays)});
-  try {
-    saveText(await fetched(`./page?${asked}`, (response) => response.text()), `${state.view}.html`, 'text/html');
-  } catch (error) {
-    document.querySelector('main').prepend(message('error', `The page cannot be saved: ${error.message}`));
-  }
+/** The step nearest to one; the last where there is none. */
+export function nearest(steps, step) {
+  const last = steps[steps.length - 1];
+  return Number.isFinite(step) ? steps.reduce((best, one) => (Math.abs(one - step) < Math.abs(best - step) ? one : best), last) : last;
+}
+
+let framed = [];
+let run = null; // the one that is shown; state.run is the one that was chosen
+
+function frame(...children) {
+  framed = children;
+  frameAgain();
+}
+
+/** Draws what is around the place. */
+function frameAgain() {
+  const {title} = places[chosenPlace()];
+  const several = Object.keys(places).length > 1;
+  if (!host.title) document.title = `${title}${run ? `: ${run}` : ''} – Interpretable RNN`;
+  patch(document.body,
+    h('header', {},
+      h('h1', {}, host.title ?? 'Interpretable RNN'),
+      several ? h('nav', {role: 'tablist', 'aria-label': 'Places', onkeydown: onTabKey}, Object.keys(places).map(tab)) : null,
+      stepBar()),
+    h('div', {class: 'page'},
+      host.title && runs().size < 2 ? null : rail(),
+      h('main', {}, h('div', {id: 'place', role: several ? 'tabpanel' : null, 'aria-label': several ? title : null}, host.lead ? h('p', {class: 'lead'}, host.lead) : null, framed))));
+}
+
+function tab(name) {
+  const {title, about, kinds} = places[name];
+  const logged = !kinds.length || [...runs().values()].some((entries) => shows(name, entries).length);
+  const chosen = name === chosenPlace();
+  return h('button', {key: name, role: 'tab', type: 'button', class: logged ? null : 'nothing', 'aria-selected': String(chosen), 'aria-controls': 'place',
+    tabindex: chosen ? 0 : -1, 'data-view': name, 'data-tip': logged ? about : `${about} Nothing is logged yet.`, onclick: () => go({place: name})}, title);
+}
+
+function onTabKey(event) {
+  const tabs = [...event.currentTarget.children];
+  const at = tabs.indexOf(document.activeElement);
+  const to = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1}[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  const next = tabs[(to + tabs.length) % tabs.length];
+  next.focus();
+  next.click();
+}
+
+/** The runs, with a search where there are many. */
+function rail() {
+  const names = [...runs().keys()];
+  const found = names.filter((name) => name.toLowerCase().includes(search.toLowerCase()));
+  return h('aside', {'aria-label': 'Runs'},
+    h('h2', {}, names.length === 1 ? 'Run' : `${names.length} runs`),
+    names.length > FEW ? h('input', {type: 'search', 'aria-label': 'search runs', placeholder: 'Search', value: search, oninput: (event) => {
+      search = event.target.value;
+      frameAgain();
+    }}) : null,
+    h('ul', {}, found.map((name) => h('li', {key: name}, h('button', {type: 'button', 'aria-pressed': String(name === run), 'data-run': name,
+      onclick: () => go({run: name, tag: null, ...(run === null ? {place: placeOf(runs().get(name))} : {})})},
+    h('span', {class: 'key', style: `background: ${colourOf(name)}`}), name)))),
+    found.length ? null : h('p', {class: 'note'}, 'No run has this in its name.'));
+}
+
+export function colourOf(run) {
+  return `var(--line-${[...runs().keys()].indexOf(run) % 6})`;
+}
+
+/** One slider for all that a place shows, and a button that plays the steps. */
+function stepBar() {
+  if (!slider) return null;
+  const {steps} = slider;
+  const at = steps.indexOf(state.step);
+  return h('div', {class: 'slider'},
+    h('label', {}, 'Step ', h('input', {type: 'range', class: 'steps', min: 0, max: steps.length - 1, step: 1, value: String(at), 'aria-label': 'training step',
+      'aria-valuetext': `step ${state.step}`, oninput: (event) => toStep(Number(event.target.value))})),
+    h('output', {}, `${state.step} of ${steps[steps.length - 1]}`),
+    h('button', {type: 'button', onclick: play}, player === null ? 'Play' : 'Stop'));
+}
+
+function toStep(place) {
+  state.step = slider.steps[place];
+  remember();
+  frameAgain();
+  return slider.onstep(state.step);
+}
+
+function play() {
+  const stop = () => {
+    clearInterval(player);
+    player = null;
+    frameAgain();
+  };
+  if (player !== null) return stop();
+  let at = slider.steps.indexOf(state.step);
+  if (at === slider.steps.length - 1) at = -1;
+  const {steps} = slider;
+  player = setInterval(() => {
+    at += 1;
+    if (slider?.steps !== steps || at >= steps.length) return stop(); // another place, or the end
+    toStep(at);
+  }, 400);
+  frameAgain();
+}
+
+function tagChooser(page) {
+  return h('label', {class: 'controls'}, 'Tag ', h('select', {value: page.entry.tag, onchange: (event) => go({tag: event.target.value})},
+    page.entries.map(({tag: name}) => h('option', {value: name}, name))));
 }
 
 function go(change) {
@@ -159,119 +280,50 @@ function go(change) {
   return draw();
 }
 
-function frame(...children) {
-  const current = chosen();
-  const bar = html('nav', {role: 'tablist', 'aria-label': 'Views'},
-    ...Object.entries(VIEWS).map(([name, view]) =>
-      html('button', {
-        role: 'tab', type: 'button', class: logged(view).length ? null : 'nothing', title: logged(view).length ? view.about : `${view.about} Nothing is logged yet.`, 'aria-selected': String(name === current), 'data-view': name,
-        onclick: () => go({view: name, run: null, tag: null, step: null, index: null, beside: null}),
-      }, view.title),
-    ),
-  );
-  document.body.replaceChildren(bar, html('main', {}, ...children));
-}
-
-function empty(view) {
-  return html('section', {class: 'empty'},
-    html('h2', {}, `No ${view.title.toLowerCase()} logged yet`),
-    html('p', {}, view.about),
-    html('p', {}, 'Log them with a callback of ', html('code', {}, 'keras_interp_rnn'), ':'),
-    html('pre', {}, html('code', {}, view.example)),
-  );
+function empty(place, others) {
+  const name = place.title.toLowerCase();
+  return h('section', {class: 'empty'},
+    h('h2', {}, others && run ? `Nothing for ${name} is logged in ${run}` : `Nothing for ${name} is logged yet`),
+    h('p', {}, place.about),
+    h('p', {}, 'Log it with a callback of ', h('code', {}, 'keras_interp_rnn'), ':'),
+    h('pre', {tabindex: 0}, h('code', {}, place.example)));
 }
 
 function message(kind, text) {
-  return html('p', {class: kind, role: kind === 'error' ? 'alert' : 'status'}, text);
+  return h('p', {class: kind, role: kind === 'error' ? 'alert' : 'status'}, text);
 }
 
-function chooser(label, options, chosen, onchange) {
-  const select = html('select', {onchange: (event) => onchange(event.target.value)},
-    ...options.map((name) => html('option', {value: name, selected: name === chosen ? '' : null}, name || '.')),
-  );
-  return html('label', {}, `${label} `, select);
-}
-
-/** Arrow keys move the slider wherever the focus is. */
-function onKey(event) {
-  if (!['ArrowLeft', 'ArrowRight'].includes(event.key) || event.target.closest('input, select, button')) return;
-  const input = document.querySelector('input.steps');
-  if (!input) return;
-  input.value = String(Number(input.value) + (event.key === 'ArrowRight' ? 1 : -1));
-  input.dispatchEvent(new Event('input'));
-}
-
-function query(values) {
-  return new URLSearchParams(values).toString();
-}
-
-let pending = 0;
-
-const GONE = 404;
-
-/** A request that failed. */
-class Refusal extends Error {
-  constructor(text, status = null) {
-    super(text);
-    this.status = status;
-  }
-}
-
-/** Fetches; the page is marked as busy until the last response has been read. */
-async function fetched(address, read) {
-  pending += 1;
-  document.body.setAttribute('aria-busy', 'true');
+/** Saves what is looked at as one file that needs no server. */
+async function saveAsHtml() {
+  const entries = runs().get(run).filter(({kind}) => places[state.place].kinds.includes(kind) || places[state.place].beside?.includes(kind));
+  const all = places[state.place].everywhere ? [...runs().values()].flatMap((list) => shows(state.place, list)) : entries;
+  const asked = new URLSearchParams({view: state.place, state: JSON.stringify(keptIn(state)), tags: JSON.stringify(all.map(({run, tag: name}) => ({run, tag: name})))});
   try {
-    const response = await fetch(address).catch((error) => { throw new Refusal(error.message); });
-    if (!response.ok) throw new Refusal(await reason(response), response.status);
-    return await read(response);
-  } finally {
-    pending -= 1;
-    if (!pending) setTimeout(() => pending || document.body.setAttribute('aria-busy', 'false'));
+    saveText(await fetched(`./page?${asked}`, (response) => response.text()), `${state.place}.html`, 'text/html');
+  } catch (error) {
+    frame(framed, message('error', `The page cannot be saved: ${error.message}`));
   }
 }
 
-function json(address) {
-  return fetched(address, (response) => response.json());
+/** Arrow keys move the slider wherever the focus is on nothing that uses them. */
+function onKey(event) {
+  if (!slider || !['ArrowLeft', 'ArrowRight'].includes(event.key) || event.target.closest('input, select, button, [tabindex]')) return;
+  const at = slider.steps.indexOf(state.step) + (event.key === 'ArrowRight' ? 1 : -1);
+  if (at in slider.steps) toStep(at);
 }
-
-function slice(run, tag, step, index) {
-  return fetched(`./slice?${query({run, tag, step, index: index ?? 0})}`, async (response) => ({
-    shape: response.headers.get('X-Shape').split(',').map(Number),
-    values: new Float32Array(await response.arrayBuffer()),
-  }));
-}
-
-async function reason(response) {
-  const text = await response.text();
-  return text.slice(0, 300) || `status ${response.status}`;
-}
-
-// The state of the page is kept in the address of TensorBoard's own page, so that a link restores it.
 
 const text = (value) => typeof value === 'string';
 const integer = (value) => Number.isInteger(value);
 const flag = (value) => typeof value === 'boolean';
-const listOf = (holds) => (value) => Array.isArray(value) && value.every(holds);
 
-/** What a link may hold of a pane. Other entries, and entries of another type, are ignored. */
+/** What a link may hold of the state. Other entries, and entries of another type, are ignored. */
 const KEPT = {
-  run: text, tag: text, step: integer, index: integer, centroid: integer, unit: integer, token: integer,
-  off: listOf(integer), over: listOf(text), words: flag, logarithmic: flag,
+  place: text, run: text, tag: text, text, word: text, method: text, up: text, down: text, instead: text, words: flag, logarithmic: flag,
+  ...Object.fromEntries(['step', 'target', 'picked', 'index', 'token', 'centroid', 'unit', 'lag'].map((name) => [name, integer])),
   threshold: (value) => value >= 0 && value <= 1 && typeof value === 'number',
 };
 
-function remembered() {
-  try {
-    const kept = JSON.parse(new URLSearchParams(window.parent.location.search).get(PARAMETER) ?? '{}') ?? {};
-    const view = text(kept.view) && Object.hasOwn(VIEWS, kept.view) ? kept.view : null;
-    return {...paneIn(kept), view, beside: kept.beside ? paneIn(kept.beside) : null};
-  } catch {
-    return {};
-  }
-}
-
-function paneIn(kept) {
+function keptIn(kept) {
   return Object.fromEntries(Object.entries(KEPT)
     .filter(([name, holds]) => Object.hasOwn(kept, name) && holds(kept[name]))
     .map(([name]) => [name, kept[name]]));
@@ -279,32 +331,13 @@ function paneIn(kept) {
 
 let noting;
 
-/** Writes the state to the address, a moment after the last change. */
+/** Writes the state to where the page is kept, a moment after the last change. */
 function remember() {
   clearTimeout(noting);
-  noting = setTimeout(note, 150);
+  noting = setTimeout(() => host.remember?.(keptIn(state)), 150);
 }
 
-function note() {
-  try {
-    const address = new URL(window.parent.location.href);
-    address.searchParams.set(PARAMETER, JSON.stringify(state));
-    window.parent.history.replaceState(window.parent.history.state, '', address);
-  } catch {
-    // Not inside TensorBoard, or of another origin: there is no address to write to.
-  }
-}
-
-/** Draws again where dark mode or the width of the window changes. */
-function watchLook(document) {
-  const host = window.parent.document.body;
-  const apply = () => {
-    const dark = host !== document.body && host.classList.contains('dark-mode');
-    if (dark === document.documentElement.classList.contains('dark')) return;
-    document.documentElement.classList.toggle('dark', dark);
-    if (turn) draw();
-  };
-  apply();
+function redrawAtWidths() {
   let width = window.innerWidth;
   let resizing;
   window.addEventListener('resize', () => {
@@ -312,26 +345,7 @@ function watchLook(document) {
     resizing = setTimeout(() => {
       if (window.innerWidth === width) return;
       width = window.innerWidth;
-      if (turn) draw();
+      redraw();
     }, 200);
-  });
-  new MutationObserver(apply).observe(host, {attributes: true, attributeFilter: ['class']});
-}
-
-/** A request of a view may fail after it was drawn, at a click or a step: the page is then refreshed, or says why not. */
-function listenForRefusals() {
-  window.addEventListener('unhandledrejection', (event) => {
-    if (!(event.reason instanceof Refusal)) return;
-    event.preventDefault();
-    refresh();
-  });
-}
-
-/** TensorBoard posts a message to plugins when it has reloaded its data. */
-function listenForReload() {
-  window.addEventListener('message', (event) => {
-    if (event.source !== window.parent) return;
-    const text = typeof event.data === 'string' ? event.data : JSON.stringify(event.data ?? '');
-    if (text.includes('experimental.DataReloaded')) refresh();
   });
 }

@@ -178,8 +178,8 @@ export async function draw(body, page) {
   await show();
 }
 
-/** The verdict as a sentence. note: of a state, a word for it, where moves were counted; `onword` reads the word on which two
- * automata differ. */
+/** The verdict as a sentence. note: of a state, a word for it, where moves were counted; `onword`, if given, reads the word on
+ * which two automata differ. */
 function verdict(graph, note, onword) {
   const {states, minimal, agreement, equivalent, counterexample} = graph;
   const one = `${[8, 11, 18].includes(states.length) || String(states.length).startsWith('8') ? 'An' : 'A'} ${states.length}-state automaton`;
@@ -193,7 +193,7 @@ function verdict(graph, note, onword) {
     const word = counterexample ?? [];
     const single = word.every((name) => [...name].length === 1);
     const say = quoted(word);
-    return ['Not yet the reference: they differ on ', word.length ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px; background: none; color: inherit; cursor: pointer',
+    return ['Not yet the reference: they differ on ', word.length && onword ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px; background: none; color: inherit; cursor: pointer',
       'aria-label': `read ${say}`, onclick: () => onword(word.join(single ? '' : ' '))}, say) : say, '.'];
   }
   const smaller = Number.isInteger(minimal) && minimal < states.length ? `, ${minimal} after minimization` : '';
@@ -333,4 +333,13 @@ function rows(graph, step) {
 function probabilities({tokens, alpha}, {step, index}) {
   const head = ['step', 'text', 'position', 'token', ...[...(alpha[0] ?? []).keys()].map((i) => `centroid ${i}`)];
   return [head, ...tokens.map((token, t) => [step, index + 1, t + 1, token, ...alpha[t]])];
+}
+
+/** One run in a sentence, for the overview. */
+export async function card(page) {
+  const series = await page.read(page.entry);
+  if (!series.steps.length) return null;
+  const graph = await page.graph(series.steps[series.steps.length - 1]);
+  const [first, ...others] = verdict(graph, series.kind === 'transition_counts' ? () => null : null);
+  return {sentence: [`${page.title || 'The network'}: ${first.replace(/^(An?|Not|The) /, (word) => word.toLowerCase())}`, ...others], drawing: null};
 }

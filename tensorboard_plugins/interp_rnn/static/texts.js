@@ -1,7 +1,6 @@
-// Code that logs how a network reads a text: what the views of texts show while there is nothing else to show.
+// Code that logs how a network reads a text: what the places show while there is nothing else to show.
 
-/** Of the callback of a view, which takes texts and an alphabet. */
-export const logging = (callback) => `import keras
+export const logging = `import keras
 from keras_interp_rnn import callbacks, datasets, layers
 
 model = keras.Sequential([
@@ -11,7 +10,9 @@ model = keras.Sequential([
 ])
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 text = datasets.text.python_documentation()
-watched = [datasets.text.encode("the return value")]
+names = datasets.text.ALPHABET
 model.fit(datasets.Windows(text, 16, length=50), shuffle=False, callbacks=[
-    callbacks.${callback}("logs", watched, alphabet=datasets.text.ALPHABET),
+    callbacks.Contributions("logs", ["the return val"], alphabet=names),
+    callbacks.ShapleyValues("logs", ["the return val"], alphabet=names),
+    callbacks.Substitutions("logs", ["the return val"], alphabet=names),
 ])`;

@@ -1,0 +1,226 @@
+// A text with bars standing on its tokens, up for the first of two outputs and down for the second, and beside it the most
+// probable outputs.
+
+import {h} from './render.js';
+import {percent} from './scales.js';
+
+/** Tokens up to which type has a size, and the tallest bar its height. */
+const SIZES = [[60, 22, 92], [240, 17, 52], [Infinity, 14, 34]];
+const MONO = "'Roboto Mono', ui-monospace, 'DejaVu Sans Mono', monospace";
+const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
+const FOLDED = 8; // lines, above which those that matter little are folded
+const MATTERS = 0.12; // of the largest bar
+const LABELS = 8;
+const BESIDE = 230; // width of the outputs beside a text
+const SPACES = ['␣', '⏎', '⇥'];
+
+/** What separates the names of a text: a blank, unless all are single characters. */
+export function blank(names) {
+  return names.every((name) => [...name].length === 1) ? '' : ' ';
+}
+
+export const isSpace = (name) => SPACES.includes(name);
+
+let pen = null;
+
+function widthOf(text, font) {
+  pen ??= document.createElement('canvas').getContext('2d');
+  pen.font = font;
+  return pen.measureText(text).width;
+}
+
+/** The drawing, a description.
+ * tokens: [{name, value (null for none), says}]; options: width, picked, onpick(i), format (of a value), outputs (`outcomes`),
+ * opened (a set of lines that were unfolded), onopen(line). */
+export function strip(tokens, options) {
+  const {width, outputs = []} = options;
+  const beside = outputs.length && width >= 720;
+  const across = beside ? width - BESIDE : width;
+  const [, size, tall] = SIZES.find(([most]) => tokens.length <= most);
+  const letters = tokens.every(({name}) => [...name].length === 1);
+  const look = {size, tall, letters, font: `${size}px ${letters ? MONO : SANS}`, limit: Math.max(...tokens.map(({value}) => Math.abs(value ?? 0)), 1e-9)};
+  const labelled = new Set([...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
+    .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
+  const lines = wrapped(tokens, across, look);
+  const parts = [];
+  let y = 4;
+  if (lines.length > FOLDED) {
+    parts.push(brush(tokens, lines, across, look, options));
+    y += 40;
+  }
+  for (const piece of folded(lines, tokens, look, options)) {
+    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labelled, options) : drawFold(piece, tokens, y, across, options);
+    parts.push(drawn.part);
+    y = drawn.end;
+  }
+  const [first] = lines;
+  const single = beside && lines.length === 1;
+  const end = single ? first.places[first.places.length - 1][1] + first.places[first.places.length - 1][2] + 12 : across + 16;
+  if (single) parts.push(h('text', {key: 'arrow', x: end, y: base(first, tokens, 4, look, labelled) + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
+  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? base(first, tokens, 4, look, labelled) - 12 : 8) : y + 14);
+  const height = Math.ceil(Math.max(y, column.end) + 6);
+  return h('svg', {viewBox: `0 0 ${Math.ceil(width)} ${height}`, width: Math.ceil(width), height, class: 'strip', role: 'group',
+    'aria-label': `the text: ${tokens.length} tokens with a bar each, and the most probable outputs`, onkeydown: onArrow}, parts, column.part);
+}
+
+/** The lines of a text: first and last token, and of each token [number, left, width]. */
+function wrapped(tokens, across, {letters, size, font}) {
+  const narrow = Math.ceil(widthOf('m', font)) + (size > 15 ? 8 : 3);
+  const cell = size > 20 ? Math.max(narrow, Math.min(1.7 * size, across / tokens.length)) : narrow; // a short text fills its line
+  const lines = [];
+  let at = 0, start = 0, places = [];
+  const finish = (next) => {
+    lines.push({index: lines.length, places});
+    [at, places, start] = [0, [], next];
+  };
+  for (let i = 0; i < tokens.length; i++) {
+    const wide = letters ? cell : Math.min(across, Math.max(18, Math.ceil(widthOf(tokens[i].name, font)) + 10));
+    if (at + wide > across && places.length) {
+      const space = letters ? places.findLastIndex(([j]) => isSpace(tokens[j].name)) : -1;
+      if (space > places.length / 2 && !isSpace(tokens[i].name)) { // a word begins on the next line
+        places.length = space + 1;
+        i = start + space + 1;
+      }
+      finish(i);
+    }
+    places.push([i, at, wide]);
+    at += wide;
+  }
+  finish(tokens.length);
+  return lines;
+}
+
+const reach = (value, {limit, tall}) => (Math.abs(value ?? 0) / limit) * tall;
+
+/** How far the bars of a line reach up and down, labels included. */
+function span(line, tokens, look, labelled) {
+  const side = (sign) => Math.max(2, ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) > 0)
+    .map(([i]) => reach(tokens[i].value, look) + (labelled.has(i) ? 15 : 0)));
+  return [side(1), side(-1)];
+}
+
+/** Where the tokens of a line begin, below its upward bars. */
+function base(line, tokens, top, look, labelled) {
+  return top + span(line, tokens, look, labelled)[0] + 3;
+}
+
+function drawLine(line, tokens, top, look, labelled, {picked, onpick, format}) {
+  const {size, letters} = look;
+  const [, down] = span(line, tokens, look, labelled);
+  const text = base(line, tokens, top, look, labelled);
+  const below = text + size * 1.25 + 3;
+  const free = spaced(line, tokens, look, labelled, format);
+  const current = picked ?? tokens.length - 1;
+  const part = h('g', {key: `line ${line.index}`}, line.places.map(([i, x, wide]) => {
+    const {name, value, says, off} = tokens[i];
+    const high = reach(value, look);
+    const above = value > 0;
+    const box = {x: x + (letters ? 1 : 3), width: Math.max(1, wide - (letters ? 2 : 6)), y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
+    return h('g', {key: i, class: `token${i === picked ? ' picked' : ''}${off ? ' off' : ''}`, role: onpick ? 'button' : 'img', tabindex: i === current ? 0 : -1,
+      'data-token': i, 'data-tip': `${name}: ${says}`, 'aria-label': `${name}: ${says}`, 'aria-pressed': onpick ? String(i === picked) : null,
+      onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
+    h('rect', {x, y: top, width: wide, height: below + down - top, class: 'hit'}),
+    high >= 0.7 ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
+    h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
+      textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
+    free.has(i) ? h('text', {key: 'value', x: x + wide / 2, y: above ? text - 7 - high : below + high + 12, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
+  }));
+  return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
+}
+
+/** The labelled tokens of a line whose labels have room: the largest first. */
+function spaced(line, tokens, look, labelled, format) {
+  const boxes = [];
+  const free = new Set();
+  const wanted = line.places.filter(([i]) => labelled.has(i)).sort((a, b) => Math.abs(tokens[b[0]].value) - Math.abs(tokens[a[0]].value));
+  const bars = line.places.map(([i, x, wide]) => ({i, sign: Math.sign(tokens[i].value ?? 0), from: x, to: x + wide, high: reach(tokens[i].value, look)}));
+  for (const [i, x, wide] of wanted) {
+    const half = 3.6 * format(tokens[i].value).length;
+    const box = {sign: Math.sign(tokens[i].value), from: x + wide / 2 - half, to: x + wide / 2 + half, high: reach(tokens[i].value, look)};
+    const meets = (other) => other.sign === box.sign && other.from < box.to && other.to > box.from;
+    if (box.from < 0 || bars.some((bar) => bar.i !== i && meets(bar) && bar.high > box.high)) continue;
+    if (boxes.some((other) => meets(other) && Math.abs(other.high - box.high) < 14)) continue;
+    boxes.push(box);
+    free.add(i);
+  }
+  return free;
+}
+
+/** Lines to be drawn, and runs of lines to be folded: of a long text those where nothing matters. */
+function folded(lines, tokens, look, {picked, opened = new Set()}) {
+  if (lines.length <= FOLDED) return lines.map((line) => ({line}));
+  const last = lines.length - 1;
+  const strength = (line) => Math.max(...line.places.map(([i]) => Math.abs(tokens[i].value ?? 0)));
+  const inSight = (line) => line.index === last || opened.has(line.index) || line.places.some(([i]) => i === picked) || strength(line) > MATTERS * look.limit;
+  const pieces = [];
+  for (const line of lines) {
+    const before = pieces[pieces.length - 1];
+    if (inSight(line)) pieces.push({line});
+    else if (before?.fold) before.fold.push(line);
+    else pieces.push({fold: [line]});
+  }
+  return pieces;
+}
+
+function drawFold({fold}, tokens, top, across, {onopen, format}) {
+  const inside = fold.flatMap(({places}) => places.map(([i]) => tokens[i]));
+  const sum = inside.reduce((total, {value}) => total + (value ?? 0), 0);
+  const open = () => onopen(fold.map(({index}) => index));
+  return {end: top + 28, part: h('g', {key: `fold ${fold[0].index}`, class: 'fold', role: 'button', tabindex: 0, 'aria-label': `show ${inside.length} tokens, together ${format(sum)}`,
+    onclick: open, onkeydown: (event) => press(event, open)},
+  h('rect', {x: 0, y: top, width: across, height: 22, rx: 4}),
+  h('text', {x: 8, y: top + 15}, `⋯ ${inside.length} tokens that matter little, together ${format(sum)}`))};
+}
+
+/** The whole text in one line of bars; a click unfolds the lines there. */
+function brush(tokens, lines, across, look, {onopen}) {
+  const bins = Math.min(tokens.length, Math.floor(across / 3));
+  const wide = across / bins;
+  const bars = [...Array(bins).keys()].map((bin) => {
+    const inside = tokens.slice(Math.floor((bin * tokens.length) / bins), Math.floor(((bin + 1) * tokens.length) / bins));
+    return inside.reduce((most, {value}) => (Math.abs(value ?? 0) > Math.abs(most) ? value : most), 0);
+  });
+  const path = (sign) => bars.map((value, bin) => (sign * value > 0 ? `M${(bin * wide).toFixed(1)} 16v${((-value / look.limit) * 14).toFixed(1)}h${(0.8 * wide).toFixed(1)}V16z` : '')).join('');
+  const open = (event) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const token = Math.min(tokens.length - 1, Math.floor(((event.clientX - box.left) / box.width) * tokens.length));
+    onopen([lines.find(({places}) => places[places.length - 1][0] >= token).index]);
+  };
+  return h('g', {key: 'brush', class: 'brush'}, h('path', {d: path(1), class: 'for'}), h('path', {d: path(-1), class: 'against'}),
+    h('line', {x1: 0, x2: across, y1: 16, y2: 16, class: 'grid'}),
+    h('rect', {x: 0, y: 0, width: across, height: 32, class: 'hit', 'data-tip': 'The whole text; click to unfold a place', onclick: open}));
+}
+
+/** The most probable outputs: [{name, part (probability, null for a single output), text, look: for, against or null}]. */
+function outcomes(outputs, x, y) {
+  if (!outputs.length) return {part: null, end: 0};
+  const short = (name) => (name.length > 11 ? `${name.slice(0, 10)}…` : name);
+  const left = x + Math.max(24, ...outputs.map(({name}) => widthOf(short(name), `600 16px ${MONO}`) + 8));
+  const part = h('g', {key: 'outputs', role: 'list', 'aria-label': 'the most probable outputs'}, outputs.map(({name, part: share, look}, i) => {
+    const bar = Math.max(1, (x + BESIDE - 94 - left) * share);
+    return h('g', {key: name, role: 'listitem', 'data-tip': `${name}: ${percent(share, 2)}`},
+      h('text', {x, y: y + 24 * i + 13, class: `${look ?? 'faint'} output`, style: `font: 600 16px ${MONO}`}, short(name)),
+      h('rect', {x: left, y: y + 24 * i + 2, width: bar, height: 13, rx: 2, class: look ?? 'other'}),
+      h('text', {x: left + bar + 6, y: y + 24 * i + 13}, percent(share, share > 0.995 || share < 0.005 ? 1 : 0)));
+  }));
+  return {part, end: y + 24 * outputs.length};
+}
+
+function press(event, act) {
+  if (!['Enter', ' '].includes(event.key)) return;
+  event.preventDefault();
+  act();
+}
+
+/** Arrow keys go from token to token: a text is one stop of the tab key. */
+function onArrow(event) {
+  const from = event.target.closest('[data-token]');
+  const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+  if (!from || !by) return;
+  const to = event.currentTarget.querySelector(`[data-token="${Number(from.dataset.token) + by}"]`);
+  if (!to) return;
+  event.preventDefault();
+  from.setAttribute('tabindex', -1);
+  to.setAttribute('tabindex', 0);
+  to.focus();
+}

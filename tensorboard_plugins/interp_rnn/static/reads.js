@@ -1,0 +1,226 @@
+// What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
+
+import {ranked, placeOf, says, sentence} from './outputs.js';
+import {changed, leadOf, pairOf, textsOf} from './readings.js';
+import {h, patch} from './render.js';
+import {column, percent, points, shown, signedColumn} from './scales.js';
+import {blank, isSpace, strip} from './bars.js';
+import {logging} from './texts.js';
+import {traceFold} from './traces.js';
+import {triangleOf} from './triangle.js';
+
+export const title = 'Reads';
+export const about = 'What in the text made the network say this?';
+export const example = logging;
+export const several = true;
+
+const OUTPUTS = 5;
+const CHOICES = 300; // outputs of a list; of more, the most probable ones
+const ROWS = 200;
+
+export async function draw(body, page) {
+  const {state} = page;
+  const texts = await textsOf(page);
+  if (!texts.length) throw new Error('no step of these tags can be read');
+  const opened = new Set();
+  let drawn = null;
+
+  const text = () => texts.find(({key}) => key === state.text) ?? texts[0];
+  const method = () => text().methods.find(({id}) => id === state.method) ?? text().methods[0];
+  const choose = (change) => {
+    Object.assign(state, change);
+    page.remember();
+    return show();
+  };
+
+  async function show() {
+    const {symbols, methods, traces, changes} = text();
+    const chosen = method();
+    const first = chosen?.series.slices?.indexOf(true, 1) ?? 1; // a file may have the last predictions alone
+    const target = chosen?.earlier ? Math.min(Math.max(first, state.target ?? symbols.length), symbols.length) : symbols.length;
+    page.slider(show, (chosen ?? traces[0]).series.steps);
+    const step = state.step;
+    const key = `${text().key} ${chosen?.id} ${step} ${target}`;
+    const [reading, answers] = await Promise.all([chosen?.load(step, target) ?? null,
+      changes && target === symbols.length && changes.series.steps.includes(step) ? page.part(changes.entry, step, 0).then((part) => changed(changes.series, part)) : null]);
+    if (!page.current() || key !== `${text().key} ${method()?.id} ${state.step} ${target}`) return;
+    drawn = {symbols: symbols.slice(0, target), all: symbols, methods, method: chosen, reading, answers, changes, traces, first, target};
+    paint();
+  }
+
+  function paint() {
+    patch(body, header(), drawn.reading ? told() : plain(), drawn.traces.length ? [traceFold(page, drawn.traces[0], body.clientWidth, repaint)] : null);
+  }
+  const repaint = () => page.current() && paint();
+
+  /** The text, the method, the outputs compared, the prediction. */
+  function header() {
+    const {methods, method: chosen, all, first, target, reading} = drawn;
+    const pair = reading ? pairOf(reading, state) : [];
+    const choices = reading ? choicesOf(reading, pair) : [];
+    const among = (at, label, name) => select(label, choices.map((o) => [reading.outputs[o], reading.outputs[o]]), reading.outputs[pair[at]], (value) => choose({[name]: value}));
+    return h('div', {class: 'controls', key: 'header'},
+      texts.length > 1 ? select('Text', texts.map(({key, symbols}) => [key, preview(symbols)]), text().key, (value) => choose({text: value, target: null, picked: null})) : null,
+      methods.length > 1 ? h('span', {class: 'switch', role: 'group', 'aria-label': 'method'}, methods.map(({id, name}) =>
+        h('button', {key: id, type: 'button', 'aria-pressed': String(id === chosen.id), onclick: () => choose({method: id})}, name))) : null,
+      pair.length > 1 ? h('span', {class: 'pair'}, among(0, 'Bars up for', 'up'), among(1, 'down for', 'down')) : null,
+      reading && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
+      chosen?.earlier && all.length > first ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: first, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
+        'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
+  }
+
+  /** The sentence, the bars, what a picked token does. */
+  function told() {
+    const {symbols, reading, method: chosen} = drawn;
+    const pair = pairOf(reading, state);
+    const lead = leadOf(reading, pair);
+    const groups = state.words ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
+    const values = groups.map((group) => group.reduce((sum, i) => sum + lead(i), 0));
+    const format = signedColumn(values);
+    const names = pair.map((o) => reading.outputs[o]);
+    const against = names.length > 1 ? `${names[0]} over ${names[1]}` : names[0];
+    const asks = reading.without || drawn.answers;
+    const picked = asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
+    const tokens = groups.map((group, g) => ({name: group.map((i) => symbols[i]).join(''), value: values[g], says: `${format(values[g])} for ${against}`}));
+    const logits = reading.outputs.map((_, o) => reading.logits(o));
+    const outputs = ranked(reading.outputs, logits, reading.others ? 1 - reading.others.probability : 1);
+    const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
+    const rest = reading.rest.map(([name, of]) => `${format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0))} of ${name}`);
+    return [
+      h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
+      h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
+        ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
+        : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
+      reading.sums ? ` With ${rest.join(' and ')} they add up to what the network says.` : '',
+      reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
+      h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
+        onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
+        outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
+      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see what the network says ${[reading.without ? 'without its term' : null, drawn.answers?.deleted ? 'without it' : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, lead, against, format),
+      h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
+      chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
+      drawn.answers && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
+      fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups))),
+    ];
+  }
+
+  /** What the network says as it is, without a term of the sum, with the symbol deleted or replaced. */
+  function panel(groups, picked, tokens, lead, against, format) {
+    const {symbols, reading, answers, changes} = drawn;
+    const group = groups[picked];
+    const logits = reading.outputs.map((_, o) => reading.logits(o));
+    const shared = reading.others ? 1 - reading.others.probability : 1;
+    const without = reading.outputs.map((_, o) => logits[o] - group.reduce((sum, i) => sum + reading.value(i, o), 0));
+    const single = group.length === 1 ? group[0] : null;
+    const alternatives = single === null || !answers ? [] : changes.series.alternatives;
+    const instead = alternatives.includes(state.instead) ? state.instead : alternatives.find((name) => name !== symbols[single]);
+    const rows = [
+      ['as it is', says(reading.outputs, logits, shared)],
+      reading.without ? [`without this term of the sum${reading.others ? `, among the ${reading.outputs.length} outputs` : ''}`, says(reading.outputs, without)] : null,
+      single !== null && answers?.deleted ? ['deleted', says(changes.series.outputs, answers.deleted(single))] : null,
+      instead === undefined ? null : [['replaced by ', h('select', {'aria-label': 'replaced by', value: instead, onchange: (event) => choose({instead: event.target.value})},
+        alternatives.map((name) => h('option', {value: name}, name)))], says(changes.series.outputs, answers.replaced(single, alternatives.indexOf(instead)))],
+    ].filter(Boolean);
+    const place = group.length > 1 ? `“${tokens[picked].name}”` : placeOf(symbols, single);
+    return h('section', {class: 'panel', key: 'panel', 'aria-live': 'polite'},
+      h('h3', {}, `${place[0].toUpperCase()}${place.slice(1)}, ${group.length > 1 ? `symbols ${group[0] + 1} to ${group[group.length - 1] + 1}` : `number ${single + 1}`} of ${symbols.length}: ${format(tokens[picked].value)} for ${against}`),
+      h('dl', {class: 'answers'}, rows.map(([name, answer], i) => [h('dt', {key: `name ${i}`}, name), h('dd', {key: `answer ${i}`}, answer)])),
+      reading.without ? h('p', {class: 'note'}, 'Without its term the symbol is still read: its matrix carries the terms before it. ',
+        answers || !symbols.length ? '' : 'What the network says of the text without the symbol, or with another, callbacks.Substitutions logs.') : null);
+  }
+
+  /** Of every replacement the change of the first output. */
+  function replacements(pair) {
+    const {answers, changes: {series: {symbols, alternatives, outputs}}, reading} = drawn;
+    const o = outputs.indexOf(reading.outputs[pair[0]]);
+    const single = outputs.length === 1;
+    const measure = (logits) => (single ? logits[0] : ranked(outputs, logits).find(([, , other]) => other === o)[1]);
+    const usual = measure(answers.original);
+    const all = symbols.flatMap((symbol, i) => alternatives.map((name, a) => [i, symbol, name, measure(answers.replaced(i, a)) - usual, answers.replaced(i, a)]))
+      .filter(([, symbol, name]) => symbol !== name).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
+    return tableOf(['position', 'symbol', 'instead', single ? 'change of the output' : `change of ${outputs[o]}`, 'then'],
+      all.map(([i, symbol, name, change, logits]) => [i + 1, symbol, name, single ? shown(change) : points(change), says(outputs, logits)]));
+  }
+
+  function table(tokens, pair, groups) {
+    const {reading} = drawn;
+    const names = pair.map((o) => reading.outputs[o]);
+    const of = (group, o) => group.reduce((sum, i) => sum + reading.value(i, o), 0);
+    return [['position', 'token', ...names, 'bar'], ...groups.map((group, g) => [group[0] + 1, tokens[g].name, ...pair.map((o) => of(group, o)), tokens[g].value]),
+      ...reading.rest.map(([name, value]) => ['', name, ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
+  }
+
+  function plain() {
+    return h('p', {class: 'lead', key: 'plain'}, `${page.title || 'The network'} reads: `, drawn.symbols.join(blank(drawn.symbols)));
+  }
+
+  const unfolded = new Set();
+
+  /** What is drawn when it is opened, and not before. */
+  function fold(key, name, content) {
+    return h('details', {key, ontoggle: (event) => {
+      if (event.currentTarget.open === unfolded.has(key)) return;
+      event.currentTarget.open ? unfolded.add(key) : unfolded.delete(key);
+      paint();
+    }}, h('summary', {}, name), unfolded.has(key) ? content() : null);
+  }
+
+  await show();
+}
+
+/** One run in a sentence and a drawing, for the overview. */
+export async function card(page) {
+  const texts = await textsOf(page);
+  const text = texts.find(({key, methods}) => key === page.state.text && methods.length) ?? texts.find(({methods}) => methods.length);
+  if (!text) return texts.length ? {sentence: [`${page.title || 'The network'} was traced while it read “${preview(texts[0].symbols)}”.`], drawing: null} : null;
+  const [method] = text.methods;
+  const {symbols} = text;
+  const steps = method.series.steps;
+  const reading = await method.load(steps[steps.length - 1], symbols.length);
+  const pair = pairOf(reading, {});
+  const lead = leadOf(reading, pair);
+  const values = symbols.map((_, i) => lead(i));
+  const format = signedColumn(values);
+  const shownOutputs = ranked(reading.outputs, reading.outputs.map((_, o) => reading.logits(o)), reading.others ? 1 - reading.others.probability : 1).slice(0, 3);
+  return {
+    sentence: sentence(page.title, reading, symbols, lead, pair),
+    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], says: format(values[i])})), {width, format, onopen: () => {},
+      outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))}),
+  };
+}
+
+function select(label, options, value, onchange) {
+  return h('label', {}, `${label} `, h('select', {value, onchange: (event) => onchange(event.target.value)}, options.map(([key, name]) => h('option', {key, value: key}, name))));
+}
+
+/** The outputs that can be chosen, by name; of very many the most probable ones. */
+function choicesOf({outputs, logits}, pair) {
+  const all = [...outputs.keys()];
+  if (all.length <= CHOICES) return all;
+  return [...new Set([...pair, ...all.sort((a, b) => logits(b) - logits(a)).slice(0, CHOICES)])];
+}
+
+function preview(symbols) {
+  const text = symbols.slice(0, 60).join(blank(symbols));
+  return text.length > 44 || symbols.length > 60 ? `${text.slice(0, 43)}…` : text;
+}
+
+/** The tokens of each word: a word begins at white space, which is its first token. */
+function wordsOf(symbols) {
+  const starts = symbols.map((symbol, i) => i).filter((i) => i === 0 || isSpace(symbols[i]));
+  return starts.map((start, w) => [...Array((starts[w + 1] ?? symbols.length) - start).keys()].map((offset) => start + offset));
+}
+
+function tableOf(head, rows) {
+  return h('div', {class: 'scroll', tabindex: 0}, h('table', {}, h('thead', {}, h('tr', {}, head.map((name) => h('th', {key: name, scope: 'col'}, name)))),
+    h('tbody', {}, rows.map((row) => h('tr', {}, row.map((cell) => h('td', {}, cell)))))));
+}
+
+/** What the bars show, as a table: of a long text the largest. */
+function numbers([head, ...rows]) {
+  const bar = head.length - 1;
+  const kept = new Set([...rows].sort((a, b) => Math.abs(b[bar]) - Math.abs(a[bar])).slice(0, ROWS));
+  const formats = head.map((_, c) => (c < 2 ? String : column(rows.map((row) => row[c]))));
+  return [rows.length > ROWS ? h('p', {class: 'note'}, `The ${ROWS} largest of ${rows.length}; all are in the file that is saved.`) : null,
+    tableOf(head, rows.filter((row) => kept.has(row)).map((row) => row.map((cell, c) => formats[c](cell))))];
+}

@@ -1,0 +1,70 @@
+"""What everything that is drawn looks like: colours, sizes of type, spaces, the signs for white space.
+
+The page's style sheet, drawings of results, the terminal and Matplotlib figures take them from here. Blue speaks for an
+output and orange against it, so that colour-blind readers can tell them apart; each colour of text has a contrast of
+4.5 to 1 on its paper, light and dark.
+"""
+
+from __future__ import annotations
+
+LIGHT = {
+    "ink": "#1c1c1c",
+    "faint": "#595959",
+    "line": "#d8d8d8",
+    "paper": "#ffffff",
+    "raised": "#f6f7f9",
+    "accent": "#1f5fae",
+    "for": "#1f5fae",
+    "against": "#c2410c",
+    "ramp": "#0b3d78",
+    "good": "#1b6e3c",
+    "error": "#b3261e",
+}
+"""On white. `ramp` is full colour of a magnitude, whose 0 is the paper."""
+
+DARK = {
+    "ink": "#ececec",
+    "faint": "#b8b8b8",
+    "line": "#4a4a4a",
+    "paper": "#303030",
+    "raised": "#3a3a3a",
+    "accent": "#8ab8ff",
+    "for": "#8ab8ff",
+    "against": "#ffa06b",
+    "ramp": "#a8cdff",
+    "good": "#7bd8a2",
+    "error": "#f2b8b5",
+}
+"""On TensorBoard's dark grey."""
+
+GUIDE, EDGE = "#888888", "#7b8794"
+"""Lines to compare with, and edges of drawings, on white and on grey."""
+
+RUNS = ("#1f5fae", "#c2410c", "#2a7f4f", "#7e57c2", "#a16207", "#0e7490")
+DARK_RUNS = ("#8ab8ff", "#ffa06b", "#5fd39a", "#c3abf5", "#e0b34d", "#5fc6dc")
+"""Of lines: runs, outputs of states, quantities."""
+
+NAMES = {"for": "blue", "against": "orange"}
+"""What texts call the two."""
+
+SIZES = {"small": "12px", "text": "14px", "large": "17px", "head": "22px"}
+SPACES = {"space-1": "4px", "space-2": "8px", "space-3": "16px"}
+
+SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
+"""White space as it is shown: signs that Matplotlib's own font has, as it has not the rest of their Unicode block."""
+
+
+def css(*, by_class: bool) -> str:
+    """The variables of a style sheet; dark by the class of the page, or as the reader's system is set."""
+    light = _declared({**LIGHT, **_numbered(RUNS), **SIZES, **SPACES, "scheme": "light"})
+    dark = _declared({**DARK, **_numbered(DARK_RUNS), "scheme": "dark"})
+    darkened = f":root.dark {dark}" if by_class else f"@media (prefers-color-scheme: dark) {{ :root {dark} }}"
+    return f":root {light}\n{darkened}\n"
+
+
+def _numbered(colors: tuple[str, ...]) -> dict[str, str]:
+    return {f"line-{i}": color for i, color in enumerate(colors)}
+
+
+def _declared(variables: dict[str, str]) -> str:
+    return "{ " + " ".join(f"--{name}: {value};" for name, value in variables.items()) + " }"

@@ -1,0 +1,231 @@
+"""The page's own modules: scales in Node, the renderer in Chromium."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tensorboard_plugins.interp_rnn import document, tokens
+from tensorboard_plugins.interp_rnn.plugin import STATIC
+
+NODE = shutil.which("node")
+with_node = pytest.mark.skipif(NODE is None, reason="needs node")
+
+
+def script(*names):
+    """Modules, each under its name, as a page without a server has them."""
+    return "\n".join(document.module(name) for name in names)
+
+
+def asked(expression, *names):
+    """What an expression about modules is, in Node."""
+    code = f"{script(*names)}\nprocess.stdout.write(JSON.stringify({expression}))"
+    return json.loads(subprocess.run([NODE, "-e", code], capture_output=True, text=True, check=True).stdout)
+
+
+@with_node
+class TestScales:
+    @pytest.mark.parametrize(
+        ("range_", "options", "expected"),
+        [
+            ([0, 10], {}, [0, 2, 4, 6, 8, 10]),
+            ([0, 1], {}, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+            ([0.1, 0.7], {}, [0.2, 0.4, 0.6]),
+            ([-3, 3], {}, [-2, 0, 2]),
+            ([0, 3], {"whole": True}, [0, 1, 2, 3]),
+            ([0.5, 1.5], {"whole": True}, [1]),
+            ([99.5, 100], {}, [99.5, 99.6, 99.7, 99.8, 99.9, 100]),
+            ([0.001, 100], {"form": "logarithmic"}, [0.001, 0.01, 0.1, 1, 10, 100]),
+            ([1e-30, 1], {"form": "logarithmic"}, [1e-30, 1e-24, 1e-18, 1e-12, 1e-6, 1]),
+            ([0.02, 0.07], {"form": "logarithmic"}, [0.02, 0.05]),
+            ([0.3, 0.35], {"form": "logarithmic"}, [0.3, 0.35]),
+            ([-100, 1000], {"form": "symlog"}, [-100, -10, -1, 0, 1, 10, 100, 1000]),
+            ([0, 100], {"form": "symlog"}, [0, 1, 10, 100]),
+        ],
+    )
+    def test_ticks_are_round_and_within_the_range(self, range_, options, expected):
+        found = asked(f"scales.ticks({json.dumps(range_)}, {json.dumps(options)})", "scales")
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert all(range_[0] * (1 - 1e-9) <= one <= range_[1] * (1 + 1e-9) for one in found if one > 0)
+
+    @pytest.mark.parametrize(
+        ("values", "options", "expected"),
+        [
+            ([100, 100], {"low": 0, "high": 100}, [99.5, 100]),
+            ([0, 0], {"low": 0}, [0, 0.5]),
+            ([0, 0, 100], {"low": 0, "high": 100}, [0, 100]),
+            ([3], {}, [2.5, 3.5]),
+            ([1, 2, None], {}, [1, 2]),
+            ([0, 0.1, 10], {"form": "logarithmic"}, [0.1, 10]),
+            ([4], {"form": "logarithmic"}, [2, 8]),
+            ([], {}, None),
+            ([0, -1], {"form": "logarithmic"}, None),
+        ],
+    )
+    def test_a_range_is_not_empty_and_keeps_to_what_the_quantity_can_be(self, values, options, expected):
+        assert asked(f"scales.rangeOf({json.dumps(values)}, {json.dumps(options)})", "scales") == expected
+
+    @pytest.mark.parametrize("form", ["linear", "logarithmic", "symlog"])
+    def test_a_scale_goes_from_end_to_end(self, form):
+        low = 1 if form == "logarithmic" else -10
+        code = f"((at) => [at({low}), at(100), [2, 5, 50].map(at)])(scales.scale([{low}, 100], [300, 20], '{form}'))"
+        start, end, between = asked(code, "scales")
+        assert (start, end) == pytest.approx((300, 20))
+        assert 300 > between[0] > between[1] > between[2] > 20
+
+    def test_symlog_has_both_signs(self):
+        at = "scales.scale([-100, 100], [-1, 1], 'symlog')"
+        assert asked(f"[-9, 0, 9].map({at})", "scales") == pytest.approx([-0.499, 0, 0.499], abs=2e-3)
+
+    @pytest.mark.parametrize(
+        ("expression", "expected"),
+        [
+            (
+                "[0, 1234567, 0.00012, 0.5, 12.3456, null, NaN].map(shown)",
+                ["0", "1.2e6", "1.2e-4", "0.5", "12.35", "–", "–"],
+            ),
+            ("[3.2, -0.5, 0].map(column([3.2, -0.5, 0]))", ["3.20", "−0.50", "0.00"]),
+            ("[3.2, -0.5, 0.0001, -0.0001].map(signedColumn([3.2]))", ["+3.20", "−0.50", "0.00", "0.00"]),
+            ("[1234.5, 2].map(signedColumn([1234.5, 2]))", ["+1235", "+2"]),
+            ("[1, 0.9999, 0.5, 0.0001, 0].map((p) => percent(p))", ["100.0%", ">99.9%", "50.0%", "<0.1%", "0.0%"]),
+            ("[0.963, 0.999].map((p) => percent(p, 0))", ["96%", ">99%"]),
+            ("[0.431, -0.2, 0.00001].map(points)", ["+43.1 points", "−20.0 points", "0.0 points"]),
+        ],
+    )
+    def test_numbers_as_text(self, expression, expected):
+        names = "const {shown, column, signedColumn, percent, points} = scales;"
+        assert asked(f"(() => {{ {names} return {expression}; }})()", "scales") == expected
+
+
+@with_node
+class TestSentences:
+    @pytest.mark.parametrize(
+        ("symbols", "place", "expected"),
+        [
+            ("the␣world␣wa", 3, "the space before “world”"),
+            ("the␣world␣wa", 5, "the “o” of “world”"),
+            ("the␣", 3, "the last space"),
+            ("a␣b", 2, "“b”"),
+            (["a", "haunting", "film"], 1, "“haunting”"),
+        ],
+    )
+    def test_a_place_in_a_text(self, symbols, place, expected):
+        assert asked(f"outputs.placeOf({json.dumps(list(symbols))}, {place})", *SENTENCES) == expected
+
+    def test_the_signs_for_white_space_are_those_of_the_package(self):
+        signs = json.dumps(list(tokens.SIGNS.values()))
+        assert asked(f"{signs}.map(bars.isSpace)", *SENTENCES) == [True] * 3
+        for sign in tokens.SIGNS.values():
+            assert sign in (STATIC / "outputs.js").read_text()
+
+    def test_what_a_network_says_and_why(self):
+        reading = "{outputs: ['r', 's'], logits: (o) => [3, 0][o]}"
+        said = f"outputs.sentence('isan', {reading}, ['a', '␣', 'w', 'o'], (i) => [0.5, 2, -1, 0][i], [0, 1])"
+        flat = f"{said}.map((part) => part.tag ? part.children[0] : part).join('')"
+        assert asked(flat, *SENTENCES) == "isan says r, 95% sure, because of the space before “wo”."
+
+    def test_the_sum_that_a_number_stands_for(self):
+        assert asked("outputs.says(['a', 'b', 'c'], [0, Math.log(3), 0])", *SENTENCES) == "b 60.0%, then a 20.0%"
+        assert asked("outputs.says(['a', 'b'], [0, Math.log(3)], 0.8)", *SENTENCES) == "b 60.0%, then a 20.0%"
+        assert asked("outputs.says(['only'], [1.25])", *SENTENCES) == "1.25"
+
+
+SENTENCES = ("render", "scales", "bars", "outputs")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.chrome.service import Service
+
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        pytest.skip("needs chromium and chromium-driver")
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.binary_location = chromium
+    opened = webdriver.Chrome(options=options, service=Service(driver))
+    yield opened
+    opened.quit()
+
+
+@pytest.mark.matrix
+class TestRenderer:
+    def run(self, browser, code):
+        browser.get("about:blank")
+        place = "const {h, patch} = render; const place = document.body;"
+        return browser.execute_script(f"{script('render')}\n{place}\n{code}")
+
+    def test_attributes_come_change_and_go(self, browser):
+        code = """
+        patch(place, h('p', {class: 'a', title: 'x', hidden: true}, 'one'));
+        const first = place.firstChild, before = first.outerHTML;
+        patch(place, h('p', {class: 'b', title: null}, 'two'));
+        return [before, place.innerHTML, first === place.firstChild];"""
+        before, after, same = self.run(browser, code)
+        assert before == '<p class="a" title="x" hidden="">one</p>'
+        assert after == '<p class="b">two</p>'
+        assert same
+
+    def test_what_has_a_key_stays_the_same_element_where_it_moves(self, browser):
+        code = """
+        const list = (...names) => patch(place, h('ul', {}, names.map((name) => h('li', {key: name}, name))));
+        list('a', 'b', 'c');
+        const [a, b, c] = place.firstChild.children;
+        list('c', 'x', 'a');
+        const [first, , third] = place.firstChild.children;
+        return [place.textContent, first === c, third === a, b.isConnected];"""
+        assert self.run(browser, code) == ["cxa", True, True, False]
+
+    def test_focus_and_what_was_typed_survive(self, browser):
+        code = """
+        const draw = (...names) => patch(place, names.map((name) => h('input', {key: name, 'aria-label': name})));
+        draw('a', 'b');
+        place.children[1].focus();
+        place.children[1].value = 'typed';
+        draw('b', 'new', 'a');
+        return [document.activeElement.getAttribute('aria-label'), place.children[0].value];"""
+        assert self.run(browser, code) == ["b", "typed"]
+
+    def test_a_listener_is_the_one_described_last_and_is_called_once(self, browser):
+        code = """
+        const calls = [];
+        for (const name of ['one', 'two', 'three']) patch(place, h('button', {onclick: () => calls.push(name)}));
+        place.firstChild.click();
+        patch(place, h('button', {}));
+        place.firstChild.click();
+        return calls;"""
+        assert self.run(browser, code) == ["three"]
+
+    def test_text_is_text_and_drawings_are_svg(self, browser):
+        code = """
+        const drawing = h('svg', {}, h('g', {}, h('text', {}, '<i>')));
+        patch(place, '<b>bold</b>', drawing, h('p', {}, 0, null, false, [['nested']]));
+        const text = place.querySelector('text');
+        const count = place.querySelectorAll('b, i').length;
+        return [count, text.namespaceURI, text.textContent, place.lastChild.textContent];"""
+        assert self.run(browser, code) == [0, "http://www.w3.org/2000/svg", "<i>", "0nested"]
+
+    def test_a_choice_follows_its_description(self, browser):
+        code = """
+        const options = ['a', 'b'].map((name) => h('option', {value: name}, name));
+        const draw = (value) => patch(place, h('select', {value}, options));
+        draw('b');
+        const first = place.firstChild.value;
+        place.firstChild.value = 'b';
+        draw('a');
+        return [first, place.firstChild.value];"""
+        assert self.run(browser, code) == ["b", "a"]
+
+    def test_children_of_somebody_else_are_left_alone(self, browser):
+        code = """
+        const mine = document.createElement('div');
+        mine.append('drawn elsewhere');
+        const draw = (name) => patch(place, h('p', {}, name), mine, h('section', {own: true}));
+        draw('one');
+        place.lastChild.append('own');
+        draw('two');
+        return [place.children[1] === mine, place.textContent];"""
+        assert self.run(browser, code) == [True, "twodrawn elsewhereown"]
