@@ -123,25 +123,26 @@ function drawLine(line, tokens, top, look, labelled, {picked, onpick, format}) {
     high >= 0.7 ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
       textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
-    free.has(i) ? h('text', {key: 'value', x: x + wide / 2, y: above ? text - 7 - high : below + high + 12, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
+    free.has(i) ? h('text', {key: 'value', x: free.get(i), y: above ? text - 7 - high : below + high + 12, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
   }));
   return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
 }
 
-/** The labelled tokens of a line whose labels have room: the largest first. */
+/** Where the labels stand of those tokens of a line whose labels have room: the largest first. */
 function spaced(line, tokens, look, labelled, format) {
   const boxes = [];
-  const free = new Set();
+  const free = new Map();
   const wanted = line.places.filter(([i]) => labelled.has(i)).sort((a, b) => Math.abs(tokens[b[0]].value) - Math.abs(tokens[a[0]].value));
   const bars = line.places.map(([i, x, wide]) => ({i, sign: Math.sign(tokens[i].value ?? 0), from: x, to: x + wide, high: reach(tokens[i].value, look)}));
   for (const [i, x, wide] of wanted) {
     const half = 3.6 * format(tokens[i].value).length;
-    const box = {sign: Math.sign(tokens[i].value), from: x + wide / 2 - half, to: x + wide / 2 + half, high: reach(tokens[i].value, look)};
+    const middle = Math.max(half, x + wide / 2); // within the drawing
+    const box = {sign: Math.sign(tokens[i].value), from: middle - half, to: middle + half, high: reach(tokens[i].value, look)};
     const meets = (other) => other.sign === box.sign && other.from < box.to && other.to > box.from;
-    if (box.from < 0 || bars.some((bar) => bar.i !== i && meets(bar) && bar.high > box.high)) continue;
+    if (bars.some((bar) => bar.i !== i && meets(bar) && bar.high > box.high)) continue;
     if (boxes.some((other) => meets(other) && Math.abs(other.high - box.high) < 14)) continue;
     boxes.push(box);
-    free.add(i);
+    free.set(i, middle);
   }
   return free;
 }

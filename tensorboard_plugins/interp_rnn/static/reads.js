@@ -96,7 +96,7 @@ export async function draw(body, page) {
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see what the network says ${[reading.without ? 'without its term' : null, drawn.answers?.deleted ? 'without it' : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, lead, against, format),
+      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, lead, against, format),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
