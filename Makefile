@@ -46,7 +46,7 @@ QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help run papers test test-all test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
+.PHONY: figures help run papers test test-all test-quick test-backends test-nightly test-this-nightly test-versions test-these-lowest docs lint format dist clean distclean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -104,6 +104,9 @@ test-these-lowest: $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs  ## Build the documentation into build/docs, about a minute. A warning is an error.
 	$(BIN)/python -m sphinx --builder html --jobs auto --fail-on-warning --keep-going --quiet docs build/docs
 	@echo "Open build/docs/index.html."
+
+figures: $(VENV)/.installed-test  ## Make the pictures of pages anew, in Chromium (Debian: chromium, chromium-driver).
+	$(BIN)/python docs/pictures.py
 
 lint: $(VENV)/.installed-lint  ## Check style, format and types.
 	$(BIN)/ruff check .
