@@ -85,7 +85,6 @@ class Resumable(keras.callbacks.Callback):
         self.history: list[dict[str, Any]] = progress["history"]
         self._files: list[str] = progress["files"]
         self._iterations, self._steps = progress["iterations"], progress["steps"]
-        self._started = time.monotonic()
         self._generator: np.ndarray | None = None
         self._trained: keras.Model | None = None  # the model that this object loaded, or saved last
         self._others: list[keras.callbacks.Callback] = []

@@ -82,6 +82,7 @@ def test_of_a_classifier_with_one_output_the_value_changes(monkeypatch):
             text[0, position] = other
             expected = model.predict_on_batch(text)[0, 0] - model.predict_on_batch(np.array([[1, 2, 3]]))[0, 0]
             assert changed.changes()[position, i] == pytest.approx(expected, abs=1e-6)
+    assert changed.output_name(0) == "output 0"
     best = changed.top(1)[0]
     assert abs(best[2]) == np.abs(changed.changes()).max()
     assert 2 <= len(str(changed).splitlines()) <= 20
@@ -92,6 +93,7 @@ def test_probabilities_are_left_as_they_are_and_logits_are_not():
     model = reader()
     logits = analysis.substitutions(model, TEXT, alphabet="abc")
     assert not logits.are_probabilities
+    assert logits.output_name(2) == "c"
     soft = keras.Model(model.inputs[0], keras.layers.Softmax()(model.outputs[0]))
     probable = analysis.substitutions(soft, TEXT, alphabet="abc")
     assert probable.are_probabilities

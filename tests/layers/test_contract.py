@@ -140,6 +140,7 @@ class TestValues:
             loops = any("While" in operation.type for operation in graph.get_operations())
         assert loops is not unroll
 
+    @pytest.mark.core  # of every layer, as nothing else in the core holds all equations to their oracles
     @every_subject
     @pytest.mark.parametrize("seed", [1, 2])
     def test_sizes_and_seeds(self, subject: Subject, seed: int) -> None:
@@ -949,6 +950,7 @@ def plain(kind: type) -> keras.layers.Layer:
 
 
 class TestConfiguration:
+    @pytest.mark.core
     @every_class
     def test_every_argument_survives(self, kind: type) -> None:
         arguments = arguments_of(kind)

@@ -22,6 +22,7 @@ def test_what_was_saved_is_loaded(saved):
     assert CompositionTable.load(file).words == ((0,), (0, 0), (0, 1), (1,), (1, 2), (2,))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("name", "change"),
     [

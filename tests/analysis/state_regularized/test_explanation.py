@@ -259,6 +259,9 @@ def test_what_is_refused():
         ([], r"float64 of shape \(0,\)\. Pass one text"),
     ):
         refused(rf"The tokens of one text are integers \(time,\)\. Received: {rest}", explain, model, sequence)
+    beyond = network("softmax")
+    beyond.layers[-1].kernel.assign([[-3e38, 3e38], [3e38, -3e38]])
+    refused("The outputs of the network must fit into floats", explain, beyond, TEXTS[0])
     refused("Received: a text without one. Name centroids.", explain, alone, [1])
     assert np.isnan(explain(alone, [1], centroids=[0]).alpha).all()
     sentence = "Prototypes are tokens of regularized steps. Received: texts without one."
