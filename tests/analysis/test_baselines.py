@@ -30,11 +30,13 @@ def test_every_distribution_sums_to_one():
         assert (table > 0).all()
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("order", "discount", "symbols", "sentence"),
     [
         (0, 0.5, 27, "order must be at least 1. Received: order=0"),
         (2, 0.0, 27, r"discount must lie in \(0, 1\]. Received: discount=0.0"),
+        (40, 0.5, 3, r"order below 2 \*\* 63. Received: 3 \*\* 40. Pass a lower order"),
         (7, 0.5, 1000, r"order below 2 \*\* 63. Received: 1000 \*\* 7. Pass a lower order"),
         (10**9, 0.5, 1000, r"order below 63.*Received: 1000 \*\* 1000000000. Pass a lower order"),
         (10**9, 0.5, 1, r"order below 63.*Received: 1 \*\* 1000000000. Pass a lower order"),

@@ -126,6 +126,7 @@ def test_what_is_not_there_is_nan_and_no_centroid(mask, backwards):
     last = 5 - np.argmax(read[:, ::-1], axis=1)
     there = read.copy()
     there[np.arange(3), last] = False
+    np.testing.assert_array_equal(found.read, read)
     np.testing.assert_array_equal(~np.isnan(found["alpha"]).any(axis=-1), there)
     np.testing.assert_array_equal(found["centroid"] >= 0, there)
     np.testing.assert_array_equal(~np.isnan(found["f"]).any(axis=-1), read)
@@ -217,6 +218,7 @@ def test_both_directions_stand_at_the_steps_that_they_read(name, mask):
     found = analysis.trace(layer, x, mask=mask)
     assert {part.split("/")[0] for part in found} == {"forward", "backward"}
     read = MASK if mask is not None else np.ones_like(MASK)
+    np.testing.assert_array_equal(found.read, read)
     both = np.concatenate([found["forward/h"], found["backward/h"]], axis=-1)
     np.testing.assert_allclose(both[read], expected[read], atol=1e-6)
     backward = analysis.trace(layer.backward_layer, x, mask=mask)

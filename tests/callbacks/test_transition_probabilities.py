@@ -152,6 +152,7 @@ def test_real_valued_inputs_have_no_tokens(tmp_path):
     look(model, TransitionProbabilities(tmp_path, x[:1]))
     assert described(tmp_path / "transitions", "transition_probabilities")["tokens"] == []
     assert points(tmp_path / "transitions", "transition_counts")[0][1].shape == (1, K, K)
+    assert described(tmp_path / "transitions", "transition_counts")["symbols"] == []
 
 
 def test_rejects_other_layers_and_sequences_that_are_all_padding(tmp_path):
@@ -172,6 +173,13 @@ def test_outputs_are_the_heads_of_centroids_and_sequences(tmp_path):
     np.testing.assert_allclose(values[:K], centroids @ kernel + bias, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(values[K:], model.predict(X[:3], verbose=0), rtol=1e-5, atol=1e-6)
     assert described(tmp_path / "transitions", "outputs")["middle"] == 0
+
+
+def test_of_outputs_at_every_step_the_last_is_the_models(tmp_path):
+    model = network(return_sequences=True)
+    look(model, TransitionProbabilities(tmp_path, X[:3]))
+    _, values = points(tmp_path / "transitions", "outputs")[-1]
+    np.testing.assert_allclose(values[K:], model.predict(X[:3], verbose=0)[:, -1], rtol=1e-5, atol=1e-6)
 
 
 def test_texts_name_what_moved_the_network(tmp_path):

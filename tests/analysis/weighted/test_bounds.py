@@ -1,5 +1,7 @@
 """The bound on all words and on words of a length, on networks whose outputs are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,13 @@ def test_what_leaks_out_of_the_space_is_in_the_bound():
     best = min(bounds, key=lambda bound: bound.always)
     assert best.eta == pytest.approx(LEAK, rel=1e-6)
     assert best.reach < 1e-12
+
+
+def test_a_readout_of_a_thousandth_has_a_thousandth_of_the_bound():
+    form = leaking()
+    quiet = replace(form, readout=form.readout / 1000)
+    large, small = ([bound.always for bound in _bounds.bounds_of(each)] for each in (form, quiet))
+    np.testing.assert_allclose(small, np.array(large) / 1000, rtol=1e-6)
 
 
 @pytest.mark.parametrize("decay", [0.98, 1.0, 1.1])

@@ -320,6 +320,7 @@ def test_outputs_of_moore_machines_pair_up_by_their_labels():
     first, second = (MooreMachine(table, labels) for labels in (["cat", "dog", "fox"], ["cow", "hen", "pig"]))
     with pytest.raises(ValueError, match="the same labels. Received: .*'cat'.* and .*'cow'"):
         analysis.equivalent(first, second)
+    np.testing.assert_array_equal(WeightedAutomaton.from_dfa(first).final, np.eye(3))
     a, b, c = (frozenset(name) for name in "abc")  # which have no order of their own
     first, second = MooreMachine(table, [a, b, c]), MooreMachine([[0, 2], [1, 0], [2, 1]], [b, a, c], start=1)
     assert first.equivalent(second)

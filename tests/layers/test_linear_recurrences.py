@@ -1,0 +1,59 @@
+"""How the linear recurrences begin: the laws of their papers, as tests/oracles/linear_recurrences.py has them.
+
+Initial weights are taken back to the numbers they were made of, which must be uniform in (0, 1).
+"""
+
+import keras
+import numpy as np
+
+from keras_interp_rnn import layers
+from tests.layers.common import numpy
+from tests.oracles import linear_recurrences as oracle
+
+MANY = 20_000
+
+
+def weights(cell: keras.Layer, features: int) -> dict[str, np.ndarray]:
+    cell.build((None, features))
+    return {weight.name: numpy(weight).astype(float) for weight in cell.weights}
+
+
+def assert_uniform(u: np.ndarray) -> None:
+    """Kolmogorov's distance from the uniform distribution; a sample is further away once in 10^6 times."""
+    assert 0 < u.min() < u.max() < 1
+    assert np.abs(np.sort(u) - np.linspace(0, 1, len(u))).max() < 2.7 / np.sqrt(len(u))
+
+
+def test_the_eigenvalues_of_an_lru_fill_a_ring():
+    cell = layers.LRUCell(3, MANY, min_radius=0.4, max_radius=0.9, max_phase=3.0)
+    found = weights(cell, features=5)
+    area, turn = (np.exp(-2 * np.exp(found["decay"])) - 0.4**2) / (0.9**2 - 0.4**2), np.exp(found["phase"]) / 3.0
+    for u in (area, turn):
+        assert_uniform(u)
+    assert abs(np.corrcoef(area, turn)[0, 1]) < 5 / np.sqrt(MANY)
+    expected = oracle.ring_eigenvalues(area, turn, 0.4, 0.9, max_phase=3.0)
+    for name, right in zip(("decay", "phase", "gain"), expected, strict=True):
+        np.testing.assert_allclose(found[name], right, rtol=1e-4, atol=1e-4)
+
+
+def test_an_lru_reads_and_writes_at_the_scale_of_its_paper():
+    """B of variance 1 / (2 features) and C of 1 / states, both a part of a complex number."""
+    found = weights(layers.LRUCell(50, 400), features=50)
+    for name, variance in (("kernel", 1 / 100), ("output_kernel", 1 / 400), ("skip", 1.0)):
+        drawn = found[name]
+        assert abs(drawn.var() / variance - 1) < 5 * np.sqrt(2 / drawn.size), name
+
+
+def test_the_decays_of_an_rg_lru_are_uniform():
+    found = weights(layers.RGLRUCell(2_000, min_decay=0.5, max_decay=0.9), features=2_000)
+    u = (np.exp(-8 * np.logaddexp(0, -found["decay"])) - 0.5) / (0.9 - 0.5)
+    assert_uniform(u)
+    np.testing.assert_allclose(found["decay"], oracle.rg_lru_lambda(u, 0.5, 0.9), rtol=1e-4)
+
+
+def test_the_steps_of_a_gated_delta_net_are_uniform_in_their_logarithm():
+    found = weights(layers.DeltaNetCell(2, MANY, 1, 1, gated=True), features=1)
+    u = np.log(np.logaddexp(0, found["decay_bias"]) / 0.001) / np.log(100)
+    assert_uniform(u)
+    np.testing.assert_allclose(found["decay_bias"], oracle.step_bias(u), rtol=1e-4)
+    assert_uniform(np.exp(found["rate"]) / 16)
