@@ -41,6 +41,7 @@ def test_what_was_saved_is_loaded(saved):
         ("symbols", lambda x: x + 2**30),
         ("symbols", lambda x: x[::-1]),
         ("symbols", lambda x: x - 1),
+        ("symbols", lambda x: np.where(np.arange(len(x)) == 2, -1, x)),  # sorted, and all single symbols are there
         ("vocabulary_size", lambda x: np.array(2**28)),
         ("vocabulary_size", lambda x: np.array(0)),
         ("vocabulary_size", lambda x: np.array(2.5)),
