@@ -55,7 +55,7 @@ EDGES = tuple((i, i % 26) for i in range(500))
 # Results that are sentences: what they are made of, in words.
 SENTENCES = {
     "Agreement": AGREEMENT,
-    "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(500)), 1.0, 1 / 3, BIG, BIG, ""),
+    "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(300)), 1.0, 1 / 3, BIG[:, 0], BIG, ""),
     "Equivalence": Equivalence(False, 1e-6, np.inf, -1, False, WORD, 1 / 3, False, 10_000, np.inf),
     "Extraction": Extraction(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, EDGES, 0.9, BIG, "counts", None),
     "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),

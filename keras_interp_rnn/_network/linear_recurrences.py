@@ -70,7 +70,7 @@ def feature_addends(cell: Any, vectors: Array) -> Array:
     if linear is None:
         raise ValueError(
             "Steps split among features if what is added to the state is linear in the vector, given the gates. "
-            f"Received: {cell.name}, a {type(cell).__name__} of another form. Leave features=True out."
+            f"Received: {cell.name}, a {type(cell).__name__} of another form. Leave by_feature=True out."
         )
     count, features = vectors.shape
     drive = [np.repeat(entry, features, axis=0) for entry in equations.drive(NUMPY, vectors)]

@@ -137,7 +137,7 @@ def test_a_network_with_masks_is_an_automaton_whose_padding_changes_nothing():
         ("mean", {"targets": 2}, "must be its last step"),
         ("both, sum", {"targets": [1, 7]}, "must be its last step"),
         ("mean", {"origin": "initial"}, "An origin must be a state"),
-        ("mean", {"features": True}, "reads symbols"),
+        ("mean", {"by_feature": True}, "reads symbols"),
     ],
 )
 def test_what_such_networks_do_not_have_is_refused(parts, arguments, message):

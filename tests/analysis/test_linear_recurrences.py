@@ -97,16 +97,16 @@ def test_shares_of_features_are_those_of_networks_that_add_one_feature_alone(kin
     model, sequence = of_vectors(kind), np.random.default_rng(4).normal(size=(9, 5))
     if kind == "MinLSTM":  # its candidate is not linear in the input
         with pytest.raises(ValueError, match="linear in the vector, given the gates"):
-            analysis.contributions(model, sequence, features=True)
+            analysis.contributions(model, sequence, by_feature=True)
         return
-    split = analysis.contributions(model, sequence, features=True)
+    split = analysis.contributions(model, sequence, by_feature=True)
     assert split.features.shape == (9, 5, 9, OUTPUTS)
     assert split.given == ""
     head = keras.ops.convert_to_numpy(model.layers[-1].kernel)
     for feature in range(5):
         outputs = outputs_of_one_feature(model.layers[0].cell, sequence, np.delete(np.arange(5), feature))
         np.testing.assert_allclose(split.features[:, feature].sum(axis=0), outputs @ head, atol=1e-12)
-    early = analysis.contributions(model, sequence[:6], features=True)
+    early = analysis.contributions(model, sequence[:6], by_feature=True)
     np.testing.assert_allclose(early.features, split.features[:6, :, :6], atol=1e-12)
     assert not split.features[6:, :, :6].any()
     if kind != "MinGRU":  # the one candidate with a bias
@@ -150,7 +150,7 @@ def test_a_stack_that_is_not_affine_on_top_is_refused(odd):
 
 def test_features_of_symbols_are_refused():
     with pytest.raises(ValueError, match="reads symbols"):
-        analysis.contributions(of_symbols("MinGRU"), [1, 2], features=True)
+        analysis.contributions(of_symbols("MinGRU"), [1, 2], by_feature=True)
 
 
 def outputs_of_one_feature(cell, sequence: np.ndarray, others: np.ndarray) -> np.ndarray:

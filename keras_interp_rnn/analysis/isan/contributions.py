@@ -221,7 +221,7 @@ def contributions(
     targets: int | Sequence[int] | None = None,
     alphabet: Sequence[str] | None = None,
     origin: ArrayLike | str | None = None,
-    features: bool = False,
+    by_feature: bool = False,
 ) -> Contributions:
     r"""Splits the logits of one text among its symbols and the initial state.
 
@@ -241,8 +241,8 @@ def contributions(
         alphabet: names of the symbols, for views; by default those that the model carries (`datasets.text.Alphabet`).
         origin: the state that counts as no contribution: (n,), as `mean_state`; "initial" for $h_0$; None for 0, where
             training left it. No output depends on it, every contribution does (docs/notes/origin.md).
-        features: whether each step's term is split among the features of the vector that it read, given the gates: the
-            candidate or the value that a linear recurrence adds to its state is linear in the vector.
+        by_feature: whether each step's term is split among the features of the vector that it read, given the gates:
+            the candidate or the value that a linear recurrence adds to its state is linear in the vector.
 
     Returns:
         `Contributions` of T + 1 sources to M targets, 8 (T + 1) M outputs bytes. For long texts use
@@ -275,7 +275,9 @@ def contributions(
             "The target of a network whose head reads the whole text must be its last step. Received: "
             f"targets={targets!r}. Leave it out."
         )
-    _check_size(steps, len(wanted), outputs, opened.vectors.shape[1] if features and opened.vectors is not None else 1)
+    _check_size(
+        steps, len(wanted), outputs, opened.vectors.shape[1] if by_feature and opened.vectors is not None else 1
+    )
     with np.errstate(over="ignore", invalid="ignore"):
         values, logits = _terms(opened, wanted)
         if opened.backwards is not None:
@@ -287,7 +289,7 @@ def contributions(
     check_range("Contributions and logits", (values, logits))
     bias = opened.head.offset
     residual = np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0)
-    split = _by_feature(opened, wanted) if features else None
+    split = _by_feature(opened, wanted) if by_feature else None
     return Contributions(opened.symbols, wanted, values, bias, logits, float(residual), names, split, opened.given)
 
 
@@ -327,7 +329,7 @@ def _by_feature(opened: OpenedText, targets: NDArray[np.int64]) -> Array:
         reads = "symbols, or in both directions" if opened.vectors is None else "the mean of its states"
         raise ValueError(
             "Features must be those of vectors that a linear recurrence reads forwards, state by state. Received: a "
-            f"network that reads {reads}. Leave features=True out, or pass the layer, its readout, and the vectors."
+            f"network that reads {reads}. Leave by_feature=True out, or pass the layer, its readout, and the vectors."
         )
     addends = feature_addends(opened.cell, opened.vectors)
     shares = np.zeros((*opened.vectors.shape, len(targets), opened.head.matrix.shape[1]))

@@ -295,7 +295,7 @@ def test_the_view_for_a_notebook_shades_each_symbol_and_escapes_its_name(seed):
     shades = [re.search(r"rgba\((\d+),(\d+),(\d+),(.*)\)", span["style"]).groups() for span in page.spans]
     for (red, _, blue, opacity), pull in zip(shades, pulls, strict=True):
         assert (int(blue) > int(red)) == (pull > 0)
-        assert float(opacity) == pytest.approx(0.75 * abs(pull) / np.abs(pulls).max(), abs=1e-3)
+        assert float(opacity) == pytest.approx(0.45 * abs(pull) / np.abs(pulls).max(), abs=1e-3)
     p = reading.softmax(split.logits[-1])
     shown = split._repr_html_()
     assert f"{p[first]:.1%} before" in shown
