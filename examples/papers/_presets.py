@@ -206,7 +206,6 @@ class Lookup(Recipe):
     """A DeltaNet that stores values under keys and looks them up: its tables are drawn anew for every batch."""
 
     name = "lookup-delta-net"
-    seed = 0
     settings = {"keys": "abcdefgh", "values": "12345678", "length": 40, "asked": 0.4, "steps": 1000, "batch": 64}
     what = (
         "A DeltaNet whose memory is a matrix of 8 x 8 numbers: it stores values under keys, as in c=5, and answers c? "

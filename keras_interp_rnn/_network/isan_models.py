@@ -122,30 +122,28 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
-def composed_head(network: Any) -> Value | None:
+def composed_head(network: Any) -> tuple[Value, bool] | None:
     """What a model outputs, if it reads the mean of the states, a layer in both directions or the top of a stack.
+
+    And whether it is a stack: other layers make what its recurrent layer reads.
 
     None of any other network. None also of a stack whose steps may be others than those of the text, with a mask or in
     a nested model, and of one that carries its state from call to call.
     """
     if not isinstance(network, keras.Model) or len(getattr(network, "inputs", None) or ()) != 1:
         return None
-    _, outputs = follow_symbols(network)
+    calls, outputs = follow_symbols(network)
     value = outputs[0]
     if value.layer is None or not value.head or any(other.layer is not value.layer for other in outputs):
         return None
-    if not is_stacked(network, value.layer):
-        return value if value.pooled or is_two_way(value.layer) else None
+    stacked = [bool(read.reason) for called, read in calls if called is value.layer] == [True]
+    if not stacked:
+        return (value, False) if value.pooled or is_two_way(value.layer) else None
     parts = list(walk_layers(network))
     masked = any(getattr(part, "mask_zero", False) or isinstance(part, keras.layers.Masking) for part in parts)
     stateful = any(getattr(part, "stateful", False) for part in parts)
     inside = any(layer is value.layer for layer in network.layers) and is_linear_recurrence(value.layer)
-    return value if inside and not masked and not stateful else None
-
-
-def is_stacked(network: keras.Model, layer: Any) -> bool:
-    """Whether other layers make what a layer of a model reads."""
-    return [bool(value.reason) for called, value in follow_symbols(network).isans if called is layer] == [True]
+    return (value, True) if inside and not masked and not stateful else None
 
 
 def activation_of(network: Any) -> Any:

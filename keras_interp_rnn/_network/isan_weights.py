@@ -248,17 +248,18 @@ def open_composed(network: Any, symbols: Any, readout: Any, origin: Any, alphabe
         ValueError: as `open_isan`; if no step is read; if such a network is given an origin.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    value = isan_models.composed_head(network) if readout is None else None
-    if value is None:
+    composed = isan_models.composed_head(network) if readout is None else None
+    if composed is None:
         return open_isan(network, symbols, readout, origin, names)
-    layer, (matrix, bias) = value.layer, _head_arrays(network, value)
+    value, stacked = composed
+    layer, (matrix, bias) = value.layer, _head_arrays(network)[1]
     if origin is not None and (value.pooled or isan_models.is_two_way(layer)):
         raise ValueError(
             "An origin must be a state of a network that reads forwards, state by state. Received: origin for "
             f"{network.name}. Leave it out."
         )
     read, given, vectors = read_text("symbols", symbols, names), "", None
-    if isan_models.is_stacked(network, layer):
+    if stacked:
         vectors = as_float64(keras.Model(network.inputs[0], layer.input)(keras.ops.convert_to_tensor(read[None])))[0]
         given = layer.name
     what = read if vectors is None else vectors
@@ -340,19 +341,19 @@ def check_forwards(network: Any) -> None:
 
 def _head(model: keras.Model) -> tuple[Array, Array]:
     """The matrix and the bias between the states of a model's ISAN and its output; an activation may follow."""
-    outputs = isan_models.follow_symbols(model).outputs
-    value = next((value for value in outputs if value.head), isan_models.SYMBOLS)
-    if value.pooled:
+    pooled, arrays = _head_arrays(model)
+    if pooled:
         raise ValueError(
             "Dense layers must read the states themselves here. Received: "
             f"{model.name}, whose head reads their mean. Use analysis.contributions, which splits it."
         )
-    return _head_arrays(model, value)
+    return arrays
 
 
-def _head_arrays(model: keras.Model, value: Any) -> tuple[Array, Array]:
+def _head_arrays(model: keras.Model) -> tuple[bool, tuple[Array, Array]]:
+    """Whether a model's head reads the mean of the states, and its matrix and bias."""
     outputs = isan_models.follow_symbols(model).outputs
-    heads = {tuple(map(id, value.head)) for value in outputs if value.head}
+    heads = list({tuple(map(id, value.head)): value for value in outputs if value.head}.values())
     reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} Dense heads on them")
     if len(heads) != 1 or any(value.reason for value in outputs):
         raise ValueError(
@@ -361,12 +362,12 @@ def _head_arrays(model: keras.Model, value: Any) -> tuple[Array, Array]:
             "use analysis.attribution, which takes other models too."
         )
     check_finite(model)
-    [first, *others] = value.head
+    first, *others = heads[0].head
     matrix, bias = _arrays(first)
     for dense in others:
         following, added = _arrays(dense)
         matrix, bias = matrix @ following, bias @ following + added
-    return matrix, bias
+    return heads[0].pooled, (matrix, bias)
 
 
 def _arrays(dense: keras.layers.Dense) -> tuple[Array, Array]:
