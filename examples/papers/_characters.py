@@ -33,8 +33,8 @@ from examples.papers._lazy import (
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
 """Of the paper's table 1; `text8` has rows for each."""
 
-TWO_BLOCKS = ", two blocks"
-"""How the names of networks of two residual blocks end."""
+TWO_BLOCKS, CONVOLVED = ", two blocks", ", two convolved blocks"
+"""How the names of networks of two residual blocks end: plain ones, and ones that see four symbols at a time."""
 
 RECENT = {
     "MinGRU": 2.4,
@@ -45,6 +45,7 @@ RECENT = {
     f"LRU{TWO_BLOCKS}": 1.2,
     f"GLA{TWO_BLOCKS}": 0.6,
     f"DeltaNet{TWO_BLOCKS}": 1.2,
+    f"MinGRU{CONVOLVED}": 2.4,
 }
 """Linear recurrences, which the paper does not have, with their rates: an Embedding and one layer, or two blocks
 (`linear_recurrence`). DeltaNet is the gated one: without a gate the state that windows hand on is never forgotten."""
@@ -206,16 +207,20 @@ def largest_units(network: str, max_parameters: float, inputs: int = 27, outputs
 def linear_recurrence(network: str, ids: Any, units: int, inputs: int, flags: Mapping[str, Any]) -> Any:
     """States of a network of `RECENT`: those of one layer over an Embedding, or of two blocks around such layers.
 
-    A block adds y W * sigmoid(y V) to its input x, where y is what the layer makes of the normalized x.
+    A block adds y W * sigmoid(y V) to its input x, where y is what the layer makes of the normalized x; a convolved one
+    gives the layer a causal depthwise convolution over four steps of it, which starts anew in each window.
     """
-    name = network.removesuffix(TWO_BLOCKS)
+    name, _, blocks = network.partition(",")
     made = layers.GatedLinearAttention if name == "GLA" else getattr(layers, name)
     own = {**flags, "gated": True} if name == "DeltaNet" else flags
     x = keras.layers.Embedding(inputs, units)(ids)
-    if network == name:
+    if not blocks:
         return made(units, **own)(x)
     for _ in range(2):
-        y = made(units, **own)(keras.layers.LayerNormalization()(x))
+        y = keras.layers.LayerNormalization()(x)
+        if network.endswith(CONVOLVED):
+            y = keras.layers.DepthwiseConv1D(4)(keras.layers.ZeroPadding1D((3, 0))(y))
+        y = made(units, **own)(y)
         gated = keras.layers.Multiply()([keras.layers.Dense(units)(y), keras.layers.Dense(units, "sigmoid")(y)])
         x = keras.layers.Add()([x, gated])
     return keras.layers.LayerNormalization()(x)
