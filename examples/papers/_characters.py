@@ -40,11 +40,11 @@ RECENT = {
     "MinGRU": 2.4,
     "LRU": 1.2,
     "GLA": 2.4,
-    "DeltaNet": 1.2,
+    "DeltaNet": 2.4,
     f"MinGRU{TWO_BLOCKS}": 2.4,
     f"LRU{TWO_BLOCKS}": 1.2,
     f"GLA{TWO_BLOCKS}": 0.6,
-    f"DeltaNet{TWO_BLOCKS}": 1.2,
+    f"DeltaNet{TWO_BLOCKS}": 0.6,
     f"MinGRU{CONVOLVED}": 2.4,
 }
 """Linear recurrences, which the paper does not have, with their rates: an Embedding and one layer, or two blocks
