@@ -168,8 +168,12 @@ function spaced(names, x) {
 
 /** A map of numbers: a row for each of some names, a column for each of others.
  * options: width and height (at most), largest (side of a cell), label, parts (in [0, 1], row by row) or texts (instead of colours), colour,
- * tip(row, column), onpick(row, column), chosen ({row} or {column}). */
-export function heatMap(rows, columns, {width: most, height: tallest, largest, label, parts, texts, colour, tip, onpick = null, chosen = {}}) {
+ * tip(row, column), onpick(row, column), chosen ({row} or {column}).
+ * @param {{width: number, height: number, largest: number, label: string, parts?: Float32Array, texts?: string[],
+ *   colour: function(number): string, tip: function(number, number): string, onpick?: function(number, number): void,
+ *   chosen?: {row?: number, column?: number}}} options */
+export function heatMap(rows, columns, options) {
+  const {width: most, height: tallest, largest, label, parts, texts, colour, tip, onpick = null, chosen = {}} = options;
   const room = (names, limit) => Math.min(limit, 12 + 7.2 * Math.max(...names.map((name) => name.length)));
   const left = room(rows, 110), above = 6, foot = 20;
   const wide = Math.max(3, Math.min(largest, (most - left - 8) / columns.length));
@@ -187,6 +191,7 @@ export function heatMap(rows, columns, {width: most, height: tallest, largest, l
   const {row, column} = chosen;
   if (row !== undefined) root.append(svg('rect', {x: left, y: above + row * high, width: across, height: high, fill: 'none', class: 'chosen'}));
   if (column !== undefined) root.append(svg('rect', {x: left + column * wide, y: above, width: wide, height: down, fill: 'none', class: 'chosen'}));
+  /** @returns {[number, number]} */
   const at = (event) => {
     const frame = root.getBoundingClientRect();
     const inside = (part, size, first, cell, count) => Math.max(0, Math.min(count - 1, Math.floor((part * size - first) / cell)));

@@ -153,7 +153,6 @@ async function pageOf(name, entries, body, current) {
       return row;
     },
     width: () => body.clientWidth,
-    dark: () => getComputedStyle(document.documentElement).getPropertyValue('--scheme') === 'dark',
   };
   if (entry && !places[state.place].several && places[state.place].kinds.length) {
     page.series = await page.read(entry);

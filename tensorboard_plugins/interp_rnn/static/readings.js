@@ -106,7 +106,8 @@ export async function textsOf(page) {
   return [...texts.values()];
 }
 
-/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one. */
+/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one.
+ * @param {{outputs: string[], logits: function(number): number}} reading @param {{up?: string, down?: string}} chosen */
 export function pairOf({outputs, logits}, {up, down}) {
   if (outputs.length === 1) return [0];
   const parts = softmax(outputs.map((_, o) => logits(o)));
@@ -116,5 +117,6 @@ export function pairOf({outputs, logits}, {up, down}) {
   return [first, second];
 }
 
-/** How far a token moved the first output ahead of the second. */
+/** How far a token moved the first output ahead of the second.
+ * @param {{value: function(number, number): number}} reading @param {number[]} pair */
 export const leadOf = ({value}, [first, second]) => (i) => value(i, first) - (second === undefined ? 0 : value(i, second));

@@ -133,7 +133,7 @@ export async function draw(body, page) {
   function trace() {
     typed = graph.start !== null && word.value.trim() !== '';
     path = typed ? walked(graph, word.value) : text;
-    strip = path && columns(path, {name: (id) => nameOf(graph, id), kinds: typed ? null : kinds, dark: page.dark(), onpick: (at) => {
+    strip = path && columns(path, {name: (id) => nameOf(graph, id), kinds: typed ? null : kinds, onpick: (at) => {
       state.token = state.token === at ? null : at;
       page.remember();
       mark();
@@ -168,7 +168,7 @@ export async function draw(body, page) {
 
   if (expected) {
     reference.append(html('summary', {}, `The reference: ${numberOf(expected.states)}`), diagram(expected, expected.positions, {
-      edges: shownEdges(expected, 0), width: page.width(), fill: ({output}) => (output === undefined ? null : colour({output})), note: () => null, says: () => ''}).root);
+      edges: shownEdges(expected, 0), width: page.width(), fill: (node) => (node.output === undefined ? null : colour(node)), note: () => null, says: () => ''}).root);
   }
   body.replaceChildren(
     headline, remarks, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, numbers, reference,
