@@ -6,21 +6,15 @@ layer, or with several, is refused; pass the layer itself.
 """
 
 from keras_interp_rnn._network.arrays import (
-    alphabet_of,
     as_array,
     as_float64,
     as_symbols,
     check_finite,
     check_range,
-    encode_text,
     generator,
-    is_text,
     listed,
-    read_text,
-    read_texts,
-    symbol_ids,
 )
-from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
+from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, gives_probabilities, predict_on_batch
 from keras_interp_rnn._network.isan_weights import (
     ISANWeights,
     OpenedText,
@@ -34,6 +28,7 @@ from keras_interp_rnn._network.isan_weights import (
     last_outputs,
     open_composed,
     open_isan,
+    splits_exactly,
 )
 from keras_interp_rnn._network.linear_recurrences import feature_addends
 from keras_interp_rnn._network.linearized import closed_form, linear_steps, output_in_state
@@ -55,17 +50,31 @@ from keras_interp_rnn._network.recurrent import (
     step_cell,
 )
 from keras_interp_rnn._network.stepper import Stepper
+from keras_interp_rnn._network.symbols import (
+    GivenNames,
+    Names,
+    WordNames,
+    is_text,
+    read_text,
+    read_texts,
+    resolve_names,
+    token_name,
+    token_names,
+)
 
 __all__ = [
+    "GivenNames",
     "ISANWeights",
+    "Names",
     "OpenedText",
     "Stepper",
+    "WordNames",
     "affine_readout",
-    "alphabet_of",
     "apply_head",
     "as_array",
     "as_float64",
     "generator",
+    "gives_probabilities",
     "listed",
     "as_symbols",
     "centroids_of",
@@ -75,7 +84,6 @@ __all__ = [
     "check_range",
     "closed_form",
     "decision_threshold",
-    "encode_text",
     "ends_in_softmax",
     "evaluate",
     "feature_addends",
@@ -99,10 +107,13 @@ __all__ = [
     "recurrent_layer_inputs",
     "regularized_stack",
     "recurrent_layers",
+    "resolve_names",
     "resolve_recurrent_layer",
     "run_cell",
     "run_with_quantities",
+    "splits_exactly",
     "states_to_set",
-    "symbol_ids",
     "step_cell",
+    "token_name",
+    "token_names",
 ]

@@ -67,7 +67,9 @@ class Chain:
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
-        for part in self.parts:
+        for i, part in enumerate(self.parts):
+            if x.ndim == 3 and all(isinstance(later, (_Dense, _Elementwise, _Softmax)) for later in self.parts[i:]):
+                x = x[:, -1]  # of what treats every step by itself, the last one alone
             x = part.forward(x, mask)
         return x[:, -1] if x.ndim == 3 else x
 

@@ -8,18 +8,19 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import built_for, equations_of
 from keras_interp_rnn._network import isan_models
 from keras_interp_rnn._network.arrays import (
-    alphabet_of,
     as_array,
     as_float64,
     as_symbols,
     check_finite,
     check_range,
-    read_text,
 )
+from keras_interp_rnn._network.graph import call_of
 from keras_interp_rnn._network.linear_recurrences import affine_maps
+from keras_interp_rnn._network.symbols import read_text, resolve_names
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
@@ -226,7 +227,7 @@ def open_isan(network: Any, symbols: Any, readout: Any = None, origin: Any = Non
     Raises:
         ValueError: as `isan_with_origin` and `as_symbols`; if the network reads backwards.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
+    network, names = resolve_names(network, alphabet)
     given = None if isinstance(symbols, str) else np.asarray(symbols)
     if given is not None and given.ndim == 2 and np.issubdtype(given.dtype, np.floating):
         check_range("The vectors of a sequence", [given])
@@ -247,7 +248,7 @@ def open_composed(network: Any, symbols: Any, readout: Any, origin: Any, alphabe
     Raises:
         ValueError: as `open_isan`; if no step is read; if such a network is given an origin.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
+    network, names = resolve_names(network, alphabet)
     composed = isan_models.composed_head(network) if readout is None else None
     if composed is None:
         return open_isan(network, symbols, readout, origin, names)
@@ -260,7 +261,8 @@ def open_composed(network: Any, symbols: Any, readout: Any, origin: Any, alphabe
         )
     read, given, vectors = read_text("symbols", symbols, names), "", None
     if stacked:
-        vectors = as_float64(keras.Model(network.inputs[0], layer.input)(keras.ops.convert_to_tensor(read[None])))[0]
+        below = keras.Model(network.inputs[0], call_of(network, layer).input_tensors[0])
+        vectors = as_float64(below(keras.ops.convert_to_tensor(read[None])))[0]
         given = layer.name
     what = read if vectors is None else vectors
     if isan_models.is_two_way(layer):
@@ -276,6 +278,18 @@ def open_composed(network: Any, symbols: Any, readout: Any, origin: Any, alphabe
         pooled = counted / counted.sum()
     at_the_end = value.pooled or (opened.backwards is not None and not layer.return_sequences)
     return opened._replace(symbols=ids, given=given, pooled=pooled, at_the_end=at_the_end)
+
+
+def splits_exactly(network: Any) -> bool:
+    """Whether every logit of a network is a sum over what it reads, given nothing but its inputs: `open_composed`."""
+    try:
+        composed = isan_models.composed_head(network)
+        if composed is None:
+            affine_readout(network)
+            check_forwards(network)
+    except ValueError:
+        return False
+    return composed is None or not composed[1]
 
 
 def _two_ways(network: Any, layer: Any, read: Any, matrix: Array, bias: Array) -> OpenedText:
@@ -381,7 +395,8 @@ def last_outputs(network: Any, inputs: Array, outputs: Array) -> tuple[Array, Ar
     None of a cell, and of a stateful network: to run it would change its states, which need not be those at the start
     of a text.
     """
-    if isan_models.is_isan_cell(network) or getattr(isan_layer(network), "stateful", False):
+    parts = walk_layers(network) if isinstance(network, keras.layers.Layer) else []
+    if isan_models.is_isan_cell(network) or any(getattr(part, "stateful", False) for part in parts):
         return None
     computed = network(keras.ops.convert_to_tensor(inputs), training=False)
     own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)

@@ -30,7 +30,7 @@ class Preset(Result):
     Attributes:
         name: of the preset.
         model: a Keras model that is not compiled; it reads int32 ids (batch, time).
-        alphabet: names of the ids: symbols, or the words of the vocabulary. Pass it as `alphabet` or `tokens`.
+        alphabet: symbols, or the words of the vocabulary. The model carries it, and so reads texts.
         card: what the network is, from which data, how good.
         vocabulary: of a network that reads words; else None.
         automaton: that a recognizer is proved to be; else None.
@@ -89,7 +89,7 @@ class Preset(Result):
                     f"A text must have a word of the vocabulary of {self.name}, {len(self.vocabulary):,} English "
                     f"words. Received: {text!r}. Give another text."
                 )
-            return self.vocabulary.encode([tokens], length=len(tokens) + 2)[0]
+            return self.vocabulary.encode([tokens])[0]
         if self.automaton is not None:
             return self.model.layers[0].encoding.ids([text])[0]
         return self.alphabet.encode(text)  # type: ignore[attr-defined]
@@ -170,7 +170,8 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
             f"The sizes of {name} must be those of its weights. Received: {strays}. Card and weights are of two "
             "versions: install the package again."
         )
-    model = networks.build(settings["model"])
+    names = {"names": settings["vocabulary"]} if "vocabulary" in settings else {}
+    model = networks.build({**settings["model"], **names})
     storage.assign(model, arrays, name)
     parts: dict[str, Any] = {}
     if settings["model"]["kind"] in ("symbols", "memory"):

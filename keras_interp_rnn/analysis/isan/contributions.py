@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import OpenedText, alphabet_of, check_range, feature_addends, open_composed, open_isan
+from keras_interp_rnn._network import OpenedText, check_range, feature_addends, open_composed, open_isan, resolve_names
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
@@ -266,7 +266,7 @@ def contributions(
 
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
+    network, names = resolve_names(network, alphabet)
     opened = open_composed(network, symbols, readout, origin, names)
     steps, outputs = len(opened.rows), opened.head.matrix.shape[1]
     wanted = _check_targets(steps if targets is None and opened.at_the_end else targets, steps)

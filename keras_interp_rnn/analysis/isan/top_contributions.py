@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import alphabet_of, check_range, open_isan
+from keras_interp_rnn._network import check_range, open_isan, resolve_names
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -77,7 +77,7 @@ def top_contributions(
     Units: nats (logits).
     Exactness: as `contributions`.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
+    network, names = resolve_names(network, alphabet)
     weights, head, text, *_ = open_isan(network, symbols, readout, None, names)
     whole, gram = head.matrix.sum(axis=1), head.matrix @ head.matrix.T
     top, bias = np.empty((len(text), num_outputs), np.int64), np.empty((len(text), num_outputs + 1))

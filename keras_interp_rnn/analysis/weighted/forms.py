@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import (
+    Names,
     affine_readout,
-    alphabet_of,
     as_symbols,
     check_forwards,
-    encode_text,
     is_text,
     isan_layer,
     isan_weights,
     listed,
+    resolve_names,
 )
 from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._types import (
@@ -116,8 +116,8 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if is_text(word) and hasattr(alphabet, "unknown"):  # an Alphabet, which may have a symbol for unknown ones
-        return encode_text(word, alphabet).astype(np.int64)
+    if is_text(word) and isinstance(alphabet, Names):
+        return alphabet.encode(word).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
     # A bool is an int, and equal to 0 or 1.
@@ -165,9 +165,9 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     pair = _pair(network)
     if pair is not None and readout is None:
         network, readout = pair
+    network, names = resolve_names(network, alphabet)
     weights, head = isan_weights(network), affine_readout(network, readout)
     check_forwards(network)
-    names = alphabet_of(network) if alphabet is None else alphabet
     sequences = getattr(isan_layer(network), "return_sequences", False)
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
