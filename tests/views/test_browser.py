@@ -9,7 +9,7 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, views
 from keras_interp_rnn._results import as_html
-from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols
+from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols, whole_text
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -284,6 +284,23 @@ def test_an_attribution_has_a_bar_on_each_token(driver, tmp_path):
         labels = [one.get_attribute("aria-label") for one in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
         shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
         np.testing.assert_allclose(shown, split.shares[sequence], rtol=2e-2, atol=1e-3)
+    assert not driver.get_log("browser")
+
+
+@pytest.mark.parametrize("kind", ["mean", "two-way, every step"])
+def test_contributions_to_the_last_target_alone_are_bars(driver, kind, tmp_path):
+    split = analysis.contributions(whole_text(kind), [0, 1, 2, 0], alphabet="abc")
+    opened(driver, split, tmp_path)
+    assert "".join(tokens_of(driver)) == "abca"
+    labels = [token.get_attribute("aria-label") for token in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
+    shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
+    np.testing.assert_allclose(shown, split.logit_difference()[1:], rtol=2e-2, atol=1e-3)
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[2], Keys.ENTER)
+    names = [f"output {i}" for i in range(4)]
+    assert answers(driver)["as it is"] == said(split.logits[-1], names)
+    assert answers(driver)["without this term of the sum"] == said(split.without([3])[-1], names)
+    assert not driver.find_elements(By.CSS_SELECTOR, "input[type=range]")  # of earlier predictions
+    assert "All 4 predictions" not in driver.find_element(By.TAG_NAME, "body").text
     assert not driver.get_log("browser")
 
 

@@ -97,7 +97,8 @@ export async function textsOf(page) {
     } else {
       const text = textOf(series.symbols);
       const methods = METHODS[entry.kind](page, entry, series);
-      text.methods.push(...methods);
+      const twice = series.method === 'contributions' && text.methods.some(({id}) => id === 'contributions');
+      text.methods.push(...(twice ? [] : methods));
       if (entry.kind === 'substitutions') text.changes = {entry, series};
     }
   }
