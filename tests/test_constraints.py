@@ -151,12 +151,12 @@ def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"max_value": 0.0}, "max_value must be a number > 0. Received: max_value=0.0"),
-        ({"max_value": float("nan")}, "max_value must be a number > 0. Received: max_value=nan"),
+        ({"max_value": 0.0}, "`max_value` must be a positive number. Received: max_value=0.0"),
+        ({"max_value": float("nan")}, "`max_value` must be a positive number. Received: max_value=nan"),
         ({"steps": 3}, "`steps` must be an integer of at least 4. Received: steps=3"),
-        ({"steps": 7}, "steps must be even: pairs take turns. Received: steps=7"),
-        ({"words": -1}, "`words` must be an integer of at least 0. Received: words=-1"),
-        ({"words": 2.5}, "`words` must be an integer of at least 0. Received: words=2.5"),
+        ({"steps": 7}, "`steps` must be even, as pairs take turns. Received: steps=7"),
+        ({"words": -1}, "`words` must be a non-negative integer. Received: words=-1"),
+        ({"words": 2.5}, "`words` must be a non-negative integer. Received: words=2.5"),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, says):
@@ -167,7 +167,7 @@ def test_arguments_out_of_range_are_refused(arguments, says):
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 3, 3, 3)])
 def test_what_is_no_square_matrix_is_refused(shape):
     for constraint in (MaxSpectralRadius(), MaxSpectralNorm())[: 1 if len(shape) == 4 else 2]:  # blocks have a norm
-        with pytest.raises(ValueError, match="Square matrices are applied again and again.*Received: shape"):
+        with pytest.raises(ValueError, match="`w` must be square matrices, .*Received: shape"):
             constraint(np.ones(shape, "float32"))
 
 
@@ -199,7 +199,7 @@ class TestNorm:
         constraint = keras.constraints.deserialize(keras.constraints.serialize(MaxSpectralNorm(0.7)))
         assert type(constraint) is MaxSpectralNorm
         assert constraint.max_value == 0.7
-        with pytest.raises(ValueError, match="max_value must be a number > 0. Received: max_value=nan"):
+        with pytest.raises(ValueError, match="`max_value` must be a positive number. Received: max_value=nan"):
             MaxSpectralNorm(float("nan"))
 
     def test_it_bounds_an_isan_while_it_trains(self):

@@ -289,7 +289,7 @@ class TestTransitions:
 
     @pytest.mark.parametrize("given", ["mixtrue", None, 3, {"name": "none"}])
     def test_an_unknown_one(self, given: Any) -> None:
-        with pytest.raises(ValueError, match="transition must be one of 'mixture', 'soft_argmax', 'gumbel', 'sample'"):
+        with pytest.raises(ValueError, match="must be one of 'mixture', 'soft_argmax', 'gumbel', 'sample'"):
             transitions.get(given)
 
     def test_a_cell_keeps_a_users_own(self) -> None:

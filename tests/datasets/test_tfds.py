@@ -61,9 +61,9 @@ def test_damaged_data_name_the_folder_to_delete(name: str, whole: Path, tmp_path
     folder = tmp_path / "data"
     shutil.copytree(whole, folder)
     DAMAGES[name](folder)
-    with pytest.raises(DataError, match=r"(?s)to their end. Received: .*are not \(.*\). Delete this") as caught:
+    with pytest.raises(DataError, match=r"(?s)to their end. Received: those in .* \(.*\). Delete this") as caught:
         read(folder)
-    named = Path(str(caught.value).split("those in ")[1].split(", which are not")[0])
+    named = Path(str(caught.value).split("those in ")[1].split(" (")[0])
     assert named in (folder / PLACE).parents or named == folder / PLACE
     assert folder in named.parents
 
@@ -74,9 +74,9 @@ def test_damaged_data_of_a_source_name_the_folder_to_delete(tmp_path: Path) -> N
     load = lambda: text8.load("train", source=given, data_dir=tmp_path / "data").tolist()  # noqa: E731
     before = load()
     each(INFO, lambda found: b"")(tmp_path / "data")
-    with pytest.raises(DataError, match="Delete this folder, and they are prepared again") as caught:
+    with pytest.raises(DataError, match="Delete this folder to prepare them again") as caught:
         load()
-    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(", which are not")[0]))
+    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(" (")[0]))
     assert load() == before
 
 

@@ -280,13 +280,17 @@ class TestFractions:
     def test_others_are_none(self, reader: str, value: float) -> None:
         floats = self.floats(reader)
         floats[1, 0] = value
-        with pytest.raises(ValueError, match=says(f"{reader} reads integer ids", "Received: ", "dtype=float32.")):
+        with pytest.raises(
+            ValueError, match=says(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=float32.")
+        ):
             self.READERS[reader]()(floats)
 
     @every_reader
     def test_half_precision_has_rounded_them(self, reader: str) -> None:
         floats = keras.ops.cast(self.floats(reader), "bfloat16")
-        with pytest.raises(ValueError, match=says(f"{reader} reads integer ids", "Received: ", "dtype=bfloat16.")):
+        with pytest.raises(
+            ValueError, match=says(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=bfloat16.")
+        ):
             self.READERS[reader]()(floats)
 
     @only_tensorflow

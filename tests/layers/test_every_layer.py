@@ -204,7 +204,7 @@ def test_fused_is_auto_or_a_bool() -> None:
         if name == "StateRegularizedRNN":
             arguments = (layers.StateRegularizedCell(keras.layers.GRUCell(4), 3),)
         for fused in ("yes", "grouped", None, 2):
-            sentence = f"fused must be 'auto', True or False. Received: fused={fused!r}."
+            sentence = f"`fused` must be 'auto', True or False. Received: fused={fused!r}."
             with pytest.raises(ValueError, match=re.escape(sentence)):
                 getattr(layers, name)(*arguments, fused=fused)
 

@@ -158,7 +158,7 @@ class TestDropout:
     def test_takes_real_numbers(self, kind: str, dtype: str) -> None:
         some = layer_of(kind, dropout=0.5)
         sentence = says(
-            "dropout=0.5 zeroes features of real-valued inputs.",
+            "Inputs must be real-valued for dropout=0.5.",
             "Received: inputs of dtype",
             dtype,
             "Put the dropout into the encoder, after its Embedding.",
@@ -169,7 +169,7 @@ class TestDropout:
 
     def test_of_ids(self) -> None:
         some = layer_of("MinimalRNN", dropout=0.5, encoder=keras.layers.Embedding(9, 4))
-        with pytest.raises(ValueError, match=says("dropout=0.5 zeroes features of real-valued inputs.")):
+        with pytest.raises(ValueError, match=says("Inputs must be real-valued for dropout=0.5.")):
             some(IDS, training=True)
         layer_of("MinimalRNN", recurrent_dropout=0.5, encoder=keras.layers.Embedding(9, 4))(IDS, training=True)
 
@@ -198,10 +198,10 @@ ENCODERS: dict[str, tuple[Callable, Callable]] = {
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
 
 
-def made(makes: tuple[int, ...], step: tuple[int, ...]) -> str:
-    """What is said of an encoder of another width."""
-    rule = "The encoder must output (batch, units) = (batch, 4) for one step. Received: an encoder that makes"
-    return f"{rule} {makes} of a step of shape {step}."
+def made(makes: tuple[int | None, ...], step: tuple[int | None, ...]) -> str:
+    """The error for an encoder of another width."""
+    rule = "`encoder` must output (batch, units) = (batch, 4) for one step. Received:"
+    return f"{rule} {makes} for a step of shape {step}."
 
 
 class TestEncoders:
@@ -291,16 +291,16 @@ class TestEncoders:
     def test_what_is_refused(self) -> None:
         for kind in (MinimalRNN, MinimalRNNCell):
             for value in (np.tanh, "tanh", 4, keras.layers.Dense):
-                rule = f"encoder must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
+                rule = f"`encoder` must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
                 with pytest.raises(ValueError, match=says(rule, "Wrap a function in keras.layers.Lambda.")):
                     kind(4, encoder=value)
         dense, embedding = keras.layers.Dense, keras.layers.Embedding
         for encoder, inputs, *sentences in (
-            (dense(3), X, made((3, 3), (3, 5)), "Give it 4 outputs."),
+            (dense(3), X, made((3, 3), (3, 5)), "Give the encoder 4 outputs."),
             (keras.layers.Identity(), X, made((3, 5), (3, 5))),
             (dense(4), X[..., None], made((3, 5, 4), (3, 5, 1))),
             (embedding(9, 4), IDS[..., None], made((3, 1, 4), (3, 1))),
-            (dense(3), keras.Input((None, 5)), "makes (None, 3) of a step of shape (None, 5)."),
+            (dense(3), keras.Input((None, 5)), made((None, 3), (None, 5))),
             (keras.layers.GRU(4), X, "expected ndim=3"),
             (None, IDS, "Ids need an Embedding before it, or as its encoder"),
         ):
@@ -309,7 +309,9 @@ class TestEncoders:
         layer = layer_of("MinimalRNN", encoder=embedding(5, 4))
         assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
         # Padding that an encoder would mask is read: an Embedding that masks stands before the layer.
-        with pytest.raises(ValueError, match="An encoder reads one step, and masks none. Received: .*Put an Embedding"):
+        with pytest.raises(
+            ValueError, match="`encoder` must be a layer that computes no mask. Received: .*Put an Embedding"
+        ):
             layers.MinimalRNN(4, encoder=embedding(6, 4, mask_zero=True))
 
     # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
@@ -424,14 +426,16 @@ class TestInitialization:
 
 def test_features_of_cfn_lie_in_one_axis() -> None:
     for shape in ((7, 5), (3, 7, 5, 1)):
-        sentence = says("CFN reads sequences", f"shape={shape}.", "last axis. Ids need an Embedding before.")
+        sentence = says(
+            "Inputs of CFN must be sequences", f"shape={shape}.", "last axis. Ids need an Embedding before."
+        )
         with pytest.raises(ValueError, match=sentence):
             layer_of("CFN")(np.zeros(shape, "float32"))
 
 
 def test_states_are_of_a_number_of_rows() -> None:
     for batch_size in (None, "3", -1, 1.5, True, np.zeros(2)):
-        with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):
+        with pytest.raises(ValueError, match="`batch_size` must be a non-negative integer. Received: batch_size="):
             layer_of("CFN").cell.get_initial_state(batch_size)
 
 
@@ -446,6 +450,8 @@ def test_an_encoder_draws_step_by_step_but_not_on_jax(regularized):
     model.compile("sgd", "mse")
     x = np.ones((2, 5, 3))
     assert model.predict(x, verbose=0).shape == (2, 4)
-    refused = pytest.raises(ValueError, match="On JAX no layer draws within the loop over the steps. Received: dropout")
+    refused = pytest.raises(
+        ValueError, match="On JAX random layers must be outside of the loop over the steps. Received: dropout"
+    )
     with refused if keras.backend.backend() == "jax" else contextlib.nullcontext():
         model.fit(x, np.ones((2, 4)), verbose=0)

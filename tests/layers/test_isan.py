@@ -150,7 +150,7 @@ def refused(call, given, *sentences: str, **options) -> None:
 
 
 def test_other_shapes_are_refused() -> None:
-    rule = "ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, 5)."
+    rule = "Inputs of ISAN must be integer ids (batch, time), or one-hot vectors or distributions (batch, time, 5)."
     for dtype in ("float32", "float64"):
         received = "Received: shape=(3, 7), dtype=float32."  # to which Keras casts
         remedy = "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
@@ -163,7 +163,7 @@ def test_other_shapes_are_refused() -> None:
         refused(layer(), keras.Input(shape), rule, f"Received: shape={(None, *shape)}.")
     cell = ISANCell(4, 5)
     start = cell.get_initial_state(batch_size=3)
-    rule = "ISANCell reads integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
+    rule = "Inputs of ISANCell must be integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
     for shape in ((3,), (3, 4), (3, 1)):
         refused(cell, np.full(shape, 0.5, "float32"), rule, f"Received: shape={shape}", states=start)
 
@@ -173,7 +173,7 @@ def test_other_shapes_are_refused() -> None:
 def test_ids_known_in_advance_lie_in_the_vocabulary(value: int, low: int, high: int) -> None:
     ids = IDS.copy()
     ids[1, 3] = value
-    rule = f"ids must lie in [0, vocabulary_size) = [0, 5). Received: ids from {low} to {high}."
+    rule = f"Ids must lie in [0, vocabulary_size) = [0, 5). Received: ids from {low} to {high}."
     remedy = "Map the text to ids below 5, or build the layer with a larger vocabulary_size."
     for fused in ("auto", False):
         for given in (ids, ids.astype("int64"), ops.convert_to_tensor(ids), ids[:, :, None]):

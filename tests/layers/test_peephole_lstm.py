@@ -80,5 +80,5 @@ def test_dropout_is_one_draw_for_all_steps() -> None:
 @pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
 @pytest.mark.parametrize("value", ["a", None, -0.5, 1.0, [0.5]])
 def test_a_dropout_rate_that_is_none_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be a fraction, at least 0 and below 1. Received: {name}="):
+    with pytest.raises(ValueError, match=rf"`{name}` must be a number in \[0, 1\). Received: {name}="):
         PeepholeLSTMCell(3, **{name: value})

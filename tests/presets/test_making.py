@@ -124,6 +124,6 @@ def test_every_preset_has_a_recipe_that_says_the_same_as_its_card():
 def test_an_unknown_preset_is_not_made(tmp_path, capsys):
     assert command_line.main(["preset", "tomita-9", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("papers: The presets are ")
+    assert error.startswith("papers: `name` must be one of ")
     assert len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())
