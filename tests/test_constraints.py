@@ -165,7 +165,7 @@ def test_arguments_out_of_range_are_refused(arguments, says):
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 3, 3, 3)])
-def test_what_is_no_square_matrix_is_refused(shape):
+def test_other_arrays_than_square_matrices_are_refused(shape):
     for constraint in (MaxSpectralRadius(), MaxSpectralNorm())[: 1 if len(shape) == 4 else 2]:  # blocks have a norm
         with pytest.raises(ValueError, match="`w` must be square matrices, .*Received: shape"):
             constraint(np.ones(shape, "float32"))
@@ -227,7 +227,7 @@ class TestInAnISAN:
         text[::16] = 4
         return text[:, :-1], text[:, 1:]
 
-    def test_it_is_the_default_and_none_switches_it_off(self):
+    def test_the_constraint_is_the_default_and_none_switches_it_off(self):
         assert isinstance(layers.ISAN(4, 3).cell.recurrent_constraint, MaxSpectralRadius)
         assert isinstance(layers.ISANCell(4, 3).recurrent_constraint, MaxSpectralRadius)
         assert layers.ISAN(4, 3, recurrent_constraint=None).cell.recurrent_constraint is None
@@ -284,7 +284,7 @@ class TestInAnISAN:
 
     @pytest.mark.matrix
     @pytest.mark.parametrize("policy", ["float64", "mixed_float16", "mixed_bfloat16"])
-    def test_a_training_step_in_other_precisions(self, policy):
+    def test_a_training_step_in_mixed_precision(self, policy):
         model = self.network(units=6, dtype=policy)
         model.layers[1].cell.recurrent_kernel.assign(1.2 * np.tile(np.eye(6), (5, 1, 1)))
         model.fit(*self.runs(), batch_size=64, verbose=0)

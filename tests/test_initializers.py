@@ -73,7 +73,7 @@ CASES = [
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("cell", "bias", "settings"), CASES)
-def test_networks_whose_matrices_are_drawn_anew_have_the_mean_field(cell, bias, settings):
+def test_random_networks_follow_the_mean_field(cell, bias, settings):
     found = np.array([simulated(cell, bias, seed, shared=False, units=200, before=55, **settings) for seed in range(4)])
     further = {"reset_after": settings["reset_after"]} if "reset_after" in settings else {}
     field = initializers.mean_field(
@@ -137,7 +137,7 @@ def built(cell, units, **settings):
 
 
 @pytest.mark.parametrize("cell", ["MinimalRNN", "GRU"])
-def test_in_a_layer_an_input_is_felt_for_that_many_steps(cell):
+def test_an_input_of_a_layer_decays_in_that_many_steps(cell):
     layer = built(cell, 64, steps=40)
     inputs = np.random.default_rng(0).normal(size=(32, 80, 64)).astype("float32")
     values = analysis.jacobian_singular_values(layer, inputs, lags=[5, 25]).reshape(2, -1)
@@ -167,7 +167,7 @@ def test_a_layer_has_the_bias_after_it_was_saved_and_loaded(make, cell, parts, t
     assert again.gate_bias == start.gate_bias
 
 
-def test_what_has_no_mean_field_is_refused():
+def test_arguments_without_a_mean_field_are_refused():
     field, critical = initializers.mean_field, initializers.CriticalBias
     for call, arguments, options, message in (
         (field, ("CFN", 1.0), {}, "`cell` must be one of 'MinimalRNN', 'GRU', 'LSTM'. Received: cell='CFN'"),

@@ -543,7 +543,7 @@ def test_weights_fit_both_dtypes_of_a_policy(dtype):
 
 @pytest.mark.parametrize(
     ("alphabet", "num_symbols", "rule"),
-    [(None, 0, "an integer of at least 1"), ("ab", 1, "the length of the alphabet, 2"), (None, 1.5, "an integer")],
+    [(None, 0, "a positive integer"), ("ab", 1, "the length of the alphabet, 2"), (None, 1.5, "a positive integer")],
 )
 def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols, rule):
     words = [("a",), ("b",)] if alphabet else [(0,), (0, 0)]

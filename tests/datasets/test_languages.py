@@ -75,7 +75,7 @@ def labelled(name, config, word):
 
 
 @pytest.mark.parametrize(("name", "config"), CONFIGS)
-def test_every_label_is_what_another_recogniser_says(name, config):
+def test_every_label_agrees_with_another_recogniser(name, config):
     for words in splits(name, config).values():
         for word, label in zip(words.words, words.labels, strict=True):
             assert labelled(name, config, word) == label, word
@@ -206,13 +206,13 @@ def test_palindromes_reach_their_lengths():
         assert 0.9 * longest < max(map(len, words.words)) <= longest
 
 
-def test_another_seed_draws_others():
+def test_another_seed_draws_other_data():
     first = splits("palindromes", "small")["train"]
     other = palindromes.load("train", seed=3)
     assert not {word for word in other.words if len(word) > 8} & set(first.words)
 
 
-def test_what_is_loaded_may_be_changed():
+def test_a_change_of_loaded_labels_does_not_change_the_next_load():
     first = tomita.load("train", config="4")
     first.labels[:] = ~first.labels
     np.testing.assert_array_equal(tomita.load("train", config="4").labels, ~first.labels)

@@ -109,7 +109,7 @@ def test_decode_refuses_what_is_no_symbol(symbols: list[int]) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".txt", ".gz", ".xz", ".zip", ".ZIP"])
-def test_read_maps_a_text_over_the_alphabet_as_it_stands(suffix: str, tmp_path: Path) -> None:
+def test_read_maps_a_text_over_the_alphabet_unchanged(suffix: str, tmp_path: Path) -> None:
     symbols = text.read(write(tmp_path, suffix.lower(), SAMPLE.encode()).rename(tmp_path / f"text{suffix}"))
     assert symbols.dtype == np.uint8
     assert text.decode(symbols) == SAMPLE  # two spaces in a row included
@@ -135,7 +135,7 @@ def marked(raw: str, encoding: str) -> bytes:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("block", [3, 1 << 20])
-def test_the_mark_at_the_beginning_says_how_a_file_is_decoded(
+def test_the_byte_order_mark_decides_the_encoding(
     encoding: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text, "_BLOCK", block)
@@ -178,7 +178,7 @@ def test_an_encoding_is_one_that_python_knows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
-def test_a_text_is_loaded_as_it_stands(suffix: str, tmp_path: Path) -> None:
+def test_a_text_is_loaded_unchanged(suffix: str, tmp_path: Path) -> None:
     path = write(tmp_path, suffix, "NAME:\n\tO, 3\r\r\nend \xe9".encode() + b"\xff")
     with pytest.warns(UserWarning, match="not in utf-8 throughout"):
         assert text.load(path) == "NAME:\n\tO, 3\n\nend é\ufffd"

@@ -111,7 +111,7 @@ def test_fit_shuffles_by_default_and_is_stopped() -> None:
         model(True).fit(Windows(some_text(1000), BATCH, length=LENGTH), verbose=0)
 
 
-def test_out_of_training_any_item_may_be_read() -> None:
+def test_outside_training_any_item_may_be_read() -> None:
     windows = Windows(some_text(1000), BATCH, length=LENGTH)
     windows[40], windows[3]
     windows.on_epoch_begin()

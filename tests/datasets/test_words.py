@@ -73,7 +73,7 @@ class TestVectors:
         return found
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_they_are_the_singular_vectors_of_the_mutual_information(self, seed):
+    def test_vectors_are_singular_vectors_of_the_mutual_information(self, seed):
         ids = np.random.default_rng(seed).integers(0, 24, (30, 12)) ** 2 // 24  # the first ids are the most frequent
         found = words.vectors(ids, 24, num_features=20, window=3, num_contexts=24).astype(float)
         left, values, _ = np.linalg.svd(self.information(ids.tolist(), 24, 3))

@@ -90,6 +90,6 @@ def test_the_middle_line_of_the_percentiles_is_the_median():
         ),
     ],
 )
-def test_what_does_not_fit_together_is_named(call, place):
+def test_arguments_of_different_lengths_are_refused(call, place):
     with pytest.raises(ValueError, match=place):
         call()

@@ -23,7 +23,7 @@ every_kind = parametrized([FEATURES, SYMBOLS])
 
 class TestValues:
     @parametrized([subject for name, subject in SUBJECTS.items() if name.startswith("FactoredISAN")])
-    def test_of_other_numbers_of_factors(self, subject: Subject) -> None:
+    def test_outputs_for_several_numbers_of_factors(self, subject: Subject) -> None:
         own = {"symbols": subject.reads != "features", "shared": "without shared" not in subject.name}
         for factors in (1, 4, 6):
             other = subject._replace(
@@ -51,7 +51,7 @@ class TestValues:
 
 class TestKernels:
     @every_kind
-    def test_they_are_the_oracles(self, subject: Subject) -> None:
+    def test_kernels_equal_the_oracles(self, subject: Subject) -> None:
         some = subject.sample()
         matrices, biases = some.layer().kernels(some.inputs)
         x = oracle.unit_vectors(some.inputs, 5) if subject is SYMBOLS else some.inputs
@@ -136,7 +136,7 @@ class TestWeights:
 
 
 class TestErrors:
-    def test_of_shapes_and_dtypes(self) -> None:
+    def test_inputs_of_other_shapes_and_dtypes_are_refused(self) -> None:
         features = "must be sequences (batch, time, features) with a known number of features."
         ids = "Bring the features into one last axis. If these are ids, pass vocabulary_size."
         shapes, other = (

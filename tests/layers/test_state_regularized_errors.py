@@ -32,7 +32,7 @@ RULES = [
 
 class TestNumbers:
     @pytest.mark.parametrize(("name", "rule", "values"), RULES)
-    def test_of_the_arguments_and_set_later(self, name: str, rule: str, values: list) -> None:
+    def test_settings_out_of_range_are_refused(self, name: str, rule: str, values: list) -> None:
         """Where nothing is set."""
         halves = {"temperature": 0.5, "strength": 0.5, "noise": 0.5}
         cells = [of_cell(**halves, learn_temperature=learned) for learned in (False, True)]
@@ -151,7 +151,7 @@ class TestTemperaturesThatFloatsTakeForZero:
             cell.set_temperature(value)
             assert float(cell.current_temperature()) == value
 
-    def test_in_a_schedule(self) -> None:
+    def test_a_temperature_too_small_in_a_schedule_is_refused(self) -> None:
         model = keras.Sequential([keras.Input((3, 5)), layers.SRGRU(4, 3)])
         model.compile("sgd", "mse")
         schedule = callbacks.TemperatureSchedule(lambda epoch: 10.0 ** (-46 * epoch))

@@ -34,7 +34,7 @@ def starts(subject: Subject, *shape: int) -> list[np.ndarray]:
 
 class TestInitialStates:
     @no_variant
-    def test_of_another_width_or_number(self, subject: Subject) -> None:
+    def test_initial_states_of_another_width_or_number_are_refused(self, subject: Subject) -> None:
         layer, n = layer_of(subject), subject.width
         states = starts(subject, 3, n)
         assert layer(sequences(subject), initial_state=states).shape == (3, subject.units)
@@ -46,7 +46,7 @@ class TestInitialStates:
             layer(sequences(subject), initial_state=[*states, states[0]])
 
     @no_variant
-    def test_of_another_batch(self, subject: Subject) -> None:
+    def test_an_initial_state_of_another_batch_is_refused(self, subject: Subject) -> None:
         n = subject.width
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
             states = starts(subject, *shape)
@@ -58,7 +58,7 @@ class TestInitialStates:
                 layer_of(subject)(sequences(subject), initial_state=states)
 
     @no_variant
-    def test_of_another_shape_as_the_input_of_a_model(self, subject: Subject) -> None:
+    def test_an_initial_state_of_another_shape_as_model_input_is_refused(self, subject: Subject) -> None:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
         for shape in ((4, subject.width), (3, subject.width + 1)):
             states = [keras.Input(batch_shape=shape) for _ in starts(subject)]
@@ -68,7 +68,7 @@ class TestInitialStates:
     @only_tensorflow
     @no_variant
     @pytest.mark.parametrize("known", [None, 1])
-    def test_of_another_batch_where_the_batch_is_not_known(self, subject: Subject, known: int | None) -> None:
+    def test_an_initial_state_of_another_batch_is_refused_in_a_graph(self, subject: Subject, known: int | None) -> None:
         import tensorflow as tf
 
         layer, some, n = layer_of(subject), sequences(subject), subject.width
@@ -96,7 +96,7 @@ class TestMasks:
                 layer_of(subject)(sequences(subject), mask=np.ones(shape, bool))
 
     @no_variant
-    def test_of_a_model_input(self, subject: Subject) -> None:
+    def test_a_mask_of_another_shape_as_model_input_is_refused(self, subject: Subject) -> None:
         inputs = subject.input(None, 7, dtype=sequences(subject).dtype.name)
         with pytest.raises(ValueError, match=says("`mask` must have the shape", "Received: mask.shape=(None, 6).")):
             layer_of(subject)(inputs, mask=keras.Input((6,), dtype="bool"))
@@ -107,7 +107,7 @@ class TestSequences:
     @no_variant
     @pytest.mark.parametrize("kind", ["sparse", "ragged"])
     @pytest.mark.parametrize("symbolic", [False, True])
-    def test_that_are_not_dense(self, subject: Subject, kind: str, symbolic: bool) -> None:
+    def test_sparse_and_ragged_sequences_are_refused(self, subject: Subject, kind: str, symbolic: bool) -> None:
         import tensorflow as tf
 
         some = sequences(subject)
@@ -123,7 +123,7 @@ class TestSequences:
             layer_of(subject)(given)
 
     @no_variant
-    def test_of_no_steps(self, subject: Subject) -> None:
+    def test_sequences_without_steps_are_refused(self, subject: Subject) -> None:
         layer = layer_of(subject)
         layer(sequences(subject))
         with pytest.raises(ValueError, match="`sequences` must have at least one step. Received: shape"):
@@ -131,7 +131,7 @@ class TestSequences:
 
     @of_features
     @pytest.mark.parametrize("built", [False, True])
-    def test_without_a_time_axis(self, subject: Subject, built: bool) -> None:
+    def test_sequences_without_a_time_axis_are_refused(self, subject: Subject, built: bool) -> None:
         layer = layer_of(subject)
         if built:
             layer(sequences(subject))
@@ -145,14 +145,14 @@ class TestSequences:
                 layer(given)
 
     @parametrized([subject for subject in ALL if subject.integers])
-    def test_of_ids_without_a_time_axis(self, subject: Subject) -> None:
+    def test_ids_without_a_time_axis_are_refused(self, subject: Subject) -> None:
         for shape in ((), (7,)):
             layer = layer_of(subject)
             with pytest.raises(ValueError, match=f"Inputs of {type(layer).__name__} must be .*Received: shape="):
                 layer(np.zeros(shape, "int32"))
 
     @of_features
-    def test_of_other_features_than_before(self, subject: Subject) -> None:
+    def test_another_number_of_features_than_built_is_refused(self, subject: Subject) -> None:
         """Of the layer, and of its cell alone."""
         layer, steps = layer_of(subject), sequences(subject)
         layer(steps)

@@ -109,7 +109,7 @@ def test_a_reader_of_reviews_is_made_with_its_vocabulary_and_centroids(tmp_path,
         preset.encode("xyz")
 
 
-def test_every_preset_has_a_recipe_that_says_the_same_as_its_card():
+def test_every_preset_has_a_recipe_that_agrees_with_its_card():
     known = _presets.recipes(EXPERIMENTS)
     assert set(known) == {*presets.list()}
     for name in presets.list():

@@ -71,7 +71,7 @@ def test_the_proof_succeeds_again(name, loaded):
 
 
 @pytest.mark.parametrize("name", presets.list())
-def test_a_card_says_what_it_must(name):
+def test_a_card_has_the_required_parts(name):
     card = presets.load(name).card if name.startswith("tomita") else cards.read_card(name)
     assert card.name == name
     for sentence in (card.what, card.data, card.licence, *card.limits):
@@ -253,7 +253,7 @@ def test_another_vocabulary_is_refused(copy, names):
     assert "install the package again" in str(error.value)
 
 
-def test_what_is_refused_is_refused_in_one_line(copy, loaded):
+def test_errors_are_one_line(copy, loaded):
     folder = copy()
     (folder / "tomita-4.npz").write_bytes(b"damaged")
     (folder / "tomita-5.json").write_text("{")
@@ -285,7 +285,7 @@ def test_what_is_refused_is_refused_in_one_line(copy, loaded):
 # Weights that are not in the package
 
 
-def test_a_preset_that_is_not_in_the_package_says_how_to_get_it():
+def test_a_preset_outside_the_package_names_its_source():
     with pytest.raises(
         ValueError, match="`source` must be text-isan-216.npz, which is too large.* Received: source=None"
     ) as error:
