@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._network import (
     affine_readout,
     alphabet_of,
@@ -32,7 +33,6 @@ from keras_interp_rnn._network import (
     read_texts,
 )
 from keras_interp_rnn._network.chain import Chain, open_chain
-from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
@@ -84,7 +84,7 @@ class Attribution(Result):
         Returns:
             [(step, share), ...]; steps count from 0.
         """
-        at_least("num_steps", num_steps, 0)
+        integer("num_steps", num_steps, 0)
         row = self.shares[sequence]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 

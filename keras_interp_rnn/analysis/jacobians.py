@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
     closed_form,
     linear_steps,
@@ -22,7 +23,6 @@ from keras_interp_rnn._network import (
     output_in_state,
     resolve_recurrent_layer,
 )
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._results import as_html, as_text
 from keras_interp_rnn._types import Array
 

@@ -1,4 +1,4 @@
-"""The figure that every function here returns, and the colours of images: of signed numbers and of magnitudes."""
+"""The figure class of all functions here, and the colour maps of signed numbers and of magnitudes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MAGNITUDE = LinearSegmentedColormap.from_list("magnitude", ["white", RAMP])
 
 
 class Figure(MatplotlibFigure):
-    """A `matplotlib.figure.Figure` that a notebook shows, whose lines have the colours of the package.
+    """A `matplotlib.figure.Figure` that a notebook displays; its lines have the colours of the package.
 
-    Made without pyplot, so no window opens, nothing has to be closed, and `%matplotlib inline` is not needed.
+    It is independent of pyplot: no window opens, no figure must be closed, and `%matplotlib inline` is not needed.
 
     Example:
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._network import OpenedText, alphabet_of, check_range, feature_addends, open_composed, open_isan
-from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -179,7 +179,7 @@ class Contributions(Result):
         Returns:
             [(source, term), ...], the largest absolute value first.
         """
-        at_least("num_sources", num_sources, 0)
+        integer("num_sources", num_sources, 0)
         read = int(self.targets[target]) + 1
         column = self.values[:read, target, self.winner(target)[0] if output is None else output]
         order = np.argsort(-np.abs(column), kind="stable")[:num_sources]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
     affine_readout,
     alphabet_of,
@@ -27,7 +28,6 @@ from keras_interp_rnn._network import (
     isan_weights,
     listed,
 )
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._types import (
     Array,
     FiniteAutomaton,
