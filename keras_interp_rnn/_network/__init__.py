@@ -5,6 +5,7 @@ for its one recurrent layer, which reads what the layers before it make of the m
 layer, or with several, is refused; pass the layer itself.
 """
 
+from keras_interp_rnn._network.along import CellAlong, linear_steps, output_in_state
 from keras_interp_rnn._network.arrays import (
     alphabet_of,
     as_array,
@@ -36,7 +37,6 @@ from keras_interp_rnn._network.isan_weights import (
     open_isan,
 )
 from keras_interp_rnn._network.linear_recurrences import feature_addends
-from keras_interp_rnn._network.linearized import closed_form, linear_steps, output_in_state
 from keras_interp_rnn._network.quantities import run_with_quantities
 from keras_interp_rnn._network.recurrent import (
     apply_head,
@@ -50,13 +50,13 @@ from keras_interp_rnn._network.recurrent import (
     recurrent_layers,
     regularized_stack,
     resolve_recurrent_layer,
-    run_cell,
     states_to_set,
     step_cell,
 )
 from keras_interp_rnn._network.stepper import Stepper
 
 __all__ = [
+    "CellAlong",
     "ISANWeights",
     "OpenedText",
     "Stepper",
@@ -73,7 +73,6 @@ __all__ = [
     "check_forwards",
     "check_one_output",
     "check_range",
-    "closed_form",
     "decision_threshold",
     "encode_text",
     "ends_in_softmax",
@@ -100,7 +99,6 @@ __all__ = [
     "regularized_stack",
     "recurrent_layers",
     "resolve_recurrent_layer",
-    "run_cell",
     "run_with_quantities",
     "states_to_set",
     "symbol_ids",

@@ -20,6 +20,7 @@ from keras_interp_rnn._network.arrays import (
     read_text,
 )
 from keras_interp_rnn._network.linear_recurrences import affine_maps
+from keras_interp_rnn._network.parts import Linear
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
@@ -168,7 +169,7 @@ def affine_readout(network: Any, readout: Any = None) -> AffineMap:
         arrays = [_numbers(part) for part in readout]
     elif type(readout) is keras.layers.Dense and readout.built and readout.quantization_mode is None:
         check_finite(readout)
-        arrays = [*_arrays(readout)]
+        arrays = [*Linear(readout).arrays]
     else:
         raise ValueError(
             "readout must be affine: a Dense layer that has its weights, and is not quantized, or a pair (matrix, "
@@ -353,7 +354,7 @@ def _head(model: keras.Model) -> tuple[Array, Array]:
 def _head_arrays(model: keras.Model) -> tuple[bool, tuple[Array, Array]]:
     """Whether a model's head reads the mean of the states, and its matrix and bias."""
     outputs = isan_models.follow_symbols(model).outputs
-    heads = list({tuple(map(id, value.head)): value for value in outputs if value.head}.values())
+    heads = list({tuple(id(part.layer) for part in value.head): value for value in outputs if value.head}.values())
     reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} Dense heads on them")
     if len(heads) != 1 or any(value.reason for value in outputs):
         raise ValueError(
@@ -363,16 +364,11 @@ def _head_arrays(model: keras.Model) -> tuple[bool, tuple[Array, Array]]:
         )
     check_finite(model)
     first, *others = heads[0].head
-    matrix, bias = _arrays(first)
-    for dense in others:
-        following, added = _arrays(dense)
+    matrix, bias = first.arrays
+    for part in others:
+        following, added = part.arrays
         matrix, bias = matrix @ following, bias @ following + added
     return heads[0].pooled, (matrix, bias)
-
-
-def _arrays(dense: keras.layers.Dense) -> tuple[Array, Array]:
-    matrix = as_float64(dense.kernel)
-    return matrix, np.zeros(matrix.shape[1]) if dense.bias is None else as_float64(dense.bias)
 
 
 def last_outputs(network: Any, inputs: Array, outputs: Array) -> tuple[Array, Array] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -199,20 +199,16 @@ def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
     return candidates[0]
 
 
-def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
-    """The states of any Keras cell after one step outside training."""
-    return step_cell(cell, inputs, states)[1]
-
-
-def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-    """The output of any Keras cell, and its states after one step outside training, as in a layer."""
+def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The output of any Keras cell, and its states as one list, after a step outside training, as in a layer."""
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    given = tree.pack_sequence_as(cell.state_size, list(states)) if hasattr(cell, "cells") else list(states)
 
     def step(inputs: Any) -> Any:
-        return cell(inputs, list(states), **arguments)
+        return cell(inputs, given, **arguments)
 
     output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
-    return output, list(new) if isinstance(new, (list, tuple)) else [new]
+    return output, tree.flatten(new)
 
 
 def check_one_output(model: Any) -> None:

@@ -122,7 +122,7 @@ def attribution(
 
     Raises:
         ValueError: if the network is no such chain, is stateful or draws noise; if an input or a weight is not finite;
-            if a derivative is not known in closed form, for "path_integral"; if an argument is out of range.
+            if an argument is out of range.
 
     Units: those of the output.
     Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
