@@ -110,39 +110,6 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
-def composed_head(network: Any) -> tuple[Value, bool] | None:
-    """What a model outputs, if it reads the mean of the states, a layer in both directions or the top of a stack.
-
-    And whether it is a stack: other layers make what its recurrent layer reads.
-
-    None of any other network. None also of a stack whose steps may be others than those of the text, with a mask or in
-    a nested model, and of one that carries its state from call to call.
-    """
-    if not isinstance(network, keras.Model) or len(getattr(network, "inputs", None) or ()) != 1:
-        return None
-    calls, outputs = follow_symbols(network)
-    value = outputs[0]
-    if value.layer is None or not value.head or any(other.layer is not value.layer for other in outputs):
-        return None
-    stacked = [bool(read.reason) for called, read in calls if called is value.layer] == [True]
-    if not stacked:
-        return (value, False) if value.pooled or is_two_way(value.layer) else None
-    parts = list(walk_layers(network))
-    masked = any(getattr(part, "mask_zero", False) or isinstance(part, keras.layers.Masking) for part in parts)
-    stateful = any(getattr(part, "stateful", False) for part in parts)
-    inside = any(layer is value.layer for layer in network.layers) and is_linear_recurrence(value.layer)
-    return (value, True) if inside and not masked and not stateful else None
-
-
-def activation_of(network: Any) -> Any:
-    """What a model of an ISAN makes of its logits at its end; None for the logits, and for a layer by itself."""
-    if not isinstance(network, keras.Model):
-        return None
-    return next(
-        (value.activation for value in follow_symbols(network).outputs if value.kind == "activated logits"), None
-    )
-
-
 def has_isan(network: Any) -> bool:
     """Whether there is an ISAN over a vocabulary in a network, readable or not."""
     layers = walk_layers(network) if isinstance(network, keras.Model) else [network]

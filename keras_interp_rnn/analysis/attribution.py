@@ -23,14 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import (
-    affine_readout,
-    alphabet_of,
-    as_array,
-    check_forwards,
-    last_outputs,
-    read_texts,
-)
+from keras_interp_rnn._network import AffineReading, alphabet_of, as_array, read_texts
 from keras_interp_rnn._network.chain import Chain, open_chain
 from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
@@ -169,8 +162,7 @@ def attribution(
 
 def _is_affine(network: Any) -> bool:
     try:
-        affine_readout(network)
-        check_forwards(network)
+        AffineReading(network).forwards().readout()
     except ValueError:
         return False
     return True
@@ -187,7 +179,7 @@ def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attributi
     whole = np.array([split.logits[0, output] for split in splits])
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
     logits = np.array([split.logits[0] for split in splits])
-    found = last_outputs(network, rows, logits)
+    found = AffineReading(network).last_outputs(rows, logits)
     apart = np.nan if found is None else np.abs(found[1] - found[0])[:, output].max()
     return Attribution(shares, whole, nothing, residual, float(apart), "contributions")
 
