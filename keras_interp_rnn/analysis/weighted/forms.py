@@ -18,14 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
-    affine_readout,
+    AffineReading,
     alphabet_of,
     as_symbols,
-    check_forwards,
     encode_text,
     is_text,
-    isan_layer,
-    isan_weights,
     listed,
 )
 from keras_interp_rnn._types import (
@@ -165,10 +162,10 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     pair = _pair(network)
     if pair is not None and readout is None:
         network, readout = pair
-    weights, head = isan_weights(network), affine_readout(network, readout)
-    check_forwards(network)
+    reading = AffineReading(network).forwards()
+    weights, head = reading.weights(), reading.readout(readout)
     names = alphabet_of(network) if alphabet is None else alphabet
-    sequences = getattr(isan_layer(network), "return_sequences", False)
+    sequences = getattr(reading.layer, "return_sequences", False)
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
 

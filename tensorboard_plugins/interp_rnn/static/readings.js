@@ -54,8 +54,8 @@ function contributed({outputs, top}, {values}, target) {
   const names = few ? [...values.subarray(0, top)].map((number) => outputs[number]) : outputs;
   const at = (source, o) => values[(source + (few ? 1 : 0)) * K + o];
   return {
-    ...summed({outputs: names, tokens: target, value: (i, o) => at(i + 1, o), rest: [['the initial state', (o) => at(0, o)], ['the bias', (o) => at(target + 1, o)]],
-      about: (lead) => `Bars: nats for ${lead}.`}),
+    ...summed({outputs: names, tokens: target, value: (i, o) => at(i + 1, o), about: (lead) => `Bars: nats for ${lead}.`,
+      rest: [['the initial state', (o) => at(0, o)], ['the bias', (o) => at(target + 1, o)]].filter(([, of]) => names.some((_, o) => of(o)))}),
     others: few ? {count: outputs.length - top, probability: values[top]} : null,
     without: true,
   };

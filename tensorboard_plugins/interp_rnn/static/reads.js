@@ -91,7 +91,7 @@ export async function draw(body, page) {
       h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
-      reading.sums ? ` With ${rest.join(' and ')} they add up to what the network says.` : '',
+      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to what the network says.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
