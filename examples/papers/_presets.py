@@ -60,6 +60,7 @@ class Recipe(abc.ABC):
     Attributes:
         name: of the preset. experiment, row, settings, seed: what trains it. file: of the model, in the run's folder.
         dtype: in which weights are stored. what, trained_on, licence, limits: of the card. takes: what `--data` takes.
+        example: a text that the preset's page opens with.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Recipe(abc.ABC):
     licence = NONE_NEEDED
     limits: tuple[str, ...] = ()
     takes = ""
+    example = ""
 
     @property
     def make(self) -> str:
@@ -101,6 +103,7 @@ class Tomita(Recipe):
     """A recognizer of one of Tomita's languages, by its number."""
 
     experiment = "tomita"
+    example = "0110100"
     settings = {"longest": 10, "attempts": 4}
     trained_on = "All 2,047 words of at most 10 symbols 0 and 1, labelled by the language's automaton."
     limits = (
@@ -148,6 +151,7 @@ class Counting(Recipe):
     """An ISAN that counts parentheses, with the basis in which it consists of zeros and ones."""
 
     name = "counting-isan"
+    example = "(([a)"
     experiment = "counting"
     row = "2 types to 5"
     settings = {"types": 2, "maximum": 5, "steps": 5000, "decay": 0.4}
@@ -206,6 +210,7 @@ class Lookup(Recipe):
     """A DeltaNet that stores values under keys and looks them up: its tables are drawn anew for every batch."""
 
     name = "lookup-delta-net"
+    example = "a=3 b=7 c=1 a?"
     settings = {"keys": "abcdefgh", "values": "12345678", "length": 40, "asked": 0.4, "steps": 1000, "batch": 64}
     what = (
         "A DeltaNet whose memory is a matrix of 8 x 8 numbers: it stores values under keys, as in c=5, and answers c? "
@@ -273,6 +278,7 @@ class Text(Recipe):
 
     experiment = "isan-text8"
     dtype = "float16"
+    example = "the end of the second world wa"
     trained_on = (
         "90,000,000 characters of the English Wikipedia of 2015, cleaned as text8 was: text8-style, not text8 itself."
     )
@@ -426,7 +432,7 @@ def make(
             dtype=recipe.dtype,
             said={**said, "make": recipe.make},
             figures=[cards.Figure(*each) for each in measured],
-            settings={"model": settings, **more, "record": record},
+            settings={"model": settings, "example": recipe.example, **more, "record": record},
             arrays=arrays,
         )
 
