@@ -60,7 +60,8 @@ class Recipe(abc.ABC):
     Attributes:
         name: of the preset. experiment, row, settings, seed: what trains it. file: of the model, in the run's folder.
         dtype: in which weights are stored. what, trained_on, licence, limits: of the card. takes: what `--data` takes.
-        example: a text that the preset's page opens with.
+        example: the text with which the preset's page opens; "" for one without a page that reads. outputs: their
+            names, if they are not the symbols.
     """
 
     name: str
@@ -76,11 +77,17 @@ class Recipe(abc.ABC):
     limits: tuple[str, ...] = ()
     takes = ""
     example = ""
+    outputs = ""
 
     @property
     def make(self) -> str:
         """The command that makes it anew."""
         return f"python -m examples.papers preset {self.name}" + f" --data {self.takes}" * bool(self.takes)
+
+    @property
+    def page(self) -> dict[str, Any]:
+        """Of the card: what a page that reads begins with; empty without one."""
+        return {"text": self.example, "outputs": list(self.outputs)} if self.example else {}
 
     def train(self, run: Run, experiments: Mapping[str, Experiment]) -> Record:
         """Trains it, with a model file in the folder of the run; the record."""
@@ -151,7 +158,6 @@ class Counting(Recipe):
     """An ISAN that counts parentheses, with the basis in which it consists of zeros and ones."""
 
     name = "counting-isan"
-    example = "(([a)"
     experiment = "counting"
     row = "2 types to 5"
     settings = {"types": 2, "maximum": 5, "steps": 5000, "decay": 0.4}
@@ -211,6 +217,7 @@ class Lookup(Recipe):
 
     name = "lookup-delta-net"
     example = "a=3 b=7 c=1 a?"
+    outputs = "12345678"
     settings = {"keys": "abcdefgh", "values": "12345678", "length": 40, "asked": 0.4, "steps": 1000, "batch": 64}
     what = (
         "A DeltaNet whose memory is a matrix of 8 x 8 numbers: it stores values under keys, as in c=5, and answers c? "
@@ -432,7 +439,7 @@ def make(
             dtype=recipe.dtype,
             said={**said, "make": recipe.make},
             figures=[cards.Figure(*each) for each in measured],
-            settings={"model": settings, "example": recipe.example, **more, "record": record},
+            settings={"model": settings, "page": recipe.page, **more, "record": record},
             arrays=arrays,
         )
 

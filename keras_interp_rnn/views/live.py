@@ -48,12 +48,15 @@ KIND = "network"
 """What the page calls the only tag that it shows."""
 
 
-def live_view(network: keras.Model, name: str = "", text: str = "", said: Sequence[str] = ()) -> View:
+def live_view(
+    network: keras.Model, name: str = "", text: str = "", outputs: Sequence[str] = (), said: Sequence[str] = ()
+) -> View:
     """What a page shows of a network.
 
     Args:
         network: a model over symbols.
-        name: in sentences about it. text: what is typed at first. said: lines about it.
+        name: in sentences about it. text: what is typed at first. outputs: their names, if they are not the symbols.
+        said: lines about it.
 
     Raises:
         ValueError: if the network is neither affine in its state nor state-regularized, or is too large.
@@ -64,13 +67,13 @@ def live_view(network: keras.Model, name: str = "", text: str = "", said: Sequen
         arrays, alphabet = switch_arrays(network)
     except ValueError as error:
         raise _refused(network, error) from None
-    symbols, outputs = len(arrays["bias"]), len(arrays["offset"])
+    symbols, answers = len(arrays["bias"]), len(arrays["offset"])
     unknown = getattr(alphabet, "unknown", None)
     series = {
         "weights": _weights(network, arrays),
         "alphabet": [str(i if alphabet is None else alphabet[i]) for i in range(symbols)],
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
-        "outputs": [output_name(alphabet, i, outputs) for i in range(outputs)],
+        "outputs": [*outputs] or [output_name(alphabet, i, answers) for i in range(answers)],
         "unknown": None if unknown is None else list(alphabet or ()).index(unknown),
         "said": [*said],
         "steps": [0],
@@ -148,9 +151,9 @@ def network_page(network: keras.Model) -> str:
 
 @html.as_page.register
 def preset_page(preset: Preset) -> str:
-    """A preset that reads what is typed; the card alone of one that cannot."""
-    card, lines = preset.card, as_text(preset).splitlines()
-    if preset.vocabulary is not None:
-        return page(preset.name, f"{as_html(preset)}<p>analysis.explain shows how it reads a text.</p>")
-    view = live_view(preset.model, preset.name, card.settings.get("example", ""), lines[1:])
+    """A preset that reads what is typed; the card alone of one that cannot, or whose outputs are not one choice."""
+    card, begins = preset.card, preset.card.settings.get("page")
+    if not begins:
+        return page(preset.name, as_html(preset))
+    view = live_view(preset.model, preset.name, begins["text"], begins["outputs"], as_text(preset).splitlines()[1:])
     return page(preset.name, as_html(preset), view=view.name, data=view.data, lead=f"{card.what} {LEADS[view.name]}")

@@ -242,10 +242,13 @@ def test_too_many_weights_are_refused(monkeypatch, tmp_path):
                 views.save(network, tmp_path / "live.html")
 
 
-def test_a_preset_of_words_says_what_shows_it():
-    page = html_views.as_page(presets.load("reviews-sr-lstm"))
-    assert "analysis.explain" in page
-    assert "<script" not in page
+@pytest.mark.parametrize("name", [name for name in presets.list() if name != "text-isan-216"])
+def test_a_preset_has_a_page_that_reads_or_its_card_alone(name):
+    preset = presets.load(name)
+    page = html_views.as_page(preset)
+    assert html.escape(preset.card.data) in page
+    assert ("<script" in page) is (name not in ("reviews-sr-lstm", "counting-isan"))
+    assert ('"outputs": ["1", "2", "3"' in page) is (name == "lookup-delta-net")
 
 
 def test_a_network_as_text(tmp_path, capsys):

@@ -100,15 +100,15 @@ function back(v, matrix, from, height) {
 
 /** The product of a vector and as many numbers from a place on. */
 function dot(numbers, from, v) {
-  let [a, b, c, d] = [0, 0, 0, 0]; // four sums, none of which waits for the others
-  let j = 0;
-  for (; j + 3 < v.length; j += 4) {
-    a += numbers[from + j] * v[j];
-    b += numbers[from + j + 1] * v[j + 1];
-    c += numbers[from + j + 2] * v[j + 2];
-    d += numbers[from + j + 3] * v[j + 3];
+  let a = 0, b = 0, c = 0, d = 0; // four sums, none of which waits for the others
+  let i = from, j = 0;
+  for (; j + 3 < v.length; i += 4, j += 4) {
+    a += numbers[i] * v[j];
+    b += numbers[i + 1] * v[j + 1];
+    c += numbers[i + 2] * v[j + 2];
+    d += numbers[i + 3] * v[j + 3];
   }
-  for (; j < v.length; j++) a += numbers[from + j] * v[j];
+  for (; j < v.length; i++, j++) a += numbers[i] * v[j];
   return a + b + (c + d);
 }
 
