@@ -18,7 +18,9 @@ const OUTPUTS = 5;
 const CHOICES = 300; // outputs of a list; of more, the most probable ones
 const ROWS = 200;
 
-export const draw = async (body, page) => drawTexts(body, page, await textsOf(page));
+export async function draw(body, page) {
+  await drawTexts(body, page, await textsOf(page));
+}
 
 /** Draws texts (`textsOf`), and gives what draws them again when they have changed. */
 export async function drawTexts(body, page, texts) {
