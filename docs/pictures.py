@@ -96,10 +96,11 @@ def pictures_of_pages(folder: Path) -> None:
 def picture_of_typing(folder: Path) -> None:
     """A page that reads what is typed, with a symbol picked."""
     views.save(presets.load("text-isan"), folder / "live.html")
-    driver = browser(1280, 760)
+    driver = browser(1280, 980)
     driver.get((folder / "live.html").as_uri())
     time.sleep(2)
-    driver.find_element("css selector", f"[data-token='{TEXT.index('world') - 1}']").click()
+    token = driver.find_element("css selector", f"[data-token='{TEXT.index('world') - 1}']")
+    driver.execute_script("arguments[0].dispatchEvent(new Event('click'))", token)  # no pointer, so no tooltip
     time.sleep(1)
     driver.save_screenshot(str(FIGURES / "views-live.png"))
     driver.quit()

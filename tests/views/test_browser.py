@@ -475,6 +475,18 @@ def test_a_live_page_follows_the_keys(driver, reader, live_page):
     assert not driver.get_log("browser")
 
 
+def test_a_live_page_asks_the_network_about_earlier_predictions_too(driver, reader, live_page):
+    driver.get(live_page.as_uri())
+    slider = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "input[type=range]"))[0]
+    driver.execute_script("arguments[0].value = 7; arguments[0].dispatchEvent(new Event('input'))", slider)
+    until(driver, lambda: tokens_of(driver) == [*"the␣end"])
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[3], Keys.ENTER)
+    assert answers(driver)["as it is"] == said(logits_of(reader, "the end"), named(reader))
+    assert answers(driver)["deleted"] == said(logits_of(reader, "theend"), named(reader))
+    assert "callbacks" not in driver.find_element(By.CSS_SELECTOR, ".panel").text
+    assert not driver.get_log("browser")
+
+
 def test_a_live_page_keeps_what_it_cannot_read(driver, reader, live_page):
     driver.get(live_page.as_uri())
     until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".strip .token"))
@@ -531,6 +543,20 @@ def test_a_live_page_without_an_alphabet_reads_ids(driver, tmp_path):
     expected = said(analysis.contributions(model, [0, 1, 2, 0]).logits[-1], "012")
     press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[1], Keys.ENTER)
     assert answers(driver)["as it is"] == expected
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_reads_in_a_notebook(driver, reader, tmp_path):
+    cell = f'<!doctype html><meta charset="utf-8">{html_views.in_notebook(reader)}'
+    (tmp_path / "notebook.html").write_text(cell, encoding="utf-8")
+    driver.get((tmp_path / "notebook.html").as_uri())
+    driver.switch_to.frame(driver.find_element(By.TAG_NAME, "iframe"))
+    try:
+        until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".strip .token"))
+        typed(driver, "the")
+        until(driver, lambda: tokens_of(driver) == [*"the"])
+    finally:
+        driver.switch_to.default_content()
     assert not driver.get_log("browser")
 
 

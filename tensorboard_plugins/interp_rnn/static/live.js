@@ -30,6 +30,7 @@ export function network(arrays) {
     /** Goes back over the text once with an output's column of the readout: back[t] takes a state before symbol t to that
      * output, terms[t] is the share of the symbol, and rest[t] that of all symbols from t on and of the bias. */
     function carry(o) {
+      if (rows.has(o)) return;
       const back = [Float64Array.from({length: n}, (_, k) => readout[k * offset.length + o])];
       const terms = [];
       const rest = [offset[o]];
@@ -56,7 +57,7 @@ export function network(arrays) {
     return {
       length: ids.length, bias: offset,
       logits: ending(states[ids.length], ids.length),
-      carry, carryAll: () => offset.forEach((_, o) => rows.has(o) || carry(o)),
+      carry, carryAll: () => offset.forEach((_, o) => carry(o)),
       start: (o) => dot(initial, 0, rows.get(o).back[0]),
       term: (i, o) => (rows.has(o) ? rows.get(o).terms[i] : shares(i)[o]),
       deleted,

@@ -88,7 +88,7 @@ function changed({symbols, alternatives, outputs, deletions}, {values}) {
   };
 }
 
-/** The texts of a run: [{key, symbols, methods, changes ({series, load(step)} of the answers to changes), traces: [{entry, series, row}]}]. */
+/** The texts of a run: [{key, symbols, methods, changes ({series, earlier, load(step, target)} of the answers to changes), traces: [{entry, series, row}]}]. */
 export async function textsOf(page) {
   const all = await Promise.all(page.entries.map(async (entry) => [entry, await page.read(entry)]));
   const texts = new Map();

@@ -46,7 +46,7 @@ export async function drawTexts(body, page, texts) {
     const step = state.step;
     const key = `${text().key} ${chosen?.id} ${step} ${target}`;
     const [reading, answers] = await Promise.all([chosen?.load(step, target) ?? null,
-      changes && target === symbols.length && changes.series.steps.includes(step) ? changes.load(step) : null]);
+      changes && (changes.earlier || target === symbols.length) && changes.series.steps.includes(step) ? changes.load(step, target) : null]);
     if (!page.current() || key !== `${text().key} ${method()?.id} ${state.step} ${target}`) return;
     drawn = {symbols: symbols.slice(0, target), all: symbols, methods, method: chosen, reading, answers, changes, traces, first, target};
     paint();
@@ -135,7 +135,7 @@ export async function drawTexts(body, page, texts) {
 
   /** Of every replacement the change of the first output. */
   function replacements(pair) {
-    const {answers, changes: {series: {symbols, alternatives, outputs}}, reading} = drawn;
+    const {answers, symbols, changes: {series: {alternatives, outputs}}, reading} = drawn;
     answers.all?.();
     const o = outputs.indexOf(reading.outputs[pair[0]]);
     const single = outputs.length === 1;

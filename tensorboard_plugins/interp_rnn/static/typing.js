@@ -63,24 +63,23 @@ export async function draw(body, page) {
     const given = {steps: [0], slices: [false, true], symbols, outputs, alternatives: series.symbols.slice(0, CHOICES), deletions: true};
     const opened = (text) => {
       const logits = (o) => text.logits[o];
-      pairOf({outputs, logits}, state).forEach(text.carry);
+      pairOf({outputs, logits}, state).forEach((o) => text.carry(o));
       return {outputs, tokens: text.length, logits};
     };
-    const whole = read(ids);
     const few = given.alternatives.length * ids.length <= CHANGES;
+    const known = new Map(); // number of symbols -> the beginning of the text, as it is read
+    const until = (target) => known.get(target) ?? known.set(target, read(ids.slice(0, target))).get(target);
+    const method = (id, name, reading) => ({id, name, series: given, earlier: true, load: (step, target) => reading(until(target), opened(until(target)))});
     return {
       key: '', symbols, traces: [],
-      changes: {series: given, load: () => ({original: whole.logits, deleted: whole.deleted, replaced: whole.replaced, all: few ? whole.carryAll : null})},
-      methods: [{
-        id: 'contributions', name: 'Contributions', series: given, earlier: true,
-        load: (step, target) => {
-          const text = target === ids.length ? whole : read(ids.slice(0, target));
-          return ofTerms({...opened(text), value: text.term, start: text.start, bias: (o) => text.bias[o]});
-        },
-      }, {
-        id: 'deleted', name: 'Deletion', series: given,
-        load: () => ofDeletions({...opened(whole), value: (i, o) => whole.logits[o] - whole.without(i, o)}),
-      }],
+      changes: {series: given, earlier: true, load: (step, target) => {
+        const {logits, deleted, replaced, carryAll} = until(target);
+        return {original: logits, deleted, replaced, all: few ? carryAll : null};
+      }},
+      methods: [
+        method('contributions', 'Contributions', ({term, start, bias}, reading) => ofTerms({...reading, value: term, start, bias: (o) => bias[o]})),
+        method('deleted', 'Deletion', ({logits, without}, reading) => ofDeletions({...reading, value: (i, o) => logits[o] - without(i, o)})),
+      ],
     };
   }
 
