@@ -59,7 +59,12 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
     run.add_argument("--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row (default: 1)")
     says = "minutes of training per run (default: the row's)"
     run.add_argument("--budget", type=_positive(float), metavar="MINUTES", help=says)
-    run.add_argument("--model", type=Path, metavar="FILE", help="trained model to analyse (default: train a small one)")
+    run.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="trained model to analyse, .keras, or .npz of a preset (default: train a small one)",
+    )
     verbose = 1 if sys.stdout and sys.stdout.isatty() else 2
     add_training(run, "runs/papers", "checkpoints, TensorBoard logs and figures", verbose)
 

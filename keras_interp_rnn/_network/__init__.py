@@ -5,6 +5,8 @@ for its one recurrent layer, which reads what the layers before it make of the m
 layer, or with several, is refused; pass the layer itself.
 """
 
+from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
+from keras_interp_rnn._network.along import CellAlong, linear_steps, output_in_state
 from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
@@ -15,23 +17,8 @@ from keras_interp_rnn._network.arrays import (
     listed,
 )
 from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, gives_probabilities, predict_on_batch
-from keras_interp_rnn._network.isan_weights import (
-    ISANWeights,
-    OpenedText,
-    affine_readout,
-    check_forwards,
-    isan_layer,
-    isan_like,
-    isan_of,
-    isan_weights,
-    isan_with_origin,
-    last_outputs,
-    open_composed,
-    open_isan,
-    splits_exactly,
-)
 from keras_interp_rnn._network.linear_recurrences import feature_addends
-from keras_interp_rnn._network.linearized import closed_form, linear_steps, output_in_state
+from keras_interp_rnn._network.made_isans import isan_like, isan_of
 from keras_interp_rnn._network.quantities import run_with_quantities
 from keras_interp_rnn._network.recurrent import (
     apply_head,
@@ -45,7 +32,6 @@ from keras_interp_rnn._network.recurrent import (
     recurrent_layers,
     regularized_stack,
     resolve_recurrent_layer,
-    run_cell,
     states_to_set,
     step_cell,
 )
@@ -63,13 +49,15 @@ from keras_interp_rnn._network.symbols import (
 )
 
 __all__ = [
+    "AffineReading",
+    "Way",
+    "CellAlong",
     "GivenNames",
     "ISANWeights",
     "Names",
     "OpenedText",
     "Stepper",
     "WordNames",
-    "affine_readout",
     "apply_head",
     "as_array",
     "as_float64",
@@ -79,27 +67,19 @@ __all__ = [
     "as_symbols",
     "centroids_of",
     "check_finite",
-    "check_forwards",
     "check_one_output",
     "check_range",
-    "closed_form",
     "decision_threshold",
     "ends_in_softmax",
     "evaluate",
     "feature_addends",
-    "isan_layer",
     "isan_like",
     "isan_of",
-    "isan_weights",
-    "isan_with_origin",
     "is_text",
     "predict_on_batch",
     "read_text",
     "read_texts",
-    "last_outputs",
     "linear_steps",
-    "open_composed",
-    "open_isan",
     "output_in_state",
     "predicted_classes",
     "last_regularized",
@@ -109,9 +89,7 @@ __all__ = [
     "recurrent_layers",
     "resolve_names",
     "resolve_recurrent_layer",
-    "run_cell",
     "run_with_quantities",
-    "splits_exactly",
     "states_to_set",
     "step_cell",
     "token_name",

@@ -40,10 +40,12 @@ class Names(Sequence[str]):
         frame: the ids of tokens before and behind a text. end: that of the one behind it; None where there is none.
         splits: whether a string is split into words; else it is one of symbols of one letter.
         pads: whether texts of different lengths are padded by the id 0.
+        unknown: the symbol that stands for those without an id; None where they are refused.
     """
 
     frame: tuple[int, ...] = ()
     end: int | None = None
+    unknown: str | None = None
     splits = pads = False
 
     def __init__(self, names: Mapping[int, Any] | Iterable[Any]) -> None:
@@ -114,7 +116,7 @@ class _AlphabetNames(Names):
 
     def __init__(self, alphabet: Any) -> None:
         super().__init__(alphabet)
-        self._alphabet = alphabet
+        self._alphabet, self.unknown = alphabet, alphabet.unknown
 
     def encode(self, text: Any) -> NDArray[np.integer[Any]]:
         return np.asarray(self._alphabet.encode(text))

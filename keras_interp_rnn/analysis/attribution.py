@@ -24,19 +24,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._network import (
+    AffineReading,
     GivenNames,
     as_array,
     gives_probabilities,
-    last_outputs,
     read_text,
     read_texts,
     resolve_names,
-    splits_exactly,
     token_names,
 )
 from keras_interp_rnn._network.chain import Chain, open_chain
-from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
@@ -89,7 +88,7 @@ class Attribution(Result):
         Returns:
             [(step, share), ...]; steps count from 0.
         """
-        at_least("num_steps", num_steps, 0)
+        integer("num_steps", num_steps, 0)
         row = self.shares[sequence]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 
@@ -130,7 +129,7 @@ def attribution(
 
     Raises:
         ValueError: if the network is no such chain, is stateful or draws noise; if an input or a weight is not finite;
-            if a derivative is not known in closed form, for "path_integral"; if an argument is out of range.
+            if an argument is out of range.
 
     Units: those of the output.
     Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
@@ -264,7 +263,7 @@ def _split(
             "Contributions need nothing in place of a step, so they have no reference, and no mask. Received: "
             f"method='contributions' with {given}. Leave them out, or choose 'telescoping'."
         )
-    if method == "contributions" or (method == "auto" and not replaces and splits_exactly(network)):
+    if method == "contributions" or (method == "auto" and not replaces and _splits_exactly(network)):
         return _by_contributions(network, inputs, choose)
     method = "telescoping" if method == "auto" else method
     chain = open_chain(network, inputs, mask)
@@ -281,6 +280,13 @@ def _split(
     return _Split(shares, top, whole, nothing, difference, method)
 
 
+def _splits_exactly(network: Any) -> bool:
+    try:
+        return AffineReading(network).splits()
+    except ValueError:
+        return False
+
+
 def _by_contributions(network: Any, inputs: ArrayLike, choose: Callable[[Array], Any]) -> _Split:
     rows = as_array("The inputs", inputs)
     if not rows.ndim or not len(rows):
@@ -290,7 +296,7 @@ def _by_contributions(network: Any, inputs: ArrayLike, choose: Callable[[Array],
     top = np.asarray(choose(logits), np.int64)
     shares = np.stack([split.values[1:, 0, top] for split in splits])
     nothing = np.stack([(split.bias + split.values[0, 0])[top] for split in splits])
-    found = last_outputs(network, rows, logits)
+    found = AffineReading(network).last_outputs(rows, logits)
     apart = np.nan if found is None else np.abs(found[1] - found[0])[:, top].max()
     return _Split(shares, top, logits, nothing, float(apart), "contributions")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._checks import choice
 from keras_interp_rnn._network import GivenNames
-from keras_interp_rnn._numbers import choice
 from keras_interp_rnn.analysis.attribution import METHODS, TopAttribution, top_attribution
 from keras_interp_rnn.callbacks._texts import TextProbe
 from keras_interp_rnn.views import tags

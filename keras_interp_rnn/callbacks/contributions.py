@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._network import open_composed
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn.analysis.isan import contributions
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, most_probable, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
@@ -71,10 +71,10 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Result:
-        opened = open_composed(self.model, text, self.readout, None, self.alphabet)
-        outputs, length = len(opened.head.offset), len(opened.rows)
+        opened = AffineReading(self.model, self.alphabet).open(text, self.readout, whole=True)
+        outputs, length = len(opened.ways[0].head.offset), len(opened.symbols)
         given = {"readout": self.readout, "alphabet": self.alphabet}
-        if opened.at_the_end or opened.backwards is not None:
+        if opened.at_the_end or len(opened.ways) > 1:
             split = analysis.contributions(self.model, text, targets=-1, **given)
             top = MAX_NUMBERS // (length + 3) - 2
             return split if (length + 2) * outputs <= MAX_NUMBERS else most_probable(split, top)

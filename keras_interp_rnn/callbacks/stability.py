@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import optimizer_steps
-from keras_interp_rnn._network import as_symbols, isan_weights, read_text, resolve_names
+from keras_interp_rnn._network import AffineReading, as_symbols, read_text, resolve_names
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
@@ -99,8 +99,8 @@ class Stability(Probe):
         super().on_train_batch_end(batch, logs)
 
     def measure(self) -> Bounds:
-        network, names = resolve_names(self.model, self.alphabet)
-        weights = isan_weights(network)
+        reading = AffineReading(self.model, self.alphabet)
+        weights, names = reading.weights(), reading.names
         text = as_symbols(read_text("A text", self.text, names), len(weights.kernel))
         radius, symbol = _largest_radius(weights.kernel)
         norms, state = np.empty(len(text)), weights.initial_state
@@ -128,8 +128,7 @@ class Stability(Probe):
             return
         self._losses_seen = True
         try:
-            network, _ = resolve_names(self.model)
-            advice = self._advice(*_largest_radius(isan_weights(network).kernel))
+            advice = self._advice(*_largest_radius(AffineReading(self.model).weights().kernel))
         except ValueError as error:
             advice = str(error)
         warnings.warn(

@@ -100,10 +100,22 @@ def framed(result: Any) -> str:
         drawn = interactive_page(result)
     if drawn is None:
         return numbers(result)
+    return _frame(drawn, title_of(result), numbers(result))
+
+
+def in_notebook(result: Any) -> str:
+    """A result as `views.show` displays it in a notebook: its piece of HTML; of a network its page in a frame."""
+    if as_html.dispatch(type(result)) is framed:
+        return as_html(result)
+    document = as_page(result)
+    return _frame(document, title_of(result), as_html(result)) if "<script>" in document else as_html(result)
+
+
+def _frame(document: str, title: str, plain: str) -> str:
     return (
-        f'<div><iframe srcdoc="{html.escape(drawn)}" title="{html.escape(title_of(result))}" width="100%" height="640" '
-        f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>'
-        f"{numbers(result)}</details></div>"
+        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title)}" width="100%" height="640" '
+        f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>{plain}</details>'
+        "</div>"
     )
 
 

@@ -236,7 +236,8 @@ def test_what_has_no_drawing(tmp_path):
 
 @pytest.mark.parametrize("wrong", [None, 3, "text", np.zeros(3), {"h": 1}])
 def test_what_is_no_result(wrong, tmp_path):
-    sentence = f"A view shows a result of analysis or automata. Received: {type(wrong).__name__}"
+    rule = "A view shows a result of analysis or automata, a preset or a network over symbols."
+    sentence = f"{rule} Received: {type(wrong).__name__}"
     with pytest.raises(TypeError, match=sentence):
         views.show(wrong)
     with pytest.raises(TypeError, match=sentence):

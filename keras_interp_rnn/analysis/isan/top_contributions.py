@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import check_range, open_isan, resolve_names
+from keras_interp_rnn._network import AffineReading, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -77,8 +77,9 @@ def top_contributions(
     Units: nats (logits).
     Exactness: as `contributions`.
     """
-    network, names = resolve_names(network, alphabet)
-    weights, head, text, *_ = open_isan(network, symbols, readout, None, names)
+    reading = AffineReading(network, alphabet)
+    opened = reading.open(symbols, readout)
+    [(weights, head, text, *_)] = opened.ways
     whole, gram = head.matrix.sum(axis=1), head.matrix @ head.matrix.T
     top, bias = np.empty((len(text), num_outputs), np.int64), np.empty((len(text), num_outputs + 1))
     others, residual = np.empty(len(text)), 0.0
@@ -99,7 +100,9 @@ def top_contributions(
             missed = bias[i] + values[-1].sum(axis=0) - _with_the_others(logits, chosen)
             residual = max(residual, float(np.abs(missed).max()))
     check_range("Contributions and logits", (*values, *norms))
-    return TopContributions(text, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, names)
+    return TopContributions(
+        opened.symbols, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, reading.names
+    )
 
 
 def most_probable(split: Contributions, num_outputs: int) -> TopContributions:

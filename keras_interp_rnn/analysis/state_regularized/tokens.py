@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import Names, as_array, read_text, read_texts
-from keras_interp_rnn._numbers import is_integer
 
 
 def check_ids(inputs: Any, tokens: Names | None) -> NDArray[Any]:

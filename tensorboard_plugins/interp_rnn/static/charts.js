@@ -115,9 +115,10 @@ export function lines(series, options) {
   root.append(svg('text', {x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'axis'}, options.x),
     svg('text', {x: 0, y: 11, class: 'axis'}, options.y));
   const path = (points) => points.map(([a, b], i) => `${i ? 'L' : 'M'}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join('');
+  const bands = series.filter(({band}) => band?.length).length;
   for (const {band = [], color} of series) {
     const known = band.filter(([, low, high]) => usable(low) && usable(high));
-    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band', opacity: Math.max(0.05, 0.25 - 0.03 * series.length).toFixed(2)}));
+    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band', opacity: Math.max(0.05, 0.25 - 0.03 * bands).toFixed(2)}));
   }
   for (const one of series) {
     const points = one.points.filter(([, value]) => usable(value));

@@ -26,6 +26,8 @@ model.fit(x, y, callbacks=[
 const AHEAD = 3;
 const COLOURS = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
+const IN_A_CARD = 12; // states of the largest automaton that the overview draws
+
 export async function draw(body, page) {
   const {series, state} = page;
   const counted = series.kind === 'transition_counts';
@@ -341,5 +343,11 @@ export async function card(page) {
   if (!series.steps.length) return null;
   const graph = await page.graph(series.steps[series.steps.length - 1]);
   const [first, ...others] = verdict(graph, series.kind === 'transition_counts' ? () => null : null);
-  return {sentence: [`${page.title || 'The network'}: ${first.replace(/^(An?|Not|The) /, (word) => word.toLowerCase())}`, ...others], drawing: null};
+  const small = graph.states.length <= IN_A_CARD;
+  let picture = null; // drawn once
+  return {
+    sentence: [`${page.title || 'The network'}: ${first.replace(/^(An?|Not|The) /, (word) => word.toLowerCase())}`, ...others],
+    drawing: small ? (width) => picture ??= diagram(graph, series.positions, {
+      edges: shownEdges(graph, 0.2), width: Math.min(width, 560), fill: () => null, note: () => null, says: () => ''}).root : null,
+  };
 }
