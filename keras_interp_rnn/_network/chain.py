@@ -1,10 +1,9 @@
 """A model as a chain of recurrent layers and a head, run and differentiated in float64.
 
 Layers before the first recurrent one are run by Keras, once: each of them must treat every step by itself. A stack of
-cells is a chain of layers of one cell each, under one mask. A cell whose equations are known runs by them in float64;
-another one by its own code, in its own dtype, and is not differentiated. Layers of the head that are not known in
-closed form run, and are differentiated, by Keras in their dtype. What a chain computes is compared with what Keras
-computes, so that a model that is read wrongly is refused.
+cells is a chain of layers of one cell each, under one mask. Cells run as `along` says. Layers and operations above that
+are not on the list of `parts` run, and are differentiated, by Keras in their dtype. What a chain computes is compared
+with what Keras computes, so that a model that is read wrongly is refused.
 """
 
 from __future__ import annotations
