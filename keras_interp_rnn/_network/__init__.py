@@ -13,6 +13,7 @@ from keras_interp_rnn._network.arrays import (
     as_symbols,
     check_finite,
     check_range,
+    check_reads,
     generator,
     listed,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "check_finite",
     "check_one_output",
     "check_range",
+    "check_reads",
     "decision_threshold",
     "ends_in_softmax",
     "evaluate",

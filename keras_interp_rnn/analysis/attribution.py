@@ -133,7 +133,7 @@ def attribution(
 
     Units: those of the output.
     Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
-        else runs in its own dtype. `residual` and `difference` report the rest.
+        else runs, and is differentiated, in its own dtype. `residual` and `difference` report the rest.
     Example:
 
         >>> from keras_interp_rnn import analysis

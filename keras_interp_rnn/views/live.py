@@ -25,7 +25,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import automata
-from keras_interp_rnn._results import as_html, as_text, output_name, symbol_name
+from keras_interp_rnn._results import as_html, as_text, output_name, separator, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import switch_arrays
 from keras_interp_rnn.automata.networks import Extraction
@@ -44,6 +44,8 @@ LEADS = {
     "its path. Where it is proved that the network says of every word what the automaton says, the page says so.",
 }
 """View -> what stands above it."""
+FIRST = 8
+"""Symbols that are typed at first, where no text is given."""
 KIND = "network"
 """What the page calls the only tag that it shows."""
 
@@ -55,8 +57,8 @@ def live_view(
 
     Args:
         network: a model over symbols.
-        name: in sentences about it. text: what is typed at first. outputs: their names, if they are not the symbols.
-        said: lines about it.
+        name: in sentences about it. text: what is typed at first; "" for some symbols. said: lines about it.
+        outputs: their names, if they are not the symbols.
 
     Raises:
         ValueError: if the network is neither affine in its state nor state-regularized, or is too large.
@@ -69,9 +71,10 @@ def live_view(
         raise _refused(network, error) from None
     symbols, answers = len(arrays["bias"]), len(arrays["offset"])
     unknown = getattr(alphabet, "unknown", None)
+    names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
         "weights": _weights(network, arrays),
-        "alphabet": [str(i if alphabet is None else alphabet[i]) for i in range(symbols)],
+        "alphabet": names,
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
         "outputs": [*outputs] or [output_name(alphabet, i, answers) for i in range(answers)],
         "unknown": None if unknown is None else list(alphabet or ()).index(unknown),
@@ -79,7 +82,7 @@ def live_view(
         "steps": [0],
     }
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
-    state = {"place": "typing", "word": text}
+    state = {"place": "typing", "word": text or separator(names).join(names[:FIRST])}
     return View("typing", {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}})
 
 

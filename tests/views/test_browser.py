@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, automata, layers, presets, views
+from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols, whole_text
@@ -592,6 +592,19 @@ def test_a_live_page_reads_in_a_notebook(driver, reader, tmp_path):
         until(driver, lambda: tokens_of(driver) == [*"the"])
     finally:
         driver.switch_to.default_content()
+    assert not driver.get_log("browser")
+
+
+def test_hostile_names_are_text_in_a_live_page(driver, tmp_path):
+    names = ["<img/src=x/onerror=alert(1)>", "</script><!--", "&amp;"]
+    alphabet = datasets.text.Alphabet(names)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *model_of_symbols().layers])
+    opened(driver, model, tmp_path)
+    until(driver, lambda: tokens_of(driver) == names)
+    typed(driver, "&amp; <b> &amp;")
+    until(driver, lambda: tokens_of(driver) == ["&amp;", "&amp;"])
+    assert "“<b>” (number 2)" in driver.find_element(By.ID, "strays").text
+    assert not driver.find_elements(By.CSS_SELECTOR, "img, .strays b")
     assert not driver.get_log("browser")
 
 

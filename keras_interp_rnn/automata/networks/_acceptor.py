@@ -291,15 +291,15 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     if not hasattr(model, "inputs"):
         model(keras.Input((None,), dtype="int32"))  # a Sequential model that was not told its input yet
     acceptor = Acceptor(model, encoding)
-    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
-        raise ValueError(
-            f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
-            "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."
-        )
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
             f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU "
             "or its like; for other networks, let AALpy learn the automaton by queries."
+        )
+    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
+        raise ValueError(
+            f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
+            "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."
         )
     return acceptor
 

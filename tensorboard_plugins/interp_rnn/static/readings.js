@@ -52,8 +52,7 @@ const summed = (reading) => ({
 
 /** A reading of terms: of tokens, value(i, o); of the initial state, start(o); bias(o). */
 export const ofTerms = ({start, bias, ...reading}) => ({
-  ...summed({...reading, about: (lead) => `Bars: nats for ${lead}.`,
-    rest: [['the initial state', start], ['the bias', bias]].filter(([, of]) => reading.outputs.some((_, o) => of(o)))}),
+  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Bars: nats for ${lead}.`}),
   without: true,
 });
 

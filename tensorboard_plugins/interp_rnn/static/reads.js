@@ -89,7 +89,8 @@ export async function drawTexts(body, page, texts) {
     const logits = reading.outputs.map((_, o) => reading.logits(o));
     const outputs = ranked(reading.outputs, logits, reading.others ? 1 - reading.others.probability : 1);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
-    const rest = reading.rest.map(([name, of]) => `${format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0))} of ${name}`);
+    const rest = reading.rest.map(([name, of]) => [format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0)), name])
+      .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
       h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
