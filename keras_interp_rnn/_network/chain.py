@@ -69,7 +69,7 @@ class Chain:
         return x[place], gradient
 
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
-        """All steps; of those that the parts behind treat alike, only the `last` one."""
+        """All steps; of those that all further parts treat alike, only the `last` one."""
         for i, part in enumerate(self.parts):
             if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
                 x = x[:, -1:]

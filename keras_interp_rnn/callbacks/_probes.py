@@ -1,4 +1,4 @@
-"""What the callbacks share that look at a network while it trains."""
+"""The base classes of callbacks that look at a network while it trains."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Probe(keras.callbacks.Callback):
         self._writer: Any = None  # a tf.summary.SummaryWriter
 
     def measure(self) -> Any:
-        """What there is to be written now, None for nothing; raises ValueError if it cannot be had."""
+        """The result to write now, None for nothing; raises ValueError if it cannot be computed."""
         raise NotImplementedError
 
     def write(self, found: Any, step: int) -> None:

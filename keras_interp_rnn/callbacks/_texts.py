@@ -1,4 +1,4 @@
-"""What the callbacks share that look at how a network reads a few fixed texts."""
+"""The base class of callbacks that look at how a network reads a few fixed texts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TextProbe(Probe):
             )
 
     def measured(self, text: Any) -> Any:
-        """What there is to be written of one text."""
+        """The result to write for one text."""
         raise NotImplementedError
 
     def tag(self, found: Any) -> Tag:

@@ -1,4 +1,4 @@
-"""What every step of a few texts added to the outputs of any recurrent network, through training."""
+"""The share of every step of a few texts in the outputs of any recurrent network, through training."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from keras_interp_rnn.views import tags
 
 
 class Substitutions(TextProbe):
-    r"""Logs what a network says of fixed texts, and of every text that differs from one in a single symbol.
+    r"""Logs a network's outputs for fixed texts, and for every text that differs from one in a single symbol.
 
     - `interp_rnn/substitutions/text_i`, for the plugin: (1 + T alternatives) outputs numbers a text and step.
 

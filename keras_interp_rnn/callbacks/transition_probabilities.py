@@ -45,7 +45,7 @@ class Found(NamedTuple):
     entropy: float  # mean over the steps, nats
     shares: NDArray[np.float64]  # (k,) of the steps, those that arrived there
     counts: NDArray[np.float32]  # (symbols or 1, k, k)
-    texts: dict[str, Any] | None  # as the plugin's schema says
+    texts: dict[str, Any] | None  # in the form of the plugin's schema
     outputs: NDArray[np.float32] | None  # (k + sequences, classes)
 
 
@@ -197,7 +197,7 @@ def transition_texts(
     ids: NDArray[np.integer[Any]],
     name: Callable[[int], str],
 ) -> dict[str, Any]:
-    """What tokens the centroids stand for, and by what texts the network moves among them; as the schema says.
+    """The tokens that centroids stand for, and texts that move the network among them, in the form of the schema.
 
     Args:
         alpha: (batch, time, k). centroid: (batch, time), -1 where there is none. ids: (batch, time). name: of an id.

@@ -1,7 +1,8 @@
 """Results as HTML: a piece for notebooks, and a page for a file. Everything that comes from a user is escaped.
 
-A result that has a place in the plugin is drawn there (`view_of`), in a notebook in a frame of its own. Behind the
-drawing, and where scripts are blocked, are its numbers as text or as a table. Others are tables and drawings of SVG.
+A result that has a place in the plugin is drawn there (`view_of`), in a notebook in a frame of its own. The page
+also has its numbers, as text or as a table, for screen readers and where scripts are blocked. Other results are tables
+and drawings in SVG.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def interactive_page(result: Any) -> str | None:
 
 
 def title_of(result: Any) -> str:
-    """What the page of a result is called."""
+    """The title of the page of a result."""
     if isinstance(result, Contributions):
         of_background = isinstance(result, ShapleyValues)
         return "Shapley values of a prediction" if of_background else "Contributions to a prediction"
@@ -77,7 +78,7 @@ def title_of(result: Any) -> str:
 
 
 def lead_of(result: Any) -> str:
-    """What stands above the plugin's view of a result, if the view does not say it."""
+    """The sentence above the plugin's view of a result, where the view needs one."""
     if not isinstance(result, Explanation):
         return ""
     centroids = ", ".join(map(str, result.centroids))
@@ -121,7 +122,7 @@ def _frame(document: str, title: str, plain: str) -> str:
 
 @functools.singledispatch
 def numbers(result: Any) -> str:
-    """What stands behind the drawing of a result, for readers of the screen: its text."""
+    """The numbers of a result that is drawn, for screen readers: its text."""
     return preformatted(result)
 
 
@@ -134,7 +135,7 @@ def transitions(dfa: DFA | MooreMachine) -> str:
 
 @numbers.register
 def extraction(result: Extraction) -> str:
-    """What is known of each transition."""
+    """A row for each transition, with the words that take it and its confidence."""
 
     def taken(state: int, column: int) -> str:
         if result.support[state, column]:

@@ -1,6 +1,7 @@
 """Results in the form of the TensorBoard plugin's tags: what callbacks log, and what pages without a server hold.
 
-Each function gives the tensor and the description of a kind, as `tensorboard_plugins/interp_rnn/kinds` says.
+Each function gives the tensor and the description of a kind, which its file in `tensorboard_plugins/interp_rnn/kinds`
+describes.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def last_targets(split: Contributions) -> Contributions | None:
 
 
 def contributions(split: Contributions) -> Tag:
-    """Of the last targets of a text, `last_targets`."""
+    """The terms of the last targets of a text, `last_targets`."""
     rows = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
     described = {**_names_of(split), **_first(len(split.symbols) - len(split.targets) + 1)}
     return np.concatenate([*rows, split.bias[None]]).astype(np.float32), described
@@ -63,7 +64,7 @@ def _first(target: int) -> dict[str, int]:
 
 
 def top_contributions(split: TopContributions) -> Tag:
-    """Of the most probable outputs at each target, and of the others together."""
+    """The terms of the most probable outputs at each target, and of the others together."""
     blocks = []
     for top, values, norms, bias, others in zip(
         split.top, split.values, split.norms, split.bias, split.others, strict=True
@@ -79,7 +80,7 @@ def top_contributions(split: TopContributions) -> Tag:
 
 
 def shapley_values(values: ShapleyValues) -> Tag:
-    """Of all symbols up to the target, and the mean."""
+    """The values of all symbols up to the target, and the mean."""
     end = int(values.targets[0])
     names = _names_of(values)
     rows = np.concatenate([values.values[1 : end + 1, 0], values.bias[None]]).astype(np.float32)
@@ -107,8 +108,8 @@ def substitutions(changed: Substitutions) -> Tag:
 
 
 def attribution(result: TopAttribution) -> Tag:
-    """Shares of one text in its outputs, with their numbers, what the network says, and says of nothing."""
-    parts = (result.top[None], result.says[None], result.shares, result.reference_output[None])
+    """Shares of one text in its outputs, with their numbers, the prediction, and the outputs without any step."""
+    parts = (result.top[None], result.predicted[None], result.shares, result.reference_output[None])
     return np.concatenate(parts).astype(np.float32), {
         "method": result.method,
         "symbols": list(result.tokens),
@@ -117,7 +118,7 @@ def attribution(result: TopAttribution) -> Tag:
 
 
 def attributions(result: Attribution) -> list[Tag]:
-    """Of each sequence by itself: its shares in the one output."""
+    """A tag for each sequence: its shares in the one output."""
     steps = tuple(str(step + 1) for step in range(result.shares.shape[1]))
     return [
         attribution(

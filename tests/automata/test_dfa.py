@@ -336,7 +336,10 @@ class TestDrawing:
         assert machine._repr_svg_() == machine.to_svg()
         for suffix in ("html", "svg", "txt"):
             views.save(machine, tmp_path / f"machine.{suffix}")
-        assert machine.to_svg() in (tmp_path / "machine.html").read_text()
+        assert machine.to_svg() == (tmp_path / "machine.svg").read_text()
+        page = (tmp_path / "machine.html").read_text()
+        assert '"kind": "automaton"' in page
+        assert page.count("<tr>") == 1 + 4  # a row for each transition, where scripts are blocked
         assert repr(machine) in (tmp_path / "machine.txt").read_text()
 
 

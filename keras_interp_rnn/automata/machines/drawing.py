@@ -35,13 +35,13 @@ def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[
     for name, output in zip(names, automaton.outputs, strict=True):
         shape, written = CIRCLE, None
         if automaton._names.accepts:
-            says = "accepting" if output else "rejecting"
+            described = "accepting" if output else "rejecting"
             shape += RING * bool(output)
         else:
             written = visible(str(output))
-            says = f"output {written}"
+            described = f"output {written}"
             shape += f'<path d="M{-layout.RADIUS:g} 0h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
-        states.append(State(f"state {name}, {says}", shape, layout.inside(name, written)))
+        states.append(State(f"state {name}, {described}", shape, layout.inside(name, written)))
     dashed = {edge for edge, symbols in taken.items() if not symbols}
     return picture(f"automaton of {len(names)} states", labels, states, automaton.start, dashed=dashed)
 
@@ -51,7 +51,7 @@ RING = f'<circle r="{layout.RADIUS - 3.5:g}" fill="none" stroke="{INK}"/>'
 
 
 class State(NamedTuple):
-    """What a state says and what it looks like, around its centre."""
+    """The text of a state and its outline, around its centre."""
 
     title: str
     shape: str
@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 
 def picture(
-    says: str,
+    described: str,
     labels: Mapping[layout.Edge, str],
     states: Sequence[State],
     start: int,
@@ -71,7 +71,7 @@ def picture(
     """States and edges as an SVG element.
 
     Args:
-        says: what it is a drawing of.
+        described: what it is a drawing of.
         labels: of all edges.
         states: with the numbers 0, 1, ...
         start: the state on the left; with an arrow, unless `arrow` is False.
@@ -107,7 +107,7 @@ def picture(
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="{left} {top} {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle" '
-        f'dominant-baseline="central" role="img" aria-label="{says}">{"".join(shapes)}</svg>'
+        f'dominant-baseline="central" role="img" aria-label="{described}">{"".join(shapes)}</svg>'
     )
 
 
