@@ -496,7 +496,7 @@ def test_memory_has_every_run_in_one_chart(tab):
 
 def test_all_folders_of_a_training_are_one_run(tab):
     tab.open("overview")
-    assert [one.text for one in tab.all("aside li")] == ["GRU", "MinimalRNN", "gru", "isan", "sr", "what_if"]
+    assert [one.text for one in tab.all("aside li")] == ["GRU", "gru", "isan", "MinimalRNN", "sr", "what_if"]
     tab.until(lambda: len(tab.all(".card .headline")) >= 6)
     headlines = {
         card.get_attribute("data-run"): card.find_element(By.CSS_SELECTOR, ".headline").text

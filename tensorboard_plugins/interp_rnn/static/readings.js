@@ -103,9 +103,11 @@ export async function textsOf(page) {
   all.sort(([a], [b]) => order.indexOf(a.kind) - order.indexOf(b.kind));
   for (const [entry, series] of all.filter(([, {steps}]) => steps.length)) {
     if (entry.kind === 'trace') {
-      const [sequences, time] = series.shapes[0];
-      const rows = series.tokens.length ? series.tokens : [...Array(sequences)].map(() => []);
-      rows.forEach((tokens, row) => textOf(tokens.length ? tokens : [...Array(time).keys()].map((t) => String(t + 1))).traces.push({entry, series, row}));
+      const rows = series.tokens.length ? series.tokens : [...Array(series.shapes[0][0])].map(() => []);
+      for (const [row, tokens] of rows.entries()) {
+        const steps = tokens.length ? 0 : (await page.part(entry, series.steps[series.steps.length - 1], row)).shape[0];
+        textOf(tokens.length ? tokens : [...Array(steps).keys()].map((t) => String(t + 1))).traces.push({entry, series, row});
+      }
     } else {
       const text = textOf(series.symbols);
       const methods = METHODS[entry.kind](page, entry, series);
