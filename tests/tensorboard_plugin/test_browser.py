@@ -10,10 +10,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import keras
 import numpy as np
 import pytest
 
+from keras_interp_rnn import analysis, callbacks
 from tensorboard_plugins.interp_rnn import schema
+from tests.callbacks.events import look
 from tests.tensorboard_plugin import logs
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -408,6 +411,30 @@ def test_words_have_room_and_are_not_cut(tmp_path):
         for (x, y, width), (next_x, next_y, _) in itertools.pairwise(boxes):
             assert next_y > y + 5 or next_x >= x + width  # a gap, or the next line
         assert "because of “" in opened.one(".headline").text
+        assert not opened.troubles()
+
+
+def test_a_trace_of_vectors_has_positions_in_place_of_names(tmp_path):
+    model = keras.Sequential([keras.Input((12, 2)), keras.layers.GRU(3)])
+    look(model, callbacks.Traces(tmp_path, np.ones((2, 12, 2), np.float32)))
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        assert opened.one(".lead").text.endswith("reads: 1 2 3 4 5 6 7 8 9 10 11 12")
+        assert not opened.troubles()
+
+
+def test_attributions_compare_two_outputs_of_any_recurrent_network(tmp_path):
+    keras.utils.set_random_seed(0)
+    parts = [keras.layers.Embedding(3, 2), keras.layers.LSTM(4), keras.layers.Dense(3, "softmax")]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+    look(model, callbacks.Attributions(tmp_path, ["abca"], alphabet="abc"))
+    first, second, _ = np.argsort(-keras.ops.convert_to_numpy(model(np.array([[0, 1, 2, 0]])))[0])
+    shares = [analysis.attribution(model, "abca", target=int(o), alphabet="abc").shares[0] for o in (first, second)]
+    with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
+        assert tokens_of(opened) == [*"abca"]
+        labels = [token.get_attribute("aria-label") for token in opened.all(".strip .token")]
+        assert all(label.endswith(f"for {'abc'[first]} over {'abc'[second]}") for label in labels)
+        shown = [float(label.split(": ")[1].split()[0].replace("−", "-")) for label in labels]
+        np.testing.assert_allclose(shown, shares[0] - shares[1], rtol=2e-2, atol=1e-4)
         assert not opened.troubles()
 
 
