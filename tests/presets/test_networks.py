@@ -282,3 +282,11 @@ def test_every_preset_gives_the_figures_of_its_card_under_every_backend(backend)
         assert set(figures) == {figure.name for figure in card.figures} - NEED_DATA.get(name, set())
         for figure, value in figures.items():
             assert value == pytest.approx(card.figure(figure), rel=2e-3, abs=1e-5), (name, figure)
+
+
+def test_the_judge_of_reviews_reads_a_text_by_the_vocabulary_that_it_carries():
+    preset, text = load("reviews-sr-lstm"), "It isn't good."
+    by_text = analysis.explain(preset.model, text)
+    by_ids = analysis.explain(preset.model, preset.encode(text), tokens=preset.vocabulary)
+    assert by_text.tokens == by_ids.tokens == ("<s>", "it", "isn't", "good", ".", "</s>")
+    np.testing.assert_array_equal(by_text.alpha, by_ids.alpha)
