@@ -21,6 +21,7 @@ from keras_interp_rnn._network.arrays import (
     check_range,
     read_text,
 )
+from keras_interp_rnn._network.graph import call_of
 from keras_interp_rnn._network.linear_recurrences import affine_maps
 from keras_interp_rnn._network.parts import Linear
 from keras_interp_rnn._types import Array
@@ -278,7 +279,7 @@ class AffineReading:
         read = _text(symbols, alphabet_of(self.network) if alphabet is None else alphabet)
         head = self._top if readout is None else None
         if head is not None and self._is_stack(head):
-            below = keras.Model(self.network.inputs[0], head.layer.input)
+            below = keras.Model(self.network.inputs[0], call_of(self.network, head.layer).input_tensors[0])
             vectors = as_float64(below(keras.ops.convert_to_tensor(read[None])))[0]
             opened = AffineReading(head.layer)._opened(vectors, self._head(pooled=whole), origin)
             opened = opened._replace(given=head.layer.name)
@@ -348,7 +349,8 @@ class AffineReading:
         None of a cell, and of a stateful network: to run it would change its states, which need not be those at the
         start of a text.
         """
-        if isan_models.is_isan_cell(self.network) or getattr(self.layer, "stateful", False):
+        parts = walk_layers(self.network) if isinstance(self.network, keras.layers.Layer) else []
+        if isan_models.is_isan_cell(self.network) or any(getattr(part, "stateful", False) for part in parts):
             return None
         computed = self.network(keras.ops.convert_to_tensor(inputs), training=False)
         own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)

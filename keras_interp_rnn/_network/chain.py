@@ -29,7 +29,7 @@ from keras_interp_rnn._network.arrays import (
     check_reads,
 )
 from keras_interp_rnn._network.graph import evaluate, vocabulary_sizes
-from keras_interp_rnn._network.parts import ByKeras, Mask, Part, parts_of
+from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, Part, parts_of
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
 
@@ -55,12 +55,16 @@ class Chain:
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
-        x = self._forward(x, mask)
-        return x[:, -1] if x.ndim == 3 else x
+        # Of what treats every step by itself, the last step alone.
+        by_step = next(
+            (i for i, p in reversed([*enumerate(self.parts, 1)]) if not isinstance(p, Linear | Activation)), 0
+        )
+        x = self._forward(x, mask, self.parts[:by_step])
+        return self._forward(x[:, -1] if x.ndim == 3 else x, mask, self.parts[by_step:])
 
     def gradient(self, x: Array, mask: Mask, output: int) -> tuple[Array, Array]:
         """One output (rows,), and its gradient by the inputs, as their shape."""
-        x = self._forward(x, mask)
+        x = self._forward(x, mask, self.parts)
         place = (slice(None), -1, output) if x.ndim == 3 else (slice(None), output)
         gradient = np.zeros_like(x)
         gradient[place] = 1
@@ -68,8 +72,8 @@ class Chain:
             gradient = part.backward(gradient)
         return x[place], gradient
 
-    def _forward(self, x: Array, mask: Mask) -> Array:
-        for part in self.parts:
+    def _forward(self, x: Array, mask: Mask, parts: Sequence[Part]) -> Array:
+        for part in parts:
             before, x = x, part.forward(x, mask)
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
                 raise _refusal(f"{part.name}, which changes the number of steps")
