@@ -55,16 +55,12 @@ class Chain:
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
-        # Of what treats every step by itself, the last step alone.
-        by_step = next(
-            (i for i, p in reversed([*enumerate(self.parts, 1)]) if not isinstance(p, Linear | Activation)), 0
-        )
-        x = self._forward(x, mask, self.parts[:by_step])
-        return self._forward(x[:, -1] if x.ndim == 3 else x, mask, self.parts[by_step:])
+        x = self._forward(x, mask, last=True)
+        return x[:, -1] if x.ndim == 3 else x
 
     def gradient(self, x: Array, mask: Mask, output: int) -> tuple[Array, Array]:
         """One output (rows,), and its gradient by the inputs, as their shape."""
-        x = self._forward(x, mask, self.parts)
+        x = self._forward(x, mask)
         place = (slice(None), -1, output) if x.ndim == 3 else (slice(None), output)
         gradient = np.zeros_like(x)
         gradient[place] = 1
@@ -72,8 +68,11 @@ class Chain:
             gradient = part.backward(gradient)
         return x[place], gradient
 
-    def _forward(self, x: Array, mask: Mask, parts: Sequence[Part]) -> Array:
-        for part in parts:
+    def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
+        """All steps; of those that the parts behind treat alike, only the `last` one."""
+        for i, part in enumerate(self.parts):
+            if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
+                x = x[:, -1:]
             before, x = x, part.forward(x, mask)
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
                 raise _refusal(f"{part.name}, which changes the number of steps")

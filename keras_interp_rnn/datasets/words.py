@@ -1,17 +1,20 @@
-"""Text as words: tokens, a vocabulary of the most frequent words, sequences of ids, and word vectors from counts."""
+"""Texts as words: tokens, vocabularies, sequences of ids, and word vectors from counts."""
 
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._io import atomic_write, expanded
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import expanded_path, integer
+from keras_interp_rnn._io import atomic_write
 from keras_interp_rnn._results import short_repr
+from keras_interp_rnn.datasets._alphabet import AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
 
 __all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]
@@ -45,21 +48,34 @@ def tokenize(text: str) -> list[str]:
     return _TOKENS.findall(_MARKUP.sub(" ", text.lower()))
 
 
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
 @short_repr
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that have an id of their own.
+    """The words that have their own ids.
+
+    A vocabulary can be given wherever names of ids are taken; texts are then read as `encode` writes them.
 
     Attributes:
         names: the name of each id; the first four are padding, unknown word, start and end.
 
     Example:
 
-    >>> vocabulary = Vocabulary.of([tokenize("a b a c"), tokenize("b a")], max_size=6)
+    >>> vocabulary = Vocabulary.of(["a b a c", "b a"], max_size=6)
     >>> vocabulary.names
     ('<pad>', '<unk>', '<s>', '</s>', 'a', 'b')
     >>> vocabulary.encode([["a", "c"]], length=5)
     array([[2, 4, 1, 3, 0]], dtype=int32)
+
+    A model has its vocabulary in a layer that returns its inputs, so that it is saved with the model:
+
+        model = keras.Sequential([
+            keras.Input((None,), dtype="int32"),
+            vocabulary.layer(),
+            keras.layers.Embedding(len(vocabulary), 64, mask_zero=True),
+            layers.MinGRU(64),
+            keras.layers.Dense(1),
+        ])
     """
 
     names: tuple[str, ...]
@@ -73,43 +89,37 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]], max_size: int) -> "Vocabulary":
-        """The most frequent words of tokenized texts.
+        """The vocabulary of the most frequent words of texts.
 
         Args:
-            texts: lists of tokens.
-            max_size: int > 4, number of ids, the four special ones among them; fewer if the texts have fewer words.
+            texts: strings, which `tokenize` splits, or lists of tokens.
+            max_size: int > 4, largest number of ids, including the four special ones.
 
         Returns:
             The vocabulary, in descending order of frequency, ties in alphabetical order.
 
         Raises:
-            ValueError: if `max_size` leaves no room for a word; if a text is a string.
+            ValueError: if `max_size` leaves no room for a word; if there is one string in place of several texts.
 
         Example:
 
         >>> len(Vocabulary.of([["to", "be", "or", "not", "to", "be"]], max_size=100))
         8
         """
-        if max_size <= len(SPECIAL):
-            raise ValueError(
-                f"`max_size` must be at least {len(SPECIAL) + 1}, for {len(SPECIAL)} special ids and a word. Received: "
-                f"max_size={max_size}. Give a larger one."
-            )
-        counts = Counter(word for text in texts for word in _tokens(text))
+        integer("max_size", max_size, len(SPECIAL) + 1, f"{len(SPECIAL)} of the ids are special.")
+        counts = Counter(word for text in _several(texts) for word in _tokens(text))
         # Ties in alphabetical order, so that the same texts make the same vocabulary.
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls((*SPECIAL, *(word for word, _ in ranked[: max_size - len(SPECIAL)])))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the names into a file, one per line. A model that reads these ids needs it besides itself.
-
-        The file is written whole or not at all.
+        """Writes the names to a file, one per line, atomically. Keep it with every model that reads these ids.
 
         Args:
             path: of the file; one that exists is overwritten.
 
         Raises:
-            ValueError: if a name has a line break, which would make two of it.
+            ValueError: if a name has a line break, which would split it.
 
         Example:
 
@@ -119,8 +129,8 @@ class Vocabulary:
         """
         broken = [name for name in self.names if "\n" in name]
         if broken:
-            raise ValueError(f"A name is a line of the file. Received: {broken[0]!r}. Leave line breaks out of words.")
-        with atomic_write(expanded(path)) as partial:
+            raise ValueError(f"Names must have no line breaks. Received: {broken[0]!r}. Leave them out of words.")
+        with atomic_write(expanded_path("path", path)) as partial:
             partial.write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
     @classmethod
@@ -140,47 +150,74 @@ class Vocabulary:
         names = tuple(decoded(existing_file(path)).split("\n")[:-1])
         if names[: len(SPECIAL)] != SPECIAL:
             raise DataError(
-                f"A vocabulary must begin with {', '.join(SPECIAL)}, one per line. Received: {path}, which begins with "
+                f"The file must begin with {', '.join(SPECIAL)}, one per line. Received: {path}, which begins with "
                 f"{', '.join(names[: len(SPECIAL)])!r}. Give a file that `save` wrote."
             )
         return cls(names)
 
-    def encode(self, texts: Sequence[Sequence[str]], length: int, *, end: bool = True) -> NDArray[np.int32]:
-        """Writes tokenized texts as rows of ids: a start token, the last words of the text, an end token, padding.
+    def encode(
+        self, texts: Sequence[str | Sequence[str]], length: int | None = None, *, end: bool = True
+    ) -> NDArray[np.int32]:
+        """Encodes texts as rows of ids: a start token, the last words of the text, an end token, padding.
 
         Args:
-            texts: lists of tokens.
-            length: int, ids per row, start and end token among them. Of a longer text the last words are kept.
+            texts: strings, which `tokenize` splits, or lists of tokens.
+            length: int, ids per row, including start and end token; the last words of a longer text are kept. None for
+                the length of the longest text.
             end: whether an end token follows each text.
 
         Returns:
             int32 (num_texts, length).
 
         Raises:
-            ValueError: if `length` leaves no room for start and end; if a text is a string.
+            ValueError: if `length` leaves no room for start and end; if there is one string in place of several texts.
 
         Example:
 
         >>> Vocabulary((*SPECIAL, "good", "bad")).encode([["not", "bad"]], length=4, end=False)
         array([[2, 1, 5, 0]], dtype=int32)
         """
-        if length < 1 + end:
-            raise ValueError(
-                f"`length` must be at least {1 + end}, for start and end. Received: length={length}. Give a larger one."
-            )
-        ids = np.zeros((len(texts), length), np.int32)
+        tokens = [_tokens(text) for text in _several(texts)]
+        if length is None:
+            length = 1 + end + max(map(len, tokens), default=0)
+        integer("length", length, 1 + end, "A row has a start token, and an end token with end=True.")
+        ids = np.zeros((len(tokens), length), np.int32)
         room = length - 1 - end
-        for row, text in zip(ids, map(_tokens, texts), strict=True):
+        for row, text in zip(ids, tokens, strict=True):
             words = [self._ids.get(word, UNKNOWN) for word in text[max(0, len(text) - room) :]]
             line = [START, *words, *([END] if end else [])]
             row[: len(line)] = line
         return ids
 
+    def layer(self) -> AlphabetLayer:
+        """A layer that returns its inputs and holds this vocabulary. Put it right after the input of a model.
 
-def _tokens(text: Sequence[str]) -> Sequence[str]:
-    if isinstance(text, str):
-        raise ValueError(f"A text is a list of tokens. Received: {text[:60]!r}. Split it, as `tokenize` does.")
-    return text
+        Returns:
+            The layer.
+
+        Example:
+
+        >>> Vocabulary((*SPECIAL, "good", "bad")).layer().alphabet.names[4:]
+        ('good', 'bad')
+        """
+        return AlphabetLayer(self)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"names": list(self.names)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Vocabulary":
+        return cls(tuple(config["names"]))
+
+
+def _several(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    if isinstance(texts, str):
+        raise ValueError(f"`texts` must be several texts. Received: the string {texts[:60]!r}. Pass [text] for one.")
+    return texts
+
+
+def _tokens(text: str | Sequence[str]) -> Sequence[str]:
+    return tokenize(text) if isinstance(text, str) else text
 
 
 def vectors(
@@ -195,16 +232,16 @@ def vectors(
     r"""Word vectors counted from texts: singular vectors of their positive pointwise mutual information.
 
     $M_{wc} = \max(0, \log\frac{n_{wc}}{n_w p_c})$ with $p_c \propto n_c^{0.75}$, where $n_{wc}$ counts how often c
-    stands within `window` words of w, a neighbour at distance d with the weight 1 - (d - 1)/window. Of
-    $M \approx U S V^T$ the rows of $U S^{1/2}$ are the vectors, scaled to a mean square of 1.
+    occurs within `window` words of w, and a neighbour at distance d has the weight 1 - (d - 1)/window. The vectors
+    are the rows of $U S^{1/2}$ in $M \approx U S V^T$, scaled to a mean square of 1.
 
     Args:
         ids: int (num_texts, time), as `Vocabulary.encode` returns them.
         vocabulary_size: int > 0, number of ids.
         num_features: int > 0, length of a vector.
         window: int > 0, number of words on either side that are neighbours.
-        num_contexts: int > 0, only ids below it count as neighbours, which are the most frequent words.
-        seed: of the vector from which the iteration for singular vectors starts.
+        num_contexts: int > 0; only smaller ids, those of the most frequent words, count as neighbours.
+        seed: of the initial vector of the iteration for singular vectors.
 
     Returns:
         float32 (vocabulary_size, num_features); the special ids, and words that do not occur, are 0.
@@ -220,14 +257,14 @@ def vectors(
     Reference: Levy, Goldberg and Dagan, "Improving Distributional Similarity with Lessons Learned from Word
     Embeddings", 2015, sections 2 and 3.
     """
-    at_least("window", window, 1)
+    integer("window", window)
     num_contexts, special = min(num_contexts, vocabulary_size), len(SPECIAL)
     if not 0 < num_features <= num_contexts - special:
         raise ValueError(
-            f"`num_features` must be at least 1 and at most the number of words that count as neighbours, "
-            f"{num_contexts - special}. Received: num_features={num_features}. Choose another."
+            f"`num_features` must lie in [1, {num_contexts - special}], the number of words that count as neighbours. "
+            f"Received: num_features={num_features}. Choose another."
         )
-    from scipy import sparse  # a tenth of a second, for those who ask
+    from scipy import sparse  # takes a tenth of a second
     from scipy.sparse.linalg import svds
 
     counts = sparse.csr_array((vocabulary_size, num_contexts))
@@ -255,4 +292,5 @@ def vectors(
     # A singular vector has no sign of its own: its largest entry is positive.
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(num_features)])
     vectors[of_word == 0] = 0
-    return (vectors / np.sqrt(np.mean(vectors[of_word > 0] ** 2))).astype(np.float32)
+    scaled: NDArray[np.float32] = (vectors / np.sqrt(np.mean(vectors[of_word > 0] ** 2))).astype(np.float32)
+    return scaled

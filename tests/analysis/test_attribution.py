@@ -358,5 +358,5 @@ def test_what_is_refused():
         analysis.substitutions(isan, [0, 3, 1], alternatives=[0, 1]),
     ):
         assert result.top(0) == []
-        with pytest.raises(ValueError, match="must be an integer of at least 0. Received: num_.*=-1"):
+        with pytest.raises(ValueError, match="must be a non-negative integer. Received: num_.*=-1"):
             result.top(-1)

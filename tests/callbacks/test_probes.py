@@ -136,7 +136,7 @@ def test_rejects_invalid_frequencies(tmp_path, update_freq):
 @pytest.mark.parametrize(("kind", "name"), [(callbacks.Traces, "log_dir"), (callbacks.Resumable, "directory")])
 def test_rejects_folders_that_are_no_path(folder, kind, name):
     inputs = [X] if kind is callbacks.Traces else []
-    with pytest.raises(ValueError, match=f"A path is a string, not empty, or a pathlib.Path. Received: {name}="):
+    with pytest.raises(ValueError, match=f"`{name}` must be a path: .* Received: {name}="):
         kind(folder, *inputs)
 
 
@@ -172,6 +172,7 @@ PROBES = {
     "JacobianHistograms": (of_states, {"inputs": X[:2], "lags": (0, 3)}, "jacobians"),
     "TransitionProbabilities": (of_states, {"inputs": X[:2]}, "transitions"),
     "Automaton": (lambda: network_of(tomita(4)), {}, "automaton"),
+    "Attributions": (of_states, {"texts": X[:1]}, "attributions"),
     "Contributions": (of_symbols, {"texts": X[:1]}, "contributions"),
     "ShapleyValues": (of_symbols, {"texts": X[:1], "alphabet": "_ab"}, "shapley_values"),
     "Substitutions": (of_symbols, {"texts": X[:1], "alternatives": [1, 2]}, "substitutions"),

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._network import (
     AffineReading,
     as_symbols,
@@ -35,7 +36,6 @@ from keras_interp_rnn._network import (
     isan_like,
     listed,
 )
-from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Result, Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap

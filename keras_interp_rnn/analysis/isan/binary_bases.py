@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_integer, is_number
 from keras_interp_rnn._network import AffineReading, as_array, listed
-from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance

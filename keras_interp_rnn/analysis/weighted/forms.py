@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
     AffineReading,
-    alphabet_of,
+    Names,
+    as_float64,
     as_symbols,
-    encode_text,
     is_text,
     listed,
 )
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._types import (
     Array,
     FiniteAutomaton,
@@ -113,8 +113,8 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if is_text(word) and hasattr(alphabet, "unknown"):  # an Alphabet, which may have a symbol for unknown ones
-        return encode_text(word, alphabet).astype(np.int64)
+    if is_text(word) and isinstance(alphabet, Names):
+        return alphabet.encode(word).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
     # A bool is an int, and equal to 0 or 1.
@@ -162,9 +162,9 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     pair = _pair(network)
     if pair is not None and readout is None:
         network, readout = pair
-    reading = AffineReading(network).forwards()
+    reading = AffineReading(network, alphabet).forwards()
     weights, head = reading.weights(), reading.readout(readout)
-    names = alphabet_of(network) if alphabet is None else alphabet
+    names = reading.names
     sequences = getattr(reading.layer, "return_sequences", False)
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
@@ -246,3 +246,30 @@ def _without_readout(form: AffineForm, readout: Any) -> AffineForm:
     if readout is not None:
         raise ValueError("An automaton has outputs of its own. Received: a readout besides one. Leave it out.")
     return form
+
+
+def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | None]:
+    """A network over symbols as the fewest arrays of `affine_form`, and the names of its symbols.
+
+    Returns:
+        initial, bias, readout and offset, as attributes of `AffineForm`; and kernel (K, n, n), or, of a FactoredISAN,
+        what its kernel is made of, W_x = shared + into diag(gains_x) out: into (n, f), gains (K, f), out (f, n), and
+        shared (n, n), where it has that.
+
+    Raises:
+        ValueError: as `affine_form`.
+    """
+    reading = AffineReading(network)
+    cell = reading.cell
+    if not hasattr(cell, "into_factors"):
+        form = affine_form(network)
+        names = ("initial", "kernel", "bias", "readout", "offset")
+        return {name: getattr(form, name) for name in names}, form.alphabet
+    head = reading.forwards().readout()
+    known = cell.equations(as_float64)
+    arrays = {
+        "initial": as_float64(cell.initial_state),
+        **{"into": known.into_factors, "gains": known.switch_kernel, "out": known.out_of_factors},
+        **{"bias": known.kernel, "readout": head.matrix, "offset": head.offset},
+    }
+    return (arrays if known.shared is None else {**arrays, "shared": known.shared}), reading.names

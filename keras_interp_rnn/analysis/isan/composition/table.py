@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write
 from keras_interp_rnn._network import AffineReading, as_symbols, check_range, listed
-from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
