@@ -48,7 +48,7 @@ def registered(thing: Any) -> str:
 
 
 def parts_of(layer: Any) -> list[Linear | Activation | Mean | Zeroed] | None:
-    """What a layer computes outside training; None for one that is not on the list."""
+    """The parts of a layer, outside training; None for one that is not on the list."""
     kind = type(layer)
     if kind in IDENTITIES or registered(layer) == ALPHABET:
         return []
