@@ -22,7 +22,7 @@ def network(seed: int, shared: bool = True, factors: int = FACTORS) -> oracle.Ne
 
 
 def tensors(xp, *arrays: np.ndarray | None) -> list:
-    """With states as rows: transposed."""
+    """Tensors with states as rows: the transposed arrays."""
     return [None if a is None else a.T.copy() if xp is np else keras.ops.convert_to_tensor(a.T) for a in arrays]
 
 

@@ -41,7 +41,7 @@ def test_the_expected_step_averages_over_the_symbols(xp, backend: str | None, se
 
 @NAMESPACES
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_states_of_a_text_are_the_oracles(xp, backend: str | None, seed: int) -> None:
+def test_the_states_of_a_text_equal_the_oracles(xp, backend: str | None, seed: int) -> None:
     some = sample(seed)
     kernel, bias, start = tensors(xp, some.kernel, some.bias, some.initial_state)
     states = list(equations.states(xp, kernel, bias, start, some.symbols[1]))

@@ -98,7 +98,7 @@ def check_values_and_gradients(path: str, some: Sample, dtype: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("path", PATHS)
-def test_states_and_gradients_are_those_of_the_stepwise_recurrence(path: str, dtype: str, case: str) -> None:
+def test_states_and_gradients_equal_those_of_the_stepwise_recurrence(path: str, dtype: str, case: str) -> None:
     check_values_and_gradients(path, sample(**CASES[case]), dtype)
 
 
