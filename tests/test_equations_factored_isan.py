@@ -28,24 +28,6 @@ def tensors(xp, *arrays: np.ndarray | None) -> list:
 
 @NAMESPACES
 @SEEDS
-def test_gains_and_addends_are_linear_in_the_input(xp, backend: str | None, seed: int) -> None:
-    some = network(seed)
-    x = np.random.default_rng(seed + 9).normal(size=(BATCH, FEATURES))
-    gains, addends = equations.projections(xp, *tensors(xp, x.T, some.P, some.B, some.c))
-    for row in range(BATCH):
-        assert_close(gains[row], some.P @ x[row], "float64", backend)
-        assert_close(addends[row], oracle.affine_map(some, x[row])[1], "float64", backend)
-
-
-@NAMESPACES
-def test_without_c_there_is_no_constant(xp, backend: str | None) -> None:
-    some = network(0)
-    _, addends = equations.projections(xp, *tensors(xp, np.zeros((FEATURES, BATCH)), some.P, some.B))
-    assert_close(addends, np.zeros((BATCH, UNITS)), "float64", backend)
-
-
-@NAMESPACES
-@SEEDS
 @SHARED
 @pytest.mark.parametrize("factors", [1, FACTORS, UNITS, UNITS + 3])
 def test_the_state_moves_by_the_matrix_of_its_input(

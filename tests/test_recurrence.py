@@ -115,12 +115,6 @@ def test_a_scattered_mask_over_every_kind_of_text(path: str, case: str) -> None:
     check_values_and_gradients(path, sample(**CASES[case], mask="scattered"), "float64")
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("path", PATHS)
-def test_masks_in_single_precision(path: str, mask: str) -> None:
-    check_values_and_gradients(path, sample(mask=mask), "float32")
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_a_mask_of_true_changes_nothing(path: str) -> None:
     some = sample()

@@ -980,19 +980,6 @@ class TestConfiguration:
 
 
 class TestSaving:
-    @no_variant
-    @pytest.mark.parametrize("stateful", [False, True])
-    def test_a_saved_layer_computes_the_same(self, subject: Subject, stateful: bool, tmp_path: Path) -> None:
-        some = subject.sample()
-        inputs = subject.input(*([3, 7] if stateful else []))
-        layer = some.layer(return_sequences=True, go_backwards=True, stateful=stateful)
-        model = keras.Model(inputs, layer(inputs))
-        model(some.inputs)  # a stateful layer is saved without its state
-        model.save(tmp_path / "model.keras")
-        again = keras.models.load_model(tmp_path / "model.keras")
-        subject.assert_close(again(some.inputs), some.outputs(go_backwards=True))
-        assert again.layers[-1].dtype_policy.name == "float64"
-
     @with_many_symbols
     def test_a_saved_model_predicts_any_batch_and_time(self, subject: Subject, tmp_path: Path) -> None:
         model_of(subject, (None, None), True).save(tmp_path / "model.keras")

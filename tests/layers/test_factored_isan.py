@@ -133,7 +133,6 @@ class TestErrors:
             *((FactoredISAN(4, 2), np.zeros(s, "int32"), features, f"Received: shape={s}. {ids}") for s in shapes),
             *((FactoredISAN(4, 2), np.zeros(s, "float32"), features, f"Received: shape={s}. {ids}") for s in shapes),
             (FactoredISAN(4, 2), keras.Input((None, None)), "with a known number of", "Give the Input its last axis."),
-            (FactoredISAN(4, 2, 5), np.full((3, 7), 0.5, "float32"), "integer ids", "shape=(3, 7), dtype=float32"),
         ):
             with pytest.raises(ValueError, match=regex(*sentences)):
                 layer(given)

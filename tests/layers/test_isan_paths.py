@@ -127,53 +127,6 @@ def test_values_and_gradients_equal_the_stepwise_ones(
         assert_close(tensor, expected.numpy(), "float64")
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("units", [4, 26])
-@pytest.mark.parametrize(
-    "flags", [{}, {"go_backwards": True}, {"stateful": True}], ids=["plain", "backwards", "stateful"]
-)
-def test_fit_leads_to_the_same_weights_fused_and_stepwise(units: int, flags: dict) -> None:
-    weights = []
-    for fused in (True, False):
-        some = sample(**{**SIZES, "units": units})
-        ids = keras.Input(batch_shape=(3, None), dtype="int32")
-        layer = some.layer(return_sequences=True, fused=fused, **flags)
-        keras.utils.set_random_seed(1)
-        model = keras.Model(ids, keras.layers.Dense(7, dtype="float64")(layer(ids)))
-        model.compile(keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64"))
-        model.fit(*next_symbols(some), epochs=3, batch_size=3, shuffle=False, verbose=0)
-        assert layer.chosen_path.name == ("stepwise" if not fused else "grouped" if units == 26 else "static")
-        weights.append([weight.numpy() for weight in model.weights])
-        assert np.abs(layer.cell.initial_state.numpy() - some.initial_state).max() > 1e-4
-    for found, expected in zip(*weights, strict=True):
-        assert_close(found, expected, "float64")
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_a_training_loop_by_hand_leads_to_the_same_weights_as_fit(jit_compile: bool) -> None:
-    some = sample(**SIZES)
-    x, y = next_symbols(some)
-    by_fit, by_hand = model_of(some), model_of(some)
-    by_fit.fit(x, y, epochs=3, batch_size=3, shuffle=False, verbose=0)
-    optimizer, loss = keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64")
-    optimizer.build(by_hand.trainable_variables)
-
-    @tf.function(jit_compile=jit_compile)
-    def train_step(x, y):
-        with tf.GradientTape() as tape:
-            value = loss(y, by_hand(x, training=True))
-        variables = by_hand.trainable_variables
-        optimizer.apply(tape.gradient(value, [variable.value for variable in variables]), variables)
-        return value
-
-    values = [float(train_step(tf.constant(x), tf.constant(y))) for _ in range(3)]
-    assert values[0] > values[1] > values[2]
-    assert isan_of(by_hand).chosen_path.name == ("static" if jit_compile else "grouped")
-    for found, expected in zip(by_hand.get_weights(), by_fit.get_weights(), strict=True):
-        assert_close(found, expected, "float64")
-
-
 class TestSizesKnownLate:
     @pytest.mark.parametrize("shape", [(3, None), (None, 11), (None, None)], ids=str)
     @pytest.mark.parametrize("masked", [False, True])

@@ -53,8 +53,3 @@ def test_word_dropout_trains_in_a_model():
 def test_rates_outside_zero_to_below_one_are_refused(rate):
     with pytest.raises(ValueError, match=r"`rate` must be a number in \[0, 1\)\. Received: rate="):
         WordDropout(rate)
-
-
-def test_floats_as_ids_are_refused():
-    with pytest.raises(ValueError, match="must be integer ids. Received: dtype=float"):
-        WordDropout(0.5)(np.full((2, 3), 0.5))

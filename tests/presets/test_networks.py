@@ -196,39 +196,6 @@ def test_the_verdict_on_a_review_is_explained():
 
 # Other backends
 
-SCRIPT = """
-import sys
-import numpy as np
-from keras_interp_rnn import presets
-ids = np.load(sys.argv[1])
-found = {name: np.asarray(presets.load(name).model.predict(ids[name], verbose=0)) for name in ids.files}
-np.savez(sys.argv[2], **found)
-"""
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
-def test_presets_say_the_same_under_every_backend(tmp_path, backend):
-    if find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
-    texts = {"text-isan": "one text", "counting-isan": "([)]a", "reviews-sr-lstm": "a fine film", "tomita-4": "0110"}
-    ids = {name: load(name).encode(text)[None] for name, text in texts.items()}
-    np.savez(tmp_path / "ids.npz", **ids)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path / "ids.npz"), str(tmp_path / "found.npz")],
-        env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "found.npz") as found:
-        for name in ("text-isan", "counting-isan"):
-            np.testing.assert_allclose(found[name], outputs(name, ids[name]), atol=1e-4)
-        assert found["reviews-sr-lstm"][0, 0] == pytest.approx(logit(ids["reviews-sr-lstm"][0]), abs=1e-4)
-        assert found["tomita-4"][0, 0] > 0
-
-
 FIGURES = """
 import json, pathlib
 import numpy as np
