@@ -30,6 +30,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.
 import docutils.nodes  # noqa: E402
 from docutils.utils.math import MathError, latex2mathml  # noqa: E402
 from inventories import ADDRESSES, write_inventories  # noqa: E402
+from live_pages import write_live_pages  # noqa: E402
 from notebooks_of_scripts import write_notebooks  # noqa: E402
 from pages_of_reference import MODULES, PACKAGE, RESULTS, write_pages  # noqa: E402
 from sphinx.util import logging  # noqa: E402
@@ -58,7 +59,7 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 suppress_warnings = [
-    # results.md is generated, and its first headings are as deep as the report wants them.
+    # results*.md are generated, and their first headings are as deep as the report wants them.
     "myst.header",
 ]
 
@@ -100,6 +101,9 @@ napoleon_custom_sections = [("Call arguments", "params_style"), *((name, "notes_
 html_theme = "furo"
 html_title = f"keras_interp_rnn {release}"
 html_static_path = ["_static"]
+# Pages with a network in them, made with the site: live/NAME.html.
+html_extra_path = [str(Path(SETTINGS.name) / "pages")]
+write_live_pages(Path(html_extra_path[0]) / "live")
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -93,6 +93,19 @@ def pictures_of_pages(folder: Path) -> None:
         driver.quit()
 
 
+def picture_of_typing(folder: Path) -> None:
+    """A page that reads what is typed, with a symbol picked."""
+    views.save(presets.load("text-isan"), folder / "live.html")
+    driver = browser(1280, 980)
+    driver.get((folder / "live.html").as_uri())
+    time.sleep(2)
+    token = driver.find_element("css selector", f"[data-token='{TEXT.index('world') - 1}']")
+    driver.execute_script("arguments[0].dispatchEvent(new Event('click'))", token)  # no pointer, so no tooltip
+    time.sleep(1)
+    driver.save_screenshot(str(FIGURES / "views-live.png"))
+    driver.quit()
+
+
 def pictures_of_the_tab(folder: Path) -> None:
     """The four places of the tab."""
     write_logs(folder)
@@ -110,4 +123,5 @@ def pictures_of_the_tab(folder: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         pictures_of_pages(Path(scratch))
+        picture_of_typing(Path(scratch))
         pictures_of_the_tab(Path(scratch) / "logs")

@@ -57,6 +57,12 @@ MAY_IMPORT = {
         "scipy",
         *(f"{OURS}.{n}" for n in ("_network", "affine", "analysis", "equations")),
     },
+    # Keras for the class of models, of which it makes pages.
+    "views/live.py": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("analysis", "automata", "presets", "views")),
+        "tensorboard_plugins.interp_rnn.document",
+    },
     "views": {
         "scipy",
         *(f"{OURS}.{n}" for n in ("analysis", "automata")),

@@ -60,6 +60,8 @@ class Recipe(abc.ABC):
     Attributes:
         name: of the preset. experiment, row, settings, seed: what trains it. file: of the model, in the run's folder.
         dtype: in which weights are stored. what, trained_on, licence, limits: of the card. takes: what `--data` takes.
+        example: the text with which the preset's page opens; "" for one without a page that reads. outputs: their
+            names, if they are not the symbols.
     """
 
     name: str
@@ -74,11 +76,18 @@ class Recipe(abc.ABC):
     licence = NONE_NEEDED
     limits: tuple[str, ...] = ()
     takes = ""
+    example = ""
+    outputs = ""
 
     @property
     def make(self) -> str:
         """The command that makes it anew."""
         return f"python -m examples.papers preset {self.name}" + f" --data {self.takes}" * bool(self.takes)
+
+    @property
+    def page(self) -> dict[str, Any]:
+        """Of the card: what a page that reads begins with; empty without one."""
+        return {"text": self.example, "outputs": list(self.outputs)} if self.example else {}
 
     def train(self, run: Run, experiments: Mapping[str, Experiment]) -> Record:
         """Trains it, with a model file in the folder of the run; the record."""
@@ -101,6 +110,7 @@ class Tomita(Recipe):
     """A recognizer of one of Tomita's languages, by its number."""
 
     experiment = "tomita"
+    example = "0110100"
     settings = {"longest": 10, "attempts": 4}
     trained_on = "All 2,047 words of at most 10 symbols 0 and 1, labelled by the language's automaton."
     limits = (
@@ -206,6 +216,8 @@ class Lookup(Recipe):
     """A DeltaNet that stores values under keys and looks them up: its tables are drawn anew for every batch."""
 
     name = "lookup-delta-net"
+    example = "a=3 b=7 c=1 a?"
+    outputs = "12345678"
     settings = {"keys": "abcdefgh", "values": "12345678", "length": 40, "asked": 0.4, "steps": 1000, "batch": 64}
     what = (
         "A DeltaNet whose memory is a matrix of 8 x 8 numbers: it stores values under keys, as in c=5, and answers c? "
@@ -273,6 +285,7 @@ class Text(Recipe):
 
     experiment = "isan-text8"
     dtype = "float16"
+    example = "the end of the second world wa"
     trained_on = (
         "90,000,000 characters of the English Wikipedia of 2015, cleaned as text8 was: text8-style, not text8 itself."
     )
@@ -431,7 +444,7 @@ def make(
             dtype=recipe.dtype,
             description={**about, "make": recipe.make},
             figures=[cards.Figure(*each) for each in measured],
-            settings={"model": settings, **more, "record": record},
+            settings={"model": settings, "page": recipe.page, **more, "record": record},
             arrays=arrays,
         )
 

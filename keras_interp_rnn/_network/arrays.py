@@ -45,6 +45,41 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
     return array
 
 
+def as_sequences(inputs: Any) -> NDArray[Any]:
+    """Inputs (batch, time, ...) as an array; raises ValueError unless there is at least one, of at least one step."""
+    sequences = as_array("The inputs", inputs)
+    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
+        raise ValueError(
+            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
+            f"{sequences.shape}."
+        )
+    return sequences
+
+
+def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which steps (batch, time) are read, all where `mask` is None; raises ValueError for another shape."""
+    read = np.ones(shape, bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
+    if read.shape != shape:
+        raise ValueError(f"mask must have the shape (batch, time) = {shape} of the inputs. Received: {read.shape}.")
+    return read
+
+
+def check_reads(read: NDArray[np.bool_]) -> None:
+    """Raises ValueError if a sequence reads no step."""
+    empty = np.flatnonzero(~read.any(axis=1))
+    if empty.size:
+        raise ValueError(
+            "Every sequence must read at least one step. Received: a mask that is False all along for sequence "
+            f"{empty[0]}. Leave such sequences out."
+        )
+
+
+def check_own_mask(network: Any, mask: Any) -> None:
+    """Raises ValueError for a mask besides a model."""
+    if mask is not None and isinstance(network, keras.Model):
+        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+
+
 def generator(seed: Any) -> np.random.Generator:
     """NumPy's generator of a seed; raises ValueError for what is none."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._network import carried_states
-from keras_interp_rnn._network.arrays import as_array, check_finite, check_id_range
+from keras_interp_rnn._network.arrays import (
+    as_array,
+    as_mask,
+    as_sequences,
+    check_finite,
+    check_id_range,
+    check_own_mask,
+)
 from keras_interp_rnn._network.graph import call_of, vocabulary_sizes
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
@@ -31,9 +38,8 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
         ValueError: if there is no such layer, if there are several, or if the layer has two directions.
     """
     layer = network
+    check_own_mask(network, mask)
     if isinstance(layer, keras.Model):
-        if mask is not None:
-            raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
         layer, inputs, mask = recurrent_layer_inputs(layer, inputs)
     if isinstance(layer, keras.layers.Bidirectional):
         raise ValueError(
@@ -45,19 +51,10 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
             "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
             f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
         )
-    sequences = as_array("The inputs", inputs)
+    sequences = as_sequences(inputs)
     if np.issubdtype(sequences.dtype, np.floating):
         sequences = sequences.astype(layer.variable_dtype)
-    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
-        raise ValueError(
-            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
-            f"{sequences.shape}."
-        )
-    read = np.ones(sequences.shape[:2], bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
-    if read.shape != sequences.shape[:2]:
-        raise ValueError(
-            f"mask must have the shape (batch, time) = {sequences.shape[:2]} of the inputs. Received: {read.shape}."
-        )
+    read = as_mask(mask, sequences.shape[:2])
     if layer.go_backwards:
         sequences, read = sequences[:, ::-1], read[:, ::-1]
     if not layer.cell.built:
@@ -81,10 +78,9 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
     Raises:
         ValueError: as `recurrent_layer_inputs`.
     """
+    check_own_mask(network, mask)
     if not isinstance(network, keras.Model):
         return _directions("", network, inputs, mask)
-    if mask is not None:
-        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
     _build_on(network, inputs)
     names = [part.name for part in network.layers if isinstance(part, _RECURRENT)]
     if len(names) < 2:
@@ -199,20 +195,16 @@ def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
     return candidates[0]
 
 
-def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
-    """The states of any Keras cell after one step outside training."""
-    return step_cell(cell, inputs, states)[1]
-
-
-def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-    """The output of any Keras cell, and its states after one step outside training, as in a layer."""
+def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The output of any Keras cell, and its states as one list, after a step outside training, as in a layer."""
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    given = tree.pack_sequence_as(cell.state_size, list(states)) if hasattr(cell, "cells") else list(states)
 
     def step(inputs: Any) -> Any:
-        return cell(inputs, list(states), **arguments)
+        return cell(inputs, given, **arguments)
 
     output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
-    return output, list(new) if isinstance(new, (list, tuple)) else [new]
+    return output, tree.flatten(new)
 
 
 def check_one_output(model: Any) -> None:
@@ -234,26 +226,27 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
         ValueError: if the model's output does not follow from the layer's alone, or if it has several.
     """
     check_one_output(model)
-    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
-    obstacle = None
+    rule = "The head is applied to a centroid where it reads the states alone."
     if layer.return_state:
-        obstacle = f"{layer.name}, which returns its last states too"
-    elif isinstance(model, keras.Sequential):
-        for after in model.layers[model.layers.index(layer) + 1 :]:
-            given = after(given)
-    else:
-        # What comes after, the mean over time for one, may read the mask that the layer hands on.
-        call = call_of(model, layer)
-        masks = _masks(call) if layer.return_sequences else []
-        try:
-            after = keras.Model([call.output_tensors[0], *masks], model.outputs[0])
-            given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
-        except keras_quirks.CUT_GRAPH:
-            obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
-    if obstacle:
-        raise ValueError(f"The head is applied to a centroid where it reads the states alone. Received: {obstacle}.")
-    outputs = np.asarray(ops.convert_to_numpy(given))
+        raise ValueError(f"{rule} Received: {layer.name}, which returns its last states too.")
+    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    beyond = f"{rule} Received: {model.name}, whose output depends on more than that of {layer.name}."
+    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], given, beyond)))
     return outputs[:, -1] if outputs.ndim == 3 else outputs
+
+
+def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, given: Any, beyond: str) -> Any:
+    """A tensor of a model's graph where a layer outputs `given`; raises ValueError, `beyond`, if it depends on more."""
+    call = call_of(model, layer)
+    if tensor is call.output_tensors[0]:
+        return given
+    # What comes after, the mean over time for one, may read the mask that the layer hands on.
+    masks = _masks(call) if layer.return_sequences else []
+    try:
+        graph = keras.Model([call.output_tensors[0], *masks], tensor)
+        return graph.call([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
+    except keras_quirks.CUT_GRAPH:
+        raise ValueError(beyond) from None
 
 
 def regularized_stack(model: Any) -> list[Any]:
@@ -275,32 +268,18 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     Raises:
         ValueError: if it reads anything else, or if what it reads of a step depends on other steps.
     """
-    if isinstance(model, keras.Sequential):
-        first, last = (model.layers.index(one) for one in (layer, above))
-        parts = model.layers[first + 1 : last]
+    tensor = call_of(model, above).input_tensors[0]
+    beyond = (
+        f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, whose "
+        f"input depends on more than {layer.name}. Leave the rest out."
+    )
 
-        def run(given: Any) -> Any:
-            for part in parts:
-                given = part(given)
-            return given
-    else:
-        call = call_of(model, layer)
-        masks = _masks(call)
-        try:
-            graph = keras.Model([call.output_tensors[0], *masks], call_of(model, above).input_tensors[0])
-        except keras_quirks.CUT_GRAPH:
-            raise ValueError(
-                f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, "
-                f"whose input depends on more than {layer.name}. Leave the rest out."
-            ) from None
-
-        def run(given: Any) -> Any:
-            return graph([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
+    def run(given: Any) -> NDArray[Any]:
+        given = ops.cast(given, layer.compute_dtype)
+        return np.asarray(ops.convert_to_numpy(_above(model, layer, tensor, given, beyond)))
 
     # Each state as a sequence of one step, and all of them, twice, as one sequence.
-    alone = np.asarray(ops.convert_to_numpy(run(ops.cast(states[:, None], layer.compute_dtype))))[:, 0]
-    twice = ops.cast(np.concatenate([states, states])[None], layer.compute_dtype)
-    together = np.asarray(ops.convert_to_numpy(run(twice)))[0]
+    alone, [together] = run(states[:, None])[:, 0], run(np.concatenate([states, states])[None])
     if not np.allclose(together, np.concatenate([alone, alone]), rtol=1e-4, atol=1e-6):
         raise ValueError(
             f"What a layer of a stack reads at a step is made of that step. Received: {model.name}, where what "

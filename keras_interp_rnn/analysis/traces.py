@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._network import (
     alphabet_of,
     as_array,
+    check_reads,
     read_texts,
     recurrent_layers,
     resolve_recurrent_layer,
@@ -155,12 +156,7 @@ def _quantities(
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
     """Of one layer, in reading order, and which steps it reads."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
-    empty = np.flatnonzero(~read.any(axis=1))
-    if empty.size:
-        raise ValueError(
-            f"Every sequence must read at least one step. Received: a mask that is False all along for sequence "
-            f"{empty[0]}. Leave such sequences out."
-        )
+    check_reads(read)
     wanted = states_to_set(layer, given, *sequences.shape[:2])
     steps = list(run_with_quantities(layer, sequences, read, wanted))
     quantities = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}

@@ -110,6 +110,8 @@ def as_lines(card: Card) -> str:
     lines = [f"{card.name}: {card.what}", f"data: {card.data}", f"licence: {card.licence}"]
     lines += [f"figure: {figure}" for figure in card.figures]
     lines += [f"limit: {limit}" for limit in card.limits]
+    if card.settings.get("page"):
+        lines.append(f'page: views.save(presets.load("{card.name}"), "live.html") reads what you type')
     return "\n".join([*lines, f"made by: {card.make}"])
 
 

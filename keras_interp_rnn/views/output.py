@@ -14,14 +14,14 @@ from keras_interp_rnn._checks import as_path
 from keras_interp_rnn._io import atomic_write, in_terminal
 from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.analysis import AffineMap
-from keras_interp_rnn.views import html, svg
+from keras_interp_rnn.views import html, live, svg  # noqa: F401 - live registers the pages of networks
 
 
 def show(result: Any, *, browser: bool | None = None) -> None:
     """Shows a result: as its page in a notebook; as text elsewhere, and as a page in a tab of the browser.
 
     Args:
-        result: what a function of `analysis` or `automata` returned.
+        result: what a function of `analysis` or `automata` returned, a preset, or a network, as `save`.
         browser: outside of notebooks, whether to open the page; None does at a terminal with a display. The page is a
             temporary file, whose path is printed, and which stays for the browser to read.
 
@@ -30,6 +30,7 @@ def show(result: Any, *, browser: bool | None = None) -> None:
 
     Raises:
         TypeError: if it is not a result.
+        ValueError: for a network that `save` refuses.
         RuntimeError: if `browser` is True and no browser can be opened.
 
     Example:
@@ -58,8 +59,15 @@ def show(result: Any, *, browser: bool | None = None) -> None:
 def save(result: Any, path: str | os.PathLike[str]) -> None:
     """Writes the view of a result into one file, whole or not at all.
 
+    A page of a network reads what anybody types, offline: of a model over symbols whose state is affine in the one
+    before, under a linear readout (`layers.ISAN`, `FactoredISAN`, a linear recurrence over an Embedding), it holds the
+    weights, and shows the exact contribution of each symbol, what deleting or replacing it does, and the most probable
+    outputs. Of a state-regularized model that is an automaton it holds the automaton, with the path of a word and the
+    verdict. Each array is stored in the shortest float that holds it exactly: the page of `text-isan` has 1.2 MB.
+
     Args:
-        result: what a function of `analysis` or `automata` returned.
+        result: what a function of `analysis` or `automata` returned; or a preset, or such a model. The alphabet that
+            the model carries (`datasets.text.Alphabet.layer`) is what is typed, else ids.
         path: ends in ".html" for a page that needs no other file and no network, in ".txt" for the text, or in ".svg"
             for the drawing of an automaton, an extraction, a certificate or a trace.
 
@@ -68,16 +76,17 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
 
     Raises:
         TypeError: if it is not a result, or has no drawing.
-        ValueError: for another ending.
+        ValueError: for another ending; for a network of another kind, or whose weights take more than 8 MiB in a page.
 
     Example:
 
         >>> import tempfile, pathlib
-        >>> from keras_interp_rnn import automata, views
+        >>> from keras_interp_rnn import automata, presets, views
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "automaton.html"
         >>> views.save(automata.tomita(1), path)
         >>> path.read_text().startswith("<!doctype html>")
         True
+        >>> views.save(presets.load("text-isan"), path.with_name("live.html"))
     """
     _check_result(result)
     suffix = as_path("path", path).suffix.lower()
@@ -97,8 +106,8 @@ def _check_result(result: Any) -> None:
     known = isinstance(result, Result | AffineMap) or as_html.dispatch(type(result)) is not as_html.dispatch(object)
     if not known:
         raise TypeError(
-            f"A view shows a result of analysis or automata. Received: {type(result).__name__}. Pass what one of their "
-            "functions returned."
+            f"A view shows a result of analysis or automata, a preset or a network over symbols. Received: "
+            f"{type(result).__name__}. Pass what one of their functions returned, or a Keras model."
         )
 
 

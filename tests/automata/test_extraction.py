@@ -293,6 +293,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
         ),
         (lambda: other_model(keras.layers.GRU(4, name="gru")), ITS, "a state-regularized layer. Received: gru"),
         (lambda: gru({"mask": False}), ITS, "would read the padding"),
+        (lambda: other_model(keras.layers.LSTM(4, name="lstm"), mask=False), ITS, "-regularized layer. Received: lstm"),
         (lambda: gru({"outputs": 2}), ITS, "one output, whether it accepts. Received: a model with 2"),
         (lambda: gru(strength=0.5), ITS, "with a strength of 0.5. Continue training"),
         (lambda: gru(transition="sample"), ITS, "must be deterministic. Received"),
@@ -338,9 +339,8 @@ def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
     ("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2), ("num_short", None)]
 )
 def test_rejects_invalid_numbers_of_words(name, value, of_tomita_4):
-    with pytest.raises(
-        ValueError, match=rf"`{name}` must be a (positive|non-negative) integer. Received: {name}={value}\."
-    ):
+    says = rf"`{name}` must be a (positive|non-negative) integer. Received: {name}={value}\."
+    with pytest.raises(ValueError, match=says):
         of_tomita_4.fidelity(**{name: value})
 
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, automata, views
+from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols
@@ -149,6 +149,24 @@ def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_pat
     WebDriverWait(driver, 60).until(lambda _: "".join(tokens_of(driver)) == "abc")
     assert "after 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
     assert not driver.get_log("browser")
+
+
+@pytest.mark.parametrize("of_isan", [True, False])
+def test_an_initial_state_is_named_where_there_is_one(driver, of_isan, tmp_path):
+    model = model_of_symbols()
+    if of_isan:
+        model.layers[0].cell.initial_state.assign(np.ones(3))
+    else:
+        keras.utils.set_random_seed(0)
+        embedded = [keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2)]
+        model = keras.Sequential([*embedded, layers.MinGRU(4), keras.layers.Dense(3)])
+    split = analysis.contributions(model, [0, 1, 2], alphabet="abc")
+    assert ("Initial state" in as_html(split)) is of_isan
+    opened(driver, split, tmp_path)
+    WebDriverWait(driver, 20).until(lambda _: tokens_of(driver))
+    said = driver.find_element(By.TAG_NAME, "body").text
+    assert "add up to what the network says" in said
+    assert ("initial state" in said.lower()) is of_isan
 
 
 def test_a_page_of_a_long_text_has_few_nodes(driver, tmp_path):
@@ -367,4 +385,219 @@ def test_names_of_several_letters_are_separated(driver, function, tmp_path):
     )
     assert all(x + width + 4 < after for (x, width), (after, _) in itertools.pairwise(boxes))  # spaces between words
     assert "inout" not in driver.find_element(By.TAG_NAME, "body").text
+    assert not driver.get_log("browser")
+
+
+TEXT_ISAN = "the end of the second world wa"
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return presets.load("text-isan")
+
+
+@pytest.fixture(scope="module")
+def live_page(reader, tmp_path_factory):
+    path = tmp_path_factory.mktemp("live") / "live.html"
+    views.save(reader, path)
+    return path
+
+
+def typed(driver, text):
+    """Writes a text into the box, all at once."""
+    write = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+    driver.execute_script(write, driver.find_element(By.CSS_SELECTOR, "textarea"), text)
+
+
+def until(driver, condition):
+    return WebDriverWait(driver, 60).until(lambda _: condition())
+
+
+def downloaded(driver, folder):
+    """The rows of the table that the page saves."""
+    driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    saved = folder / "reads.csv"
+    driver.find_element(By.XPATH, "//button[.='Download CSV']").click()
+    until(driver, saved.exists)
+    head, *rows = (line.split(",") for line in saved.read_text(encoding="utf-8").splitlines())
+    saved.unlink()
+    return head, rows
+
+
+def logits_of(reader, text):
+    return analysis.contributions(reader.model, text, targets=-1).logits[-1]
+
+
+def named(reader):
+    return ["␣", *reader.alphabet[1:]]
+
+
+@pytest.mark.parametrize("length", [len(TEXT_ISAN), 500])
+def test_a_live_page_computes_what_numpy_does(driver, reader, live_page, length, tmp_path):
+    driver.get(live_page.as_uri())
+    until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".strip .token"))
+    text = (TEXT_ISAN + " " + TEXT_ISAN[::-1]) * 10
+    text = text[:length]
+    typed(driver, text)
+    until(
+        driver, lambda: f"after {length} of {length}" in driver.find_element(By.CSS_SELECTOR, ".controls output").text
+    )
+    split = analysis.contributions(reader.model, text, targets=-1)
+    first, second = np.argsort(-split.logits[-1])[:2]
+    head, rows = downloaded(driver, tmp_path)
+    assert head[2:4] == [named(reader)[first], named(reader)[second]]
+    found = np.array([[float(cell) for cell in row[2:]] for row in rows])
+    expected = np.concatenate([split.values[1:, 0], split.values[:1, 0], split.bias[None]])[:, [first, second]]
+    np.testing.assert_allclose(found[:, :2], expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found[:, 2], expected[:, 0] - expected[:, 1], rtol=0, atol=1e-5)
+    driver.find_element(By.XPATH, "//button[.='Deletion']").click()
+    until(driver, lambda: "the network has read every such text" in driver.find_element(By.CSS_SELECTOR, ".view").text)
+    _, rows = downloaded(driver, tmp_path)
+    for i in (0, 3, length // 2, length - 1):
+        lost = split.logits[-1] - logits_of(reader, text[:i] + text[i + 1 :])
+        np.testing.assert_allclose([float(cell) for cell in rows[i][2:4]], lost[[first, second]], rtol=0, atol=1e-5)
+    assert not driver.get_log("browser")
+    assert not driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+
+
+def test_a_live_page_follows_the_keys(driver, reader, live_page):
+    driver.get(live_page.as_uri())
+    box = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".typed textarea"))[0]
+    assert box.get_attribute("value") == TEXT_ISAN
+    assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("text-isan says r, ")
+    place = TEXT_ISAN.index("world") - 1
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[place], Keys.ENTER)
+    Select(driver.find_element(By.CSS_SELECTOR, ".panel select")).select_by_visible_text("s")
+
+    def shows(text):
+        """What the panel says of the picked symbol is what the network says."""
+        without, instead = text[:place] + text[place + 1 :], text[:place] + "s" + text[place + 1 :]
+        split = analysis.contributions(reader.model, text, targets=-1)
+        expected = {
+            "as it is": split.logits[-1],
+            "without this term of the sum": split.without([place + 1])[-1],
+            "deleted": logits_of(reader, without),
+            "replaced by": logits_of(reader, instead),
+        }
+        return answers(driver) == {name: said(logits, named(reader)) for name, logits in expected.items()}
+
+    until(driver, lambda: shows(TEXT_ISAN))
+    driver.execute_script("arguments[0].setSelectionRange(99, 99)", box)
+    box.send_keys("r ")
+    until(driver, lambda: "".join(tokens_of(driver)) == f"{TEXT_ISAN}r ".replace(" ", "␣"))
+    assert driver.switch_to.active_element == box
+    until(driver, lambda: shows(f"{TEXT_ISAN}r "))  # the symbol stays picked while it stands there
+    typed(driver, "the")
+    until(driver, lambda: tokens_of(driver) == [*"the"])
+    assert not driver.find_elements(By.CSS_SELECTOR, ".panel")
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_asks_the_network_about_earlier_predictions_too(driver, reader, live_page):
+    driver.get(live_page.as_uri())
+    slider = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "input[type=range]"))[0]
+    driver.execute_script("arguments[0].value = 7; arguments[0].dispatchEvent(new Event('input'))", slider)
+    until(driver, lambda: tokens_of(driver) == [*"the␣end"])
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[3], Keys.ENTER)
+    assert answers(driver)["as it is"] == said(logits_of(reader, "the end"), named(reader))
+    assert answers(driver)["deleted"] == said(logits_of(reader, "theend"), named(reader))
+    assert "callbacks" not in driver.find_element(By.CSS_SELECTOR, ".panel").text
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_keeps_what_it_cannot_read(driver, reader, live_page):
+    driver.get(live_page.as_uri())
+    until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".strip .token"))
+    typed(driver, "the Énd")
+    until(driver, lambda: tokens_of(driver) == [*"the␣nd"])
+    assert driver.find_element(By.ID, "strays").text == "No symbol of this network, and left out: “É” (number 5)."
+    assert driver.find_element(By.CSS_SELECTOR, "textarea").get_attribute("value") == "the Énd"
+    typed(driver, "")
+    until(driver, lambda: not driver.find_elements(By.CSS_SELECTOR, ".strip"))
+    weights = reader.model.get_weights()
+    kernel, bias, initial, readout, offset = (np.asarray(weight, float) for weight in weights)
+    del kernel, bias
+    expected = said(initial @ readout + offset, named(reader))
+    assert driver.find_element(By.CSS_SELECTOR, ".headline").text == f"Before any symbol the network says: {expected}."
+    assert not driver.find_element(By.ID, "strays").text
+    typed(driver, "the")
+    until(driver, lambda: tokens_of(driver) == [*"the"])
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_ranks_replacements(driver, reader, live_page):
+    driver.get(live_page.as_uri())
+    until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".strip .token"))
+    typed(driver, "the sto")
+    until(driver, lambda: tokens_of(driver) == [*"the␣sto"])
+    for summary in driver.find_elements(By.TAG_NAME, "summary"):
+        if summary.text.startswith("The replacements"):
+            summary.click()
+    rows = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "tbody tr"))
+    position, symbol, instead, *_ = rows[0].text.split()
+    expected = []
+    winner = logits_of(reader, "the sto").argmax()
+
+    def part(text):
+        logits = np.exp(logits_of(reader, text))
+        return logits[winner] / logits.sum()
+
+    usual = part("the sto")
+    for i, a in itertools.product(range(7), reader.alphabet):
+        if "the sto"[i] != a:
+            expected.append((abs(part("the sto"[:i] + a + "the sto"[i + 1 :]) - usual), i, a))
+    _, i, a = max(expected)
+    assert (int(position), symbol, instead) == (i + 1, "the␣sto"[i], "␣" if a == " " else a)
+    assert len(rows) == 12
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_without_an_alphabet_reads_ids(driver, tmp_path):
+    model = model_of_symbols()
+    opened(driver, model, tmp_path)
+    until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "textarea"))
+    typed(driver, "0120")
+    until(driver, lambda: tokens_of(driver) == [*"0120"])
+    expected = said(analysis.contributions(model, [0, 1, 2, 0]).logits[-1], "012")
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[1], Keys.ENTER)
+    assert answers(driver)["as it is"] == expected
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_reads_in_a_notebook(driver, reader, tmp_path):
+    cell = f'<!doctype html><meta charset="utf-8">{html_views.in_notebook(reader)}'
+    (tmp_path / "notebook.html").write_text(cell, encoding="utf-8")
+    driver.get((tmp_path / "notebook.html").as_uri())
+    driver.switch_to.frame(driver.find_element(By.TAG_NAME, "iframe"))
+    try:
+        until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".strip .token"))
+        typed(driver, "the")
+        until(driver, lambda: tokens_of(driver) == [*"the"])
+    finally:
+        driver.switch_to.default_content()
+    assert not driver.get_log("browser")
+
+
+def test_hostile_names_are_text_in_a_live_page(driver, tmp_path):
+    names = ["<img/src=x/onerror=alert(1)>", "</script><!--", "&amp;"]
+    alphabet = datasets.text.Alphabet(names)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *model_of_symbols().layers])
+    opened(driver, model, tmp_path)
+    until(driver, lambda: tokens_of(driver) == names)
+    typed(driver, "&amp; <b> &amp;")
+    until(driver, lambda: tokens_of(driver) == ["&amp;", "&amp;"])
+    assert "“<b>” (number 2)" in driver.find_element(By.ID, "strays").text
+    assert not driver.find_elements(By.CSS_SELECTOR, "img, .strays b")
+    assert not driver.get_log("browser")
+
+
+def test_a_live_page_of_a_recognizer_reads_words(driver, tmp_path):
+    opened(driver, presets.load("tomita-4"), tmp_path)
+    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view p").text
+    word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
+    for text in ("0110100", "01000"):
+        word.clear()
+        word.send_keys(text)
+        verdict = "accepting" if automata.tomita(4).accepts(text) else "rejecting"
+        assert driver.find_element(By.CSS_SELECTOR, ".says").text.endswith(f", {verdict}.")
     assert not driver.get_log("browser")

@@ -133,6 +133,8 @@ RESULTS = {
     "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
     "substitutions": lambda: analysis.substitutions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "singular values": lambda: analysis.jacobian_singular_values(built_gru(), np.ones((2, 6, 3)), lags=[0, 4]),
+    "a preset": lambda: presets.load("lookup-delta-net"),
+    "a network": model_of_symbols,
     "a Jacobian": lambda: analysis.input_output_jacobian(built_gru(), np.ones((2, 6, 3)), lag=4),
 }
 VIEWS = {
@@ -150,6 +152,8 @@ VIEWS = {
     "certificate of labels": "states",
     "extraction of a stack": "states",
     "singular values": "memory",
+    "a preset": "typing",
+    "a network": "typing",
 }
 """The plugin's view of each result that has one."""
 INTERACTIVE = tuple(VIEWS)
@@ -209,7 +213,7 @@ def test_text_is_what_print_shows(name, tmp_path, capsys):
     assert shown == as_text(result) + "\n"
     if isinstance(result, Result):
         assert str(result) == as_text(result)
-    if not isinstance(result, analysis.AffineMap):
+    if not isinstance(result, analysis.AffineMap | keras.Model):
         assert result._repr_html_() == as_html(result)
     views.save(result, tmp_path / "x.txt")
     assert (tmp_path / "x.txt").read_text(encoding="utf-8") == shown
@@ -229,7 +233,8 @@ def test_what_has_no_drawing(tmp_path):
 
 @pytest.mark.parametrize("wrong", [None, 3, "text", np.zeros(3), {"h": 1}])
 def test_what_is_no_result(wrong, tmp_path):
-    sentence = f"A view shows a result of analysis or automata. Received: {type(wrong).__name__}"
+    rule = "A view shows a result of analysis or automata, a preset or a network over symbols."
+    sentence = f"{rule} Received: {type(wrong).__name__}"
     with pytest.raises(TypeError, match=sentence):
         views.show(wrong)
     with pytest.raises(TypeError, match=sentence):

@@ -18,14 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
-    affine_readout,
+    AffineReading,
     alphabet_of,
+    as_float64,
     as_symbols,
-    check_forwards,
     encode_text,
     is_text,
-    isan_layer,
-    isan_weights,
     listed,
 )
 from keras_interp_rnn._types import (
@@ -165,10 +163,10 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     pair = _pair(network)
     if pair is not None and readout is None:
         network, readout = pair
-    weights, head = isan_weights(network), affine_readout(network, readout)
-    check_forwards(network)
+    reading = AffineReading(network).forwards()
+    weights, head = reading.weights(), reading.readout(readout)
     names = alphabet_of(network) if alphabet is None else alphabet
-    sequences = getattr(isan_layer(network), "return_sequences", False)
+    sequences = getattr(reading.layer, "return_sequences", False)
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
 
@@ -249,3 +247,30 @@ def _without_readout(form: AffineForm, readout: Any) -> AffineForm:
     if readout is not None:
         raise ValueError("An automaton has outputs of its own. Received: a readout besides one. Leave it out.")
     return form
+
+
+def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | None]:
+    """A network over symbols as the fewest arrays of `affine_form`, and the names of its symbols.
+
+    Returns:
+        initial, bias, readout and offset, as attributes of `AffineForm`; and kernel (K, n, n), or, of a FactoredISAN,
+        what its kernel is made of, W_x = shared + into diag(gains_x) out: into (n, f), gains (K, f), out (f, n), and
+        shared (n, n), where it has that.
+
+    Raises:
+        ValueError: as `affine_form`.
+    """
+    reading = AffineReading(network)
+    cell = reading.cell
+    if not hasattr(cell, "into_factors"):
+        form = affine_form(network)
+        names = ("initial", "kernel", "bias", "readout", "offset")
+        return {name: getattr(form, name) for name in names}, form.alphabet
+    head = reading.forwards().readout()
+    known = cell.equations(as_float64)
+    arrays = {
+        "initial": as_float64(cell.initial_state),
+        **{"into": known.into_factors, "gains": known.switch_kernel, "out": known.out_of_factors},
+        **{"bias": known.kernel, "readout": head.matrix, "offset": head.offset},
+    }
+    return (arrays if known.shared is None else {**arrays, "shared": known.shared}), alphabet_of(network)

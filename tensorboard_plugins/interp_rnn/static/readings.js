@@ -25,8 +25,8 @@ const METHODS = {
       const {values} = await page.part(entry, step, series.row);
       const T = values.length - 2;
       const reading = summed({outputs: [series.output], tokens: Math.min(T, series.symbols.length), value: (i) => values[i], rest: [['an empty text', () => values[T + 1]]],
-        about: () => 'Bars: what each token added to the output, or took from it.'});
-      return {...reading, logits: () => values[T], sums: series.method !== 'occlusion'};
+        logits: () => values[T], about: () => 'Bars: what each token added to the output, or took from it.'});
+      return {...reading, sums: series.method !== 'occlusion'};
     },
   }],
   substitutions: (page, entry, series) => ['deleted', 'replaced'].filter((id) => id === 'replaced' ? series.alternatives.length > 1 : series.deletions).map((id) => ({
@@ -34,17 +34,30 @@ const METHODS = {
     load: async (step) => {
       const answers = changed(series, await page.part(entry, step, 0));
       const lost = (i, o) => answers.original[o] - (id === 'deleted' ? answers.deleted(i)[o] : answers.mean(i)[o]);
-      return {outputs: series.outputs, tokens: series.symbols.length, value: lost, rest: [], logits: (o) => answers.original[o], sums: false,
-        about: (lead) => (id === 'deleted' ? `Bars: by how much ${lead} falls when the symbol is deleted; the network has read every such text.`
-          : `Bars: by how much ${lead} falls when another symbol is read in its place, on average over ${series.alternatives.length}.`)};
+      const reading = {outputs: series.outputs, tokens: series.symbols.length, value: lost, logits: (o) => answers.original[o]};
+      return id === 'deleted' ? ofDeletions(reading) : {...reading, rest: [], sums: false,
+        about: (lead) => `Bars: by how much ${lead} falls when another symbol is read in its place, on average over ${series.alternatives.length}.`};
     },
   })),
 };
 METHODS.top_contributions = METHODS.contributions;
 
 const summed = (reading) => ({
-  ...reading, sums: true,
+  sums: true,
   logits: (o) => reading.rest.reduce((sum, [, of]) => sum + of(o), 0) + [...Array(reading.tokens).keys()].reduce((sum, i) => sum + reading.value(i, o), 0),
+  ...reading,
+});
+
+/** A reading of terms: of tokens, value(i, o); of the initial state, start(o); bias(o). */
+export const ofTerms = ({start, bias, ...reading}) => ({
+  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Bars: nats for ${lead}.`}),
+  without: true,
+});
+
+/** A reading of what an output loses, value(i, o), where a token is deleted. */
+export const ofDeletions = (reading) => ({
+  ...reading, rest: [], sums: false,
+  about: (lead) => `Bars: by how much ${lead} falls when the symbol is deleted; the network has read every such text.`,
 });
 
 /** The terms of one target: outputs that have one each, and what the others have together, if not all do. */
@@ -54,15 +67,14 @@ function contributed({outputs, top}, {values}, target) {
   const names = few ? [...values.subarray(0, top)].map((number) => outputs[number]) : outputs;
   const at = (source, o) => values[(source + (few ? 1 : 0)) * K + o];
   return {
-    ...summed({outputs: names, tokens: target, value: (i, o) => at(i + 1, o), rest: [['the initial state', (o) => at(0, o)], ['the bias', (o) => at(target + 1, o)]],
-      about: (lead) => `Bars: nats for ${lead}.`}),
+    ...ofTerms({outputs: names, tokens: target, value: (i, o) => at(i + 1, o), start: (o) => at(0, o), bias: (o) => at(target + 1, o)}),
     others: few ? {count: outputs.length - top, probability: values[top]} : null,
-    without: true,
   };
 }
 
-/** What the network says of a text that is changed in one place, and of the text as it is. */
-export function changed({symbols, alternatives, outputs, deletions}, {values}) {
+/** What the network says of a text that is changed in one place, and of the text as it is. Where answers are computed when they
+ * are asked for, `all` makes ready for all of them; it is null where they are too many. */
+function changed({symbols, alternatives, outputs, deletions}, {values}) {
   const K = outputs.length;
   const row = (r) => [...values.subarray(r * K, (r + 1) * K)];
   const replaced = (i, a) => row(1 + i * alternatives.length + a);
@@ -76,7 +88,7 @@ export function changed({symbols, alternatives, outputs, deletions}, {values}) {
   };
 }
 
-/** The texts of a run: [{key, symbols, methods, changes (the method that has answers to changes), traces: [{entry, series, row}]}]. */
+/** The texts of a run: [{key, symbols, methods, changes ({series, earlier, load(step, target)} of the answers to changes), traces: [{entry, series, row}]}]. */
 export async function textsOf(page) {
   const all = await Promise.all(page.entries.map(async (entry) => [entry, await page.read(entry)]));
   const texts = new Map();
@@ -100,13 +112,14 @@ export async function textsOf(page) {
       const text = textOf(series.symbols);
       const methods = METHODS[entry.kind](page, entry, series);
       text.methods.push(...methods);
-      if (entry.kind === 'substitutions') text.changes = {entry, series};
+      if (entry.kind === 'substitutions') text.changes = {series, load: async (step) => changed(series, await page.part(entry, step, 0))};
     }
   }
   return [...texts.values()];
 }
 
-/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one. */
+/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one.
+ * @param {{outputs: string[], logits: function(number): number}} reading @param {{up?: string, down?: string}} chosen */
 export function pairOf({outputs, logits}, {up, down}) {
   if (outputs.length === 1) return [0];
   const parts = softmax(outputs.map((_, o) => logits(o)));
@@ -116,5 +129,6 @@ export function pairOf({outputs, logits}, {up, down}) {
   return [first, second];
 }
 
-/** How far a token moved the first output ahead of the second. */
+/** How far a token moved the first output ahead of the second.
+ * @param {{value: function(number, number): number}} reading @param {number[]} pair */
 export const leadOf = ({value}, [first, second]) => (i) => value(i, first) - (second === undefined ? 0 : value(i, second));

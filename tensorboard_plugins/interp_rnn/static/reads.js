@@ -1,7 +1,7 @@
 // What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
 
 import {ranked, placeOf, says, sentence} from './outputs.js';
-import {changed, leadOf, pairOf, textsOf} from './readings.js';
+import {leadOf, pairOf, textsOf} from './readings.js';
 import {h, patch} from './render.js';
 import {column, percent, points, shown, signedColumn} from './scales.js';
 import {blank, isSpace, strip} from './bars.js';
@@ -19,8 +19,12 @@ const CHOICES = 300; // outputs of a list; of more, the most probable ones
 const ROWS = 200;
 
 export async function draw(body, page) {
+  await drawTexts(body, page, await textsOf(page));
+}
+
+/** Draws texts (`textsOf`), and gives what draws them again when they have changed. */
+export async function drawTexts(body, page, texts) {
   const {state} = page;
-  const texts = await textsOf(page);
   if (!texts.length) throw new Error('no step of these tags can be read');
   const opened = new Set();
   let drawn = null;
@@ -42,7 +46,7 @@ export async function draw(body, page) {
     const step = state.step;
     const key = `${text().key} ${chosen?.id} ${step} ${target}`;
     const [reading, answers] = await Promise.all([chosen?.load(step, target) ?? null,
-      changes && target === symbols.length && changes.series.steps.includes(step) ? page.part(changes.entry, step, 0).then((part) => changed(changes.series, part)) : null]);
+      changes && (changes.earlier || target === symbols.length) && changes.series.steps.includes(step) ? changes.load(step, target) : null]);
     if (!page.current() || key !== `${text().key} ${method()?.id} ${state.step} ${target}`) return;
     drawn = {symbols: symbols.slice(0, target), all: symbols, methods, method: chosen, reading, answers, changes, traces, first, target};
     paint();
@@ -85,27 +89,28 @@ export async function draw(body, page) {
     const logits = reading.outputs.map((_, o) => reading.logits(o));
     const outputs = ranked(reading.outputs, logits, reading.others ? 1 - reading.others.probability : 1);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
-    const rest = reading.rest.map(([name, of]) => `${format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0))} of ${name}`);
+    const rest = reading.rest.map(([name, of]) => [format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0)), name])
+      .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
       h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
-      reading.sums ? ` With ${rest.join(' and ')} they add up to what the network says.` : '',
+      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to what the network says.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, lead, against, format),
+      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
-      drawn.answers && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
+      drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
       fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups))),
     ];
   }
 
   /** What the network says as it is, without a term of the sum, with the symbol deleted or replaced. */
-  function panel(groups, picked, tokens, lead, against, format) {
+  function panel(groups, picked, tokens, against, format) {
     const {symbols, reading, answers, changes} = drawn;
     const group = groups[picked];
     const logits = reading.outputs.map((_, o) => reading.logits(o));
@@ -131,7 +136,8 @@ export async function draw(body, page) {
 
   /** Of every replacement the change of the first output. */
   function replacements(pair) {
-    const {answers, changes: {series: {symbols, alternatives, outputs}}, reading} = drawn;
+    const {answers, symbols, changes: {series: {alternatives, outputs}}, reading} = drawn;
+    answers.all?.();
     const o = outputs.indexOf(reading.outputs[pair[0]]);
     const single = outputs.length === 1;
     const measure = (logits) => (single ? logits[0] : ranked(outputs, logits).find(([, , other]) => other === o)[1]);
@@ -166,6 +172,7 @@ export async function draw(body, page) {
   }
 
   await show();
+  return show;
 }
 
 /** One run in a sentence and a drawing, for the overview. */
@@ -207,7 +214,7 @@ function preview(symbols) {
 
 /** The tokens of each word: a word begins at white space, which is its first token. */
 function wordsOf(symbols) {
-  const starts = symbols.map((symbol, i) => i).filter((i) => i === 0 || isSpace(symbols[i]));
+  const starts = symbols.map((_, i) => i).filter((i) => i === 0 || isSpace(symbols[i]));
   return starts.map((start, w) => [...Array((starts[w + 1] ?? symbols.length) - start).keys()].map((offset) => start + offset));
 }
 
@@ -217,7 +224,8 @@ function tableOf(head, rows) {
 }
 
 /** What the bars show, as a table: of a long text the largest. */
-function numbers([head, ...rows]) {
+function numbers(lines) {
+  const [head, ...rows] = lines;
   const bar = head.length - 1;
   const kept = new Set([...rows].sort((a, b) => Math.abs(b[bar]) - Math.abs(a[bar])).slice(0, ROWS));
   const formats = head.map((_, c) => (c < 2 ? String : column(rows.map((row) => row[c]))));

@@ -1,0 +1,88 @@
+// A network that reads what somebody types: a box for the text, above Reads. The page has its weights (live.js).
+
+import {blank} from './bars.js';
+import {encoded, network, unpacked} from './live.js';
+import {says} from './outputs.js';
+import {ofDeletions, ofTerms, pairOf} from './readings.js';
+import {drawTexts} from './reads.js';
+import {h, patch} from './render.js';
+
+export const title = 'Reads';
+export const about = 'What in the text makes the network say this?';
+
+const LISTED = 80; // symbols
+const CHOICES = 300; // symbols that can be read in the place of another
+const CHANGES = 20000; // changed texts that are compared
+
+export async function draw(body, page) {
+  const {state, series} = page;
+  const arrays = await Promise.all(Object.entries(series.weights).map(async ([name, array]) => [name, await unpacked(array)]));
+  if (!page.current()) return;
+  const read = network(Object.fromEntries(arrays));
+  const [above, below, end] = [0, 1, 2].map(() => document.createElement('div'));
+  body.replaceChildren(above, below, end);
+  const texts = []; // the one that is typed
+  let ids = [];
+  let again = null; // draws Reads
+
+  async function show() {
+    const {ids: now, strays} = encoded(state.word ?? '', series);
+    const changes = now.findIndex((id, t) => id !== ids[t]);
+    const same = changes < 0 ? now.length : changes;
+    if (state.picked >= same) state.picked = null; // another symbol is there now
+    ids = now;
+    texts[0] = textOf(ids);
+    patch(above, box(strays));
+    if (!ids.length) {
+      again = null;
+      patch(below, h('p', {class: 'headline', 'aria-live': 'polite'}, `Before any symbol the network says: ${says(series.outputs, [...read([]).logits])}.`));
+    } else if (again) await again();
+    else again = await drawTexts(below, page, texts);
+  }
+
+  /** The box, and what in it the network does not know. */
+  function box(strays) {
+    const {alphabet, symbols} = series;
+    const words = blank(alphabet) !== '';
+    const unknown = strays.slice(0, 5).map(([name, at]) => `“${name}” (number ${at})`).join(', ');
+    return [
+      h('label', {class: 'typed', key: 'box'}, 'Type a text', h('textarea', {rows: 2, value: state.word ?? '', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', 'aria-describedby': 'symbols strays',
+        oninput: (event) => {
+          Object.assign(state, {word: event.target.value, target: null});
+          show();
+        }})),
+      h('p', {class: 'note', key: 'symbols', id: 'symbols'}, `The network reads ${words ? 'words, with blanks between them' : 'these symbols'}: ${symbols.slice(0, LISTED).join(' ')}${symbols.length > LISTED ? ` and ${symbols.length - LISTED} more` : ''}`),
+      h('p', {class: 'error', key: 'strays', id: 'strays', role: 'status'}, unknown ? `No symbol of this network, and left out: ${unknown}${strays.length > 5 ? ` and ${strays.length - 5} more` : ''}.` : ''),
+    ];
+  }
+
+  /** A text as Reads takes it (readings.js). What nobody looks at is not computed. */
+  function textOf(ids) {
+    const {outputs} = series;
+    const symbols = ids.map((id) => series.symbols[id]);
+    const given = {steps: [0], slices: [false, true], symbols, outputs, alternatives: series.symbols.slice(0, CHOICES), deletions: true};
+    const opened = (text) => {
+      const logits = (o) => text.logits[o];
+      pairOf({outputs, logits}, state).forEach((o) => text.carry(o));
+      return {outputs, tokens: text.length, logits};
+    };
+    const few = given.alternatives.length * ids.length <= CHANGES;
+    const known = new Map(); // number of symbols -> the beginning of the text, as it is read
+    const until = (target) => known.get(target) ?? known.set(target, read(ids.slice(0, target))).get(target);
+    const method = (id, name, reading) => ({id, name, series: given, earlier: true, load: (_, target) => reading(until(target), opened(until(target)))});
+    return {
+      key: '', symbols, traces: [],
+      changes: {series: given, earlier: true, load: (_, target) => {
+        const {logits, deleted, replaced, carryAll} = until(target);
+        return {original: logits, deleted, replaced, all: few ? carryAll : null};
+      }},
+      methods: [
+        method('contributions', 'Contributions', ({term, start, bias}, reading) => ofTerms({...reading, value: term, start, bias: (o) => bias[o]})),
+        method('deleted', 'Deletion', ({logits, without}, reading) => ofDeletions({...reading, value: (i, o) => logits[o] - without(i, o)})),
+      ],
+    };
+  }
+
+  await show();
+  patch(end, series.said.length ? h('details', {}, h('summary', {}, 'About this network'), series.said.map((line) => h('p', {}, line))) : null);
+}
