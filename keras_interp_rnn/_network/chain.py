@@ -29,7 +29,7 @@ from keras_interp_rnn._network.arrays import (
     check_reads,
 )
 from keras_interp_rnn._network.graph import evaluate, vocabulary_sizes
-from keras_interp_rnn._network.parts import ByKeras, Mask, Part, parts_of
+from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, Part, parts_of
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
 
@@ -55,7 +55,7 @@ class Chain:
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
-        x = self._forward(x, mask)
+        x = self._forward(x, mask, last=True)
         return x[:, -1] if x.ndim == 3 else x
 
     def gradient(self, x: Array, mask: Mask, output: int) -> tuple[Array, Array]:
@@ -68,8 +68,11 @@ class Chain:
             gradient = part.backward(gradient)
         return x[place], gradient
 
-    def _forward(self, x: Array, mask: Mask) -> Array:
-        for part in self.parts:
+    def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
+        """All steps; of those that the parts behind treat alike, only the `last` one."""
+        for i, part in enumerate(self.parts):
+            if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
+                x = x[:, -1:]
             before, x = x, part.forward(x, mask)
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
                 raise _refusal(f"{part.name}, which changes the number of steps")

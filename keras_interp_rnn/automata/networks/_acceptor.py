@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._network import (
-    alphabet_of,
+    WordNames,
     apply_head,
     carried_states,
     centroids_of,
@@ -24,6 +24,7 @@ from keras_interp_rnn._network import (
     read_above,
     recurrent_layer_inputs,
     regularized_stack,
+    resolve_names,
     step_cell,
 )
 from keras_interp_rnn._types import Array
@@ -256,9 +257,9 @@ def given_encoding(
     model: Any, alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None, end: int | None
 ) -> WordEncoding | None:
     """As `encoding_of`; without an alphabet that of a model's `AlphabetLayer`, whose symbol 0 is padding."""
-    carried = alphabet_of(model) if alphabet is None else None
-    if carried is not None and hasattr(carried, "unknown"):
-        alphabet = {symbol: i for i, symbol in enumerate(carried) if i not in (0, start, end)}
+    _, names = resolve_names(model)
+    if alphabet is None and names is not None and not isinstance(names, WordNames):
+        alphabet = {names[i]: i for i in names.symbols if i not in (0, start, end)}
     return encoding_of(alphabet, start, end)
 
 
