@@ -107,7 +107,7 @@ class Contributions(Result):
         """The sums (M, outputs) without the terms of some sources.
 
         These are not the logits after a text without those symbols: their matrices still carry the terms before them.
-        `analysis.substitutions` has what the network says of the text without each symbol.
+        `analysis.substitutions` has the outputs of the network for the text without each symbol.
 
         Args:
             sources: numbers in [0, T]; 0 is the initial state.
@@ -227,9 +227,9 @@ def contributions(
 
     Args:
         network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, in one direction or two, and a
-            head of Dense layers without activations between them, over the states or their mean; or such a layer or
-            cell. What is split are the logits: what comes before the head's activation, a softmax or a sigmoid for
-            one. Steps that an Embedding with `mask_zero` masks have no share.
+            head of Dense and BatchNormalization layers without activations between them, over the states or their mean;
+            or such a layer or cell. What is split are the logits: what comes before the head's activation, a softmax or
+            a sigmoid for one. Steps that an Embedding with `mask_zero` masks have no share.
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
             is an alphabet. Ids of a linear recurrence are those of the Embedding before it, or of one-hot vectors;
             without an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources.
