@@ -189,11 +189,12 @@ def strip_of_contents(folder: Path) -> None:
                     f"{address}/?{urllib.parse.urlencode({'interp_rnn': json.dumps({'place': place})})}#interp_rnn"
                 )
                 time.sleep(12)
-                parts.append(Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB").resize((800, 500)))
+                parts.append(Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB"))
                 driver.quit()
-    sheet = Image.new("RGB", (4 * 816, 3 * 516), "white")
+    width, height = 800, round(800 * parts[0].height / parts[0].width)
+    sheet = Image.new("RGB", (4 * (width + 16), 3 * (height + 16)), "white")
     for i, part in enumerate(parts):
-        sheet.paste(part, (8 + 816 * (i % 4), 8 + 516 * (i // 4)))
+        sheet.paste(part.resize((width, height)), ((width + 16) * (i % 4) + 8, (height + 16) * (i // 4) + 8))
     sheet.save(FIGURES / "tensorboard-contents.png", optimize=True)
 
 
