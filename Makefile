@@ -14,6 +14,8 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 OLDEST  ?= python3.10
 # What pip is asked for in `make test-backends`. On Linux a plain torch brings several GB of CUDA libraries.
 TORCH   ?= torch
+# What checks the types of the page, from npm.
+TYPESCRIPT ?= typescript@5.9.3
 # Which cases `make test-backends` runs, as pytest's -m; "" for all.
 CASES   ?= not matrix
 
@@ -108,10 +110,11 @@ docs: $(VENV)/.installed-docs  ## Build the documentation into build/docs, about
 figures: $(VENV)/.installed-test  ## Make the pictures of pages anew, in Chromium (Debian: chromium, chromium-driver).
 	$(BIN)/python docs/pictures.py
 
-lint: $(VENV)/.installed-lint  ## Check style, format and types.
+lint: $(VENV)/.installed-lint  ## Check style, format and types, those of the page too.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PATH="$(abspath $(BIN)):$$PATH" npx --yes --package $(TYPESCRIPT) tsc --project tensorboard_plugins
 
 format: $(VENV)/.installed-lint  ## Put the code into form.
 	$(BIN)/ruff check --fix .

@@ -59,7 +59,7 @@ ODD = {
 
 PLANNED = (ValueError, TypeError, OSError, NotImplementedError, ImportError, RuntimeError)
 
-DECORATORS = ("_arguments.py",)
+DECORATORS = ("_checks.py",)
 
 KERAS = str(pathlib.Path(keras.__file__).parent)
 

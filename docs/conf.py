@@ -59,7 +59,7 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 suppress_warnings = [
-    # results.md is generated, and its first headings are as deep as the report wants them.
+    # results*.md are generated, and their first headings are as deep as the report wants them.
     "myst.header",
 ]
 

@@ -1,7 +1,7 @@
-"""Files written whole or not at all, progress on one line of a terminal, and errors that name a missing extra.
+"""Atomic writes, JSON files, progress on one line of a terminal, and errors that name a missing extra.
 
-A file is on the disk, not only in its cache, when it replaces another. JSON is written with a line for each entry on
-its two outer levels, and read with one error for whatever is wrong.
+A file is synced to disk before it replaces another. JSON is written with a line for each entry of its two outer levels,
+and read with one kind of error for any damage.
 """
 
 from __future__ import annotations
@@ -21,39 +21,21 @@ from time import monotonic
 from typing import Any
 
 MAX_JSON = 2**28
-"""Bytes of a file of JSON that is read."""
+"""Largest JSON file that is read, in bytes."""
 
 DAMAGED_ARCHIVE = (EOFError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
-"""What a damaged or encrypted archive raises; OSError without a file name, unlike that of the system."""
-
-
-def as_path(path: Any, name: str = "path") -> Path:
-    """A path; ValueError for what is none."""
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise ValueError(f"A path is a string, not empty, or a pathlib.Path. Received: {name}={path!r}.")
-    return Path(path)
-
-
-def expanded(path: Any, name: str = "path") -> Path:
-    """A path in which `~` is the home folder; ValueError for what is none."""
-    try:
-        return as_path(path, name).expanduser()
-    except RuntimeError:
-        raise ValueError(
-            f"A path that begins with ~ must begin with the home folder of a user. Received: {name}={str(path)!r}. "
-            "Write the folder out."
-        ) from None
+"""Errors of damaged or encrypted archives; their OSError has no file name, unlike the system's."""
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file to write, beside `path` and with its suffix; it takes the place of `path` when the block has ended.
+    """Yields a temporary file in the folder of `path`, with its suffix, which replaces `path` when the block ends.
 
-    A process that dies before leaves what was at `path`, and perhaps a file `partial-...`. Processes and threads that
-    write the same path at the same time do not disturb each other; the last one counts.
+    A process that dies before that leaves the old file, and perhaps a file `partial-...`. Processes and threads may
+    write the same path at the same time; the last one wins.
     """
     path = Path(path)
-    # `tempfile` would make a file that only its owner may read. Containers may share process ids. A name has 255 bytes.
+    # `tempfile` makes files that only the owner may read. Containers may share process ids. Names have up to 255 bytes.
     partial = path.with_name(f"partial-{secrets.token_hex(8)}-{path.name[-50:]}")
     try:
         yield partial
@@ -66,7 +48,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent)) from None
         if isinstance(error, OSError) and error.filename == str(partial):
-            error.filename = str(path)  # which the user knows
+            error.filename = str(path)  # the name that the user knows
         raise
     # Windows cannot open a folder.
     with contextlib.suppress(PermissionError):
@@ -82,13 +64,13 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
 
     Args:
         path: of the file.
-        rule: what the file must hold, for the error.
+        rule: for the error, what the file must contain.
         parts: keys that the object must have, and their types.
-        remedy: what to do, for the error.
+        remedy: for the error, what to do.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file holds something else, naming it.
+        ValueError: if the file has other content; the message names the file.
     """
     try:
         if path.exists() and not path.is_file():
@@ -107,7 +89,7 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes JSON whole or not at all: a line for each entry on the two outer levels, keys in order."""
+    """Writes a JSON file atomically: a line for each entry of the two outer levels, keys in order."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
         partial.write_text(_lines(content) + "\n")
@@ -128,14 +110,14 @@ def _lines(value: Any, depth: int = 2) -> str:
 
 
 def in_terminal() -> bool:
-    """Whether standard output is a terminal; it is None where it was closed before Python began."""
+    """Whether standard output is a terminal; it is None if it was closed before Python started."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def say(text: str, stays: bool = False, in_logs: bool = False) -> None:
-    """One line that the next one writes over, in a terminal; elsewhere only what stays or belongs in logs.
+    """Prints a line that the next one overwrites, in a terminal; elsewhere only lines that stay or belong in logs.
 
-    Say "" when the work is done, so that nothing is left of the last line.
+    Say "" at the end, to erase the last line.
     """
     if in_terminal():
         print(f"\r\x1b[K{text}", end="\n" if stays else "", flush=True)
@@ -144,13 +126,13 @@ def say(text: str, stays: bool = False, in_logs: bool = False) -> None:
 
 
 class Count:
-    """Work of a known amount: how much of it is done, and how much time the rest will take if it goes on like that."""
+    """Progress of work of a known amount, with an estimate of the remaining time."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what, self.total, self.started = what, total, monotonic()
 
     def say(self, done: int) -> None:
-        """The line of progress. The time is left out in the first second, as it would be a guess."""
+        """Prints the progress, without an estimate of the time in the first second."""
         spent = monotonic() - self.started
         left = f", about {spent / done * (self.total - done):.0f} s left" if done and spent >= 1 else ""
         say(f"{self.what} {done:,} of {self.total:,}{left}")
@@ -158,13 +140,13 @@ class Count:
 
 @contextlib.contextmanager
 def needed(package: str, extra: str, by: str) -> Iterator[None]:
-    """Inside, a failed import names the extra of `setup.cfg` that installs the package.
+    """Turns a failed import in the block into an error that names the extra of `setup.cfg` to install.
 
     Args:
-        package: what is imported. extra: that brings it. by: what needs it.
+        package: the imported package. extra: the extra that installs it. by: the part that needs it.
 
     Raises:
-        ImportError: in place of one that was raised inside.
+        ImportError: in place of the one raised in the block.
     """
     try:
         yield

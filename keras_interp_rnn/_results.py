@@ -1,7 +1,7 @@
-"""What all results share: fields that do not change, a short `repr`, names and colours, and views.
+"""Base classes of results: immutable fields, a short `repr`, names and colours, and views.
 
-A result is a frozen dataclass derived from `Result`. It does not draw itself: `views` registers a function for each
-kind of result with `as_text` and `as_html`.
+A result is a frozen dataclass derived from `Result`. It does not draw itself: `views` registers functions for each kind
+of result with `as_text` and `as_html`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 from tensorboard_plugins.interp_rnn import tokens
 
 FOR, AGAINST = tokens.LIGHT["for"], tokens.LIGHT["against"]
-"""Positive and negative terms; a network, and what it is compared with."""
+"""Colours of positive and negative terms, or of a network and its reference."""
 RAMP = tokens.LIGHT["ramp"]
-"""Full colour of a magnitude."""
+"""Colour of the largest magnitude."""
 LINES = tokens.RUNS
-"""Several lines of one drawing."""
+"""Colours of several lines in one drawing."""
 GREY = tokens.GUIDE
-"""Guides: lines to compare with."""
+"""Colour of guide lines."""
 INK = tokens.LIGHT["ink"]
-"""Text and outlines of drawings."""
+"""Colour of text and outlines."""
 LINE = tokens.EDGE
-"""Edges of drawings."""
+"""Colour of edges."""
 
 
 def rgb(color: str) -> tuple[int, int, int]:
@@ -37,7 +37,7 @@ def rgb(color: str) -> tuple[int, int, int]:
 
 
 def rgba(color: str, opacity: float) -> str:
-    """A colour for CSS, with an opacity in [0, 1]."""
+    """A CSS colour with an opacity in [0, 1]."""
     red, green, blue = rgb(color)
     return f"rgba({red},{green},{blue},{opacity:.3f})"
 
@@ -48,10 +48,10 @@ def signed(value: float) -> str:
 
 
 def visible(name: str) -> str:
-    r"""A name on one line, in which every character can be seen.
+    r"""A name on one line with every character visible.
 
-    A space by itself is "␣", inside a longer name it stays; a newline is "⏎", a tab "⇥"; other characters that print
-    nothing are escaped as Python does, "\x07"; an accent without its letter stands on "◌"; an empty name is "∅".
+    A single space becomes "␣" and is kept inside a longer name; a newline becomes "⏎", a tab "⇥"; other unprintable
+    characters are escaped as in Python, "\x07"; a combining accent follows "◌"; an empty name becomes "∅".
     """
     if name == " ":
         return tokens.SIGNS[name]
@@ -60,20 +60,20 @@ def visible(name: str) -> str:
 
 
 def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
-    """How a symbol is shown: its name, or its id where it has none."""
+    """The displayed name of a symbol: its name, or its id if it has none."""
     if alphabet is None or not 0 <= symbol < len(alphabet):
         return str(symbol)
     return visible(str(alphabet[symbol]))
 
 
 def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int) -> str:
-    """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
+    """The displayed name of an output: that of a symbol if their numbers agree, otherwise its index."""
     named = alphabet is None or len(alphabet) == num_outputs
     return symbol_name(alphabet, output) if named else f"output {output}"
 
 
 def separator(names: Iterable[Any] | None) -> str:
-    """What separates the names of a text: nothing where all are single characters, else a blank, as between ids."""
+    """The separator of names in a text: empty if all are single characters, otherwise a space, as between ids."""
     return "" if names is not None and all(len(str(name)) == 1 for name in names) else " "
 
 
@@ -85,15 +85,15 @@ def text_of(alphabet: Sequence[Any] | None, symbols: Iterable[int]) -> str:
 T = TypeVar("T")
 
 MAX_LINE = 110
-"""Characters of the longest `repr` on one line; a longer one has a line for each field."""
+"""Longest `repr` on one line, in characters; a longer one has a line for each field."""
 MAX_VALUE = 60
-"""Characters of the longest value."""
+"""Longest value, in characters."""
 
 
 def short_repr(cls: type[T]) -> type[T]:
-    """Class decorator for a NamedTuple, a dataclass or a mapping: `repr` names the fields and sums up their values.
+    """Class decorator for a NamedTuple, a dataclass or a mapping: `repr` names the fields and summarizes their values.
 
-    Results hold arrays of millions of numbers; ask for the field to see those.
+    Results may hold arrays of millions of numbers, which a field returns in full.
     """
     cls.__repr__ = short  # type: ignore[method-assign]
     return cls
@@ -119,7 +119,7 @@ def fields_of(result: Any) -> Iterable[tuple[str, Any]]:
 
 
 def summary(value: Any) -> str:
-    """A value in at most `MAX_VALUE` characters, except for a result within a result, which takes one line."""
+    """A value in at most `MAX_VALUE` characters; a nested result takes one line."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -149,7 +149,7 @@ def _sequence(values: tuple[Any, ...] | list[Any]) -> str:
 
 
 class Result:
-    """Base class of frozen dataclasses: `repr` sums the fields up, `str` and HTML are those that `views` registered."""
+    """Base class of frozen dataclasses: `repr` summarizes the fields, `str` and HTML come from `views`."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     __repr__ = short
@@ -162,17 +162,17 @@ class Result:
 
 
 class Sentence(Result):
-    """A result whose text is a sentence or a few lines: it is its `repr` too."""
+    """A result whose text, a few lines at most, is also its `repr`."""
 
     def __repr__(self) -> str:
         return as_text(self)
 
 
 class Unpackable(Result):
-    """A result that also unpacks into its parts, in order, as a tuple does."""
+    """A result that unpacks into its parts, like a tuple."""
 
     def parts(self) -> tuple[Any, ...]:
-        """What it unpacks into: all fields, unless a class says otherwise."""
+        """The parts: all fields, unless a class overrides this."""
         return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __iter__(self) -> Iterator[Any]:
@@ -187,13 +187,13 @@ class Unpackable(Result):
 
 @functools.singledispatch
 def as_text(result: Any, **options: Any) -> str:
-    """A result as text for a terminal; without a view of its own, its fields, summed up."""
+    """A result as text for a terminal; without a registered view, a summary of its fields."""
     return short(result)
 
 
 @functools.singledispatch
 def as_html(result: Any, **options: Any) -> str:
-    """A result as a piece of HTML, everything escaped; without a view of its own, a table of its fields."""
+    """A result as escaped HTML; without a registered view, a table of its fields."""
     rows = "".join(
         f'<tr><td style="text-align:left">{html.escape(str(name))}</td>'
         f'<td style="text-align:left"><code>{html.escape(summary(value))}</code></td></tr>'

@@ -1,6 +1,6 @@
-"""Arrays and tensors in annotations, and what is asked of objects that other folders, or users, bring.
+"""Types of arrays and tensors, and protocols of objects from other folders or from users.
 
-A protocol is met by any object with these attributes: `analysis` reads automata so without importing `automata`.
+Any object with these attributes meets a protocol, so that `analysis` reads automata without importing `automata`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-"""Of NumPy: exact analysis runs in float64."""
+"""A NumPy array in float64, the precision of exact analysis."""
 
 Ints = NDArray[np.int64]
 
 Tensor = Any
-"""What `keras.ops` takes: a tensor of Keras's backend; or an array, where equations run on NumPy."""
+"""A tensor of Keras's backend, or an array if equations run on NumPy."""
+
+ArrayModule = Any
+"""The functions of `keras.ops` that equations call on tensors: `keras.ops` itself, or `equations.NUMPY`."""
+
+
+@runtime_checkable
+class KerasCell(Protocol):
+    """A cell of `keras.layers.RNN`."""
+
+    state_size: Any
+
+    def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, Any]:
+        """The output and the next states."""
 
 
 @runtime_checkable
 class CellWithEquations(Protocol):
-    """A cell that says what it computes."""
+    """A cell that provides its equations."""
 
     def equations(self, read: Callable[[Any], Any]) -> Any:
-        """Its `keras_interp_rnn.equations.CellEquations`, where `read(weight)` is an array or a tensor."""
+        """The `keras_interp_rnn.equations.CellEquations`, where `read(weight)` is an array or a tensor."""
 
 
 @runtime_checkable
@@ -56,7 +69,7 @@ class LinearAutomaton(Protocol):
 
 @runtime_checkable
 class ProvedNetwork(Protocol):
-    """A `Certificate`: whether it holds, else why not, and the automaton of the network's centroids."""
+    """A `Certificate`: whether it holds, why it fails, and the automaton of the network's centroids."""
 
     holds: bool
     failure: str
@@ -73,7 +86,7 @@ class ReadNetwork(Protocol):
 
 @runtime_checkable
 class NgramModel(Protocol):
-    """Probabilities of the next symbol given up to `order - 1` before it: a table for each number of these."""
+    """Probabilities of the next symbol given up to `order - 1` symbols before it, one table per number of symbols."""
 
     vocabulary_size: int
     order: int

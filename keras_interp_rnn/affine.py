@@ -1,8 +1,8 @@
 r"""Affine maps of row vectors, $h \mapsto h A + b$, and their composition.
 
-The maps of an input-switched affine network compose to a map of the same kind: reading a word is one matrix and one
-vector (Foerster et al., ICML 2017, section 5.1). Only Python's own operators are used, so the parts may be NumPy
-arrays or the tensors of any Keras backend.
+The maps of an input-switched affine network compose to a map of the same kind: a word is one matrix and one vector
+(Foerster et al., ICML 2017, section 5.1). Only Python's own operators are used, so the parts may be NumPy arrays or the
+tensors of any Keras backend.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._results import short_repr
 
 
@@ -38,11 +39,11 @@ class AffineMap(NamedTuple):
         """$h A + b$ for rows `state`, shape (..., n).
 
         Raises:
-            ValueError: if they are no array or tensor.
+            ValueError: if `state` is not an array or a tensor.
         """
         if getattr(state, "shape", ()) == ():
-            raise ValueError(f"States are an array or tensor (..., n). Received: state={state!r}.")
-        # As (..., 1, n), since TensorFlow multiplies no vector by a matrix.
+            raise invalid("state", "an array or tensor (..., n)", state)
+        # As (..., 1, n), since TensorFlow does not multiply a vector by a matrix.
         return (state[..., None, :] @ self.matrix)[..., 0, :] + self.offset
 
     def then(self, following: AffineMap) -> AffineMap:
@@ -51,12 +52,12 @@ class AffineMap(NamedTuple):
 
     @classmethod
     def identity(cls, units: int) -> AffineMap:
-        """The float64 map that leaves rows of length `units` alone."""
+        """The identity on rows of length `units`, in float64."""
         return cls(np.eye(units), np.zeros(units))
 
     @classmethod
     def compose(cls, maps: Iterable[AffineMap], units: int) -> AffineMap:
-        """All maps in reading order; the identity when there are none."""
+        """The composition of maps in reading order; the identity if there are none."""
         composed = cls.identity(units)
         for following in maps:
             composed = composed.then(following)

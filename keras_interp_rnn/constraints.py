@@ -1,19 +1,18 @@
-r"""Constraints on recurrent matrices, which keep products of them in bounds while they are trained.
+r"""Constraints on recurrent matrices, which bound their products during training.
 
 An input-switched affine network has no nonlinearity that would bound its state: reading the symbol a for m steps
 multiplies the state by $W_a^m$. If the spectral radius of $W_a$ is above 1, the state grows by that factor at every
-step of a run such as `-----`, and so do the loss and its gradient. Training seldom sees the runs of a rare symbol, and
-so does not hold its matrix back, while Adam moves every entry of it by a full step. With a radius c below 1
+step of a run such as `-----`, and so do the loss and its gradient. Runs of a rare symbol are too seldom in training to
+hold its matrix back, while Adam moves every entry of it by a full step. With a radius c below 1
 
 $$\|W_a^m\| \to 0 \text{ like } c^m, \qquad h_m \to b_a (I - W_a)^{-1},$$
 
 and a run takes the state to a fixed point. The same holds for a pair of symbols in turn, `=-=-=-`, and the radius of
 $W_a W_b$.
 
-`MaxSpectralRadius` holds both near a bound, and costs no bits. It does not bound longer
-products: a run with a longer period, such as `AX>'AX>'AX>'`, can still blow up the state early in training. Only a
-bound on the norms bounds every product. `MaxSpectralNorm` is one, and costs an ISAN on character text some hundredths
-of a bit.
+`MaxSpectralRadius` holds both near a bound, at no cost in bits. It does not bound longer products: a run with a longer
+period, such as `AX>'AX>'AX>'`, can still blow up the state early in training. Only a bound on the norms, such as
+`MaxSpectralNorm`, bounds every product. It costs an ISAN on character text some hundredths of a bit.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer, invalid, positive
 from keras_interp_rnn._types import Array, Tensor
 
 __all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
@@ -35,53 +34,53 @@ __all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
 ALONE = 4
-"""States that read a symbol by itself."""
+"""States that read a single symbol."""
 
 PAIRS = 65 * 32
-"""Pairs that are read by default: all of 65 symbols."""
+"""Pairs that are read by default: all pairs of 65 symbols."""
 
 PHASES = 32
-"""Units times states of a pair, at least: a small matrix that rotates its states may look calm from one of them."""
+"""Least number of units times states of a pair: one state may not show the growth of a small rotating matrix."""
 
 TURNING = 16
-"""Radians by which the states to start from turn where an entry changes by the largest one over the root of n."""
+"""Radians by which the initial states turn if an entry changes by the largest one divided by the root of n."""
 
 SMALLEST = 1e-30
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class MaxSpectralRadius(keras.constraints.Constraint):
-    r"""Holds spectral radii near a bound: $\rho(W_a) \le c$ of every matrix, and $\rho(W_a W_b) \le c^2$ of pairs.
+    r"""Holds spectral radii near a bound: $\rho(W_a) \le c$ for every matrix, and $\rho(W_a W_b) \le c^2$ for pairs.
 
-    Power iteration, with states as rows: four states read a symbol a again and again, others read a and a partner b in
+    Power iteration, with states as rows: four states read a symbol a repeatedly, others read a and a partner b in
     turn, $h \leftarrow h W / \|h W\|$. Let $\hat\rho_a$ and $\hat\rho_{ab}$ be the largest growth per step, over two
     steps of the second half, of the states that read a, or a and b. First every matrix is scaled as a whole,
 
     $$W_a \leftarrow \min(1, c / \hat\rho_a) W_a.$$
 
-    Scaling changes no direction, so that the growth measured is at most c then. Where a pair still outgrows the bound
+    Scaling changes no direction, so that the measured growth is then at most c. If a pair still exceeds the bound
     by a factor $e^{\epsilon_i}$ per step, its matrices shrink the states $h_i$ that they read last, and map the
     orthogonal complement as before:
 
     $$W_a \leftarrow W_a - \sum_i \beta_i h_i^\top h_i W_a, \qquad
     \beta_i = \frac{\epsilon_i \left(1 - e^{-\epsilon_i}\right)}{\sum_j \epsilon_j (h_i h_j^\top)^2},$$
 
-    so that several pairs with one direction shrink it once. Matrices whose states grow by at most c per step stay as
-    they are.
+    so that several pairs with one direction shrink it once. Matrices whose states grow by at most c per step are
+    unchanged.
 
     The result is continuous in the weights: nothing is drawn, and growth and excess enter by maxima and sums alone. Two
-    trainings that differ by rounding stay as close with the constraint as without it. The states to start from turn
-    slowly as the weights change, so that what one call misses a later one finds.
+    trainings that differ by rounding stay as close with the constraint as without it. The initial states turn slowly
+    as the weights change, so that a later call finds what one call misses.
 
-    Growth over a few steps is an estimate, and no bound. In training with Adam, radii of matrices stay within a tenth
-    of the bound; a pair is scaled down by calls step by step.
+    Growth over a few steps is an estimate, not a bound. In training with Adam, radii of matrices stay within a tenth
+    of the bound; a pair is scaled down over several calls.
 
     Args:
         max_value: float > 0, the bound $c$ on the growth per step.
         steps: int >= 4, even: of the power iteration.
-        words: int >= 0 or None, pairs that each symbol a begins: with the symbols a + 1 to a + `words`, around the
-            alphabet. These are all pairs, of up to 2 `words` + 1 symbols. None: as many as 2,080 pairs allow, which are
-            all of up to 65 symbols, 21 for each of 96, 8 for each of 256 and none above 2,080.
+        words: int >= 0 or None, number of pairs of each symbol a: with the symbols a + 1 to a + `words`, cyclically.
+            For up to 2 `words` + 1 symbols these are all pairs. None allows 2,080 pairs in total: all of up to 65
+            symbols, 21 for each of 96, 8 for each of 256, and none above 2,080 symbols.
 
     Call arguments:
         w: (K, n, n), a matrix for each symbol; or (n, n).
@@ -100,21 +99,20 @@ class MaxSpectralRadius(keras.constraints.Constraint):
     """
 
     def __init__(self, max_value: float = 0.95, steps: int = 12, words: int | None = None) -> None:
-        self.steps = at_least("steps", steps, 4)
+        self.steps = integer("steps", steps, 4)
         if self.steps % 2:
-            raise ValueError(f"steps must be even: pairs take turns. Received: steps={steps!r}.")
-        self.words = None if words is None else at_least("words", words, 0)
-        self.max_value = _positive(max_value)
+            raise invalid("steps", "even, as pairs take turns", steps)
+        self.words = None if words is None else integer("words", words, 0)
+        self.max_value = positive("max_value", max_value)
 
     def __call__(self, w: Tensor) -> Tensor:
-        """The matrices, scaled down where they outgrow the bound, and in the directions in which pairs do."""
+        """The matrices, scaled down where they exceed the bound, and in the directions in which pairs exceed it."""
         _check_square(w)
         shape = tuple(w.shape)
-        given = ops.convert_to_tensor(w)
-        dtype = "float64" if keras.backend.standardize_dtype(given.dtype) == "float64" else "float32"
-        kernel = ops.cast(given if len(shape) == 3 else given[None], dtype)
+        w = ops.convert_to_tensor(w)
+        kernel = ops.cast(w if len(shape) == 3 else w[None], _dtype(w))
         constrained = self._constrained(kernel)
-        return ops.cast(constrained if len(shape) == 3 else constrained[0], given.dtype)
+        return ops.cast(constrained if len(shape) == 3 else constrained[0], w.dtype)
 
     def _constrained(self, kernel: Tensor) -> Tensor:
         distances = self._distances(*kernel.shape[:2])
@@ -126,48 +124,48 @@ class MaxSpectralRadius(keras.constraints.Constraint):
         h, growths = ops.cos(TURNING * math.sqrt(kernel.shape[-1]) * unit[:, :1] + phases), []
         for turn in range(self.steps // 2):
             before = h
-            own = ops.matmul(before, unit)
-            visiting = _placed(own, there)
+            image = ops.matmul(before, unit)
+            visiting = _placed(image, there)
             moved = ops.matmul(visiting, unit)
             h, growth = _normalized(_placed(moved, back))
             if 2 * turn >= self.steps // 2:
                 growths.append(growth)
 
         def mean(of_symbols: Tensor) -> Tensor:
-            """Of each symbol and its partners."""
+            """The mean over each symbol and its partner."""
             return (of_symbols + _placed(of_symbols + ops.zeros_like(growth), back)) / 2
 
         excess = ops.log(functools.reduce(ops.maximum, growths)) / 2 + mean(ops.log(scale)) - math.log(self.max_value)
         cut = ops.maximum(ops.max(excess[:, :ALONE], axis=1, keepdims=True), 0.0)
-        kept = ops.exp(-cut)
+        shrinkage = ops.exp(-cut)
         if len(distances) == ALONE:
-            return kept * kernel
+            return shrinkage * kernel
         left = ops.maximum(excess - mean(cut), 0.0)
         visitors, length = _normalized(visiting)
         states, images, excesses = (
             ops.concatenate([of_own[:, ALONE:], of_visitors[:, ALONE:]], axis=1)
-            for of_own, of_visitors in ((before, visitors), (own, moved / length), (left, _placed(left, there)))
+            for of_own, of_visitors in ((before, visitors), (image, moved / length), (left, _placed(left, there)))
         )
         overlaps = ops.square(ops.matmul(states, ops.transpose(states, (0, 2, 1))))
         shares = excesses / ops.maximum(ops.matmul(overlaps, excesses), SMALLEST)
         lost = scale * shares * (1 - ops.exp(-excesses))
-        return kept * (kernel - ops.matmul(ops.transpose(lost * states, (0, 2, 1)), images))
+        return shrinkage * (kernel - ops.matmul(ops.transpose(lost * states, (0, 2, 1)), images))
 
     def _distances(self, symbols: int | None, units: int) -> Array:
-        """How far each state's partner lies from its symbol: nowhere for those alone, then `words` distances."""
+        """Distance of each state's partner from its symbol: 0 for single symbols, then 1 to `words`."""
         words = PAIRS // (symbols or 65) if self.words is None else self.words
         if symbols:
             words = min(words, symbols // 2)
         return np.concatenate([np.zeros(ALONE, int), np.tile(np.arange(1, words + 1), -(-PHASES // units))])
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` takes."""
+        """Arguments of the constructor."""
         return {"max_value": self.max_value, "steps": self.steps, "words": self.words}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class MaxSpectralNorm(keras.constraints.Constraint):
-    r"""Bounds every product of matrices: no singular value of any of them exceeds $c$.
+    r"""Bounds every product of matrices, by limiting the singular values of each to $c$.
 
     With $W_a = U \Sigma V^\top$,
 
@@ -184,7 +182,7 @@ class MaxSpectralNorm(keras.constraints.Constraint):
 
     Returns: as `w`.
     Cost: K singular value decompositions, O(K n^3), at every training step.
-    Raises: ValueError, if the bound is no positive number or the matrices are not square.
+    Raises: ValueError, if the bound is not a positive number or the matrices are not square.
     Exactness: to the rounding of the decomposition, in the dtype of the weights.
     Example:
 
@@ -196,28 +194,27 @@ class MaxSpectralNorm(keras.constraints.Constraint):
     """
 
     def __init__(self, max_value: float = 1.0) -> None:
-        self.max_value = _positive(max_value)
+        self.max_value = positive("max_value", max_value)
 
     def __call__(self, w: Tensor) -> Tensor:
-        """The matrices, their singular values cut off at the bound."""
+        """The matrices with their singular values clipped at the bound."""
         _check_square(ops.reshape(w, (-1, *w.shape[-2:])))
-        given = ops.convert_to_tensor(w)
-        dtype = "float64" if keras.backend.standardize_dtype(given.dtype) == "float64" else "float32"
-        left, values, right = ops.svd(ops.cast(given, dtype), full_matrices=False)
-        return ops.cast(ops.matmul(left * ops.minimum(values, self.max_value)[..., None, :], right), given.dtype)
+        w = ops.convert_to_tensor(w)
+        left, values, right = ops.svd(ops.cast(w, _dtype(w)), full_matrices=False)
+        return ops.cast(ops.matmul(left * ops.minimum(values, self.max_value)[..., None, :], right), w.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` takes."""
+        """Arguments of the constructor."""
         return {"max_value": self.max_value}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class Zero(keras.constraints.Constraint):
-    r"""Keeps a weight at zero: a network is trained without it, the layer being the same.
+    r"""Keeps a weight at zero: the network is trained without it, with the same layer.
 
-    An `ISAN` whose biases are zero is linear in its initial state, $h_T = h_0 W_{x_1} \cdots W_{x_T}$, and what the
-    biases contribute is then seen in the loss. Initialize the weight with "zeros" too: the constraint holds from the
-    first training step on.
+    An `ISAN` whose biases are zero is linear in its initial state, $h_T = h_0 W_{x_1} \cdots W_{x_T}$, so the
+    loss shows what the biases contribute. Initialize the weight with "zeros" too: the constraint applies from the first
+    training step on.
 
     Call arguments:
         w: a weight of any shape.
@@ -234,23 +231,21 @@ class Zero(keras.constraints.Constraint):
         return ops.zeros_like(w)
 
 
-def _positive(max_value: Any) -> float:
-    if not isinstance(max_value, int | float | np.number) or not max_value > 0:
-        raise ValueError(f"max_value must be a number > 0. Received: max_value={max_value!r}.")
-    return float(max_value)
+def _dtype(w: Tensor) -> str:
+    return "float64" if keras.backend.standardize_dtype(w.dtype) == "float64" else "float32"
 
 
 def _check_square(w: Tensor) -> None:
     shape = tuple(w.shape)
     if len(shape) not in (2, 3) or shape[-2] != shape[-1]:
         raise ValueError(
-            f"Square matrices are applied again and again: (K, n, n) or (n, n). Received: shape {shape}. Constrain the "
-            "recurrent kernel of an ISAN, or another square matrix."
+            f"`w` must be square matrices, (K, n, n) or (n, n). Received: shape {shape}. Constrain the recurrent "
+            "kernel of an ISAN, or another square matrix."
         )
 
 
 def _places(distances: Array, symbols: Any) -> tuple[Tensor, Tensor]:
-    """Where each state goes to be read by the partner of its symbol, and where it comes back from."""
+    """Places from which states are gathered for the partner of their symbol, and on the way back."""
     states = len(distances)
     of_symbol, of_state = ops.arange(symbols)[:, None], ops.arange(states)
     away = ops.cast(distances, of_symbol.dtype)

@@ -1,16 +1,16 @@
-r"""How gated networks start: biases with which an input is felt for a given number of steps.
+r"""Initial biases of gated networks, with which an input has influence for a given number of steps.
 
-In a wide network with random matrices the arguments of the gates are normally distributed, so one step's effect on the
-variance of the state, and on that of a small perturbation of it, is a few integrals over a Gaussian: the mean field.
+In a wide network with random matrices the arguments of the gates are normally distributed, so the effect of a
+step on the variance of the state, and of a small perturbation, is a few integrals over a Gaussian: the mean field.
 With $u$ the gate that keeps the state, $c$ the candidate, and $\sigma$ the scale of the recurrent matrices,
 
 $$Q = E[u^2]\, Q + E[(1 - u)^2]\, E[c^2], \qquad \chi = E[u^2] + (\text{what passes through gates and candidate}),$$
 
 where Q is the mean square of the state, $\chi$ the mean square of the singular values of a step's Jacobian. After k
 steps they have shrunk by $\chi^k$. At $\chi = 1$, the critical point, gradients neither vanish nor explode in the mean.
-With orthogonal matrices the bias of u moves $\chi$ from a third to nearly 1; how near is what `CriticalBias` is given.
+With orthogonal matrices the bias of u moves $\chi$ from a third to nearly 1. `CriticalBias` solves for a given value.
 
-The derivation, and what it leaves out, is in docs/notes/mean-field.md. After Chen, Pennington and Schoenholz,
+The derivation and its assumptions are in docs/notes/mean-field.md. After Chen, Pennington and Schoenholz,
 "Dynamical isometry and a mean field theory of RNNs", ICML 2018, arXiv:1806.05394 (MinimalRNN), and Gilboa et al., 2019,
 arXiv:1901.08987 (GRU, LSTM).
 """
@@ -25,7 +25,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_interp_rnn._numbers import is_number
+from keras_interp_rnn._checks import choice, non_negative, positive, within
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn._types import Tensor
 
@@ -33,27 +33,27 @@ __all__ = ["CriticalBias", "mean_field"]
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-"""Of Gauss-Hermite quadrature: expectations over a standard normal variable."""
+"""Nodes and weights of Gauss-Hermite quadrature, for expectations over a standard normal variable."""
 
 STATE_STEPS, BISECTIONS = 1000, 40
 LOWEST, HIGHEST = -10.0, 20.0
-"""Gate biases that are searched."""
+"""Range of gate biases that is searched."""
 
 Function = Callable[[Tensor], Tensor]
 
 LARGEST_BIAS = 30.0
-"""In size, of a gate; sigmoid(37) is 1 in float64."""
+"""Largest absolute value of a gate bias; sigmoid(37) is 1 in float64."""
 
 
 @short_repr
 @dataclasses.dataclass(frozen=True)
 class MeanField:
-    """What a wide random network does to states and gradients, in the mean.
+    """Mean-field statistics of the states and gradients of a wide random network.
 
     Attributes:
-        gate_bias: bias of the gate that keeps the state. state_variance: mean square of the state after many steps; of
+        gate_bias: bias of the gate that keeps the state. state_variance: mean square of the state after many steps; for
             an LSTM, of the cell state. growth: factor by which the mean square of the singular values of
-            $dh_{t+k}/dh_t$ changes with each step k; of an LSTM, from the second step on.
+            $dh_{t+k}/dh_t$ changes with each step k; for an LSTM, from the second step on.
 
     Example: see `mean_field`.
     """
@@ -64,7 +64,7 @@ class MeanField:
 
     @property
     def steps(self) -> float:
-        """Steps after which their root mean square has shrunk to 1/e; negative if it grows, inf if it stays."""
+        """Steps in which the root mean square of the singular values shrinks to 1/e; negative if it grows."""
         return math.inf if self.growth == 1 else -2 / math.log(self.growth)
 
 
@@ -81,21 +81,21 @@ def mean_field(
     Args:
         cell: "MinimalRNN", with the default encoder; "GRU" or "LSTM".
         gate_bias: of the gate that keeps the state: u of a MinimalRNN, Keras's z of a GRU, f of an LSTM, whose input
-            gate has minus it. All other biases are 0.
+            gate has its negative. All other biases are 0.
         recurrent_scale: $\sigma$ > 0 of each recurrent matrix: 1 if it is orthogonal, or has entries of variance 1/n.
-        input_variance: >= 0, mean square of what the input adds to the argument of each gate and candidate, of a
-            MinimalRNN to that of its encoder's tanh: of features with mean square v and an orthogonal kernel, v. Inputs
-            of different steps are taken as independent.
-        reset_after: of a GRU, as in Keras.
+        input_variance: >= 0, mean square of the input's term in the argument of each gate and candidate, or, for a
+            MinimalRNN, of its encoder's tanh. It is v for features with mean square v and an orthogonal kernel. Inputs
+            of different steps are assumed to be independent.
+        reset_after: for a GRU, as in Keras.
 
     Returns:
         `MeanField`.
 
     Raises:
-        ValueError: if the cell is another one, or a number is out of its range.
+        ValueError: if the cell is unknown or a number is out of range.
 
-    Exactness: the limit of infinitely many units, if the matrices of every step were drawn anew. The steps of a layer
-    share their matrices, and agree within 2 % at a gate bias of 3 or more; at a bias of 0 the growth of a GRU or an
+    Exactness: the limit of infinitely many units with independent matrices at every step. The steps of a layer share
+    their matrices, and agree within 2 % at a gate bias of 3 or more; at a bias of 0 the growth of a GRU or an
     LSTM is up to a quarter higher (docs/notes/mean-field.md).
     Reference: Chen, Pennington and Schoenholz, 2018, arXiv:1806.05394, section 3.
 
@@ -108,42 +108,34 @@ def mean_field(
     >>> print(f"{field.growth:.3f}, to 1/e in {field.steps:.0f} steps")
     0.984, to 1/e in 123 steps
     """
-    if cell not in CELLS:
-        raise ValueError(f"cell is one of {', '.join(CELLS)}. Received: cell={cell!r}. Choose one of them.")
-    for name, value, least in (("recurrent_scale", recurrent_scale, 0), ("input_variance", input_variance, -1)):
-        if not (is_number(value) and math.isfinite(value) and value > least and value >= 0):
-            raise ValueError(
-                f"{name} is a finite number {'> 0' if least == 0 else '>= 0'}. Received: {name}={value!r}. Correct it."
-            )
-    if not (is_number(gate_bias) and abs(gate_bias) <= LARGEST_BIAS):
-        raise ValueError(
-            f"gate_bias is a number of at most {LARGEST_BIAS:g} in size: larger ones open or close a gate for good. "
-            f"Received: gate_bias={gate_bias!r}. Correct it."
-        )
-    further = {"reset_after": reset_after} if cell == "GRU" else {}
-    variance, growth = CELLS[cell](float(gate_bias), recurrent_scale**2, float(input_variance), **further)
-    return MeanField(float(gate_bias), variance, growth)
+    cell = choice("cell", cell, CELLS)
+    scale = positive("recurrent_scale", recurrent_scale)
+    drive = non_negative("input_variance", input_variance)
+    remedy = "Larger ones open or close a gate for good."
+    gate_bias = within("gate_bias", gate_bias, -LARGEST_BIAS, LARGEST_BIAS, remedy)
+    options = {"reset_after": reset_after} if cell == "GRU" else {}
+    return MeanField(gate_bias, *CELLS[cell](gate_bias, scale**2, drive, **options))
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class CriticalBias(keras.initializers.Initializer):
-    r"""Biases with which the influence of an input shrinks to 1/e after a given number of steps.
+    r"""Biases with which the influence of an input shrinks to 1/e in a given number of steps.
 
     The bias b of the gate that keeps the state solves $\chi(b) = e^{-2/k}$ in the mean field of `mean_field`: the
     larger the number of steps k, the closer the network is to its critical point, $\chi = 1$. The input gate of an
-    LSTM has -b, the other biases are 0. Give the layer orthogonal recurrent matrices, Keras's default.
+    LSTM has -b, the other biases are 0. The layer should have orthogonal recurrent matrices, Keras's default.
 
     Args:
         cell: "MinimalRNN", "GRU" or "LSTM": the layer whose `bias_initializer` this is. `keras.layers.LSTM` needs
-            `unit_forget_bias=False`, or it asks for the biases of its gates one by one.
+            `unit_forget_bias=False`, as it otherwise initializes its gates separately.
         steps: k > 0, finite.
         recurrent_scale, input_variance, reset_after: as `mean_field`.
 
     Call arguments:
-        shape: that of the layer's bias, (n,) for a MinimalRNN, (2, 3n) or (3n,) for a GRU, (4n,) for an LSTM.
+        shape: shape of the layer's bias, (n,) for a MinimalRNN, (2, 3n) or (3n,) for a GRU, (4n,) for an LSTM.
         dtype: of the values.
     Raises:
-        ValueError: if no bias from -10 to 20 gives the number of steps; if the shape is none of the cell's biases; as
+        ValueError: if no bias from -10 to 20 gives the number of steps; if the shape is not that of the cell's bias; as
             `mean_field`.
     Reference: Chen, Pennington and Schoenholz, 2018, arXiv:1806.05394.
 
@@ -167,15 +159,13 @@ class CriticalBias(keras.initializers.Initializer):
         input_variance: float = 1.0,
         reset_after: bool = True,
     ) -> None:
-        if not (is_number(steps) and math.isfinite(steps) and steps > 0):
-            raise ValueError(f"steps is a finite number > 0. Received: steps={steps!r}. Choose how far back to look.")
-        self.cell, self.steps = cell, float(steps)
+        self.cell, self.steps = cell, positive("steps", steps)
         self.recurrent_scale, self.input_variance, self.reset_after = recurrent_scale, input_variance, reset_after
         self.gate_bias = self._solved()
 
     def _solved(self) -> float:
-        """The bias, by bisection: the growth increases with it, except where large matrices make it exceed 1."""
-        wanted = math.exp(-2 / self.steps)
+        """The bias, by bisection: the growth increases with it, unless large matrices make it exceed 1."""
+        target = math.exp(-2 / self.steps)
         settings: dict[str, Any] = {
             "recurrent_scale": self.recurrent_scale,
             "input_variance": self.input_variance,
@@ -186,15 +176,15 @@ class CriticalBias(keras.initializers.Initializer):
             return mean_field(self.cell, bias, **settings).growth
 
         low, high = LOWEST, HIGHEST
-        if not growth(low) <= wanted <= growth(high):
+        if not growth(low) <= target <= growth(high):
             raise ValueError(
-                f"A gate bias from {LOWEST:g} to {HIGHEST:g} gives the number of steps. Received: "
-                f"steps={self.steps:g} and recurrent_scale={self.recurrent_scale:g}, for which there is none. Choose "
-                "a recurrent_scale of about 1 and another number of steps."
+                f"`steps` must be reached by a gate bias from {LOWEST:g} to {HIGHEST:g}. Received: "
+                f"steps={self.steps:g} and recurrent_scale={self.recurrent_scale:g}, which no such bias reaches. "
+                "Choose a recurrent_scale of about 1 and another number of steps."
             )
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            low, high = (middle, high) if growth(middle) < wanted else (low, middle)
+            low, high = (middle, high) if growth(middle) < target else (low, middle)
         return (low + high) / 2
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
@@ -203,8 +193,8 @@ class CriticalBias(keras.initializers.Initializer):
         units, rest = divmod(shape[-1], len(signs))
         if rest or len(shape) > 2 or (len(shape) == 2 and (self.cell != "GRU" or shape[0] != 2)):
             raise ValueError(
-                f"CriticalBias({self.cell!r}) makes biases of {len(signs)} parts of n each. Received: shape={shape}. "
-                "Name the cell of the layer."
+                f"The bias of {self.cell} must have {len(signs)} parts of n each. Received: shape={shape}. Name the "
+                "cell of the layer."
             )
         bias = np.zeros(shape)
         bias.reshape(-1, shape[-1])[0] = np.repeat(np.multiply(signs, self.gate_bias), units)
@@ -221,7 +211,7 @@ class CriticalBias(keras.initializers.Initializer):
 
 
 SIGNS = {"MinimalRNN": (1,), "GRU": (1, 0, 0), "LSTM": (-1, 1, 0, 0)}
-"""What each part of a layer's bias has of the gate bias, in the layer's order."""
+"""Factor of the gate bias in each part of a layer's bias, in order."""
 
 
 def _sigmoid(x: Tensor) -> Tensor:
@@ -241,8 +231,8 @@ def _square(of: Function, mean: float, variance: float) -> float:
     return float(WEIGHTS @ of(mean + math.sqrt(variance) * NODES) ** 2)
 
 
-def _settled(following: Callable[[float], float]) -> float:
-    """The variance that maps to itself."""
+def _fixed_point(following: Callable[[float], float]) -> float:
+    """The fixed point of the map of variances."""
     variance = 0.0
     for _ in range(STATE_STEPS):
         variance, before = following(variance), variance
@@ -252,17 +242,17 @@ def _settled(following: Callable[[float], float]) -> float:
 
 
 def _minimal_rnn(bias: float, scale: float, drive: float) -> tuple[float, float]:
-    """Mean square of the state, and growth; scale and drive are squares."""
+    """Mean square of the state, and growth; `scale` and `drive` are squares."""
     latent = _square(np.tanh, 0.0, drive)
 
     def argument(state: float) -> float:
         return scale * state + latent
 
     def following(state: float) -> float:
-        kept, admitted = (_square(_sigmoid, sign * bias, argument(state)) for sign in (1, -1))
-        return admitted * latent / (1 - kept)
+        kept_part, admitted = (_square(_sigmoid, sign * bias, argument(state)) for sign in (1, -1))
+        return admitted * latent / (1 - kept_part)
 
-    state = _settled(following)
+    state = _fixed_point(following)
     through_gate = scale * _square(_sigmoid_slope, bias, argument(state)) * (state + latent)
     return state, _square(_sigmoid, bias, argument(state)) + through_gate
 
@@ -271,21 +261,21 @@ def _gru(bias: float, scale: float, drive: float, reset_after: bool) -> tuple[fl
     """As `_minimal_rnn`."""
 
     def reset(state: float) -> Tensor:
-        """Arguments of the reset gate, one a node."""
+        """Arguments of the reset gate at the nodes."""
         return math.sqrt(scale * state + drive) * NODES
 
     def of_candidate(of: Function, state: float) -> Tensor:
-        """E[f(x)^2] of the candidate's argument, for each argument of the reset gate, or one for all."""
+        """E[f(x)^2] over the candidate's argument, for each argument of the reset gate."""
         gates = _sigmoid(reset(state)) ** 2
         gates = gates if reset_after else np.full_like(gates, WEIGHTS @ gates)
         spread = np.sqrt(gates * scale * state + drive)
         return of(spread[:, None] * NODES) ** 2 @ WEIGHTS
 
     def following(state: float) -> float:
-        kept, admitted = (_square(_sigmoid, sign * bias, scale * state + drive) for sign in (1, -1))
-        return float(admitted * (WEIGHTS @ of_candidate(np.tanh, state)) / (1 - kept))
+        kept_part, admitted = (_square(_sigmoid, sign * bias, scale * state + drive) for sign in (1, -1))
+        return float(admitted * (WEIGHTS @ of_candidate(np.tanh, state)) / (1 - kept_part))
 
-    state = _settled(following)
+    state = _fixed_point(following)
     argument = scale * state + drive
     candidate = float(WEIGHTS @ of_candidate(np.tanh, state))
     gates, slopes = _sigmoid(reset(state)), _sigmoid_slope(reset(state))
@@ -308,10 +298,10 @@ def _gru(bias: float, scale: float, drive: float, reset_after: bool) -> tuple[fl
 
 
 def _lstm(bias: float, scale: float, drive: float) -> tuple[float, float]:
-    """As `_minimal_rnn`, of the cell state, taken as normally distributed; the growth is that of (c, h)."""
+    """As `_minimal_rnn`, for a normally distributed cell state; the growth is that of (c, h)."""
 
     def cell(hidden: float) -> float:
-        """Mean square of the cell state beside a hidden state."""
+        """Mean square of the cell state, given that of the hidden state."""
         argument = scale * hidden + drive
         written = _square(_sigmoid, -bias, argument) * _square(np.tanh, 0.0, argument)
         return written / (1 - _square(_sigmoid, bias, argument))
@@ -319,7 +309,7 @@ def _lstm(bias: float, scale: float, drive: float) -> tuple[float, float]:
     def following(hidden: float) -> float:
         return _square(_sigmoid, 0.0, scale * hidden + drive) * _square(np.tanh, 0.0, cell(hidden))
 
-    hidden = _settled(following)
+    hidden = _fixed_point(following)
     state, argument = cell(hidden), scale * hidden + drive
     kept = _square(_sigmoid, bias, argument)
     into_cell = scale * (

@@ -1,4 +1,4 @@
-"""What is minimised, in the units the papers report."""
+"""Losses in the units of the papers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BitsPerSymbol(keras.losses.Loss):
     r"""Cross-entropy of the next symbol in bits, $-\log_2 \mathrm{softmax}(l)_y$ (Foerster et al. 2017, eqs. 2, 3).
 
     Over characters this is the bits per character (bpc) of the papers' tables. Gradients are $1/\ln 2 = 1.44$ times
-    those of the cross-entropy in nats: scale a clipping norm alike.
+    as large as with the cross-entropy in nats: scale a clipping norm accordingly.
 
     Call arguments:
         y_true: int (batch, time).

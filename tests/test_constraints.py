@@ -151,12 +151,12 @@ def test_compiled_by_xla_and_for_a_number_of_matrices_that_is_not_known():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"max_value": 0.0}, "max_value must be a number > 0. Received: max_value=0.0"),
-        ({"max_value": float("nan")}, "max_value must be a number > 0. Received: max_value=nan"),
+        ({"max_value": 0.0}, "`max_value` must be a positive number. Received: max_value=0.0"),
+        ({"max_value": float("nan")}, "`max_value` must be a positive number. Received: max_value=nan"),
         ({"steps": 3}, "`steps` must be an integer of at least 4. Received: steps=3"),
-        ({"steps": 7}, "steps must be even: pairs take turns. Received: steps=7"),
-        ({"words": -1}, "`words` must be an integer of at least 0. Received: words=-1"),
-        ({"words": 2.5}, "`words` must be an integer of at least 0. Received: words=2.5"),
+        ({"steps": 7}, "`steps` must be even, as pairs take turns. Received: steps=7"),
+        ({"words": -1}, "`words` must be a non-negative integer. Received: words=-1"),
+        ({"words": 2.5}, "`words` must be a non-negative integer. Received: words=2.5"),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, says):
@@ -165,9 +165,9 @@ def test_arguments_out_of_range_are_refused(arguments, says):
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (2, 3, 3, 3)])
-def test_what_is_no_square_matrix_is_refused(shape):
+def test_other_arrays_than_square_matrices_are_refused(shape):
     for constraint in (MaxSpectralRadius(), MaxSpectralNorm())[: 1 if len(shape) == 4 else 2]:  # blocks have a norm
-        with pytest.raises(ValueError, match="Square matrices are applied again and again.*Received: shape"):
+        with pytest.raises(ValueError, match="`w` must be square matrices, .*Received: shape"):
             constraint(np.ones(shape, "float32"))
 
 
@@ -199,7 +199,7 @@ class TestNorm:
         constraint = keras.constraints.deserialize(keras.constraints.serialize(MaxSpectralNorm(0.7)))
         assert type(constraint) is MaxSpectralNorm
         assert constraint.max_value == 0.7
-        with pytest.raises(ValueError, match="max_value must be a number > 0. Received: max_value=nan"):
+        with pytest.raises(ValueError, match="`max_value` must be a positive number. Received: max_value=nan"):
             MaxSpectralNorm(float("nan"))
 
     def test_it_bounds_an_isan_while_it_trains(self):
@@ -227,7 +227,7 @@ class TestInAnISAN:
         text[::16] = 4
         return text[:, :-1], text[:, 1:]
 
-    def test_it_is_the_default_and_none_switches_it_off(self):
+    def test_the_constraint_is_the_default_and_none_switches_it_off(self):
         assert isinstance(layers.ISAN(4, 3).cell.recurrent_constraint, MaxSpectralRadius)
         assert isinstance(layers.ISANCell(4, 3).recurrent_constraint, MaxSpectralRadius)
         assert layers.ISAN(4, 3, recurrent_constraint=None).cell.recurrent_constraint is None
@@ -284,7 +284,7 @@ class TestInAnISAN:
 
     @pytest.mark.matrix
     @pytest.mark.parametrize("policy", ["float64", "mixed_float16", "mixed_bfloat16"])
-    def test_a_training_step_in_other_precisions(self, policy):
+    def test_a_training_step_in_mixed_precision(self, policy):
         model = self.network(units=6, dtype=policy)
         model.layers[1].cell.recurrent_kernel.assign(1.2 * np.tile(np.eye(6), (5, 1, 1)))
         model.fit(*self.runs(), batch_size=64, verbose=0)

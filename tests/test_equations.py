@@ -77,6 +77,10 @@ def drive(equations: CellEquations, cell: Any, x: np.ndarray, xp: Any = NUMPY) -
     return equations.drive(xp, float64(reads) if xp is NUMPY else reads)
 
 
+def tensors(xp: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
+    return arrays if xp is NUMPY else tuple(map(keras.ops.convert_to_tensor, arrays))
+
+
 class TestSteps:
     @NAMESPACES
     @every_seed
@@ -84,14 +88,13 @@ class TestSteps:
     def test_states_and_quantities(self, xp: Any, backend: str | None, kind: str, seed: int) -> None:
         network, cell, equations = known(kind, seed, xp)
         states, x = drawn(kind, seed)
-        given = split(states) if xp is NUMPY else tuple(map(keras.ops.convert_to_tensor, split(states)))
-        found = equations.step(xp, given, drive(equations, cell, x, xp))
-        assert len(found.states) == len(given)
+        found = equations.step(xp, tensors(xp, *split(states)), drive(equations, cell, x, xp))
+        assert len(found.states) == len(split(states))
         together = np.concatenate([keras.ops.convert_to_numpy(x) for x in found.states], axis=-1)
         # The encoder of a MinimalRNN is a layer: it runs on the backend, whatever the namespace.
         bound = None if kind == "MinimalRNN" else backend
         assert_close(together, of_rows(lambda s, x: moved(network, s, x), states, x), "float64", bound)
-        halves = split(states) if len(given) == 2 else (*split(states), [None] * BATCH)
+        halves = split(states) if len(found.states) == 2 else (*split(states), [None] * BATCH)
         expected = [network.step(*row)[2] for row in zip(*halves, x, strict=True)]
         assert {NAMES.get(name, name) for name in expected[0]} <= set(found.quantities)
         for name in expected[0]:
@@ -110,12 +113,13 @@ class TestSteps:
 
 
 class TestLinearizedSteps:
+    @NAMESPACES
     @every_seed
     @every_kind
-    def test_by_state_and_input(self, kind: str, seed: int) -> None:
-        network, cell, equations = known(kind, seed)
+    def test_by_state_and_input(self, xp: Any, backend: str | None, kind: str, seed: int) -> None:
+        network, cell, equations = known(kind, seed, xp)
         states, x = drawn(kind, seed)
-        self.check(network, None, cell, equations, states, x)
+        self.check(network, None, cell, equations, states, x, xp)
 
     @pytest.mark.parametrize(
         "settings",
@@ -129,7 +133,7 @@ class TestLinearizedSteps:
         ids=str,
     )
     @every_kind
-    def test_under_state_regularization(self, kind: str, settings: dict[str, Any]) -> None:
+    def test_by_state_and_input_under_state_regularization(self, kind: str, settings: dict[str, Any]) -> None:
         network = random_network(kind, np.random.default_rng(3), UNITS, FEATURES)
         inner = make_cell(kind, UNITS, dtype="float64")
         cell = layers.StateRegularizedCell(inner, CENTROIDS, temperature=0.6, dtype="float64", **settings)
@@ -144,25 +148,27 @@ class TestLinearizedSteps:
         self.check(network, oracle.Stochastic(S, tau=0.6, **settings), cell, equations, states, x)
 
     @staticmethod
-    def check(network: Any, stochastic: Any, cell: Any, equations: Any, states: np.ndarray, x: np.ndarray) -> None:
+    def check(
+        network: Any, stochastic: Any, cell: Any, equations: Any, states: np.ndarray, x: np.ndarray, xp: Any = NUMPY
+    ) -> None:
         # The rows of a random P, not of the identity: every entry of the product counts.
         product = np.random.default_rng(6).normal(size=(BATCH, 3, states.shape[-1]))
-        linear = equations.linearization(NUMPY, split(states), drive(equations, cell, x))
+        linear = equations.linearization(xp, tensors(xp, *split(states)), drive(equations, cell, x, xp))
+        [rows] = tensors(xp, product)
         by_state = of_rows(lambda s, x: complex_step(lambda s: moved(network, s, x, stochastic), s), states, x)
         inner = cell.cell if hasattr(cell, "cell") else cell
         bound = "jax, tanh" if keras.backend.backend() == "jax" else keras.backend.backend()
-        bound = bound if isinstance(inner, layers.MinimalRNNCell) else "numpy"
-        assert_close(linear.before(product), product @ by_state, "float64", bound)
+        bound = bound if xp is keras.ops or isinstance(inner, layers.MinimalRNNCell) else "numpy"
+        assert_close(linear.before(rows), product @ by_state, "float64", bound)
+        by_input = float64(linear.input(rows))
         if isinstance(inner, layers.MinimalRNNCell):  # whose input is the latent here
             slope = 1 - float64(inner.encoder(x)) ** 2
-            by_input = (linear.input(product) * slope[:, None]) @ float64(inner.encoder.kernel).T
-        else:
-            by_input = linear.input(product)
+            by_input = (by_input * slope[:, None]) @ float64(inner.encoder.kernel).T
         expected = of_rows(lambda s, x: complex_step(lambda x: moved(network, s, x, stochastic), x), states, x)
         assert_close(by_input, product @ expected, "float64", bound)
 
     @every_seed
-    def test_of_an_isan(self, seed: int) -> None:
+    def test_isan(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         W, b = rng.normal(size=(FEATURES, UNITS, UNITS)), rng.normal(size=(FEATURES, UNITS))
         cell = layers.ISANCell(UNITS, FEATURES, dtype="float64")
@@ -184,7 +190,7 @@ class TestLinearizedSteps:
     @every_seed
     @pytest.mark.parametrize("shared", [True, False])
     @pytest.mark.parametrize("symbols", [True, False])
-    def test_of_a_factored_isan(self, symbols: bool, shared: bool, seed: int) -> None:
+    def test_factored_isan(self, symbols: bool, shared: bool, seed: int) -> None:
         rng = np.random.default_rng(seed)
         size = {"vocabulary_size": FEATURES} if symbols else {}
         cell = layers.FactoredISANCell(UNITS, 2, shared=shared, dtype="float64", **size)
@@ -216,8 +222,15 @@ class TestLinearizedSteps:
         assert_close(linear.input(product), product @ by_input, "float64", "numpy")
 
 
-class TestWhoseEquationsAreKnown:
-    def test_a_subclass_that_computes_otherwise_has_none(self) -> None:
+@NAMESPACES
+def test_the_sigmoid_does_not_overflow(xp: Any, backend: str | None) -> None:
+    x = np.array([-1e4, -800.0, -1.0, 0.0, 2.0, 800.0, 1e4])
+    expected = [0, 0, 1 / (1 + np.e), 0.5, 1 / (1 + np.exp(-2)), 1, 1]
+    assert_close(xp.sigmoid(*tensors(xp, x)), np.array(expected), "float64", backend)
+
+
+class TestEquationsOf:
+    def test_a_subclass_that_computes_something_else_has_none(self) -> None:
         class Louder(layers.CFNCell):
             def step(self, inputs, state, dropout_mask):
                 return 2 * super().step(inputs, state, dropout_mask)
@@ -248,7 +261,7 @@ class TestWhoseEquationsAreKnown:
         cell.call = lambda inputs, states: (inputs, [inputs])
         assert equations_of(cell, float64) is None
 
-    def test_a_users_cell_may_bring_its_own(self) -> None:
+    def test_a_cell_of_the_user_may_define_equations(self) -> None:
         class Shifted(Cell := layers.CFNCell):
             def step(self, inputs, state, dropout_mask):
                 return 1 + super().step(inputs, state, dropout_mask)
@@ -260,7 +273,7 @@ class TestWhoseEquationsAreKnown:
         cell.build((None, FEATURES))
         assert equations_of(cell, float64)[0] == "its own"  # type: ignore[index]
 
-    def test_of_a_stack_they_are_not(self) -> None:
+    def test_a_stack_has_none(self) -> None:
         stack = keras.layers.StackedRNNCells([keras.layers.GRUCell(3), layers.CFNCell(4)])
         stack.build((None, FEATURES))
         assert equations_of(stack, float64) is None
@@ -268,13 +281,13 @@ class TestWhoseEquationsAreKnown:
 
 class TestTransitions:
     @pytest.mark.parametrize("name", transitions.NAMES)
-    def test_names_and_configs_stand_for_them(self, name: str) -> None:
+    def test_a_name_and_a_config_give_the_transition(self, name: str) -> None:
         transition = transitions.get(name)
         assert transition.name == name
         assert transitions.get(transition) is transition
         assert transitions.get(transition.get_config()) == transition
 
-    def test_settings_are_kept(self) -> None:
+    def test_a_config_has_the_settings(self) -> None:
         gumbel = transitions.Gumbel(straight_through=True)
         assert transitions.get(gumbel.get_config()) == gumbel != transitions.Gumbel()
         assert repr(gumbel) == "Gumbel(straight_through=True, sample_at_inference=False)"
@@ -282,17 +295,17 @@ class TestTransitions:
         assert gumbel.is_deterministic
         assert not transitions.Gumbel(sample_at_inference=True).is_deterministic
 
-    def test_which_take_noise(self) -> None:
+    def test_only_sampling_transitions_take_noise(self) -> None:
         takes = {name: [kind().takes_noise(training) for training in (True, False)] for name, kind in NOISY.items()}
         expected = {"mixture": [False, False], "soft_argmax": [False, False]}
         assert takes == {**expected, "gumbel": [True, False], "sample": [True, True]}
 
-    @pytest.mark.parametrize("given", ["mixtrue", None, 3, {"name": "none"}])
-    def test_an_unknown_one(self, given: Any) -> None:
-        with pytest.raises(ValueError, match="transition must be one of 'mixture', 'soft_argmax', 'gumbel', 'sample'"):
-            transitions.get(given)
+    @pytest.mark.parametrize("identifier", ["mixtrue", None, 3, {"name": "none"}])
+    def test_an_unknown_transition_is_refused(self, identifier: Any) -> None:
+        with pytest.raises(ValueError, match="must be one of 'mixture', 'soft_argmax', 'gumbel', 'sample'"):
+            transitions.get(identifier)
 
-    def test_a_cell_keeps_a_users_own(self) -> None:
+    def test_a_cell_saves_a_transition_of_the_user(self) -> None:
         class Sharpened(transitions.Transition):
             """A mixture at half the temperature."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.equations import NUMPY, PeepholeLSTM, StochasticComponent, transitions
+from keras_interp_rnn.equations import NUMPY, StochasticComponent, transitions
 from tests.gated_samples import assert_close
 from tests.oracles import state_regularized as oracle
 from tests.oracles.isan import numerical_gradient
@@ -17,9 +17,7 @@ from tests.state_regularized_samples import (
     GATED,
     KINDS,
     WITH_MEMORY,
-    in_keras,
     make_cell,
-    random_network,
     sample,
     set_weights,
 )
@@ -121,24 +119,7 @@ class TestAgainstTheOracle:
             keras.ops.convert_to_numpy(found), expected, atol=1e-9 if xp is NUMPY else 1e-5, rtol=0
         )
 
-    @NAMESPACES
-    @every_seed
-    def test_a_step_of_the_peephole_lstm(self, xp, backend: str | None, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        network = random_network("PeepholeLSTM", rng, UNITS, 5)
-        h, c, x = rng.normal(size=(BATCH, UNITS)), rng.normal(size=(BATCH, UNITS)), rng.normal(size=(BATCH, 5))
-        h_, c_, x_ = (tensor(xp, array) for array in (h, c, x))
-        weights = (tensor(xp, np.ascontiguousarray(array)) for array in in_keras(network))
-        kernel, recurrent_kernel, bias, peepholes = weights
-        cell = PeepholeLSTM(kernel, recurrent_kernel, bias, peepholes=peepholes)
-        (state, memory), gates = cell.step(xp, (h_, c_), cell.drive(xp, x_))
-        expected = [network.step(*row) for row in zip(h, c, x, strict=True)]
-        assert_close(state, np.stack([u for u, _, _ in expected]), "float64", backend)
-        assert_close(memory, np.stack([c for _, c, _ in expected]), "float64", backend)
-        for name in "ifo":
-            assert_close(gates[name], np.stack([row[name] for _, _, row in expected]), "float64", backend)
-
-    def test_the_transitions_there_are(self) -> None:
+    def test_the_oracle_has_the_same_transitions(self) -> None:
         assert tuple(transitions.NAMES) == oracle.TRANSITIONS
 
 
@@ -296,7 +277,7 @@ class TestTheorems:
         assert len({*zip(text[:, 1:].flat, path.chosen[:, :-1].flat, strict=True)}) > 3, "too few pairs seen"
 
     @pytest.mark.parametrize("kind", WITH_MEMORY)
-    def test_a_memory_breaks_it(self, kind: str) -> None:
+    def test_a_network_with_a_memory_is_no_automaton(self, kind: str) -> None:
         some = sample(kind, 0, "sample", batch=6, time=20, features=5, centroids=3)
         symbol = np.tile(some.inputs[:1, :1], (6, 20, 1))
         path = some._replace(inputs=symbol).path(g=np.random.default_rng(0).gumbel(size=(6, 20, 3)))
@@ -322,7 +303,7 @@ class TestTheorems:
         assert_close(path.h, some.stochastic.S.T[expected], "float64", "numpy")
         assert np.sort(path.alpha, axis=-1)[..., -2].max() < np.exp(-40)
 
-    def test_a_warm_one_is_not(self) -> None:
+    def test_a_warm_network_has_no_certain_centroid(self) -> None:
         some = sample("GRU", time=20)
         assert some.with_(tau=5.0).path().alpha.max() < 0.9
 

@@ -57,7 +57,7 @@ def test_a_name_may_be_as_long_as_a_file_system_takes(tmp_path, name):
 
 
 @pytest.mark.matrix
-def test_two_processes_write_to_files_of_their_own(tmp_path):
+def test_two_processes_write_to_separate_files(tmp_path):
     code = """
 import sys
 from keras_interp_rnn._io import atomic_write
@@ -76,7 +76,7 @@ with atomic_write(sys.argv[1]) as partial:
     assert path.read_text() == "ours"
 
 
-def test_threads_write_to_files_of_their_own(tmp_path, monkeypatch):
+def test_threads_write_to_separate_files(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: 1)  # as of every first process in a container
     path, texts, errors = tmp_path / "a.txt", [str(i) * 100_000 for i in range(4)], []
     all_begun = threading.Barrier(len(texts))
@@ -112,7 +112,7 @@ def test_an_interruption_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_what_cannot_take_its_place_leaves_nothing(tmp_path):
+def test_a_failed_replacement_leaves_no_file(tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(IsADirectoryError), atomic_write(tmp_path / "there") as partial:
         partial.write_text("new")

@@ -17,13 +17,13 @@ OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Importing nothing themselves.
-EVERYBODY = {f"{OURS}.{name}" for name in ("_io", "_numbers", "_results", "_types")}
+EVERYBODY = {f"{OURS}.{name}" for name in ("_io", "_checks", "_results", "_types")}
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
     "_io.py": set(),
     "_results.py": {"tensorboard_plugins.interp_rnn.tokens"},
-    "_numbers.py": set(),
+    "_checks.py": set(),
     "_types.py": set(),
     "affine.py": set(),
     "equations": {f"{OURS}.equations"},

@@ -73,7 +73,7 @@ CASES = [
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("cell", "bias", "settings"), CASES)
-def test_networks_whose_matrices_are_drawn_anew_have_the_mean_field(cell, bias, settings):
+def test_random_networks_follow_the_mean_field(cell, bias, settings):
     found = np.array([simulated(cell, bias, seed, shared=False, units=200, before=55, **settings) for seed in range(4)])
     further = {"reset_after": settings["reset_after"]} if "reset_after" in settings else {}
     field = initializers.mean_field(
@@ -137,7 +137,7 @@ def built(cell, units, **settings):
 
 
 @pytest.mark.parametrize("cell", ["MinimalRNN", "GRU"])
-def test_in_a_layer_an_input_is_felt_for_that_many_steps(cell):
+def test_an_input_of_a_layer_decays_in_that_many_steps(cell):
     layer = built(cell, 64, steps=40)
     inputs = np.random.default_rng(0).normal(size=(32, 80, 64)).astype("float32")
     values = analysis.jacobian_singular_values(layer, inputs, lags=[5, 25]).reshape(2, -1)
@@ -167,20 +167,25 @@ def test_a_layer_has_the_bias_after_it_was_saved_and_loaded(make, cell, parts, t
     assert again.gate_bias == start.gate_bias
 
 
-def test_what_has_no_mean_field_is_refused():
+def test_arguments_without_a_mean_field_are_refused():
     field, critical = initializers.mean_field, initializers.CriticalBias
     for call, arguments, options, message in (
-        (field, ("CFN", 1.0), {}, "cell is one of MinimalRNN, GRU, LSTM. Received: cell='CFN'"),
-        (field, ("GRU", np.nan), {}, "gate_bias is a number of at most 30.* gate_bias=nan"),
-        (field, ("MinimalRNN", 10**9), {}, "gate_bias is a number of at most 30.* gate_bias=1000"),
-        (field, ("GRU", 1.0), {"recurrent_scale": 0}, "recurrent_scale is a finite number > 0"),
-        (field, ("GRU", 1.0), {"input_variance": -1}, "input_variance is a finite number >= 0"),
-        (critical, ("GRU", 0), {}, "steps is a finite number > 0. Received: steps=0"),
-        (critical, ("GRU", np.inf), {}, "steps is a finite number > 0. Received: steps=inf"),
-        (critical, ("MinimalRNN", 0.01), {}, "A gate bias from -10 to 20 gives .* steps=0.01 and recurrent_scale=1, f"),
-        (critical("LSTM"), ((6,),), {}, r"biases of 4 parts of n each. Received: shape=\(6,\)"),
-        (critical("GRU"), ((3, 6),), {}, r"biases of 3 parts of n each. Received: shape=\(3, 6\)"),
-        (critical("LSTM"), ((2, 8),), {}, r"biases of 4 parts of n each. Received: shape=\(2, 8\)"),
+        (field, ("CFN", 1.0), {}, "`cell` must be one of 'MinimalRNN', 'GRU', 'LSTM'. Received: cell='CFN'"),
+        (field, ("GRU", np.nan), {}, r"`gate_bias` must be a number in \[-30, 30\].* gate_bias=nan"),
+        (field, ("MinimalRNN", 10**9), {}, r"`gate_bias` must be a number in \[-30, 30\].* gate_bias=1000"),
+        (field, ("GRU", 1.0), {"recurrent_scale": 0}, "`recurrent_scale` must be a positive number"),
+        (field, ("GRU", 1.0), {"input_variance": -1}, "`input_variance` must be a non-negative number"),
+        (critical, ("GRU", 0), {}, "`steps` must be a positive number. Received: steps=0"),
+        (critical, ("GRU", np.inf), {}, "`steps` must be a positive number. Received: steps=inf"),
+        (
+            critical,
+            ("MinimalRNN", 0.01),
+            {},
+            "`steps` must be reached by a gate bias .* steps=0.01 and recurrent_scale=1, w",
+        ),
+        (critical("LSTM"), ((6,),), {}, r"4 parts of n each. Received: shape=\(6,\)"),
+        (critical("GRU"), ((3, 6),), {}, r"3 parts of n each. Received: shape=\(3, 6\)"),
+        (critical("LSTM"), ((2, 8),), {}, r"4 parts of n each. Received: shape=\(2, 8\)"),
     ):
         with pytest.raises(ValueError, match=message):
             call(*arguments, **options)

@@ -303,7 +303,7 @@ def core_inputs(seed: int) -> tuple[Arrays, ...]:
 
 class TestMatrixStates:
     @SEEDS
-    def test_every_entry_of_a_decaying_matrix_is_a_unit_of_its_own(self, seed: int) -> None:
+    def test_every_entry_of_a_decaying_matrix_is_a_unit(self, seed: int) -> None:
         k, v, q, S0 = core_inputs(seed)
         alpha = sigmoid(random(seed + 50)(*k.shape))
         states, reads = oracle.matrix_decay(alpha, k, v, q, S0, scale=0.3)

@@ -131,7 +131,7 @@ def test_a_path_has_a_reason(fused, steps, unroll):
     assert path.reason
 
 
-def test_unrolled_steps_have_no_path_of_their_own():
+def test_unrolled_steps_take_no_path():
     assert choose_path("auto", 5, True).name == "stepwise"
     with pytest.raises(ValueError, match=r"fused=True cannot run here: unroll=True asks for the cell step by step"):
         choose_path(True, 5, True)

@@ -32,7 +32,7 @@ class Output:
             self.column += 1
 
 
-def test_in_a_terminal_every_line_is_written_over_the_one_before(monkeypatch):
+def test_a_terminal_overwrites_the_line_before(monkeypatch):
     terminal = Output(terminal=True)
     monkeypatch.setattr("sys.stdout", terminal)
     for line in ("", "length 10, step 100", "length 9", "length 11, and more"):
@@ -40,7 +40,7 @@ def test_in_a_terminal_every_line_is_written_over_the_one_before(monkeypatch):
         assert terminal.screen == [line]
 
 
-def test_in_a_terminal_what_stays_stays(monkeypatch):
+def test_a_terminal_keeps_results(monkeypatch):
     terminal = Output(terminal=True)
     monkeypatch.setattr("sys.stdout", terminal)
     say("a long line of progress")
@@ -65,7 +65,7 @@ def test_elsewhere_there_is_only_what_stays(monkeypatch):
     assert file.screen == ["result 1", "result 2", "phase 1", ""]
 
 
-def test_in_a_terminal_what_belongs_in_logs_is_written_over(monkeypatch):
+def test_a_terminal_overwrites_lines_for_logs(monkeypatch):
     terminal = Output(terminal=True)
     monkeypatch.setattr("sys.stdout", terminal)
     say("phase 1", in_logs=True)
@@ -81,7 +81,7 @@ def test_a_closed_output_is_no_terminal(monkeypatch):
     say("result", stays=True)
 
 
-def test_a_count_says_how_much_time_is_left_once_a_second_has_passed(monkeypatch):
+def test_a_count_shows_the_time_left_after_a_second(monkeypatch):
     terminal, clock = Output(terminal=True), [10.0]
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setattr("keras_interp_rnn._io.monotonic", lambda: clock[0])

@@ -228,7 +228,7 @@ def test_no_rows_fill_more_blocks_than_there_are(rows: int, vocabulary_size: int
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_row_stands_once_in_a_block_of_its_symbol(seed: int) -> None:
+def test_every_row_is_once_in_a_block_of_its_symbol(seed: int) -> None:
     symbols = np.random.default_rng(seed).integers(5, size=(4, 9)).astype("int32")
     found = blocks.Blocks(*map(ops.convert_to_numpy, blocks.into_blocks(ops.convert_to_tensor(symbols), 5, 2)))
     for step in range(4):
@@ -294,7 +294,7 @@ class TestChoiceOfPath:
         assert self.choose(units=216) == ("static", "a GPU is visible")
 
     @pytest.mark.parametrize(("units", "expected"), [(45, "static"), (46, "blocks")])
-    def test_what_xla_compiles_for_a_cpu_takes_blocks_where_that_saves_copies(
+    def test_xla_on_a_cpu_takes_blocks_if_they_save_copies(
         self, units: int, expected: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(_backend, "why_not_grouped", lambda *_: "XLA")
@@ -358,7 +358,7 @@ class TestChoiceOfPath:
             ({"unroll": True}, "unroll=True asks for the cell step by step", "pass unroll=False, or fused='auto'."),
         ],
     )
-    def test_what_is_read_step_by_step_is_refused_where_fused_is_asked_for(self, call, obstacle, remedy) -> None:
+    def test_fused_true_without_a_fused_path_is_refused(self, call, obstacle, remedy) -> None:
         path = self.choose(**call)
         assert path.name == "stepwise"
         assert path.reason.startswith(obstacle)

@@ -1,4 +1,4 @@
-"""Parameters of public functions have the names of docs/conventions.md."""
+"""Parameters have the names of docs/conventions.md, and docstrings avoid words that hide the subject."""
 
 import dataclasses
 import importlib
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import keras
 import pytest
 
+import keras_interp_rnn
 from tests.test_public_names import PUBLIC, results
 
 OURS = "keras_interp_rnn"
@@ -62,6 +63,19 @@ OF_KERAS = (
 
 # (function, parameter) that still has another name, or place. A line goes when it is renamed; none comes.
 NOT_YET: set[tuple[str, str]] = set()
+
+# A pattern that a plain sentence replaces -> how often the package still has it. The numbers only fall.
+OBSCURE = {
+    r'"""What ': 57,
+    r'"""Of ': 16,
+    r"\b(which|that|what|and) (is |are )?none\b": 9,
+    r"\banew\b": 2,
+    r"\bbehind\b": 14,
+    r"\bbeside\b": 12,
+    r"\bstands?\b(?! for)": 11,
+    r"(?<!\.)\b(says|said)\b": 61,
+    r"\bwanted\b": 52,
+}
 
 
 class Function(NamedTuple):
@@ -215,6 +229,14 @@ def test_parameters_have_the_names_and_places_of_the_conventions(rule):
 def test_what_is_not_yet_renamed_is_still_there():
     done = NOT_YET - {each for rule in RULES for each in violations(rule)}
     assert not done, "Renamed, so take these lines out of NOT_YET: " + "\n".join(map(str, sorted(done)))
+
+
+@pytest.mark.parametrize("pattern", OBSCURE)
+def test_obscure_wording_does_not_come_back(pattern):
+    files = Path(keras_interp_rnn.__file__).parent.rglob("*.py")
+    found = {path: len(re.findall(pattern, path.read_text(encoding="utf-8"))) for path in files}
+    lines = "\n".join(f"{count} in {path}" for path, count in found.items() if count)
+    assert sum(found.values()) <= OBSCURE[pattern], f"Write a plain sentence:\n{lines}"
 
 
 def test_every_name_of_the_glossary_is_one_of_a_parameter():

@@ -59,7 +59,12 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
     run.add_argument("--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row (default: 1)")
     says = "minutes of training per run (default: the row's)"
     run.add_argument("--budget", type=_positive(float), metavar="MINUTES", help=says)
-    run.add_argument("--model", type=Path, metavar="FILE", help="trained model to analyse (default: train a small one)")
+    run.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="trained model to analyse, .keras, or .npz of a preset (default: train a small one)",
+    )
     verbose = 1 if sys.stdout and sys.stdout.isatty() else 2
     add_training(run, "runs/papers", "checkpoints, TensorBoard logs and figures", verbose)
 
@@ -248,7 +253,7 @@ def report_command(experiments: Sequence[Experiment], args: argparse.Namespace) 
     records = _report.read(args.records)
     failed: dict[str, str] = {}
     if args.out is None:
-        print(_report.results(experiments, records, args.records, failed=failed))
+        print("\n".join(_report.pages(experiments, records, args.records, failed=failed).values()))
     else:
         _report.write(experiments, records, args.out, args.records, failed)
     if failed:
@@ -259,12 +264,13 @@ def report_command(experiments: Sequence[Experiment], args: argparse.Namespace) 
 def check_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
     """Checks records, templates and, if it is given, the report made from them."""
     records = _report.read(args.records)
-    text = _report.results(experiments, records, args.records, args.report.parent if args.report else None)
-    if args.report and (not args.report.is_file() or args.report.read_text() != text):
-        raise ValueError(
-            f"A report is generated from its records. Received: {args.report}, which differs from what {args.records} "
-            f"gives. Write it again: report --records {args.records} --out {args.report}."
-        )
+    pages = _report.pages(experiments, records, args.records, args.report)
+    for path, text in ((args.report.with_name(name), text) for name, text in pages.items() if args.report):
+        if not path.is_file() or path.read_text() != text:
+            raise ValueError(
+                f"A report is generated from its records. Received: {path}, which differs from what {args.records} "
+                f"gives. Write it again: report --records {args.records} --out {args.report}."
+            )
     by_experiment = _report.by_experiment(experiments, records)
     print(f"{len(records)} records of {len(by_experiment)} experiments can be read.")
     undigested = [

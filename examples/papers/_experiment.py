@@ -57,12 +57,14 @@ class Claim:
     Attributes:
         place: section, table or figure of the paper. says: the claim, with the paper's figures.
         rule: when it counts as found. findings: what is needed for that; the verdict follows from them.
+        picture: of the report, which shows it; "" if there is none.
     """
 
     place: str
     says: str
     rule: str
     findings: tuple[Finding, ...]
+    picture: str = ""
 
     @property
     def measured(self) -> float:
@@ -80,9 +82,9 @@ class Claim:
         return "not found" if False in holds else "not tried"
 
 
-def claim(place: str, says: str, rule: str, *findings: Finding) -> Claim:
+def claim(place: str, says: str, rule: str, *findings: Finding, picture: str = "") -> Claim:
     """A claim; without findings nothing was measured of it."""
-    return Claim(place, says, rule, findings or (Finding(),))
+    return Claim(place, says, rule, findings or (Finding(),), picture)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run
-from examples.papers._lazy import Array, analysis, datasets, keras, layers, losses, np, training
+from examples.papers._lazy import Array, analysis, datasets, keras, layers, losses, np, presets, training
 
 BATCH, LENGTH = 64, 50
 UNITS, STEPS, EPOCHS = 128, 100, 6
@@ -44,6 +44,8 @@ class IsanText(Experiment):
             model = _small(parts, run, _records.sha256(symbols))
         elif not run.model.is_file():
             raise ValueError(f"`--model` must be a file. Received: {run.model}. Leave it out to train one.")
+        elif run.model.suffix == ".npz":
+            model = presets.load(run.model.stem, source=run.model).model
         else:
             model = keras.models.load_model(run.model)
         isan = [layer for layer in model.layers if isinstance(layer, layers.ISAN)]

@@ -44,18 +44,21 @@ if TYPE_CHECKING:
         initializers,
         layers,
         losses,
+        presets,
     )
 
     Array = NDArray[Any]
 else:
     keras, np = _Lazy("keras"), _Lazy("numpy")
-    analysis, automata, callbacks, constraints, datasets, figures, initializers, layers, losses = (
+    analysis, automata, callbacks, constraints, datasets, figures, initializers, layers, losses, presets = (
         _Lazy(f"keras_interp_rnn.{name}")
-        for name in "analysis automata callbacks constraints datasets figures initializers layers losses".split()
+        for name in """
+            analysis automata callbacks constraints datasets figures initializers layers losses presets
+        """.split()
     )
     Array = Any
 
 __all__ = """
     Array analysis automata binary callbacks constraints corpora datasets drawings figures initializers keras layers
-    losses ngrams np training
+    losses ngrams np presets training
 """.split()

@@ -429,7 +429,12 @@ def make(
     model = networks.build(settings)
     model.set_weights(source.get_weights())
     more, arrays = recipe.more(model, loaded)
-    said = {"what": recipe.what, "data": recipe.trained_on, "licence": recipe.licence, "limits": list(recipe.limits)}
+    about = {
+        "what": recipe.what,
+        "data": recipe.trained_on,
+        "licence": recipe.licence,
+        "limits": list(recipe.limits),
+    }
 
     def write(measured: Sequence[Measured]) -> None:
         storage.write(
@@ -437,7 +442,7 @@ def make(
             name,
             model,
             dtype=recipe.dtype,
-            said={**said, "make": recipe.make},
+            description={**about, "make": recipe.make},
             figures=[cards.Figure(*each) for each in measured],
             settings={"model": settings, "page": recipe.page, **more, "record": record},
             arrays=arrays,

@@ -1,19 +1,37 @@
-"""The report of records, docs/results.md for ours: a figure without a record cannot appear in it."""
+"""The report of records, docs/results*.md for ours: a figure without a record cannot appear in it."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
 from examples.papers._experiment import Claim, Experiment, Record, table
 
-HEAD = """# Results
+HEAD = """# {title}
 
 Generated from records by `python -m examples.papers report`; not to be edited.
+"""
+
+PAGES = {
+    "Foerster et al. 2017": ("isan", "Results: input switched affine networks"),
+    "Chen 2017": ("minimal-rnn", "Results: MinimalRNN"),
+    "Wang, Lawrence and Niepert 2022": ("state-regularized", "Results: state-regularized networks"),
+}
+"""Papers -> name and title of their pages."""
+
+OTHERS = ("others", "Results: automata, and searches")
+"""The page of experiments that repeat nothing of these papers."""
+
+IN_PICTURES = """
+## In pictures
+
+{counts} Below each picture is what the paper says, and what was found here.
+
+{pictures}
 """
 
 GLANCE = """
@@ -52,20 +70,21 @@ def read(folder: Path) -> list[Record]:
     return sorted(found, key=lambda record: record["run"])
 
 
-def results(
+def pages(
     experiments: Sequence[Experiment],
     records: Sequence[Record],
     templates: Path | None = None,
-    folder: Path | None = None,
+    path: Path | None = None,
     failed: dict[str, str] | None = None,
-) -> str:
-    """The report of these records as Markdown.
+) -> dict[str, str]:
+    """The report of these records in Markdown: names of its pages -> their text, the first page first.
 
     Args:
         experiments: in the order of the report.
         templates: folder of the Markdown templates, `<name of the experiment>.md`; an experiment without one gets a
             heading and its tables.
-        folder: of the report; pictures that are not there, or all without a folder, are left out.
+        path: of the first page; the others are beside it, `<its stem>-<name>.md`. Pictures that are not in its folder,
+            or all without a path, are left out.
         failed: where to put the reason for each experiment that cannot be shown, which is then left out.
 
     Raises:
@@ -77,10 +96,19 @@ def results(
         with _left_out(experiment, failed):
             text = section(experiment, of_this, templates)
             shown.append((experiment, _told(experiment.claims, of_this), text))
-    text = at_a_glance(shown) + "".join(text for *_, text in shown)
-    picture = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE)
-    text = picture.sub(lambda link: link[0] if folder and (folder / link[1]).is_file() else "", text)
-    return HEAD + (_contents(text) + text if text else "\nNo records yet.\n")
+    first, folder = path.stem if path else "results", path.parent if path else None
+    sections: dict[tuple[str, str], list[str]] = {page: [] for page in (*PAGES.values(), OTHERS)}
+    for experiment, _, text in shown:
+        sections[PAGES.get(_paper(experiment), OTHERS)].append(text)
+    others = {
+        f"{first}-{name}.md": HEAD.format(title=title) + _contents("".join(texts)) + "".join(texts)
+        for (name, title), texts in sections.items()
+        if texts
+    }
+    links = "".join(f"\n**[{_headings(text, '#')[0]}]({page})**\n{_contents(text)}" for page, text in others.items())
+    claims = _best_measured(shown)
+    start = HEAD.format(title="Results") + _in_pictures(claims, folder) + (links or "\nNo records yet.\n")
+    return _linked({f"{first}.md": start + at_a_glance(claims), **others}, folder)
 
 
 def write(
@@ -90,14 +118,27 @@ def write(
     templates: Path | None = None,
     failed: dict[str, str] | None = None,
 ) -> None:
-    """Writes the report, and in the folder `figures` beside it the pictures drawn from the records; as `results`."""
+    """Writes the pages, and in the folder `figures` beside them the pictures drawn from the records; as `pages`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for experiment, of_this in by_experiment(experiments, records):
         with _left_out(experiment, failed):
             for name, figure in _told(experiment.pictures, of_this).items():
                 (path.parent / "figures").mkdir(exist_ok=True)
                 figure.savefig(path.parent / "figures" / name, dpi=150)
-    path.write_text(results(experiments, records, templates, path.parent, failed))
+    for name, text in pages(experiments, records, templates, path, failed).items():
+        path.with_name(name).write_text(text)
+
+
+def _linked(texts: dict[str, str], folder: Path | None) -> dict[str, str]:
+    """The pages; a link to a section leads to the page that has it, and pictures that are not there are left out."""
+    pages_of = {_anchor(heading): page for page, text in texts.items() for heading in _headings(text, "##+")}
+    picture, link = re.compile(r"^!\[.*\]\((.*)\)\n", re.MULTILINE), re.compile(r"(?<=\]\()#(.*?)(?=\))")
+
+    def on(page: str, text: str) -> str:
+        text = picture.sub(lambda found: found[0] if folder and (folder / found[1]).is_file() else "", text)
+        return link.sub(lambda found: pages_of.get(found[1], page).removesuffix(page) + found[0], text)
+
+    return {page: on(page, text) for page, text in texts.items()}
 
 
 @contextlib.contextmanager
@@ -134,34 +175,55 @@ def by_experiment(
     return [(experiment, found[experiment.name]) for experiment in experiments if found[experiment.name]]
 
 
-def at_a_glance(shown: Sequence[tuple[Experiment, Sequence[Claim], str]]) -> str:
-    """The claims of the papers, the verdict on each, and how many are found; "" if there is none.
+def _best_measured(shown: Sequence[tuple[Experiment, Sequence[Claim], str]]) -> dict[str, list[tuple[Claim, str]]]:
+    """Papers -> their claims, each with a link to its section.
 
     Where several experiments bear on one claim, as on all pixels and on a quarter of them, the one counts that has
     measured most of it; of equal ones the first.
 
     Args:
-        shown: experiments with their claims, and the sections of the report, which the claims link to.
+        shown: experiments with their claims, and the sections of the report.
     """
     by_paper: dict[str, dict[tuple[str, str], tuple[Claim, str]]] = {}
     for experiment, claims, text in shown:
-        anchor = _anchor(re.findall(r"^###? (.*)$", text, re.MULTILINE)[-1])
-        paper = re.sub(r", (section|table|figure).*", "", experiment.place)
+        anchor = _anchor(_headings(text, "###?")[-1])
+        of_paper = by_paper.setdefault(_paper(experiment), {}) if claims else {}
         for claim in claims:
-            of_paper, what = by_paper.setdefault(paper, {}), (claim.place, claim.says)
+            what = claim.place, claim.says
             if what not in of_paper or claim.measured > of_paper[what][0].measured:
-                of_paper[what] = claim, anchor
+                of_paper[what] = claim, f"[{claim.place}](#{anchor})"
+    return {paper: list(of_paper.values()) for paper, of_paper in by_paper.items()}
+
+
+def _in_pictures(claims: Mapping[str, Sequence[tuple[Claim, str]]], folder: Path | None) -> str:
+    """The claims that a picture in the folder shows; "" if there is none."""
+    pictured = [
+        f"![{claim.says}](figures/{claim.picture})\n\n{paper}, {link}: {claim.says} **{claim.verdict.capitalize()}**: "
+        f"{_ours(claim)}."
+        for paper, of_paper in claims.items()
+        for claim, link in of_paper
+        if claim.picture and folder and (folder / "figures" / claim.picture).is_file()
+    ]
+    return IN_PICTURES.format(counts=_all_counts(claims), pictures="\n\n".join(pictured)) if pictured else ""
+
+
+def at_a_glance(claims: Mapping[str, Sequence[tuple[Claim, str]]]) -> str:
+    """The claims of the papers, the verdict on each, and how many are found; "" if there is none."""
     parts = []
-    for paper, of_paper in by_paper.items():
-        rows = []
-        for claim, anchor in of_paper.values():
-            ours = "; ".join(f"{_mark(finding.holds)} {finding.figure}".strip() for finding in claim.findings)
-            rows.append([f"[{claim.place}](#{anchor})", claim.says, claim.rule, ours, f"**{claim.verdict}**"])
+    for paper, of_paper in claims.items():
+        rows = [[link, claim.says, claim.rule, _ours(claim), f"**{claim.verdict}**"] for claim, link in of_paper]
         lines = table("place | the paper says | counts as found if | ours | verdict", rows)
-        parts.append(f"### {paper}: {_counts([claim for claim, _ in of_paper.values()])}\n\n{lines}")
-    every = [claim for of_paper in by_paper.values() for claim, _ in of_paper.values()]
-    counts = f"Of {len(every)} claims: {_counts(every)}."
-    return GLANCE.format(counts=counts, tables="\n\n".join(parts)) if every else ""
+        parts.append(f"### {paper}: {_counts([claim for claim, _ in of_paper])}\n\n{lines}")
+    return GLANCE.format(counts=_all_counts(claims), tables="\n\n".join(parts)) if claims else ""
+
+
+def _ours(claim: Claim) -> str:
+    return "; ".join(f"{_mark(finding.holds)} {finding.figure}".strip() for finding in claim.findings)
+
+
+def _all_counts(claims: Mapping[str, Sequence[tuple[Claim, str]]]) -> str:
+    every = [claim for of_paper in claims.values() for claim, _ in of_paper]
+    return f"Of {len(every)} claims: {_counts(every)}."
 
 
 def _counts(claims: Sequence[Claim]) -> str:
@@ -208,10 +270,17 @@ def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) ->
         raise
 
 
+def _paper(experiment: Experiment) -> str:
+    return re.sub(r", (section|table|figure).*", "", experiment.place)
+
+
+def _headings(text: str, level: str) -> list[str]:
+    return re.findall(rf"^(?:{level}) (.*)$", text, re.MULTILINE)
+
+
 def _contents(text: str) -> str:
     """Links to the sections, whose names are made into anchors as GitHub does it."""
-    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    return "\n" + "".join(f"- [{heading}](#{_anchor(heading)})\n" for heading in headings)
+    return "\n" + "".join(f"- [{heading}](#{_anchor(heading)})\n" for heading in _headings(text, "##"))
 
 
 def _anchor(heading: str) -> str:

@@ -108,6 +108,7 @@ class Counting(Experiment):
                 "dimensions, and matrices shift them.",
                 "24 dimensions that are 0 or 1; entries of the matrices within 0.05 of 0 or 1; every seed",
                 *read(2),
+                picture="isan-9.png",
             ),
             claim(
                 "section 4",

@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib import ticker
+from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn.figures import Figure
+from tensorboard_plugins.interp_rnn import tokens
 
 if TYPE_CHECKING:
     from examples.papers._ngrams import NgramAgreement
     from keras_interp_rnn.analysis.isan.biases import BiasParts
     from keras_interp_rnn.analysis.isan.contributions import Contributions
 
-BLUE, ORANGE, GREY = "#1f5fae", "#c2410c", "#888888"
+BLUE, ORANGE, GREY = tokens.LIGHT["for"], tokens.LIGHT["against"], tokens.GUIDE
+SIGNED = LinearSegmentedColormap.from_list("signed", [ORANGE, "white", BLUE])
+MAGNITUDE = LinearSegmentedColormap.from_list("magnitude", ["white", tokens.LIGHT["ramp"]])
 
 SUBSPACES = "whole bias", "readout subspace", "computational subspace"
 
@@ -38,7 +42,7 @@ def prediction_stack(contributions: Contributions) -> Figure:
     rows = np.concatenate([contributions.values, bias, contributions.logits[None]])
     figure = Figure(figsize=(max(5.0, 0.5 * steps + 1.6), 0.24 * len(rows) + 2.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 5])
-    image = _signed(upper, rows.reshape(len(rows), steps * outputs), "RdBu")
+    image = _signed(upper, rows.reshape(len(rows), steps * outputs))
     upper.set_yticks(range(len(rows)), ["$h_0$", *map(contributions.name, contributions.symbols), "bias", "logits"])
     upper.set_ylabel("source")
     probabilities = softmax(contributions.logits, axis=-1)
@@ -63,7 +67,7 @@ def word_contributions(contributions: Contributions) -> Figure:
     norms = np.where(words.starts[1:, None] <= contributions.targets, words.norms()[1:], np.nan)
     figure = Figure(figsize=(max(6.0, 0.3 * steps + 1.8), 0.3 * len(norms) + 3.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=[len(norms), 8], sharex=True)
-    image = upper.imshow(norms, cmap="viridis", aspect="auto", interpolation="nearest")
+    image = upper.imshow(norms, cmap=MAGNITUDE, aspect="auto", interpolation="nearest")
     upper.set_yticks(range(len(norms)), words.names[1:])
     upper.set_ylabel("contribution of")
     figure.colorbar(image, ax=upper, label="norm, nats")
@@ -112,7 +116,7 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
     figure = Figure(figsize=(14, 4.6), layout="constrained")
     axes = figure.subplots(1, 3)
     for axis, cosine, title in zip(axes, cosines, SUBSPACES, strict=True):
-        image = axis.imshow(1 - cosine[np.ix_(order, order)], cmap="gray_r", vmin=0, vmax=2, interpolation="nearest")
+        image = axis.imshow(1 - cosine[np.ix_(order, order)], cmap=MAGNITUDE, vmin=0, vmax=2, interpolation="nearest")
         for draw in (axis.axvline, axis.axhline):
             draw(sum(name in first for name in names) - 0.5, color=ORANGE, linewidth=1)
         axis.set_xticks(range(len(labels)), labels, fontsize=7)
@@ -177,7 +181,7 @@ def change_of_basis(
         homogeneous = np.concatenate([path, np.ones((len(path), 1))], axis=1)
         titles = f"{letters[0]}) matrix of '{symbol}'{basis}", f"{letters[1]}) states{basis}"
         for axis, values, title in zip(row, (np.asarray(matrix, float).T, homogeneous.T), titles, strict=True):
-            image = _signed(axis, values, "RdBu")
+            image = _signed(axis, values)
             axis.set_title(title, fontsize=11, loc="left", pad=22)
             axis.set_ylabel("dimension", fontsize=9)
             axis.tick_params(labelsize=8)
@@ -231,7 +235,7 @@ def latent_weights(inputs: NDArray[Any], recurrent: NDArray[Any], *, blocks: Map
     figure = Figure(figsize=(7.4, sum(heights) + 1.6), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=heights)
     for axis, matrix, title in ((upper, inputs, "$W_x$"), (lower, recurrent.T, "$U_h$")):
-        figure.colorbar(_signed(axis, matrix, "RdBu"), ax=axis, label="weight")
+        figure.colorbar(_signed(axis, matrix), ax=axis, label="weight")
         axis.set_title(title)
     upper.set_xlabel("latent dimension")
     starts = np.cumsum([0, *blocks.values()])
@@ -333,7 +337,7 @@ def _read(contributions: Contributions) -> list[str]:
     return [contributions.name(int(contributions.symbols[t - 1])) for t in contributions.targets]
 
 
-def _signed(axis: Any, values: NDArray[Any], colors: str) -> Any:
+def _signed(axis: Any, values: NDArray[Any]) -> Any:
     """An image whose colours are white at 0."""
     limit = float(np.abs(values).max()) or 1.0
-    return axis.imshow(values, cmap=colors, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    return axis.imshow(values, cmap=SIGNED, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")

@@ -99,6 +99,7 @@ class Predictions(_isan_text.IsanText):
                 "After `annual reve` the contributions of `annual` turn the prediction from `r` to `n`.",
                 "`n`, and without them `r`",
                 *turned,
+                picture="isan-3.png",
             ),
             claim(
                 "section 3.4, figure 5",

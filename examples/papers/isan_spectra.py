@@ -81,11 +81,14 @@ class Spectra(_isan_text.IsanText):
 
 
 def _states(model: keras.Model, symbols: Array, windows: int) -> Array:
-    """States of the recurrent layer along a text, read as in training; the first quarter of the windows is left out."""
+    """States of the recurrent layer along a text, read as in training, without its first quarter."""
     recurrent = next(layer for layer in model.layers if hasattr(layer, "cell"))
     reader = keras.Model(model.inputs[0], recurrent.output)
     recurrent.reset_state()
     batch, length = model.input_shape
+    if batch is None:  # it carries no state from window to window: one long window
+        batch, length, windows = _isan_text.BATCH, windows * _isan_text.LENGTH, 1
     text = datasets.Windows(symbols, batch, length=length)
     read = [np.asarray(reader(text[i][0], training=False)) for i in range(min(windows, len(text)))]
-    return np.concatenate([part.reshape(-1, part.shape[-1]) for part in read[len(read) // 4 :]])
+    states = np.concatenate(read, axis=1)
+    return states[:, states.shape[1] // 4 :].reshape(-1, states.shape[-1])

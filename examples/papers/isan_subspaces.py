@@ -111,6 +111,7 @@ class Subspaces(_isan_text.IsanText):
                 "rest",
                 blocks(readout, True),
                 blocks(rest, False),
+                picture="isan-7.png",
             ),
             claim(
                 "version 1, section 4.4",

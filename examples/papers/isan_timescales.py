@@ -86,6 +86,7 @@ class Timescales(_isan_text.IsanText):
                 "two exponentials at least halve the error of one; the faster scale is at most ten characters",
                 Finding(f"{fit}{best['error_of_one']:.1%}", two),
                 Finding(f"{fast:.1f}", fast <= 10),
+                picture="isan-4.png",
             ),
             claim(
                 "figure 4b",

@@ -216,6 +216,7 @@ def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
             "gates",
             Finding(f"{jump:.1f} times", jump >= 2),
             Finding(f"up to {highest[gru]:.0f} against {others:.0f}", highest[gru] > others),
+            picture="jacobians_in_training.png",
         ),
         claim(
             "figure 5",

@@ -113,6 +113,7 @@ class Start(Experiment):
                 "with the layer's own bias and with critical gates the median at k = 25 is at least a tenth of that at "
                 "k = 0",
                 *sorted(stays, key=lambda finding: finding.figure),
+                picture="jacobians_at_start_critical.png",
             ),
         ]
 

@@ -94,6 +94,7 @@ class MnistCentroids(_classification.DigitTable):
                 "Transition probabilities tell the digits apart, and serve as features of fewer dimensions.",
                 "a linear classifier of their means is right on at least 80 % of the digits",
                 *(Finding(f"{percent(score)} right, on {pixels} pixels", score >= 0.8) for score, pixels in scores),
+                picture="mnist-9.png",
             )
         ]
 

@@ -103,6 +103,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
                 "for that seed: the hidden state of the SR-LSTM-P drifts less; its memory does",
                 drifts("h"),
                 drifts("c"),
+                picture="parentheses-SR-LSTM-P.png",
             ),
         ]
 

@@ -100,5 +100,6 @@ class Temperature(Experiment):
                 "its automaton is the right one, and no transition of it is less probable than 99 %",
                 Finding(f"the right one at {exact} of {len(rows)} temperatures", exact == len(rows)),
                 Finding(percent(least), least >= 0.99),
+                picture="temperature.png",
             )
         ]

@@ -92,6 +92,7 @@ class Tomita(Experiment):
                 "The minimal automata of Tomita's languages 1 to 4 and 7 are read off trained networks.",
                 "for every seed",
                 every([result["exact"] for result in results]),
+                picture="tomita-3.svg",
             ),
             claim(
                 "theorem 4.2",

@@ -5,6 +5,8 @@ for its one recurrent layer, which reads what the layers before it make of the m
 layer, or with several, is refused; pass the layer itself.
 """
 
+from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
+from keras_interp_rnn._network.along import CellAlong, linear_steps, output_in_state
 from keras_interp_rnn._network.arrays import (
     alphabet_of,
     as_array,
@@ -21,22 +23,8 @@ from keras_interp_rnn._network.arrays import (
     symbol_ids,
 )
 from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
-from keras_interp_rnn._network.isan_weights import (
-    ISANWeights,
-    OpenedText,
-    affine_readout,
-    check_forwards,
-    isan_layer,
-    isan_like,
-    isan_of,
-    isan_weights,
-    isan_with_origin,
-    last_outputs,
-    open_composed,
-    open_isan,
-)
 from keras_interp_rnn._network.linear_recurrences import feature_addends
-from keras_interp_rnn._network.linearized import closed_form, linear_steps, output_in_state
+from keras_interp_rnn._network.made_isans import isan_like, isan_of
 from keras_interp_rnn._network.quantities import run_with_quantities
 from keras_interp_rnn._network.recurrent import (
     apply_head,
@@ -50,17 +38,18 @@ from keras_interp_rnn._network.recurrent import (
     recurrent_layers,
     regularized_stack,
     resolve_recurrent_layer,
-    run_cell,
     states_to_set,
     step_cell,
 )
 from keras_interp_rnn._network.stepper import Stepper
 
 __all__ = [
+    "AffineReading",
+    "Way",
+    "CellAlong",
     "ISANWeights",
     "OpenedText",
     "Stepper",
-    "affine_readout",
     "alphabet_of",
     "apply_head",
     "as_array",
@@ -70,28 +59,20 @@ __all__ = [
     "as_symbols",
     "centroids_of",
     "check_finite",
-    "check_forwards",
     "check_one_output",
     "check_range",
-    "closed_form",
     "decision_threshold",
     "encode_text",
     "ends_in_softmax",
     "evaluate",
     "feature_addends",
-    "isan_layer",
     "isan_like",
     "isan_of",
-    "isan_weights",
-    "isan_with_origin",
     "is_text",
     "predict_on_batch",
     "read_text",
     "read_texts",
-    "last_outputs",
     "linear_steps",
-    "open_composed",
-    "open_isan",
     "output_in_state",
     "predicted_classes",
     "last_regularized",
@@ -100,7 +81,6 @@ __all__ = [
     "regularized_stack",
     "recurrent_layers",
     "resolve_recurrent_layer",
-    "run_cell",
     "run_with_quantities",
     "states_to_set",
     "symbol_ids",

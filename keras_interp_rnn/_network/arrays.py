@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._results import separator
 
 

@@ -9,43 +9,23 @@ computes, so that a model that is read wrongly is refused.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops, tree
-from numpy.typing import NDArray
 
-from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import operation_name
-from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._network.along import CellAlong, vocabulary_of
 from keras_interp_rnn._network.arrays import as_array, as_float64, as_symbols, check_finite
 from keras_interp_rnn._network.graph import evaluate
-from keras_interp_rnn._network.linearized import _into_inputs, _read_by_equations, _vocabulary
-from keras_interp_rnn._network.recurrent import step_cell
+from keras_interp_rnn._network.parts import ByKeras, Mask, Part, parts_of
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.equations import NUMPY, CellEquations
-
-Mask = NDArray[np.bool_]
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
-_NOISE = (
-    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.AlphaDropout),
-    *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
-)
-_IDENTITIES = (keras.layers.InputLayer, keras.layers.Identity, keras.layers.ActivityRegularization, *_NOISE)
-
-
-class _Part(Protocol):
-    """A part of a chain: its output for (rows, time, ...) or (rows, ...), and what pulls a gradient back through it."""
-
-    def forward(self, x: Array, mask: Mask) -> Array: ...
-
-    def backward(self, gradient: Array) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -61,26 +41,31 @@ class Chain:
 
     inputs: Array
     mask: Mask
-    parts: Sequence[_Part]
+    parts: Sequence[Part]
     output: Array
     reads_symbols: bool = False
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
-        for part in self.parts:
-            x = part.forward(x, mask)
+        x = self._forward(x, mask)
         return x[:, -1] if x.ndim == 3 else x
 
     def gradient(self, x: Array, mask: Mask, output: int) -> tuple[Array, Array]:
         """One output (rows,), and its gradient by the inputs, as their shape."""
-        for part in self.parts:
-            x = part.forward(x, mask)
-        last = x[:, -1, output] if x.ndim == 3 else x[:, output]
+        x = self._forward(x, mask)
+        place = (slice(None), -1, output) if x.ndim == 3 else (slice(None), output)
         gradient = np.zeros_like(x)
-        gradient[(slice(None), -1, output) if x.ndim == 3 else (slice(None), output)] = 1
+        gradient[place] = 1
         for part in reversed(self.parts):
             gradient = part.backward(gradient)
-        return last, gradient
+        return x[place], gradient
+
+    def _forward(self, x: Array, mask: Mask) -> Array:
+        for part in self.parts:
+            before, x = x, part.forward(x, mask)
+            if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
+                raise _refusal(f"{part.name}, which changes the number of steps")
+        return x
 
 
 def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
@@ -118,18 +103,17 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
         )
     if isinstance(network, keras.Model) and not hasattr(network, "inputs"):
         network(given)
-    layers = _layers(network)
+    calls = _calls(network)
+    layers = [call.operation for call in calls]
     first = next((i for i, layer in enumerate(layers) if isinstance(layer, _RECURRENT)), None)
     if first is None:
         raise _refusal(f"{network.name}, which has no recurrent layer")
     _check_carries_nothing(layers)
     x, read = ops.convert_to_tensor(given), None if mask is None else ops.convert_to_tensor(np.asarray(mask, bool))
-    for layer in layers[:first]:
-        if not isinstance(layer, keras.layers.Layer):
-            raise _refusal(f"{layer.name} before the first recurrent layer")
-        masks = layer.supports_masking or isinstance(layer, keras.layers.Embedding)
-        read = layer.compute_mask(x, read) if masks else None
-        x = _run_by_steps(layer, x)
+    for call in calls[:first]:
+        masks = getattr(call.operation, "supports_masking", False) or isinstance(call.operation, keras.layers.Embedding)
+        read = call.operation.compute_mask(x, read) if masks else None
+        x = _run_by_steps(call, x)
     own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
     output = as_float64(own)
     check_finite(network)
@@ -144,7 +128,7 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
             f"{int(np.argmin(steps.any(axis=1)))}. Leave such sequences out."
         )
     kind = keras.backend.standardize_dtype(x.dtype)
-    size = _vocabulary(getattr(layers[first], "forward_layer", layers[first]).cell)
+    size = vocabulary_of(getattr(layers[first], "forward_layer", layers[first]).cell)
     if size is not None and "int" in kind and tuple(x.shape[2:]) in ((), (1,)):
         as_symbols(np.asarray(ops.convert_to_numpy(x)).ravel(), size)
         x, kind = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype), "float"
@@ -153,11 +137,11 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
             "Steps are replaced by a vector, so the recurrent layer reads (batch, time, features). Received: "
             f"{kind} of shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
         )
-    parts = [part for layer in layers[first:] for part in _parts(layer)]
+    parts = [part for call in calls[first:] for part in _parts(call)]
     chain = Chain(as_float64(x), steps, parts, output[:, -1] if output.ndim == 3 else output, size is not None)
     computed = chain.run(chain.inputs, steps)
     apart = float(np.abs(computed - chain.output).max()) if computed.shape == chain.output.shape else np.inf
-    allowed = max(MAX_DIFFERENCE.get(layer.compute_dtype, 0) for layer in layers)
+    allowed = max(MAX_DIFFERENCE.get(call.dtype, 0) for call in calls)
     if not apart <= allowed * max(1.0, float(np.abs(chain.output).max())):
         raise _refusal(f"{network.name}, whose output is {apart:.2g} from that of its layers run one after the other")
     return chain
@@ -173,9 +157,35 @@ def _refusal(received: str, remedy: str = OWN_INPUTS) -> ValueError:
     )
 
 
-def _layers(network: Any) -> list[Any]:
+class _Call(NamedTuple):
+    """A layer or an operation of a chain, and the node of its call in a model, if it is in one."""
+
+    operation: Any
+    node: Any = None
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """What it makes of a tensor; an operation has its other arguments from the graph."""
+        if isinstance(self.operation, keras.layers.Layer):
+            return self.operation
+
+        def run(x: Any) -> Any:
+            args, kwargs = self.node.arguments.fill_in({id(self.node.input_tensors[0]): x})
+            return self.operation(*args, **kwargs)
+
+        return run
+
+    @property
+    def dtype(self) -> str:
+        """In which it computes."""
+        if isinstance(self.operation, keras.layers.Layer):
+            return str(self.operation.compute_dtype)
+        return str(keras.backend.standardize_dtype(self.node.input_tensors[0].dtype))
+
+
+def _calls(network: Any) -> list[_Call]:
     if not isinstance(network, keras.Model):
-        return [network]
+        return [_Call(network)]
     if not getattr(network, "inputs", None) or len(network.inputs) != 1 or len(network.outputs) != 1:
         raise _refusal(f"{network.name}, which has not exactly one input and one output")
 
@@ -187,7 +197,7 @@ def _layers(network: Any) -> list[Any]:
             return [None] * len(node.output_tensors)
         if len(chains) != 1:
             raise _refusal(f"{operation.name}, which reads {len(chains)} tensors")
-        parts = _layers(operation) if isinstance(operation, keras.Model) else [operation]
+        parts = _calls(operation) if isinstance(operation, keras.Model) else [_Call(operation, node)]
         return [[*chains[0], *parts]] * len(node.output_tensors)
 
     start: Any = []
@@ -211,43 +221,23 @@ def _check_carries_nothing(layers: Sequence[Any]) -> None:
             )
 
 
-def _parts(layer: Any) -> list[_Part]:
-    kind = type(layer)
+def _parts(call: _Call) -> list[Part]:
+    layer = call.operation
     if isinstance(layer, keras.layers.Bidirectional):
         return [_Both(layer)]
     if isinstance(layer, keras.layers.RNN):
         return list(_of_cells(layer, layer.return_sequences))
-    if isinstance(layer, (*_IDENTITIES, keras.layers.Masking)):
-        return []
-    if kind is keras.layers.Dense and layer.quantization_mode is None and not layer.lora_enabled:
-        bias = np.zeros(layer.units) if layer.bias is None else as_float64(layer.bias)
-        return [_Dense(as_float64(layer.kernel), bias), *_activation(layer.activation, layer)]
-    if kind is keras.layers.Activation:
-        return _activation(layer.activation, layer)
-    if kind is keras.layers.Softmax and layer.axis == -1:
-        return [_Softmax()]
-    if kind is keras.layers.GlobalAveragePooling1D and not layer.keepdims:
-        return [_Mean()]
-    if isinstance(layer, keras.layers.Layer):
-        return [_ByKeras(layer, layer)]
-    raise _refusal(f"{layer.name} ({kind.__name__})")
+    parts = parts_of(layer)
+    return [ByKeras(layer.name, call.run, call.dtype)] if parts is None else [*parts]
 
 
-def _activation(activation: Any, layer: Any) -> list[_Part]:
-    if activation is keras.activations.linear:
-        return []
-    if activation is keras.activations.softmax:
-        return [_Softmax()]
-    if activation not in _SLOPES:
-        return [_ByKeras(layer, activation)]
-    return [_Elementwise(*_SLOPES[activation])]
-
-
-def _run_by_steps(layer: Any, x: Any) -> Any:
-    """What a layer makes of sequences (batch, time, ...); ValueError unless it treats every step by itself."""
-    together = layer(x, training=False)
+def _run_by_steps(call: _Call, x: Any) -> Any:
+    """What is made of sequences (batch, time, ...); ValueError unless every step is treated by itself."""
+    layer = call.operation
+    training = {"training": False} if isinstance(layer, keras.layers.Layer) else {}
+    together = call.run(x, **training)
     try:
-        alone = as_float64(layer(ops.reshape(x, (-1, 1, *x.shape[2:])), training=False)).reshape(together.shape)
+        alone = as_float64(call.run(ops.reshape(x, (-1, 1, *x.shape[2:])), **training)).reshape(together.shape)
     except Exception:  # whatever the backend raises of a layer that needs another number of steps
         alone = np.full(together.shape, np.nan)
     if not np.allclose(as_float64(together), alone, rtol=1e-4, atol=1e-5):
@@ -256,79 +246,6 @@ def _run_by_steps(layer: Any, x: Any) -> Any:
             "Pass keras.Sequential of the layers after it, and what it outputs.",
         )
     return together
-
-
-_SLOPES = {
-    keras.activations.sigmoid: (NUMPY.sigmoid, lambda y: y * (1 - y)),
-    keras.activations.tanh: (np.tanh, lambda y: 1 - y * y),
-    keras.activations.relu: (lambda x: np.maximum(x, 0), lambda y: (y > 0).astype(np.float64)),
-}
-"""Activation -> its function, and its slope in terms of its value."""
-
-
-class _ByKeras:
-    """A layer, or a function, that Keras runs and differentiates, in the dtype of the layer."""
-
-    def __init__(self, layer: Any, function: Any) -> None:
-        self.name, self.dtype, self.function = layer.name, layer.compute_dtype, function
-        named = inspect.signature(getattr(function, "call", function)).parameters
-        self.takes = named.keys() & {"mask", "training"}
-
-    def _run(self, x: Any) -> Any:
-        arguments = {"training": False, "mask": self.mask if len(x.shape) == 3 else None}
-        return self.function(x, **{name: arguments[name] for name in self.takes})
-
-    def forward(self, x: Array, mask: Mask) -> Array:
-        self.inputs, self.mask = x.astype(self.dtype), mask
-        output = as_float64(self._run(ops.convert_to_tensor(self.inputs)))
-        if output.ndim == 3 and output.shape[1] != x.shape[1]:
-            raise _refusal(f"{self.name}, which changes the number of steps")
-        return output
-
-    def backward(self, gradient: Array) -> Array:
-        weights = ops.convert_to_tensor(gradient.astype(self.dtype))
-        return np.asarray(_backend.gradient(lambda x: ops.sum(self._run(x) * weights), self.inputs), np.float64)
-
-
-class _Dense:
-    def __init__(self, kernel: Array, bias: Array) -> None:
-        self.kernel, self.bias = kernel, bias
-
-    def forward(self, x: Array, mask: Mask) -> Array:
-        return x @ self.kernel + self.bias
-
-    def backward(self, gradient: Array) -> Array:
-        return gradient @ self.kernel.T
-
-
-class _Elementwise:
-    def __init__(self, function: Any, slope: Any) -> None:
-        self.function, self.slope = function, slope
-
-    def forward(self, x: Array, mask: Mask) -> Array:
-        self.value = self.function(x)
-        return self.value
-
-    def backward(self, gradient: Array) -> Array:
-        return gradient * self.slope(self.value)
-
-
-class _Softmax:
-    def forward(self, x: Array, mask: Mask) -> Array:
-        self.value = NUMPY.softmax(x)
-        return self.value
-
-    def backward(self, gradient: Array) -> Array:
-        return self.value * (gradient - (gradient * self.value).sum(axis=-1, keepdims=True))
-
-
-class _Mean:
-    def forward(self, x: Array, mask: Mask) -> Array:
-        self.weights = (mask / mask.sum(axis=1, keepdims=True))[:, :, None]
-        return (x * self.weights).sum(axis=1)
-
-    def backward(self, gradient: Array) -> Array:
-        return gradient[:, None, :] * self.weights
 
 
 def _of_cells(layer: Any, sequences: bool) -> list[_Recurrent]:
@@ -342,96 +259,40 @@ def _of_cells(layer: Any, sequences: bool) -> list[_Recurrent]:
     return parts
 
 
-class _Recurrent:
+class _Recurrent(CellAlong):
     """One cell along sequences, in the reading order of its layer; outputs in that order too."""
 
     def __init__(self, layer: Any, cell: Any, starts: list[Array], sequences: bool) -> None:
-        self.layer, self.cell, self.starts, self.sequences = layer, cell, starts, sequences
-        self.equations = equations_of(cell, as_float64)
-        if getattr(getattr(cell, "transition", None), "is_deterministic", True) is False:
+        super().__init__(layer, cell)
+        self.starts, self.sequences = starts, sequences
+        self.order = slice(None, None, -1 if layer.go_backwards else 1)
+        if self.draws:
             raise _refusal(f"{layer.name}, which draws noise")
 
     def forward(self, x: Array, mask: Mask) -> Array:
-        back = self.layer.go_backwards
-        self.inputs, self.read = (x[:, ::-1], mask[:, ::-1]) if back else (x, mask)
-        rows, steps = self.read.shape
-        last = np.zeros(self.read.shape, bool)
-        if not getattr(self.layer, "regularize_last_step", True):
-            last[np.arange(rows), steps - 1 - np.argmax(self.read[:, ::-1], axis=1)] = True
-        self.last = last
-        states = tuple(np.tile(start, (rows, 1)) for start in self.starts)
-        output: Array | None = None
-        self.before, outputs = [], []
-        drive = None if self.equations is None else self._drive(self.equations)
-        self.drive: tuple[Array, ...] = drive or ()
-        for t in range(steps):
-            self.before.append(states)
-            read = self.read[:, t, None]
-            if self.equations is None or drive is None:
-                put_out, new = self._by_the_layer(self.inputs[:, t], states)
-            else:
-                now = tuple(part[:, t] for part in drive)
-                new = self._step(states, now, last[:, t, None])
-                put_out = self.equations.output(NUMPY, new, now)
-            states = tuple(np.where(read, a, b) for a, b in zip(new, states, strict=True))
-            output = np.where(read, put_out, np.zeros_like(put_out) if output is None else output)
-            outputs.append(np.where(read, output, 0) if self.layer.zero_output_for_mask else output)
-        return np.stack(outputs, axis=1) if self.sequences else outputs[-1]
-
-    def _drive(self, equations: CellEquations) -> tuple[Array, ...]:
-        return equations.drive(NUMPY, _read_by_equations(self.cell, self.inputs))
-
-    def _step(self, states: tuple[Array, ...], now: tuple[Array, ...], last: Mask) -> tuple[Array, ...]:
-        assert self.equations is not None
-        new = self.equations.step(NUMPY, states, now).states
-        if last.any():
-            plain = self.equations.cell.step(NUMPY, states, now).states  # type: ignore[attr-defined]
-            new = tuple(np.where(last, a, b) for a, b in zip(plain, new, strict=True))
-        return new
-
-    def _by_the_layer(self, x: Array, states: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
-        tensors = [ops.convert_to_tensor(part, dtype=self.cell.compute_dtype) for part in (x, *states)]
-        output, new = step_cell(self.cell, tensors[0], tensors[1:])
-        return as_float64(output), tuple(as_float64(part) for part in new)
+        self.read = mask[:, self.order]
+        outputs = self.run(x[:, self.order], self.read, [np.tile(start, (len(x), 1)) for start in self.starts])
+        if self.layer.zero_output_for_mask:
+            outputs = np.where(self.read[..., None], outputs, 0)
+        return outputs if self.sequences else outputs[:, -1]
 
     def backward(self, gradient: Array) -> Array:
-        known = self.equations
-        if known is None or not (known.has_derivative and known.outputs_state):
-            raise ValueError(
-                "The path integral needs the derivative of every cell in closed form. Received: "
-                f"{self.cell.name} ({type(self.cell).__name__}). Use method='telescoping' or 'occlusion'."
-            )
         rows, steps = self.read.shape
         if not self.sequences:
-            whole = np.zeros((rows, steps, gradient.shape[-1]))
-            whole[:, -1] = gradient
-            gradient = whole
+            gradient = np.concatenate([np.zeros((rows, steps - 1, gradient.shape[-1])), gradient[:, None]], axis=1)
+        width = gradient.shape[-1]
         result = np.zeros(self.inputs.shape)
-        sizes = [part.shape[1] for part in self.before[0]]
-        carried = np.zeros((rows, 1, sum(sizes)))
-        repeated = np.zeros((rows, sizes[0]))
+        # By the output, which a masked step repeats, and by the states.
+        carried = np.zeros((rows, 1, width + sum(x.shape[-1] for x in self.before)))
         for t in reversed(range(steps)):
-            read = self.read[:, t, None]
-            passes = read if self.layer.zero_output_for_mask else np.ones_like(read)
-            repeated = repeated + gradient[:, t] * passes
-            given = carried.copy()
-            given[:, 0, : sizes[0]] += repeated
-            now = tuple(part[:, t] for part in self.drive)
-            before, by_input = self._pull(known, self.before[t], now, t)(given)
-            if self.last[:, t].any():
-                inner = known.cell  # type: ignore[attr-defined]
-                others = self._pull(inner, self.before[t], now, t)(given)
-                at = self.last[:, t, None, None]
-                before, by_input = np.where(at, others[0], before), np.where(at, others[1], by_input)
-            result[:, t] = np.where(read, by_input[:, 0], 0)
-            carried = np.where(read[..., None], before, carried)
-            repeated = np.where(read, 0, repeated)
-        return result[:, ::-1] if self.layer.go_backwards else result
-
-    def _pull(self, equations: CellEquations, states: tuple[Array, ...], now: tuple[Array, ...], t: int) -> Any:
-        linear = equations.linearization(NUMPY, states, now)
-        into = _into_inputs(self.cell, linear.input, self.inputs[:, t])
-        return lambda product: (linear.before(product), into(product))
+            read = self.read[:, t, None, None]
+            passes = read[:, 0] if self.layer.zero_output_for_mask else 1
+            carried[:, 0, :width] += gradient[:, t] * passes
+            linear = self.linear(t, outputs=True)
+            result[:, t] = np.where(read, linear.input(carried), 0)[:, 0]
+            before = np.concatenate([np.zeros((rows, 1, width)), linear.before(carried)], axis=-1)
+            carried = np.where(read, before, carried)
+        return result[:, self.order]
 
 
 class _Both:

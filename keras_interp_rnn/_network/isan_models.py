@@ -16,16 +16,9 @@ from keras import tree
 
 from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name, walk_layers
 from keras_interp_rnn._network.graph import evaluate
-
-_NOISE = (
-    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.AlphaDropout),
-    *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
-)
-_IDENTITIES = (keras.layers.InputLayer, keras.layers.Identity, keras.layers.ActivityRegularization, *_NOISE)
-"""Layers whose output is their input, outside training."""
+from keras_interp_rnn._network.parts import Activation, Linear, Mean, Zeroed, parts_of, registered
 
 _OURS = "keras_interp_rnn>"
-_ALPHABET = f"{_OURS}AlphabetLayer"  # passes on what it reads
 
 
 @dataclass(frozen=True)
@@ -34,7 +27,7 @@ class Value:
 
     Attributes:
         embedding: of vectors the Embedding that makes them.
-        head: of logits the Dense layers that make them of the states, one after the other.
+        head: of logits the affine parts that make them of the states, one after the other.
         activation: that the logits went through, if they are activated.
         layer: of states and logits the layer whose states they are.
         mask: of what is read further on, whether steps are masked: "" for none, "zero" where the symbol is 0, "states"
@@ -61,11 +54,6 @@ class SymbolFlow(NamedTuple):
 
     isans: list[tuple[Any, Value]]
     outputs: list[Value]
-
-
-def registered(thing: Any) -> str:
-    """The name under which a class was registered: a subclass that changes the step has another."""
-    return str(keras.saving.get_registered_name(type(thing)))
 
 
 def is_isan_cell(cell: Any) -> bool:
@@ -122,39 +110,6 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))
 
 
-def composed_head(network: Any) -> tuple[Value, bool] | None:
-    """What a model outputs, if it reads the mean of the states, a layer in both directions or the top of a stack.
-
-    And whether it is a stack: other layers make what its recurrent layer reads.
-
-    None of any other network. None also of a stack whose steps may be others than those of the text, with a mask or in
-    a nested model, and of one that carries its state from call to call.
-    """
-    if not isinstance(network, keras.Model) or len(getattr(network, "inputs", None) or ()) != 1:
-        return None
-    calls, outputs = follow_symbols(network)
-    value = outputs[0]
-    if value.layer is None or not value.head or any(other.layer is not value.layer for other in outputs):
-        return None
-    stacked = [bool(read.reason) for called, read in calls if called is value.layer] == [True]
-    if not stacked:
-        return (value, False) if value.pooled or is_two_way(value.layer) else None
-    parts = list(walk_layers(network))
-    masked = any(getattr(part, "mask_zero", False) or isinstance(part, keras.layers.Masking) for part in parts)
-    stateful = any(getattr(part, "stateful", False) for part in parts)
-    inside = any(layer is value.layer for layer in network.layers) and is_linear_recurrence(value.layer)
-    return (value, True) if inside and not masked and not stateful else None
-
-
-def activation_of(network: Any) -> Any:
-    """What a model of an ISAN makes of its logits at its end; None for the logits, and for a layer by itself."""
-    if not isinstance(network, keras.Model):
-        return None
-    return next(
-        (value.activation for value in follow_symbols(network).outputs if value.kind == "activated logits"), None
-    )
-
-
 def has_isan(network: Any) -> bool:
     """Whether there is an ISAN over a vocabulary in a network, readable or not."""
     layers = walk_layers(network) if isinstance(network, keras.Model) else [network]
@@ -203,47 +158,30 @@ def _other(reason: str) -> Value:
 
 def _rule(operation: Any, read: Value, rank: int) -> Value | None:
     """The closed list, for an operation with one input of this rank; None for operations that are not on it."""
-    kind = type(operation)
-    activation = (
-        getattr(operation, "activation", None) if kind in (keras.layers.Activation, keras.layers.Dense) else None
-    )
-    if (
-        kind in _IDENTITIES
-        or registered(operation) == _ALPHABET
-        or (kind is keras.layers.Activation and activation is keras.activations.linear)
-    ):
-        return read
     if read.kind == "symbols":
-        if kind is keras.layers.Embedding and rank == 2 and operation.quantization_mode is None:
+        if type(operation) is keras.layers.Embedding and rank == 2 and operation.quantization_mode is None:
             return Value("vectors", embedding=operation, mask="zero" if operation.mask_zero else "")
-        return read if rank == 2 and _keeps_symbols(operation) else None
-    if read.kind == "states":
-        if kind is keras.layers.Masking and operation.mask_value == 0:  # zeroes what is zero
-            return replace(read, mask="states")
-        if kind is keras.layers.GlobalAveragePooling1D:
-            averages = rank == 3 and operation.data_format == "channels_last" and not operation.keepdims
-            return replace(read, pooled=True) if averages and read.mask != "states" else None
-        return _of_dense(read, operation) if kind is keras.layers.Dense else None
-    if read.kind == "logits" and kind is keras.layers.Dense:
-        return _of_dense(read, operation)
-    if read.kind == "logits" and (kind is keras.layers.Softmax or activation is not None):
-        softmax = keras.activations.softmax if kind is keras.layers.Softmax and operation.axis == -1 else None
-        activation = activation or softmax
-        return replace(read, kind="activated logits", activation=activation) if activation else None
+        if rank == 2 and _keeps_symbols(operation):
+            return read
+    value: Value | None = read
+    parts = parts_of(operation)
+    for part in [None] if parts is None else parts:
+        value = None if value is None else _passed(part, value, rank)
+    return value
+
+
+def _passed(part: Any, read: Value, rank: int) -> Value | None:
+    """What a part of a layer makes of states or logits: an affine map of them, their mean, an activation at the end."""
+    affine = read.kind in ("states", "logits")
+    if isinstance(part, Linear) and affine:
+        return replace(read, kind="logits", head=(*read.head, part))
+    if isinstance(part, Activation) and read.kind == "logits":
+        return replace(read, kind="activated logits", activation=part.function)
+    if isinstance(part, Mean) and affine and rank == 3 and read.mask != "states":
+        return replace(read, pooled=True)
+    if isinstance(part, Zeroed) and read.kind == "states":
+        return replace(read, mask="states")
     return None
-
-
-def _of_dense(read: Value, dense: keras.layers.Dense) -> Value | None:
-    """The logits that a Dense layer makes of states or of the logits below it, or what its activation makes of them."""
-    if dense.quantization_mode is not None:
-        return None
-    logits = replace(read, kind="logits", head=(*read.head, dense))
-    return logits if is_linear(dense) else replace(logits, kind="activated logits", activation=dense.activation)
-
-
-def is_linear(dense: keras.layers.Dense) -> bool:
-    """Whether a Dense layer is its kernel and its bias: no activation, not quantized."""
-    return dense.activation is keras.activations.linear and dense.quantization_mode is None
 
 
 def _keeps_symbols(operation: Any) -> bool:

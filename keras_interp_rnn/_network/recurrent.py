@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -199,20 +199,16 @@ def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
     return candidates[0]
 
 
-def run_cell(cell: Any, inputs: Any, states: list[Any]) -> list[Any]:
-    """The states of any Keras cell after one step outside training."""
-    return step_cell(cell, inputs, states)[1]
-
-
-def step_cell(cell: Any, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-    """The output of any Keras cell, and its states after one step outside training, as in a layer."""
+def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The output of any Keras cell, and its states as one list, after a step outside training, as in a layer."""
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    given = tree.pack_sequence_as(cell.state_size, list(states)) if hasattr(cell, "cells") else list(states)
 
     def step(inputs: Any) -> Any:
-        return cell(inputs, list(states), **arguments)
+        return cell(inputs, given, **arguments)
 
     output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
-    return output, list(new) if isinstance(new, (list, tuple)) else [new]
+    return output, tree.flatten(new)
 
 
 def check_one_output(model: Any) -> None:
@@ -234,26 +230,27 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
         ValueError: if the model's output does not follow from the layer's alone, or if it has several.
     """
     check_one_output(model)
-    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
-    obstacle = None
+    rule = "The head is applied to a centroid where it reads the states alone."
     if layer.return_state:
-        obstacle = f"{layer.name}, which returns its last states too"
-    elif isinstance(model, keras.Sequential):
-        for after in model.layers[model.layers.index(layer) + 1 :]:
-            given = after(given)
-    else:
-        # What comes after, the mean over time for one, may read the mask that the layer hands on.
-        call = call_of(model, layer)
-        masks = _masks(call) if layer.return_sequences else []
-        try:
-            after = keras.Model([call.output_tensors[0], *masks], model.outputs[0])
-            given = after([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
-        except keras_quirks.CUT_GRAPH:
-            obstacle = f"{model.name}, whose output depends on more than that of {layer.name}"
-    if obstacle:
-        raise ValueError(f"The head is applied to a centroid where it reads the states alone. Received: {obstacle}.")
-    outputs = np.asarray(ops.convert_to_numpy(given))
+        raise ValueError(f"{rule} Received: {layer.name}, which returns its last states too.")
+    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    beyond = f"{rule} Received: {model.name}, whose output depends on more than that of {layer.name}."
+    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], given, beyond)))
     return outputs[:, -1] if outputs.ndim == 3 else outputs
+
+
+def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, given: Any, beyond: str) -> Any:
+    """A tensor of a model's graph where a layer outputs `given`; raises ValueError, `beyond`, if it depends on more."""
+    call = call_of(model, layer)
+    if tensor is call.output_tensors[0]:
+        return given
+    # What comes after, the mean over time for one, may read the mask that the layer hands on.
+    masks = _masks(call) if layer.return_sequences else []
+    try:
+        graph = keras.Model([call.output_tensors[0], *masks], tensor)
+        return graph.call([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
+    except keras_quirks.CUT_GRAPH:
+        raise ValueError(beyond) from None
 
 
 def regularized_stack(model: Any) -> list[Any]:
@@ -275,32 +272,18 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     Raises:
         ValueError: if it reads anything else, or if what it reads of a step depends on other steps.
     """
-    if isinstance(model, keras.Sequential):
-        first, last = (model.layers.index(one) for one in (layer, above))
-        parts = model.layers[first + 1 : last]
+    tensor = call_of(model, above).input_tensors[0]
+    beyond = (
+        f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, whose "
+        f"input depends on more than {layer.name}. Leave the rest out."
+    )
 
-        def run(given: Any) -> Any:
-            for part in parts:
-                given = part(given)
-            return given
-    else:
-        call = call_of(model, layer)
-        masks = _masks(call)
-        try:
-            graph = keras.Model([call.output_tensors[0], *masks], call_of(model, above).input_tensors[0])
-        except keras_quirks.CUT_GRAPH:
-            raise ValueError(
-                f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, "
-                f"whose input depends on more than {layer.name}. Leave the rest out."
-            ) from None
-
-        def run(given: Any) -> Any:
-            return graph([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
+    def run(given: Any) -> NDArray[Any]:
+        given = ops.cast(given, layer.compute_dtype)
+        return np.asarray(ops.convert_to_numpy(_above(model, layer, tensor, given, beyond)))
 
     # Each state as a sequence of one step, and all of them, twice, as one sequence.
-    alone = np.asarray(ops.convert_to_numpy(run(ops.cast(states[:, None], layer.compute_dtype))))[:, 0]
-    twice = ops.cast(np.concatenate([states, states])[None], layer.compute_dtype)
-    together = np.asarray(ops.convert_to_numpy(run(twice)))[0]
+    alone, [together] = run(states[:, None])[:, 0], run(np.concatenate([states, states])[None])
     if not np.allclose(together, np.concatenate([alone, alone]), rtol=1e-4, atol=1e-6):
         raise ValueError(
             f"What a layer of a stack reads at a step is made of that step. Received: {model.name}, where what "

@@ -7,7 +7,7 @@ read nor written. All other operations must treat every time step by itself, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -15,6 +15,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._network.along import along, output_size
 from keras_interp_rnn._network.arrays import check_finite
 from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
 from keras_interp_rnn._network.recurrent import step_cell
@@ -179,25 +180,19 @@ def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) 
     sequences = layer.checked(sequences) if ours else sequences
     dtype = layer.variable_dtype if ours else cell.compute_dtype
     if walk.before is None:
-        states = [ops.cast(x, dtype) for x in tree.flatten(layer.get_initial_state(batch_size=1))]
-        # What a masked step repeats.
-        states += [] if mask is None else [ops.zeros((1, tree.flatten(cell.output_size)[0]), layer.compute_dtype)]
+        starts = [ops.cast(x, dtype) for x in tree.flatten(layer.get_initial_state(batch_size=1))]
+        states = [ops.zeros((1, output_size(cell)), layer.compute_dtype), *starts]
     else:
         states = next(walk.before)
-    states, repeated = (states, None) if mask is None else (states[:-1], states[-1])
-    outputs = []
-    for t in range(sequences.shape[1]):
-        packed = states if isinstance(cell.state_size, int) else tree.pack_sequence_as(cell.state_size, states)
-        output, returned = step_cell(cell, sequences[:, t], packed)
-        new = [ops.cast(x, old.dtype) for x, old in zip(tree.flatten(returned), states, strict=True)]
-        output = ops.cast(output, layer.compute_dtype)
-        if mask is not None:
-            read = mask[:, t, None]
-            new = [ops.where(read, x, old) for x, old in zip(new, states, strict=True)]
-            repeated = ops.where(read, output, repeated)
-            output = ops.where(read, output, 0) if layer.zero_output_for_mask else repeated
-        states = new
-        outputs.append(output)
-    walk.after.append(states if mask is None else [*states, repeated])
+
+    def step(t: int, states: Sequence[Tensor]) -> list[Tensor]:
+        output, new = step_cell(cell, sequences[:, t], states[1:])
+        return [ops.cast(x, old.dtype) for x, old in zip([output, *new], states, strict=True)]
+
+    outputs, zeroed = [], mask if layer.zero_output_for_mask else None
+    for t, (output, *after) in enumerate(along(ops, step, states, mask, sequences.shape[1])):
+        outputs.append(output if zeroed is None else ops.where(zeroed[:, t, None], output, 0))
+        states = [output, *after]
+    walk.after.append(states)
     output = ops.stack(outputs, axis=1) if layer.return_sequences else outputs[-1]
-    return [output, *states] if layer.return_state else [output]
+    return [output, *states[1:]] if layer.return_state else [output]

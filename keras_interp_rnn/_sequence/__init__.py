@@ -1,1 +1,1 @@
-"""Whole sequences at once: loops, masks, and trajectories with adjoints of their own, one file each."""
+"""Whole sequences at once: loops, masks, and trajectories with their adjoints, one file each."""

@@ -1,15 +1,14 @@
-r"""Affine recurrences with one matrix a symbol: the trajectory, its adjoint, and the choice of the path for ISAN.
+r"""Affine recurrences with one matrix per symbol: trajectory, adjoint, and the choice of a path for ISAN.
 
 One step is $h_t = h_{t-1} W_{x_t} + b_{x_t}$. The adjoint of an affine recurrence is an affine recurrence, transposed
-and run backwards (docs/notes/affine-adjoint.md), so no path stores anything but the states, and the gradient of all
-matrices is a few large products over all steps at once instead of one small one per step. The paths:
+and run backwards (docs/notes/affine-adjoint.md), so every path stores only the states, and the gradient of all
+matrices is a few large products over all steps instead of a small one per step. The paths:
 
-- "grouped": sequences that read the same symbol share a product, one file a backend (`grouped_torch`, ...). On CPUs.
-- "static": the same mathematics in `keras.ops` with sizes fixed in advance: every sequence has a copy of its matrix.
-  Every backend, XLA.
-- "blocks": the same, and sequences that read the same symbol share a product in blocks (`blocks`). On accelerators, and
-  where XLA compiles for CPUs.
-- "dense": the same, and every sequence meets all matrices. On accelerators, with few symbols.
+- "grouped": sequences that read the same symbol share a product, one file per backend (`grouped_torch`, ...). On CPUs.
+- "static": `keras.ops` with static sizes, where every sequence copies its matrix. Every backend, XLA.
+- "blocks": static sizes, where sequences that read the same symbol share products in blocks (`blocks`). On
+  accelerators, and under XLA on CPUs.
+- "dense": static sizes, where every sequence is multiplied by all matrices. On accelerators, with few symbols.
 - "stepwise": the cell in `scan`, differentiated by the backend. Distributions as inputs, `unroll=True`.
 """
 
@@ -37,17 +36,17 @@ from keras_interp_rnn._types import Tensor
 
 
 def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool) -> Path:
-    """Which path runs.
+    """Chooses the path.
 
     Args:
-        fused: "auto", True or False, as the layer was told.
+        fused: "auto", True or False, as in the layer.
         units, vocabulary_size: n, K.
-        batch: number of sequences, where it is known.
+        batch: number of sequences, if known.
         reads_ids: False if the input is a distribution over symbols.
         unroll: as in `keras.layers.RNN`.
 
     Raises:
-        ValueError: fused is True and no whole-sequence path can run; the message says why.
+        ValueError: if fused is True and no whole-sequence path can run, with the reason.
     """
     obstacle = None
     if not reads_ids:
@@ -69,10 +68,10 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any,
 
 
 def _static_path(obstacle: str, units: int, vocabulary_size: int, batch: Any) -> Path:
-    """Which of the paths of sizes fixed in advance, here where the grouped one meets an obstacle.
+    """Chooses among the paths with static sizes, given the obstacle to the grouped one.
 
-    A step copies a matrix for every sequence, or for every block of them, which takes more operations; or none, where
-    every sequence meets all matrices.
+    A step copies one matrix per sequence, or one per block of sequences with more operations, or none if every sequence
+    is multiplied by all matrices.
     """
     accelerator = bool(_backend.accelerator())
     if accelerator and vocabulary_size <= DENSE_SYMBOLS:
@@ -107,7 +106,7 @@ def switched_affine_states(
     """
     grouped = importlib.import_module(f"{__package__}.grouped_{_backend.name()}") if path == "grouped" else None
 
-    # One tensor out, ids and mask from outside: what the custom gradients of all three backends accept.
+    # Custom gradients of all three backends accept one output tensor, with ids and mask from the closure.
     @_backend.custom_gradient
     def run(kernel: Tensor, bias: Tensor, start: Tensor) -> tuple[Tensor, Callable[..., tuple[Tensor, ...]]]:
         if grouped and not _backend.differentiates_again():
@@ -116,23 +115,25 @@ def switched_affine_states(
             states, adjoint = _static_trajectory(path, kernel, bias, start, symbols, mask)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            return adjoint(args[0] if upstream is None else upstream)
+            gradients: tuple[Tensor, ...] = adjoint(args[0] if upstream is None else upstream)
+            return gradients
 
         return states, gradient
 
-    return run(kernel, bias, start)
+    trajectory: tuple[Tensor, ...] = run(kernel, bias, start)
+    return trajectory
 
 
 class Products(NamedTuple):
-    """How every row h of a batch meets its matrix W_x, at all steps."""
+    """The products of the rows h of a batch with their matrices W_x, at all steps."""
 
-    sequences: tuple[Tensor, ...]  # each (T, ...): what a step reads
-    of: Callable[[Tensor], Callable[..., Tensor]]  # from the kernel to a function of (B, n) and of what the step reads
+    sequences: tuple[Tensor, ...]  # each (T, ...), inputs of the steps
+    of: Callable[[Tensor], Callable[..., Tensor]]  # from the kernel to a function of (B, n) and the inputs of the step
 
 
 def _products(path: str, symbols: Tensor, vocabulary_size: int) -> Products:
     """The products of a path. symbols: (T, B)."""
-    # No sequence may reach those of others: accelerators do not refuse ids out of range.
+    # Accelerators do not check the range of ids, and no sequence may affect others.
     in_range = ops.mod(symbols, vocabulary_size)
     if path == "dense":
         return Products((in_range,), _product_of_all)
@@ -143,9 +144,9 @@ def _products(path: str, symbols: Tensor, vocabulary_size: int) -> Products:
 
 
 def _product_of_copies(kernel: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """Every row with a copy of its matrix."""
+    """Products of every row with a copy of its matrix."""
     units = kernel.shape[1]
-    # Rows of two axes: what torch looks up in three has no counterpart in ONNX (Keras 3.15).
+    # Two axes: ONNX has no equivalent of a lookup in three axes by torch (Keras 3.15).
     rows = ops.reshape(kernel, (-1, units * units))
 
     def product(state: Tensor, symbols: Tensor) -> Tensor:
@@ -156,7 +157,7 @@ def _product_of_copies(kernel: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def _product_of_all(kernel: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """Every row with all matrices side by side, and of its products the one of its symbol."""
+    """Products of every row with all matrices side by side, of which that of its symbol is taken."""
     symbols, units = kernel.shape[:2]
     side_by_side = ops.reshape(ops.transpose(kernel, (1, 0, 2)), (units, symbols * units))
 
@@ -175,7 +176,7 @@ def _affine_scan(
     start: Tensor,
     reverse: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """h_t = h_{t-1} W_{x_t} + a_t, time-major: read (T, B, 1) bool or None, addends (T, B, n)."""
+    """The states h_t = h_{t-1} W_{x_t} + a_t, time-major: read (T, B, 1) bool or None, addends (T, B, n)."""
     masks = () if read is None else (read,)
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
@@ -193,7 +194,7 @@ def _affine_scan(
 def _static_trajectory(
     path: str, kernel: Tensor, bias: Tensor, start: Tensor, symbols: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """As `_sequence.grouped_tensorflow.trajectory`, with sizes that do not depend on the values."""
+    """As `_sequence.grouped_tensorflow.trajectory`, with sizes independent of the values."""
     symbols = ops.transpose(symbols)
     read = None if mask is None else ops.transpose(mask)[:, :, None]
     products = _products(path, symbols, kernel.shape[0])
@@ -203,7 +204,7 @@ def _static_trajectory(
 
     def adjoint(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         upstream = ops.transpose(upstream, (1, 0, 2))
-        # g_{t-1} = u_{t-1} + g_t W_{x_t}^T from g_T = u_T; u_0 = 0, so the last one is the gradient of start.
+        # g_{t-1} = u_{t-1} + g_t W_{x_t}^T from g_T = u_T; u_0 = 0, so the last is the gradient of start.
         earlier = ops.concatenate([ops.zeros_like(upstream[:1]), upstream[:-1]], axis=0)
         transposed = products.of(ops.transpose(kernel, (0, 2, 1)))
         into_start, backward = _affine_scan(transposed, products.sequences, read, earlier, upstream[-1], reverse=True)

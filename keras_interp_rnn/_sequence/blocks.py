@@ -1,11 +1,11 @@
-r"""Products of many rows with one matrix a symbol, in blocks of rows that read the same symbol.
+r"""Products of many rows with one matrix per symbol, in blocks of rows that read the same symbol.
 
 The rows are sorted by symbol, and the rows of each symbol are padded to whole blocks. A block is one product, and the
-number of blocks depends on the number of rows and symbols, not on the data: what accelerators and XLA ask for. A symbol
+number of blocks depends on the numbers of rows and symbols, not on the data, as accelerators and XLA require. A symbol
 with $c > 0$ rows fills $\lceil c / m \rceil \le 1 + (c - 1) / m$ blocks of $m$ rows, so that $R$ rows of $K \le R$
-symbols fill at most $K + (R - K) / m$. (With a matrix for every row there would be $R$ products.)
+symbols fill at most $K + (R - K) / m$. (A matrix for every row would take $R$ products.)
 
-Along time for accelerators and XLA. Elsewhere the grouped paths are faster: they multiply no empty places.
+This runs on accelerators and under XLA. Elsewhere the grouped paths are faster, as they have no empty places.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from keras_interp_rnn._types import Tensor
 
 
 class Blocks(NamedTuple):
-    """How R rows fall into G blocks of m rows, at each of T steps. Unless said otherwise int32."""
+    """Assignment of R rows to G blocks of m rows, at each of T steps; int32 unless noted."""
 
     owners: Tensor  # (T, G) symbol of each block
-    rows: Tensor  # (T, G m) which row stands in each place; any row in an empty one
+    rows: Tensor  # (T, G m) row in each place; an arbitrary row in empty ones
     filled: Tensor  # bool (T, G m), False in empty places
-    places: Tensor  # (T, R) where each row stands
+    places: Tensor  # (T, R) place of each row
 
 
 def number_of_blocks(rows: Any, vocabulary_size: int, size: int) -> Any:
-    """Blocks that so many rows may fill; with a number of rows that is not known when a graph is traced, a few more."""
+    """Largest number of blocks that these rows fill; a few more if their number is symbolic."""
     if not isinstance(rows, int):
         return (rows + size - 1) // size + vocabulary_size
     symbols = min(rows, vocabulary_size)
@@ -38,13 +38,13 @@ def number_of_blocks(rows: Any, vocabulary_size: int, size: int) -> Any:
 
 
 def into_blocks(symbols: Tensor, vocabulary_size: int, size: int) -> Blocks:
-    """Blocks of so many rows. symbols: int32 (T, R) in [0, vocabulary_size)."""
+    """Blocks of `size` rows. symbols: int32 (T, R) in [0, vocabulary_size)."""
     steps, rows = ops.shape(symbols)
     number = number_of_blocks(rows, vocabulary_size, size)
 
     def numbers(values: Tensor, below: Any) -> Tensor:
-        """How often each number below a bound occurs at each step: (T, below)."""
-        # Not ops.bincount: on JAX its length depends on the values.
+        """Counts (T, below) of each number at each step."""
+        # The length of ops.bincount depends on the values on JAX.
         flat = ops.reshape(values + below * ops.arange(steps, dtype="int32")[:, None], (-1,))
         return ops.reshape(ops.segment_sum(ops.ones_like(flat), flat, num_segments=steps * below), (steps, below))
 
@@ -72,15 +72,15 @@ def into_blocks(symbols: Tensor, vocabulary_size: int, size: int) -> Blocks:
 
 
 def product_in_blocks(kernel: Tensor, size: int) -> Callable[..., Tensor]:
-    """A function of rows (R, n) and of the owners, rows and places of one step: h W_x for each row h, (R, n)."""
+    """A function from rows h (R, n) and owners, rows and places of one step to h W_x (R, n)."""
     units = kernel.shape[1]
     matrices = ops.reshape(kernel, (-1, units * units))
 
     def product(state: Tensor, owners: Tensor, rows: Tensor, places: Tensor) -> Tensor:
-        # Empty places hold some row, and nothing reads its product.
+        # The products of empty places are not used.
         padded = ops.reshape(ops.take(state, rows, axis=0), (-1, size, units))
-        own = ops.reshape(ops.take(matrices, owners, axis=0), (-1, units, units))
-        return ops.take(ops.reshape(ops.matmul(padded, own), (-1, units)), places, axis=0)
+        of_block = ops.reshape(ops.take(matrices, owners, axis=0), (-1, units, units))
+        return ops.take(ops.reshape(ops.matmul(padded, of_block), (-1, units)), places, axis=0)
 
     return product
 
@@ -88,7 +88,7 @@ def product_in_blocks(kernel: Tensor, size: int) -> Callable[..., Tensor]:
 def grouped_gradients(
     symbols: Tensor, before: Tensor, gradients: Tensor, vocabulary_size: int
 ) -> tuple[Tensor, Tensor]:
-    """For every symbol the sum over its rows of before^T gradient, and of gradient. symbols: (R,). Rows: (R, n)."""
+    """Sums of before^T gradient and of gradient over the rows of each symbol. symbols: (R,). Rows: (R, n)."""
     size = BLOCK_ON_ACCELERATORS if _backend.accelerator() else BLOCK
     blocks, units = into_blocks(symbols[None], vocabulary_size, size), before.shape[1]
 

@@ -1,4 +1,4 @@
-r"""Diagonal recurrences over whole sequences: states, real or complex, in few parallel passes or one step at a time.
+r"""Diagonal recurrences over whole sequences, real or complex, in a few parallel passes or step by step.
 
 One step is $h_t = a_t \odot h_{t-1} + b_t$. Its adjoint is the same recurrence run backwards: with the gradient $u_t$
 of the loss by each state,
@@ -6,11 +6,11 @@ of the loss by each state,
 $$g_t = u_t + \bar a_{t+1} \odot g_{t+1}, \qquad \frac{\partial L}{\partial b_t} = g_t, \qquad
   \frac{\partial L}{\partial a_t} = g_t \odot \bar h_{t-1},$$
 
-where the bars are conjugates. So one function computes both ways, and stores nothing but the states.
+where the bars are conjugates. So one function computes both directions, and stores only the states.
 
-Two steps are one step of decay $a_{t+1} a_t$ and addend $a_{t+1} b_t + b_{t+1}$. Pairs, pairs of pairs, and so on leave
-$T / 2^m$ steps for the loop after m passes (Blelloch, 1990, "Prefix sums and their applications"). On a CPU the loop
-alone is fastest; on an accelerator, where each pass is one launch, there is none.
+Two steps form one step with decay $a_{t+1} a_t$ and addend $a_{t+1} b_t + b_{t+1}$. After m passes over pairs,
+$T / 2^m$ steps remain for a loop (Blelloch, 1990, "Prefix sums and their applications"). On a CPU the loop alone is
+fastest; on an accelerator, where each pass is one launch, the passes alone.
 
 Complex numbers are real arrays, [real parts | imaginary parts] side by side in the last axis.
 """
@@ -26,19 +26,19 @@ from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
 
 PASSES = 5
-"""On an accelerator, where the number of steps is not known: pairs of pairs five times, then a loop over T / 32."""
+"""Passes on an accelerator if the number of steps is not known; a loop over T / 32 steps follows."""
 
 
 def choose_path(fused: bool | str, steps: int | None, unroll: bool) -> Path:
-    """Which path runs.
+    """Chooses the path.
 
     Args:
-        fused: "auto", True or False, as the layer was told.
-        steps: T, where it is known.
+        fused: "auto", True or False, as in the layer.
+        steps: T, if known.
         unroll: as in `keras.layers.RNN`.
 
     Raises:
-        ValueError: fused is True and no whole-sequence path can run; the message says why.
+        ValueError: if fused is True and no whole-sequence path can run, with the reason.
     """
     obstacle = "unroll=True asks for the cell step by step: pass unroll=False" if unroll else None
     stepwise = whole_or_stepwise(fused, obstacle)
@@ -62,7 +62,7 @@ def diagonal_states(
     Args:
         path: "loop" or "parallel".
         decay: a, addend: b, both (time, batch, n), or (time, batch, 2 n) where they are complex.
-        start: (batch, n) or (batch, 2 n); its dtype is that of the states.
+        start: (batch, n) or (batch, 2 n), in the dtype of the states.
         read: bool (time, batch, 1), False keeps the state; or None.
         is_complex: whether the last axis holds real and imaginary parts.
 
@@ -77,18 +77,18 @@ def diagonal_states(
 
     @_backend.custom_gradient
     def run(decay: Tensor, addend: Tensor, start: Tensor) -> Any:
-        # The start joins the first addend, and the first decay is not read any more.
+        # The start joins the first addend, and the first decay is not used again.
         first = addend[:1] + times(decay[:1], start[None])
         states = _states(path, times, decay, ops.concatenate([first, addend[1:]], axis=0))
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
             upstream = args[0] if upstream is None else upstream
-            # Backwards, g_t follows g_{t+1} by the decay a_{t+1}; a_{T+1}, the first of these, is not read.
+            # Backwards, g_t follows from g_{t+1} with the decay a_{t+1}; a_{T+1}, the first one, is not used.
             later = conjugate(ops.concatenate([decay[1:], decay[:1]], axis=0))
-            of_addend = _states(path, times, later, upstream, reverse=True)
+            addend_gradient = _states(path, times, later, upstream, reverse=True)
             before = ops.concatenate([start[None], states[:-1]], axis=0)
-            of_start = times(conjugate(decay[0]), of_addend[0])
-            return times(conjugate(before), of_addend), of_addend, of_start
+            start_gradient = times(conjugate(decay[0]), addend_gradient[0])
+            return times(conjugate(before), addend_gradient), addend_gradient, start_gradient
 
         return states, gradient
 
@@ -109,7 +109,7 @@ def _states(path: str, times: Any, decay: Tensor, addend: Tensor, reverse: bool 
 
 
 def _pairs(times: Any, decay: Tensor, addend: Tensor, passes: int) -> Tensor:
-    """The states by `passes` passes over pairs of steps, and a loop over what is left."""
+    """The states by passes over pairs of steps, and a loop over the remaining steps."""
     steps = decay.shape[0]
     if steps == 1:
         return addend
@@ -135,8 +135,9 @@ def _loop(times: Any, decay: Tensor, addend: Tensor, reverse: bool = False) -> T
 
 
 def _times_complex(a: Tensor, b: Tensor) -> Tensor:
-    (real, imaginary), (other, of_other) = ops.split(a, 2, axis=-1), ops.split(b, 2, axis=-1)
-    return ops.concatenate([real * other - imaginary * of_other, real * of_other + imaginary * other], axis=-1)
+    (real, imaginary), (other_real, other_imaginary) = ops.split(a, 2, axis=-1), ops.split(b, 2, axis=-1)
+    product = [real * other_real - imaginary * other_imaginary, real * other_imaginary + imaginary * other_real]
+    return ops.concatenate(product, axis=-1)
 
 
 def _conjugate(x: Tensor) -> Tensor:
@@ -145,7 +146,7 @@ def _conjugate(x: Tensor) -> Tensor:
 
 
 def _ones(x: Tensor, is_complex: bool) -> Tensor:
-    """One, as an array of the last axis."""
+    """The number 1, real or complex, as an array of the last axis."""
     ones = ops.ones_like(x[0, 0])
     if not is_complex:
         return ones

@@ -1,4 +1,4 @@
-"""Affine recurrences switched by few factors, over whole sequences: the trajectory and its adjoint, tables of rows."""
+"""Affine recurrences switched by few factors, over whole sequences: trajectory, adjoint, and lookups in tables."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from keras_interp_rnn.equations import factored_isan as equations
 def rows_of_table(table: Any, symbols: Tensor) -> Tensor:
     """Rows of a table (K, width) of weights, int (...) -> (..., width).
 
-    Its gradient is dense, and sums the rows of a symbol that is read several times. TensorFlow's own lists them one by
-    one, and Keras's optimizers (3.15) do not sum what they square: their second moments, and the norms they clip, would
-    be those of the single readings (tests/layers/test_factored_isan.py, a symbol read several times).
+    Its gradient is dense, and sums the rows of a symbol that is read several times. TensorFlow lists them separately,
+    and Keras's optimizers (3.15) square them before the sum: second moments and clipped norms would be those of the
+    single readings (tests/layers/test_factored_isan.py, a symbol read several times).
     """
     if not _backend.lists_rows():
         return ops.take(table, symbols, axis=0)
@@ -45,8 +45,8 @@ def factored_states(
 ) -> Tensor:
     """States h_1, ..., h_T of every sequence of a batch, time-major, differentiable in all tensors but the mask.
 
-    The adjoint is a recurrence of the same form, so that nothing is stored but states and factors, and the gradient of
-    a weight is one product over all steps.
+    The adjoint is a recurrence of the same form, so only states and factors are stored, and the gradient of a weight is
+    one product over all steps.
 
     Args:
         joint: [W_0 | U] (n, n + f), or U (n, f). out_of_factors: V (f, n).
@@ -70,7 +70,7 @@ def factored_states(
             upstream = args[0] if upstream is None else upstream
             transposed = None if not shared else ops.transpose(joint[:, :units])
             back_joint = equations.joint_kernel(ops, transposed, ops.transpose(out_of_factors))
-            # From q_T = u_T; u_0 = 0, so the last one is the gradient of start.
+            # From q_T = u_T; u_0 = 0, so the last is the gradient of start.
             earlier = ops.concatenate([ops.zeros_like(upstream[:1]), upstream[:-1]], axis=0)
             grad_start, backward, factor_gradients = _affine_scan(
                 back_joint, ops.transpose(joint[:, -factors:]), upstream[-1], gains, earlier, read, unroll, True
@@ -100,7 +100,7 @@ def _affine_scan(
     unroll: bool,
     reverse: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """h_t = h_{t-1} W_t + a_t, where W_t is the identity at steps not read; and the factors h_{t-1} U."""
+    """The states h_t = h_{t-1} W_t + a_t, with the identity for W_t at masked steps, and the factors h_{t-1} U."""
     factors, units = out_of_factors.shape
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:

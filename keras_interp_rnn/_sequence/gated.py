@@ -1,4 +1,4 @@
-"""Gated recurrences, whose states mix inside their gates alone: MinimalRNN and CFN over whole sequences."""
+"""Gated recurrences whose units mix inside the gates only, over whole sequences: MinimalRNN and CFN."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def gated_states(
 ) -> Tensor:
     """States h_1, ..., h_T of every sequence of a batch, time-major, differentiable in all tensors but the masks.
 
-    The adjoint of a step is the transpose of its Jacobian, a diagonal and one scaled matrix per gate, so the way back
-    is as cheap as the way forward, and the gradient of the recurrent kernel is one product over all steps.
+    The adjoint of a step is the transpose of its Jacobian, a diagonal and one scaled matrix per gate, so the backward
+    pass is as cheap as the forward pass, and the gradient of the recurrent kernel is one product over all steps.
 
     Args:
-        equations: of G gates; the dtype of their recurrent kernel U (n, G n) is that of the product h U.
-        start: (batch, n); its dtype is that of the states.
-        drive: (time, batch, G n), what enters the gates besides the state.
+        equations: with G gates; products h U have the dtype of their recurrent kernel U (n, G n).
+        start: (batch, n), in the dtype of the states.
+        drive: (time, batch, G n), the other terms inside the gates.
         latent: (time, batch, n).
         mask: bool (time, batch), False keeps the state; or None.
-        dropout_mask: (batch, n), by which the state is multiplied where it enters the gates; or None.
+        dropout_mask: (batch, n), factors of the state where it enters the gates; or None.
         unroll: whether the graph repeats the step instead of looping.
 
     Returns:
@@ -63,7 +63,7 @@ def gated_states(
             before = ops.concatenate([start[None], states[:-1]], axis=0)
             transposed = ops.transpose(recurrent_kernel)
 
-            # Step by step, though nothing here but g is sequential: what is small stays in the processor's cache.
+            # Step by step, though only g is sequential: small arrays stay in the processor's cache.
             def back(after: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
                 upstream, state, gates, latent, *read = now
                 g = after + upstream

@@ -1,12 +1,11 @@
-"""The grouped affine scan, for JAX on CPUs: groups of sizes that are known when the function is compiled.
+"""The grouped affine scan for JAX on CPUs, with static sizes of groups.
 
-What `grouped_tensorflow` computes. At each step the batch is sorted by symbol. The first `ROWS` rows of every symbol
-are one batched product with all K matrices, so these are not copied; the other rows are cut into blocks of `ROWS` rows
-that read one symbol, and `BLOCKS` blocks at a time fetch their matrices, for as many rounds as a step needs. A round
-that is not needed is skipped at run time, by a condition and not by a loop of unknown length, so that the gradient can
-be differentiated once more.
+It computes the same as `grouped_tensorflow`. At each step the batch is sorted by symbol. The first `ROWS` rows of every
+symbol are one batched product with all K matrices, so these are not copied; the other rows are cut into blocks of
+`ROWS` rows that read one symbol, and `BLOCKS` blocks at a time fetch their matrices, for as many rounds as a step
+needs. Conditions skip the other rounds at run time. A loop of dynamic length could not be differentiated twice.
 
-Not for many symbols: every step passes over all matrices. Not for accelerators: conditions stall them.
+It is not for many symbols, as every step visits all matrices, nor for accelerators, which conditions stall.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from keras_interp_rnn._types import Tensor
 
 
 class Order(NamedTuple):
-    """The order of the rows of the batch at each of T steps, sorted by symbol, and how they fall into blocks."""
+    """The order of the rows of the batch at each of T steps, sorted by symbol, and their blocks."""
 
     symbols: Tensor  # (T, B) symbol of each sorted row
-    lanes: Tensor  # (T, B) which sequence stands in each sorted row
-    places: Tensor  # (T, B) in which row each sequence stands
+    lanes: Tensor  # (T, B) sequence in each sorted row
+    places: Tensor  # (T, B) row of each sequence
     read: Tensor | None  # (T, B, 1) bool, in sorted order
     first: Tensor  # (T, K) first row of each symbol
-    rank: Tensor  # (T, B) how many rows of its symbol stand before each row
+    rank: Tensor  # (T, B) number of rows of its symbol before each row
     blocks: Tensor  # (T, K) blocks before those of each symbol, of rows beyond the first `ROWS`
     number: Tensor  # (T,) of blocks
 
@@ -57,7 +56,7 @@ def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -
 
 
 def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: bool = False) -> tuple[Tensor, Tensor]:
-    """h_t = h_{t-1} W_{x_t} + a_t, from the first step to the last, or in reverse.
+    """The recurrence h_t = h_{t-1} W_{x_t} + a_t, from the first step to the last, or in reverse.
 
     Args:
         kernel: (K, n, n).
@@ -69,7 +68,7 @@ def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: 
         The states before and after each step, (T, B, n), in the order of that step.
     """
     units, batch = kernel.shape[1], start.shape[0]
-    if not batch:  # nothing to gather from
+    if not batch:  # no rows to gather from
         return addends, addends
     places = order.places
     unsorted = jnp.arange(batch)[None]
@@ -79,7 +78,7 @@ def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: 
     rounds = -(-((batch - 1) // ROWS) // BLOCKS)
 
     def product(rows: Tensor, first: Tensor, matrices: Tensor) -> Tensor:
-        """`ROWS` rows from each first one on, times a matrix each: (number * ROWS, n)."""
+        """Products of `ROWS` rows from each first row with one matrix each: (number * ROWS, n)."""
         places = jnp.minimum(first[:, None] + jnp.arange(ROWS), batch - 1)
         return jnp.matmul(rows[places], matrices).reshape(-1, units)
 
@@ -92,10 +91,10 @@ def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: 
         def further(moved: Tensor, begin: Tensor) -> Tensor:
             which = begin + jnp.arange(BLOCKS)
             owner = jnp.searchsorted(blocks, which, side="right") - 1
-            own = product(rows, first[owner] + ROWS * (which - blocks[owner] + 1), kernel[owner])
+            of_round = product(rows, first[owner] + ROWS * (which - blocks[owner] + 1), kernel[owner])
             at = block - begin
             here = (block >= 0) & (at >= 0) & (at < BLOCKS)
-            return jnp.where(here[:, None], own[jnp.clip(at, 0, BLOCKS - 1) * ROWS + rank % ROWS], moved)
+            return jnp.where(here[:, None], of_round[jnp.clip(at, 0, BLOCKS - 1) * ROWS + rank % ROWS], moved)
 
         def round_of(moved: Tensor, begin: Tensor) -> tuple[Tensor, None]:
             return lax.cond(begin < number, further, lambda moved, _: moved, moved, begin), None

@@ -1,13 +1,13 @@
-"""The grouped affine scan, for TensorFlow on CPUs.
+"""The grouped affine scan for TensorFlow on CPUs.
 
 The recurrence, states as rows, is
 
     h_t = h_{t-1} W_{x_t} + a_t        (masked steps: h_t = h_{t-1} + a_t).
 
-Done naively, every sequence of the batch fetches its own matrix: a copy of n^2 numbers for a product of one row.
-Here the batch is sorted by symbol at each step, so that all sequences reading the same symbol share one matrix product,
-and the matrices are never copied. Rows stay sorted from one step to the next: one gather moves them from the order of
-step t-1 to the order of step t.
+In a naive loop every sequence copies its own matrix of n^2 numbers for the product of one row. Here the batch is sorted
+by symbol at each step, so that all sequences reading the same symbol share one matrix product, and the matrices are
+never copied. Rows stay sorted from one step to the next: one gather moves them from the order of step t-1 to the order
+of step t.
 
 The gradient follows from one identity: with g_t the gradient reaching h_t and u_t the one reaching output t,
 
@@ -16,11 +16,11 @@ The gradient follows from one identity: with g_t the gradient reaching h_t and u
 which is the same recurrence, transposed and run backwards. The gradient of W_k is the sum, over all places where k
 was read, of h_{t-1}^T g_t: one large product per symbol, over all steps at once.
 
-With more than `SLOTS` symbols only the most frequent of the current window get a product of their own. The rows of the
-others fetch their matrices one by one (forward, backward), and their gradients are formed for the symbols that occur:
-symbols absent from a window cost nothing but the zeros of the dense gradient.
+With more than `SLOTS` symbols only the most frequent of the current window have a shared product. The rows of the
+others fetch their matrices one by one, and gradients are computed for the symbols that occur: absent symbols cost only
+the zeros of the dense gradient.
 
-Not for XLA: the sizes of the groups depend on the data. Not for GPUs: many small products starve one.
+It is not for XLA, as the sizes of groups depend on the data, nor for GPUs, which many small products starve.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Order(NamedTuple):
     """The order of the rows of the batch at each of T steps, sorted by slot. All int32."""
 
     symbols: Tensor  # (T, B) symbol of each sorted row
-    lanes: Tensor  # (T, B) which sequence stands in each sorted row
-    places: Tensor  # (T + 1, B) in which row each sequence stands; entry 0: before the first step, unsorted
-    sizes: Tensor  # (T, slots) rows in each slot; with more than SLOTS symbols the last slot holds the rest
-    slot_symbols: Tensor | None  # (SLOTS,) symbol of each slot, None where slot and symbol are the same
+    lanes: Tensor  # (T, B) sequence in each sorted row
+    places: Tensor  # (T + 1, B) row of each sequence; entry 0 before the first step, unsorted
+    sizes: Tensor  # (T, slots) rows in each slot; the last slot has the rest of more than SLOTS symbols
+    slot_symbols: Tensor | None  # (SLOTS,) symbol of each slot; None if slots are symbols
     mask: Tensor | None  # (T, B) bool, in sorted order
 
     def backwards(self) -> Order:
-        """The same rows met from the last step to the first."""
+        """The same rows from the last step to the first."""
         places = tf.concat([self.places[:1], tf.reverse(self.places[1:], [0])], 0)
         flip = [None if x is None else tf.reverse(x, [0]) for x in (self.symbols, self.lanes, self.sizes, self.mask)]
         return Order(flip[0], flip[1], places, flip[2], self.slot_symbols, flip[3])
@@ -87,7 +87,7 @@ def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -
 def scan(
     kernel: Tensor, order: Order, addend: Callable[[Tensor], Tensor], start: Tensor, transposed: bool = False
 ) -> Tensor:
-    """States (T + 1, B, n): entry 0 is `start`, entry t + 1 the state after step t in the row order of step t.
+    """The states (T + 1, B, n): entry 0 is `start`, entry t + 1 the state after step t, in the row order of step t.
 
     Args:
         kernel: (K, n, n).
@@ -109,23 +109,23 @@ def scan(
         groups = tf.split(state, order.sizes[t], num=slots)
         products = [tf.matmul(g, w, transpose_b=transposed) for g, w in zip(groups, matrices, strict=False)]
         if rest:
-            own = tf.gather(kernel, order.symbols[t, tf.shape(state)[0] - order.sizes[t, SLOTS] :])
-            products.append(tf.matmul(groups[SLOTS][:, None, :], own, transpose_b=transposed)[:, 0, :])
+            matrices_of_rest = tf.gather(kernel, order.symbols[t, tf.shape(state)[0] - order.sizes[t, SLOTS] :])
+            products.append(tf.matmul(groups[SLOTS][:, None, :], matrices_of_rest, transpose_b=transposed)[:, 0, :])
         new = tf.concat(products, 0)
         if order.mask is not None:
             new = tf.where(order.mask[t][:, None], new, state)
-        # The parts of a split have no known length, and such a length plus one known to be 1 stays unknown.
+        # The parts of a split have unknown lengths, which TensorFlow does not resolve in sums.
         new = tf.ensure_shape(new + addend(t), start.shape)
         return t + 1, new, states.write(t, new)
 
     states = tf.TensorArray(start.dtype, size=steps, element_shape=start.shape)
     _, _, states = tf.while_loop(lambda t, *_: t < steps, body, [0, start, states], parallel_iterations=1)
-    # Written at t, not at t + 1 behind the start: what converts to ONNX knows no other loop.
+    # Written at t, not at t + 1 after the start: the conversion to ONNX supports no other loop.
     return tf.concat([start[None], states.stack()], 0)
 
 
 def kernel_gradient(kernel: Tensor, order: Order, before: Tensor, gradient: Tensor) -> Tensor:
-    """Sum over the places where k was read of (state before)^T (gradient after), for every k: (K, n, n).
+    """The gradient (K, n, n): for every k the sum of (state before)^T (gradient after) over its occurrences.
 
     Args:
         kernel: (K, n, n), for its shape.
@@ -199,7 +199,7 @@ def trajectory(
 
         gradients = scan(kernel, backwards, read_upstream, upstream[:, -1], transposed=True)
         flat_gradients = tf.reshape(gradients, [-1, units])
-        # Row r of step t, in sorted order: the sequence there, its state before, the gradient of its state after.
+        # For row r of step t in sorted order: the state before, and the gradient of the state after.
         before_rows = tf.gather((step_rows + order.places)[:-1], order.lanes, batch_dims=1)
         gradient_rows = tf.gather(tf.reverse((step_rows + backwards.places)[:-1], [0]), order.lanes, batch_dims=1)
         before_rows, gradient_rows = tf.reshape(before_rows, [-1]), tf.reshape(gradient_rows, [-1])

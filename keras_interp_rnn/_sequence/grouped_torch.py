@@ -1,15 +1,14 @@
-"""The grouped affine scan, for torch on CPUs.
+"""The grouped affine scan for torch on CPUs.
 
-What `grouped_tensorflow` computes, where operations run as they come: at each step the batch is sorted by symbol, and
-all sequences that read the same symbol share a matrix product. A group is as large as it happens to be, and there are
-no more of them than symbols that a step reads, so that all alphabets are treated alike. Sequences that do not read at a
-step are a group of their own, which keeps its states.
+It computes the same as `grouped_tensorflow`, in eager operations: at each step the batch is sorted by symbol, and all
+sequences that read the same symbol share a matrix product. Groups have any size, and only symbols that a step reads
+have one, so all alphabets are treated alike. Masked sequences form a group that keeps its states.
 
-The products add to what is there already: forward to the biases, backward to the gradients of the outputs. Both ways
-leave the rows that they multiplied, states before and gradients after, in the same order; the gradient of a matrix is
-one product of the two over all steps.
+The products are added in place: forward to the biases, backward to the gradients of the outputs. Both directions keep
+the rows that they multiply, states before and gradients after, in the same order; the gradient of a matrix is one
+product of the two over all steps.
 
-Not for traces and GPUs: the sizes of the groups depend on the data, and many small products starve a GPU.
+It is not for traces, as the sizes of groups depend on the data, nor for GPUs, which many small products starve.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ from keras_interp_rnn._types import Tensor
 
 
 class Order(NamedTuple):
-    """The order of the rows of the batch at each of T steps, sorted by symbol; where nothing is read, by K."""
+    """The order of the rows of the batch at each of T steps, sorted by symbol; masked rows have the symbol K."""
 
     symbols: Tensor  # (T, B) symbol of each sorted row
-    lanes: Tensor  # (T, B) which sequence stands in each sorted row
-    places: Tensor  # (T, B) in which row each sequence stands
-    groups: list[tuple[list[int], list[int]]]  # for each step the symbols that occur, and the rows of each
+    lanes: Tensor  # (T, B) sequence in each sorted row
+    places: Tensor  # (T, B) row of each sequence
+    groups: list[tuple[list[int], list[int]]]  # for each step the symbols that occur, and their numbers of rows
 
     def rows(self, x: Tensor) -> Tensor:
-        """Rows of x (T, B, n), in the order of the batch, sorted."""
+        """Sorts the rows of x (T, B, n)."""
         return _taken(x, self.lanes)
 
     def batch(self, x: Tensor) -> Tensor:
-        """Rows of x (T, B, n), sorted, in the order of the batch."""
+        """Returns sorted rows of x (T, B, n) to the order of the batch."""
         return _taken(x, self.places)
 
 
 def _taken(x: Tensor, rows: Tensor) -> Tensor:
-    """The rows of each step of x (T, B, n) in this order (T, B); `index_select` copies whole rows at once."""
+    """The rows of each step of x (T, B, n) in the order (T, B); `index_select` copies whole rows."""
     steps, batch = rows.shape
     flat = rows + batch * torch.arange(steps)[:, None]
     return x.flatten(0, 1).index_select(0, flat.flatten()).view(x.shape)
@@ -53,7 +52,7 @@ def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -
         symbols = torch.where(mask.T, symbols, vocabulary_size)
     symbols, lanes = torch.sort(symbols, dim=1, stable=True)
     steps, batch = symbols.shape
-    # Runs of equal symbols; a symbol counts anew at each step.
+    # Runs of equal symbols, separately for each step.
     keys = symbols + torch.arange(steps)[:, None] * (vocabulary_size + 1)
     runs, sizes = torch.unique_consecutive(keys, return_counts=True)
     groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(steps)]
@@ -67,7 +66,7 @@ def sort_by_symbol(symbols: Tensor, vocabulary_size: int, mask: Tensor | None) -
 def scan(
     matrices: tuple[Tensor, ...], order: Order, addends: Tensor, start: Tensor, reverse: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """h_t = h_{t-1} W_{x_t} + a_t, from the first step to the last, or in reverse.
+    """The recurrence h_t = h_{t-1} W_{x_t} + a_t, from the first step to the last, or in reverse.
 
     Args:
         matrices: K of (n, n).
@@ -97,7 +96,7 @@ def scan(
 def trajectory(
     kernel: Tensor, bias: Tensor, start: Tensor, symbols: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """States of the whole sequence and their adjoint, not to be differentiated.
+    """States of the whole sequence and their adjoint, which cannot be differentiated again.
 
     Args:
         kernel: (K, n, n). bias: (K, n). start: (B, n), the state before the first step.
@@ -122,7 +121,7 @@ def trajectory(
 
 
 def _kernel_gradients(kernel: Tensor, symbols: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
-    """For each symbol the sum over its rows of (state before)^T (gradient after), and of the gradients.
+    """Sums of (state before)^T (gradient after) and of the gradients over the rows of each symbol.
 
     Args:
         kernel: (K, n, n), for its shape.

@@ -13,7 +13,7 @@ from keras_interp_rnn._types import Tensor
 
 
 def last_read(mask: Tensor | None, steps: Any) -> Tensor:
-    """Bool (time, batch) or (time, 1), time-major: True at the last step that each sequence reads.
+    """A bool array (time, batch) or (time, 1), True at the last step that each sequence reads.
 
     Args:
         mask: bool (time, batch), or None. steps: their number.
@@ -25,7 +25,7 @@ def last_read(mask: Tensor | None, steps: Any) -> Tensor:
 
 
 def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -> Tensor:
-    """The outputs of an RNN layer, from states (batch, time, n) whose masked steps repeat the previous state."""
+    """The outputs of an RNN layer, from states (batch, time, n) that repeat at masked steps."""
     if mask is None:
         return states
     has_output = mask if zero_output else ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
@@ -33,18 +33,18 @@ def outputs_under_mask(states: Tensor, mask: Tensor | None, zero_output: bool) -
 
 
 def repeated_under_mask(outputs: Tensor, mask: Tensor) -> Tensor:
-    """Outputs (batch, time, n) with the last one that was read in place of each at a masked step.
+    """Outputs (batch, time, n) that repeat the last unmasked one at masked steps.
 
-    For readouts of state and input: where outputs are states, those at masked steps repeat already.
+    It is needed for readouts of state and input; states repeat already.
     """
     steps = ops.shape(mask)[1]
     number_read = ops.cumsum(ops.cast(mask, "int32"), axis=1)
-    # The steps that are read first, in their order, then the others.
+    # Unmasked steps first, in order, then the others.
     order = ops.argsort(ops.arange(steps) + ops.where(mask, 0, steps), axis=1)
     source = ops.take_along_axis(order, ops.maximum(number_read - 1, 0), axis=1)
     return ops.take_along_axis(outputs, source[:, :, None], axis=1)
 
 
 def zero_where_masked(x: Tensor, read: Tensor | None) -> Tensor:
-    """Zeros where a step is not read: read is a bool that broadcasts with x, or None."""
+    """Zeros at masked steps: `read` is a bool that broadcasts with x, or None."""
     return x if read is None else ops.where(read, x, ops.zeros_like(x))

@@ -1,16 +1,16 @@
-r"""Recurrences whose state is a matrix for each head, diagonal plus rank one, over whole sequences, with their adjoint.
+r"""Matrix-valued recurrences, diagonal plus rank one, over whole sequences, with their adjoint.
 
 One step is $S_t = A_t + w_t^\top u_t$ with $A_t = \operatorname{diag}(\alpha_t) S_{t-1}$, where $u_t = v_t$, or
-$u_t = v_t - k_t A_t$ where a step erases what it writes over; it puts out $o_t = q_t S_t$. With the gradient $\bar o_t$
+$u_t = v_t - k_t A_t$ if a step replaces the old value; its output is $o_t = q_t S_t$. With the gradient $\bar o_t$
 of the loss by each output and $G_t = q_t^\top \bar o_t + \bar S_t$ by each state, the adjoint is
 
 $$\bar w_t = G_t u_t^\top, \quad \bar u_t = w_t G_t, \quad \bar v_t = \bar u_t, \quad
   \bar q_t = S_t \bar o_t^\top, \quad \bar A_t = G_t, \quad
   \bar\alpha_t = \textstyle\sum_v \bar A_t \odot S_{t-1}, \quad \bar S_{t-1} = \operatorname{diag}(\alpha_t) \bar A_t,$$
 
-and, where a step erases, $\bar k_t = -A_t \bar u_t^\top$ and $\bar A_t = G_t - k_t^\top \bar u_t$. The state before
-each `CHUNK` of steps is kept; on the way back the others are computed once more, chunk by chunk, so that memory holds
-T / CHUNK + CHUNK states, not T.
+and, if a step erases, $\bar k_t = -A_t \bar u_t^\top$ and $\bar A_t = G_t - k_t^\top \bar u_t$. Only
+the state before each `CHUNK` of steps is stored; the backward pass recomputes the others chunk by chunk, so that memory
+holds T / CHUNK + CHUNK states instead of T.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import MatrixStateEquations
 
 CHUNK = 64
-"""Steps between two states that are kept for the way back."""
+"""Steps between two states stored for the backward pass."""
 
 
 def matrix_outputs(
@@ -38,10 +38,10 @@ def matrix_outputs(
     """Outputs o_1, ..., o_T of all heads, and the last states, differentiable in all tensors but the mask.
 
     Args:
-        equations: whether a step erases what it writes over.
-        start: (batch, H d_k d_v); its dtype is that of the states.
+        equations: class that defines the step.
+        start: (batch, H d_k d_v), in the dtype of the states.
         entries: q, k and w (time, batch, H, d_k), v (time, batch, H, d_v), and alpha (time, batch, H, d_k), or
-            (time, batch, H, 1) for one a head.
+            (time, batch, H, 1) for one per head.
         read: bool (time, batch, 1, 1), False keeps the state; or None.
 
     Returns:
@@ -57,28 +57,28 @@ def matrix_outputs(
     matrices, numbers = (batch, heads, keys, values), heads * keys * values
 
     def flat(x: Tensor) -> Tensor:
-        """(batch, ...) -> (batch, width)."""
+        """Flattens (batch, ...) to (batch, width)."""
         return ops.reshape(x, (-1, math.prod(x.shape[1:])))
 
     def in_chunks(x: Tensor, neutral: float = 0.0) -> Tensor:
-        """(time, ...) -> (chunks, chunk, ...); steps are added that change nothing."""
+        """Splits (time, ...) into (chunks, chunk, ...), padded with neutral steps."""
         padded = ops.pad(x, [[0, -steps % chunk], *[[0, 0]] * (len(x.shape) - 1)], constant_values=neutral)
         return ops.reshape(padded, (-1, chunk, *ops.shape(x)[1:]))
 
     def in_row(x: Tensor) -> Tensor:
-        """(chunk, batch, width) -> (batch, chunk * width), what a chunk puts out."""
+        """The outputs of a chunk in a row: (chunk, batch, width) -> (batch, chunk * width)."""
         return ops.reshape(ops.swapaxes(x, 0, 1), (-1, chunk * x.shape[2]))
 
     def in_steps(x: Tensor, width: int) -> Tensor:
-        """(chunks, batch, chunk * width) -> (time, batch, width)."""
+        """The inverse of `in_row` for all chunks: (chunks, batch, chunk * width) -> (time, batch, width)."""
         parts = ops.swapaxes(ops.reshape(x, (-1, batch, chunk, width)), 1, 2)
         return ops.reshape(parts, (-1, batch, width))[:steps]
 
     def forward(state: Tensor, now: tuple[Tensor, ...]) -> Tensor:
-        """S_t, from S_{t-1} in rows."""
+        """S_t, from S_{t-1} as a row."""
         return equations.next_matrices(ops, ops.reshape(state, matrices), *now)
 
-    # One tensor out, outputs and last states side by side: what the custom gradients of all three backends accept.
+    # Custom gradients of all three backends accept one output tensor: outputs and last states side by side.
     @_backend.custom_gradient
     def run(start: Tensor, query: Tensor, key: Tensor, written: Tensor, value: Tensor, decay: Tensor) -> Any:
         inputs = (query, key, written, value, decay)
@@ -103,21 +103,21 @@ def matrix_outputs(
         def back(by_state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
             before, by_output, query, key, written, value, decay = now
             before = ops.reshape(before, matrices)
-            kept, new = equations.kept_and_new(ops, before, key, value, decay)
-            after = kept + written[..., None] * new[..., None, :]
+            decayed, new = equations.decayed_and_new(ops, before, key, value, decay)
+            after = decayed + written[..., None] * new[..., None, :]
             by_query = ops.matmul(after, by_output[..., None])
             by_after = ops.reshape(by_state, matrices) + query[..., None] * by_output[..., None, :]
             by_written = ops.matmul(by_after, new[..., None])
             by_value = ops.matmul(written[..., None, :], by_after)
-            by_kept, by_key = by_after, ops.zeros_like(by_query)
+            by_decayed, by_key = by_after, ops.zeros_like(by_query)
             if equations.erases:
-                by_key = -ops.matmul(kept, ops.swapaxes(by_value, -1, -2))
-                by_kept = by_after - key[..., None] * by_value
-            by_decay = ops.sum(by_kept * before, axis=-1)
+                by_key = -ops.matmul(decayed, ops.swapaxes(by_value, -1, -2))
+                by_decayed = by_after - key[..., None] * by_value
+            by_decay = ops.sum(by_decayed * before, axis=-1)
             if decays == 1:
                 by_decay = ops.sum(by_decay, axis=-1)
             parts = (by_query, by_key, by_written, by_value, by_decay)
-            return flat(decay[..., None] * by_kept), tuple(flat(part) for part in parts)
+            return flat(decay[..., None] * by_decayed), tuple(flat(part) for part in parts)
 
         def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
             upstream = args[0] if upstream is None else upstream
@@ -125,9 +125,9 @@ def matrix_outputs(
             widths = (heads * keys, heads * keys, heads * keys, heads * values, heads * decays)
 
             def back_of_chunk(by_state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-                state, *given = now
-                _, [before] = scan(again, state, tuple(given[2:]), (numbers,))
-                by_state, parts = scan(back, by_state, (before, *given), widths, reverse=True)
+                state, *others = now
+                _, [before] = scan(again, state, tuple(others[2:]), (numbers,))
+                by_state, parts = scan(back, by_state, (before, *others), widths, reverse=True)
                 return by_state, tuple(in_row(part) for part in parts)
 
             sequences = (starts, in_chunks(ops.swapaxes(by_outputs, 0, 1)), *chunks)

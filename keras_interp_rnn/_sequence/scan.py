@@ -1,4 +1,4 @@
-"""One loop for all backends, and how a layer's path along a sequence is named."""
+"""One loop for all backends, and the name of a layer's path along a sequence."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from keras_interp_rnn._types import Tensor
 
 
 class Path(NamedTuple):
-    """How a sequence will be computed, and why."""
+    """The path on which a sequence is computed, and the reason."""
 
     name: str
     reason: str
 
 
 def whole_or_stepwise(fused: bool | str, obstacle: str | None) -> Path | None:
-    """The stepwise path where it was asked for or nothing else can run; None where a whole-sequence path may run.
+    """The stepwise path if it is requested or the only one; None if a whole-sequence path can run.
 
     Args:
-        fused: "auto", True or False, as the layer was told.
-        obstacle: why no whole-sequence path can run, with what to do about it; None if one can.
+        fused: "auto", True or False, as in the layer.
+        obstacle: why no whole-sequence path can run, with the remedy; None if one can.
 
     Raises:
-        ValueError: fused is True and no whole-sequence path can run; the message says why.
+        ValueError: if fused is True and no whole-sequence path can run, with the reason.
     """
     if fused is True and obstacle:
         raise ValueError(f"fused=True cannot run here: {obstacle}, or fused='auto'.")
@@ -43,13 +43,13 @@ def scan(
     reverse: bool = False,
     unroll: bool = False,
 ) -> tuple[Any, tuple[Tensor, ...]]:
-    """As `jax.lax.scan`: the last state, and the outputs of all steps, stacked.
+    """Like `jax.lax.scan`: the last state, and the stacked outputs of all steps.
 
     Args:
         step: `step(state, entries)` returns the next state and its outputs.
         start: (batch, n), or a list of such. sequences: each (time, ...).
-        widths: last axes of the outputs, each (batch, width) of the (first) state's dtype.
-        unroll: whether the graph repeats the step; the number of steps is known then.
+        widths: last axes of the outputs, each (batch, width) in the dtype of the (first) state.
+        unroll: whether the graph repeats the step, which needs a static number of steps.
     """
     if not unroll:
         return _backend.scan(step, start, sequences, widths, reverse)

@@ -23,16 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import (
-    affine_readout,
-    alphabet_of,
-    as_array,
-    check_forwards,
-    last_outputs,
-    read_texts,
-)
+from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._network import AffineReading, alphabet_of, as_array, read_texts
 from keras_interp_rnn._network.chain import Chain, open_chain
-from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
@@ -84,7 +77,7 @@ class Attribution(Result):
         Returns:
             [(step, share), ...]; steps count from 0.
         """
-        at_least("num_steps", num_steps, 0)
+        integer("num_steps", num_steps, 0)
         row = self.shares[sequence]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 
@@ -122,7 +115,7 @@ def attribution(
 
     Raises:
         ValueError: if the network is no such chain, is stateful or draws noise; if an input or a weight is not finite;
-            if a derivative is not known in closed form, for "path_integral"; if an argument is out of range.
+            if an argument is out of range.
 
     Units: those of the output.
     Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
@@ -169,8 +162,7 @@ def attribution(
 
 def _is_affine(network: Any) -> bool:
     try:
-        affine_readout(network)
-        check_forwards(network)
+        AffineReading(network).forwards().readout()
     except ValueError:
         return False
     return True
@@ -187,7 +179,7 @@ def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attributi
     whole = np.array([split.logits[0, output] for split in splits])
     residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
     logits = np.array([split.logits[0] for split in splits])
-    found = last_outputs(network, rows, logits)
+    found = AffineReading(network).last_outputs(rows, logits)
     apart = np.nan if found is None else np.abs(found[1] - found[0])[:, output].max()
     return Attribution(shares, whole, nothing, residual, float(apart), "contributions")
 

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_integer, is_number
 from keras_interp_rnn._network import as_symbols
-from keras_interp_rnn._numbers import is_integer, is_number
 
 MAX_TABLE = 2**26
 """Entries of the largest table: K^order, 512 MiB in float64."""

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_integer, is_number
 from keras_interp_rnn._network import as_array, generator
+from keras_interp_rnn._network.along import cell_map
 from keras_interp_rnn._network.isan_models import describe, has_isan
-from keras_interp_rnn._network.linearized import cell_map
-from keras_interp_rnn._numbers import is_integer, is_number
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.maps import FixedPoints

@@ -15,8 +15,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integer, is_number
 from keras_interp_rnn._network import Stepper, alphabet_of, encode_text, generator, is_text
-from keras_interp_rnn._numbers import at_least, is_number
 from keras_interp_rnn._results import separator
 
 
@@ -99,7 +99,7 @@ def generate(
         >>> text[:2], len(text)
         ('ab', 8)
     """
-    num_symbols = at_least("num_symbols", num_symbols, 0)
+    num_symbols = integer("num_symbols", num_symbols, 0)
     if not is_number(inverse_temperature) or not inverse_temperature >= 0:
         raise ValueError(
             f"inverse_temperature must be a number >= 0. Received: inverse_temperature={inverse_temperature!r}. Pass 1 "

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
-    closed_form,
+    CellAlong,
     linear_steps,
     listed,
     output_in_state,
     resolve_recurrent_layer,
 )
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._results import as_html, as_text
 from keras_interp_rnn._types import Array
 
@@ -147,9 +147,9 @@ def _jacobians(
         raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
     wanted = {_check_lag(lag) for lag in lags}
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
-    equations = closed_form(layer)
-    method = "autodiff" if equations is None else "closed form"
-    for lag, step in enumerate(linear_steps(layer, equations, sequences, read, max(wanted) + 1)):
+    recurrent = CellAlong(layer)
+    method = "closed form" if recurrent.is_closed else "autodiff"
+    for lag, step in enumerate(linear_steps(recurrent, sequences, read, max(wanted) + 1)):
         if lag == 0:
             product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
         if lag in wanted:

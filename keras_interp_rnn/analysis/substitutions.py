@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._network import (
     alphabet_of,
     as_array,
@@ -20,7 +21,6 @@ from keras_interp_rnn._network import (
     read_text,
     symbol_ids,
 )
-from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn._types import Array
 
@@ -87,7 +87,7 @@ class Substitutions(Result):
         Returns:
             [(position, symbol read instead, change), ...], the largest change first, of either sign.
         """
-        at_least("num_substitutions", num_substitutions, 0)
+        integer("num_substitutions", num_substitutions, 0)
         changes = np.where(self.symbols[:, None] == self.alternatives, 0.0, self.changes(output))
         order = np.argsort(-np.abs(changes), axis=None, kind="stable")[:num_substitutions]
         places = np.unravel_index(order, changes.shape)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
-from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn.automata.certificates import certify
 from keras_interp_rnn.automata.inference import Sample, evidence_of, sample_of
 from keras_interp_rnn.automata.machines import checked_labels, checked_symbols
@@ -102,8 +102,8 @@ def train_recognizer(
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's.
     """
     started = time.monotonic()
-    at_least("num_centroids", num_centroids, 1)
-    at_least("num_attempts", num_attempts, 1)
+    integer("num_centroids", num_centroids, 1)
+    integer("num_attempts", num_attempts, 1)
     sample = sample_of(words, labels, None if alphabet is None else checked_symbols(alphabet), seed, consistent=True)
     checked_symbols(sample.alphabet)
     checked_labels(sample.classes)

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._network import check_range
-from keras_interp_rnn._numbers import at_least, is_integer
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, NgramModel
 from keras_interp_rnn.analysis.weighted import hankel
@@ -470,7 +470,7 @@ class WeightedAutomaton(Result):
         """
         if not isinstance(ngrams, NgramModel):
             raise ValueError(f"`ngrams` must be an `analysis.BackoffModel`. Received: ngrams={ngrams!r}.")
-        at_least("max_states", max_states, 1)
+        integer("max_states", max_states, 1)
         symbols, order = ngrams.vocabulary_size, ngrams.order
         sizes = [symbols**length for length in range(order)]
         if sum(sizes) > max_states:
@@ -544,7 +544,7 @@ class WeightedAutomaton(Result):
         Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
         """
         for name, value, least in (("rank", rank, 1), ("max_length", max_length, 0), ("max_basis", max_basis, 1)):
-            at_least(name, value, least)
+            integer(name, value, least)
         if isinstance(words, Mapping):
             given = list(words.items())
         else:
@@ -561,7 +561,7 @@ class WeightedAutomaton(Result):
                 "alphabet."
             )
         counted = 1 + max(ids, default=0) if alphabet is None else len(alphabet)
-        num_symbols = counted if num_symbols is None else at_least("num_symbols", num_symbols, 1)
+        num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols, 1)
         if alphabet is not None and num_symbols != counted:
             raise ValueError(
                 f"`num_symbols` must be the length of the alphabet, {counted}. Received: num_symbols={num_symbols!r}. "

@@ -15,9 +15,8 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
-from keras_interp_rnn._io import as_path
+from keras_interp_rnn._checks import as_path, is_integer
 from keras_interp_rnn._network import recurrent_layer_inputs
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn.callbacks import _summaries
 
 
@@ -41,7 +40,7 @@ class Probe(keras.callbacks.Callback):
 
     def __init__(self, log_dir: str | os.PathLike[str], update_freq: str | int) -> None:
         super().__init__()
-        self.log_dir = as_path(log_dir, "log_dir")
+        self.log_dir = as_path("log_dir", log_dir)
         self.update_freq = _frequency(update_freq)
         self._writer: Any = None  # a tf.summary.SummaryWriter
 

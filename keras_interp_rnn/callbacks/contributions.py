@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._network import open_isan
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn.analysis.isan import contributions
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
@@ -69,8 +69,8 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Result:
-        _, head, symbols, *_ = open_isan(self.model, text, self.readout, None, self.alphabet)
-        outputs, length = len(head.offset), len(symbols)
+        opened = AffineReading(self.model).open(text, self.readout, None, self.alphabet, whole=True)
+        outputs, length = len(opened.ways[0].head.offset), len(opened.symbols)
         if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
             return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
         top = MAX_NUMBERS // schema.block_rows(length).stop - 2

@@ -20,7 +20,8 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
-from keras_interp_rnn._io import DAMAGED_ARCHIVE, as_path, atomic_write, read_json
+from keras_interp_rnn._checks import as_path
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, read_json
 from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
 
@@ -76,7 +77,7 @@ class Resumable(keras.callbacks.Callback):
         super().__init__()
         if mode not in ("min", "max"):
             raise ValueError(f"mode must be 'min' or 'max'. Received: {mode!r}.")
-        self.directory = as_path(directory, "directory")
+        self.directory = as_path("directory", directory)
         self.monitor, self.mode = monitor, mode
         if self.directory.exists() and not self.directory.is_dir():
             raise ValueError(f"A run has a directory. Received: {self.directory}, which is a file. Give another path.")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import optimizer_steps
-from keras_interp_rnn._network import alphabet_of, as_symbols, isan_weights
+from keras_interp_rnn._network import AffineReading, alphabet_of, as_symbols
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
@@ -98,7 +98,7 @@ class Stability(Probe):
         super().on_train_batch_end(batch, logs)
 
     def measure(self) -> Bounds:
-        weights = isan_weights(self.model)
+        weights = AffineReading(self.model).weights()
         text = as_symbols(self.text, len(weights.kernel))
         radius, symbol = _largest_radius(weights.kernel)
         norms, state = np.empty(len(text)), weights.initial_state
@@ -126,7 +126,7 @@ class Stability(Probe):
             return
         self._losses_seen = True
         try:
-            advice = self._advice(*_largest_radius(isan_weights(self.model).kernel))
+            advice = self._advice(*_largest_radius(AffineReading(self.model).weights().kernel))
         except ValueError as error:
             advice = str(error)
         warnings.warn(

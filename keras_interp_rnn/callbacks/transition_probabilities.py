@@ -11,8 +11,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._network import apply_head, carried_states, centroids_of, decision_threshold
-from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
@@ -107,7 +107,7 @@ class TransitionProbabilities(InputProbe):
         super().__init__(log_dir, inputs, layer, update_freq)
         self.validation = None if validation is None else keras.tree.map_structure(np.array, validation)
         self.tokens = tokens
-        self.num_images = at_least("num_images", num_images, 0)
+        self.num_images = integer("num_images", num_images, 0)
 
     def measure(self) -> Found:
         layer, fixed = self._traced(self.inputs)

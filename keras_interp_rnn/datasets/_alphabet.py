@@ -1,4 +1,4 @@
-"""The symbols of a text: which character has which id, saved with the model that reads them."""
+"""Alphabets: the ids of the symbols of a text, saved with the model that reads them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._io import atomic_write, expanded
+from keras_interp_rnn._checks import expanded_path, integer, integers, invalid
+from keras_interp_rnn._io import atomic_write
 from keras_interp_rnn.datasets._files import DataError, existing_file
 
 _BLOCK = 1 << 20
-"""Number of characters encoded at a time, which bounds the memory besides the ids."""
+"""Characters encoded at a time, which bounds the memory."""
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -25,17 +26,17 @@ _BLOCK = 1 << 20
 class Alphabet(Sequence[str]):
     r"""Characters or tokens as symbols: symbol i has the id i.
 
-    An alphabet is a sequence of strings, and can be given wherever names of symbols are taken.
+    An alphabet is a sequence of strings, and is accepted wherever names of symbols are.
 
-    Bytes need no alphabet: `np.frombuffer(data, np.uint8)` are ids in [0, 256) already.
+    Bytes need no alphabet: `np.frombuffer(data, np.uint8)` are ids in [0, 256).
 
     Args:
-        symbols: distinct characters, at least one, in a string; or names of tokens, words and events for example, in a
-            list. `Alphabet.from_text` collects those of a text.
-        unknown: the symbol that stands for every other one; None to refuse others.
+        symbols: distinct characters, at least one, in a string; or names of tokens, such as words or events, in a list.
+            `Alphabet.from_text` collects those of a text.
+        unknown: the symbol for every other one; None to raise an error for others.
 
     Raises:
-        ValueError: if there are no symbols, one is empty or occurs twice, or `unknown` is not one of them.
+        ValueError: if there are no symbols, if one is empty or occurs twice, or if `unknown` is not one of them.
 
     Example:
 
@@ -48,7 +49,7 @@ class Alphabet(Sequence[str]):
     >>> events.encode(["login", "logout"]), events.decode([0, 2])
     (array([0, 2], dtype=int32), ['login', 'logout'])
 
-    A model has its alphabet in a layer that returns its inputs, so that it is saved with the model:
+    A layer that returns its inputs saves the alphabet with a model:
 
         model = keras.Sequential([
             keras.Input((None,), dtype="int32"),
@@ -71,10 +72,8 @@ class Alphabet(Sequence[str]):
             symbols = names if all(isinstance(name, str) and name for name in names) else ()
             symbols = "".join(symbols) if all(len(name) == 1 for name in symbols) else symbols
         if not symbols:
-            raise ValueError(
-                "`symbols` must be a string of at least one character, or a list of names. Received: "
-                f"{self.symbols!r}. Use Alphabet.from_text for the characters of a text."
-            )
+            rule = "a string of at least one character, or a list of names"
+            raise invalid("symbols", rule, self.symbols, "Use Alphabet.from_text for the characters of a text.")
         [(symbol, count)] = Counter(symbols).most_common(1)
         if count > 1:
             raise ValueError(
@@ -83,14 +82,12 @@ class Alphabet(Sequence[str]):
             )
         place = {name: i for i, name in enumerate(symbols)}
         if self.unknown is not None and self.unknown not in place:
-            raise ValueError(
-                f"`unknown` must be one of the symbols. Received: unknown={self.unknown!r}. Add it to the symbols."
-            )
+            raise invalid("unknown", "one of the symbols", self.unknown, "Add it to the symbols.")
         ids = None
         if isinstance(symbols, str):
             points = _points(symbols)
             others = -1 if self.unknown is None else place[self.unknown]
-            # The last entry is that of all code points beyond the largest.
+            # The last entry is for all code points beyond the largest.
             ids = np.full(int(points.max()) + 2, others, np.int32)
             ids[points] = np.arange(len(points))
         for name, value in (("symbols", symbols), ("_place", place), ("_ids", ids)):
@@ -100,15 +97,14 @@ class Alphabet(Sequence[str]):
     def from_text(
         cls, text: str | Iterable[str], *, min_count: int = 1, max_size: int | None = None, unknown: str | None = None
     ) -> Alphabet:
-        """The characters of a text, in the order of their code points, or its tokens, in alphabetical order.
+        """The alphabet of the characters of a text, or of its tokens, in alphabetical order.
 
         Args:
             text: any text: a string, or a list of tokens.
             min_count: int, characters or tokens that occur fewer times are left out.
-            max_size: int > 0, number of symbols, `unknown` among them, beyond which the rarest are left out; None for
-                all.
-            unknown: stands for what is left out, and for all others. It is added if the text does not have it: a good
-                choice is "\N{REPLACEMENT CHARACTER}", or "<unk>" of tokens. With None, others are refused.
+            max_size: int > 0, largest number of symbols, including `unknown`; the rarest are left out. None for all.
+            unknown: the symbol for those left out and for all others, added if the text does not have it. Good choices
+                are "\N{REPLACEMENT CHARACTER}" and, for tokens, "<unk>". With None, others raise an error.
 
         Returns:
             The alphabet.
@@ -122,28 +118,25 @@ class Alphabet(Sequence[str]):
         '?ab'
         """
         reserved = int(unknown is not None)
-        if max_size is not None and max_size <= reserved:
-            raise ValueError(
-                f"`max_size` must be at least {reserved + 1}{', with `unknown`' if reserved else ''}. Received: "
-                f"max_size={max_size}. Give a larger one."
-            )
+        if max_size is not None:
+            integer("max_size", max_size, reserved + 1, "One of the symbols is `unknown`." if reserved else "")
         what, text = ("characters", text) if isinstance(text, str) else ("tokens", list(text))
         counts = Counter(text)
         counts.pop(unknown or "", None)
         # Ties in the order of code points, so that the same text makes the same alphabet.
         ranked = sorted((c for c, count in counts.items() if count >= min_count), key=lambda c: (-counts[c], c))
-        kept = ranked[: None if max_size is None else max_size - reserved]
-        if not kept:
+        chosen = ranked[: None if max_size is None else max_size - reserved]
+        if not chosen:
             raise ValueError(
-                f"`text` must have one of its {what} at least min_count={min_count} times. Received: a text of "
+                f"`text` must contain one of its {what} at least min_count={min_count} times. Received: a text of "
                 f"{len(text)} {what}. Give a longer text or a smaller min_count."
             )
-        symbols = sorted({*kept, *([] if unknown is None else [unknown])})
+        symbols = sorted({*chosen, *([] if unknown is None else [unknown])})
         return cls("".join(symbols) if isinstance(text, str) else tuple(symbols), unknown)
 
     @classmethod
     def of(cls, model: keras.Model) -> Alphabet:
-        """The alphabet of a model that has one (see `layer`).
+        """The alphabet of a model, from its `AlphabetLayer` (see `layer`).
 
         Args:
             model: a Keras model.
@@ -179,7 +172,7 @@ class Alphabet(Sequence[str]):
             The alphabet.
 
         Raises:
-            ValueError: if there is no such file, or it is not one of an alphabet.
+            ValueError: if there is no such file, or it does not contain an alphabet.
         """
         path = existing_file(path)
         try:
@@ -187,12 +180,12 @@ class Alphabet(Sequence[str]):
             return cls(config["symbols"], config["unknown"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(
-                f"An alphabet is JSON with `symbols` and `unknown`. Received: {path}, which is not ({error!r}). Give a "
-                "file that Alphabet.save wrote."
+                f"The file of an alphabet must be JSON with `symbols` and `unknown`. Received: {path} ({error!r}). "
+                "Give a file that Alphabet.save wrote."
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the alphabet into a JSON file, whole or not at all.
+        """Writes the alphabet to a JSON file, atomically.
 
         Args:
             path: of the file; one that exists is overwritten.
@@ -203,15 +196,15 @@ class Alphabet(Sequence[str]):
         >>> Alphabet.load("alphabet.json").symbols
         'abc'
         """
-        with atomic_write(expanded(path)) as partial:
+        with atomic_write(expanded_path("path", path)) as partial:
             partial.write_text(json.dumps(self.get_config(), indent=1) + "\n", encoding="utf-8")
 
     def encode(self, text: str | Sequence[str]) -> NDArray[np.int32]:
         """Maps a text to ids.
 
         Args:
-            text: a string over the alphabet, or a list of its symbols; any text, if the alphabet has `unknown`. Of
-                tokens a list.
+            text: a string over the alphabet, or a list of its symbols; any text, if the alphabet has `unknown`.
+                Tokens need a list.
 
         Returns:
             int32 (num_symbols,), in [0, len(alphabet)).
@@ -234,8 +227,8 @@ class Alphabet(Sequence[str]):
             position = int((ids < 0).argmax())
             raise DataError(
                 f"`text` must consist of the {len(self)} symbols of its alphabet. Received: {text[position]!r} at "
-                f"position {position}. Leave it out of the text, or make the alphabet with `unknown`, a symbol that "
-                "stands for all others."
+                f"position {position}. Leave it out of the text, or make the alphabet with `unknown`, a symbol for "
+                "all others."
             )
         return ids
 
@@ -243,8 +236,8 @@ class Alphabet(Sequence[str]):
         """The ids of a list of symbols, -1 for symbols outside an alphabet without `unknown`."""
         if isinstance(text, str):
             raise DataError(
-                f"`text` must be a list of tokens, as this alphabet has {self[0]!r} and others. Received: the string "
-                f"{text[:40]!r}. Split it, by text.split() for one."
+                f"`text` must be a list of tokens such as {self[0]!r}. Received: the string {text[:40]!r}. Split it, "
+                "for example by text.split()."
             )
         if isinstance(text, bytes) or not isinstance(text, Iterable) or not all(isinstance(x, str) for x in text):
             raise DataError(
@@ -254,20 +247,20 @@ class Alphabet(Sequence[str]):
         longer = [] if self._ids is None else [name for name in text if len(name) != 1]
         if longer:
             raise DataError(
-                f"`text` must be one text, of which this alphabet reads the characters. Received: a list with "
-                f"{longer[0][:40]!r}. Encode one at a time, [alphabet.encode(text) for text in texts]."
+                f"`text` must be one text, a string or a list of characters. Received: a list with {longer[0][:40]!r}. "
+                "Encode one at a time, [alphabet.encode(text) for text in texts]."
             )
         others = -1 if self.unknown is None else self._place[self.unknown]
         return np.array([self._place.get(name, others) for name in text], np.int32)
 
     def decode(self, ids: ArrayLike) -> str | list[str]:
-        """Maps ids back to characters or tokens. The id of unknown ones becomes `unknown`.
+        """Maps ids back to characters or tokens; the id of unknown symbols becomes `unknown`.
 
         Args:
             ids: integers (num_symbols,), in [0, len(alphabet)).
 
         Returns:
-            The text; of tokens a list.
+            The text, or a list of tokens.
 
         Raises:
             datasets.DataError: if an id is out of range or not an integer.
@@ -277,23 +270,14 @@ class Alphabet(Sequence[str]):
         >>> Alphabet("abc?", unknown="?").decode([2, 0, 1, 3])
         'cab?'
         """
-        array = np.asarray(ids)
-        if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-            raise DataError(
-                f"`ids` must be integers (num_symbols,). Received: {array.dtype} of shape {array.shape}. Decode one "
-                "text at a time."
-            )
-        if array.size and not 0 <= array.min() <= array.max() < len(self):
-            raise DataError(
-                f"`ids` must lie in [0, {len(self)}). Received: ids from {array.min()} to {array.max()}. Decode with "
-                "the alphabet that encoded them."
-            )
+        remedy = "Decode one text at a time, with the alphabet that encoded it."
+        array = integers("ids", ids, ndim=1, below=len(self), remedy=remedy, error=DataError)
         if not isinstance(self.symbols, str):
             return [self.symbols[i] for i in array.tolist()]
         return _points(self.symbols)[array.astype(np.intp, copy=False)].tobytes().decode("utf-32-le", "surrogatepass")
 
     def ids_of(self, code_points: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int32]:
-        """The ids of code points, by an alphabet of characters.
+        """Maps code points to ids, for an alphabet of characters.
 
         Args:
             code_points: unsigned integers of any shape.
@@ -308,9 +292,10 @@ class Alphabet(Sequence[str]):
         """
         if self._ids is None:
             raise ValueError(
-                f"Code points are those of characters. Received: an alphabet with {self[0]!r}. Use `encode`."
+                f"The alphabet must consist of characters. Received: an alphabet with {self[0]!r}. Use `encode`."
             )
-        return self._ids[np.minimum(code_points, len(self._ids) - 1)]
+        ids: NDArray[np.int32] = self._ids[np.minimum(code_points, len(self._ids) - 1)]
+        return ids
 
     def layer(self) -> AlphabetLayer:
         """A layer that returns its inputs and holds this alphabet. Put it right after the input of a model.
@@ -344,7 +329,7 @@ class Alphabet(Sequence[str]):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class AlphabetLayer(keras.layers.Identity):
-    """Returns its inputs, and holds the alphabet of the ids that a model reads: `Alphabet.layer()`.
+    """An identity layer that holds the alphabet of the ids that a model reads: `Alphabet.layer()`.
 
     Args:
         alphabet: an `Alphabet`.
@@ -354,7 +339,7 @@ class AlphabetLayer(keras.layers.Identity):
     def __init__(self, alphabet: Alphabet, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(alphabet, Alphabet):
-            raise ValueError(f"An AlphabetLayer holds an Alphabet. Received: {alphabet!r}. Use Alphabet.layer().")
+            raise invalid("alphabet", "an Alphabet", alphabet, "Use Alphabet.layer().")
         self.alphabet = alphabet
 
     def get_config(self) -> dict[str, Any]:
@@ -366,7 +351,7 @@ class AlphabetLayer(keras.layers.Identity):
 
 
 def _points(text: str) -> NDArray[np.uint32]:
-    """The code points of a text, lone halves of surrogate pairs included."""
+    """The code points of a text, including lone surrogates."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 

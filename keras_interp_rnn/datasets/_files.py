@@ -1,7 +1,4 @@
-"""Data files, plain or compressed by gzip, xz or zip.
-
-One way to open them, and one error for data that cannot be used.
-"""
+"""Data files, plain or compressed by gzip, xz or zip, and the error for data that cannot be used."""
 
 import gzip
 import io
@@ -13,18 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keras_interp_rnn._io import DAMAGED_ARCHIVE, expanded
+from keras_interp_rnn._checks import expanded_path
+from keras_interp_rnn._io import DAMAGED_ARCHIVE
 
 __all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 LARGEST = 2 << 30
-"""Bytes that a compressed file may decompress to. A few megabytes can decompress to more than any memory holds."""
+"""Largest decompressed size in bytes. A few megabytes can decompress to more than fits into memory."""
 
 
 class DataError(ValueError):
-    """Data, or the file or folder that should hold them, cannot be used; the message says why and what to do.
+    """Raised if data, or their file or folder, cannot be used; the message has the reason and the remedy.
 
     Example:
 
@@ -38,22 +36,22 @@ class DataError(ValueError):
 
 
 def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
-    """Checks that a path leads to a file.
+    """Checks that a path is an existing file.
 
     Args:
         path: of the file; `~` is the home folder.
-        argument: the name under which the user gave the path, for the error.
+        argument: name of the argument, for the error.
 
     Returns:
         The path.
 
     Raises:
-        DataError: if there is nothing, or a folder.
+        DataError: if it does not exist or is not a file.
     """
-    path = expanded(path, argument)
+    path = expanded_path(argument, path)
     if os.path.isdir(path):
         raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
-    if not os.path.isfile(path):  # unlike that of pathlib, also for names that no file system takes
+    if not os.path.isfile(path):  # unlike pathlib's, also for names that no file system accepts
         raise DataError(
             f"`{argument}` must be a file. Received: {path}, which {_trouble(path)}. Check the path; a relative one "
             f"starts at {Path.cwd()}."
@@ -68,7 +66,7 @@ def _trouble(path: Path) -> str:
         return f"cannot be reached ({error.strerror})"
     except (OSError, ValueError):
         return "does not exist"
-    return "is none"
+    return "is not a file"
 
 
 def decoded(path: Path) -> str:
@@ -80,7 +78,7 @@ def decoded(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"A file must be in UTF-8. Received: {path}, which is not ({error}). Convert it.") from None
+        raise DataError(f"The file must be in UTF-8. Received: {path} ({error}). Convert it.") from None
 
 
 @contextmanager
@@ -94,7 +92,7 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         The stream.
 
     Raises:
-        DataError: if the file cannot be decompressed to its end, or has more than `LARGEST` bytes then; also while the
+        DataError: if the file cannot be decompressed completely, or to more than `LARGEST` bytes; also while the
             stream is being read.
     """
     try:
@@ -111,13 +109,13 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.filename is not None:
             raise
         raise DataError(
-            f"A compressed file must decompress to its end. Received: {path}, which does not ({error}). "
-            f"It is truncated, damaged or encrypted: download it again."
+            f"A compressed file must decompress to its end. Received: {path} ({error}). It is truncated, damaged or "
+            "encrypted: download it again."
         ) from error
 
 
 class _Within(io.RawIOBase):
-    """Passes decompressed bytes on, and raises an error if there are more than `LARGEST`."""
+    """A stream of decompressed bytes that raises an error if there are more than `LARGEST`."""
 
     def __init__(self, stream: Any, path: Path) -> None:
         super().__init__()
@@ -131,15 +129,15 @@ class _Within(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise DataError(
-                f"A compressed file must decompress to at most {self._largest:,} bytes. Received: {self._path}, which "
-                "has more. If you trust it, decompress it and give the file inside."
+                f"A compressed file must decompress to at most {self._largest:,} bytes. Received: {self._path}, with "
+                "more. If you trust it, decompress it and give the file inside."
             )
         buffer[: len(data)] = data
         return len(data)
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The file of an archive that holds the text."""
+    """The file of an archive that contains the text."""
     files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) > 1:
         files = [member for member in files if Path(member.filename).suffix.lower() in ("", ".txt")]

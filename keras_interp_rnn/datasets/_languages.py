@@ -1,4 +1,4 @@
-"""Words of formal languages, drawn from a seed: no two splits share a word, and nothing is kept on disk."""
+"""Words of formal languages, drawn from a seed in memory; no two splits share a word."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_interp_rnn._numbers import at_least
-from keras_interp_rnn.datasets._arguments import one_of
+from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
 
 VERSION = "1.0.0"
-"""Of the data: a part of what they are drawn from, beside their name, their config and the seed."""
+"""Version of the data, part of their seed together with name, config and `seed`."""
 
 Words = dict[str, bool]
 """Word -> whether it is in the language."""
@@ -22,14 +21,14 @@ Words = dict[str, bool]
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """A language, and how its splits are drawn.
+    """A language with the drawing of its splits.
 
     Attributes:
         name: of its module.
         alphabet: the symbols.
-        configs: the name of a config -> what it holds.
-        splits: their names, in the order in which they are drawn.
-        draw: from a config and a generator to split -> words.
+        configs: name of a config -> its description.
+        splits: names of the splits, in the order of drawing.
+        draw: function of a config and a generator that returns split -> words.
     """
 
     name: str
@@ -44,15 +43,15 @@ class Language:
         Raises:
             ValueError: if there is no such split or config, or `seed` is not an integer >= 0.
         """
-        one_of("split", split, self.splits)
-        one_of("config", config, self.configs)
-        words = _drawn(self, config, at_least("seed", seed, 0))[split]
+        choice("split", split, self.splits)
+        choice("config", config, self.configs)
+        words = _drawn(self, config, integer("seed", seed, 0))[split]
         return LabelledWords(tuple(words), np.array([*words.values()], bool), self.alphabet)
 
 
 @functools.lru_cache(maxsize=8)
 def _drawn(language: Language, config: str, seed: int) -> dict[str, Words]:
-    """The words of all splits, each in an order of its own."""
+    """The words of all splits, each in random order."""
     rng = random.Random(f"{language.name} {VERSION} {config} {seed}")
     drawn = language.draw(config, rng)
     return {split: dict(_shuffled(words, rng)) for split, words in drawn.items()}
@@ -72,27 +71,30 @@ def collect(
     corrupt: Callable[[str], str],
     taken: set[str],
 ) -> Words:
-    """Numbers of new words of either label, none of them in `taken`, to which they are added.
+    """Draws new words of both labels that are not in `taken`, and adds them to it.
 
-    Positives come from `draw`; a negative is one of those after `corrupt`, if it is no longer in the language.
+    Positives come from `draw`; negatives are drawn words after `corrupt` that are no longer in the language.
     """
     found: Words = {}
-    wanted = {True: positives, False: negatives}
-    for label in wanted:
-        missed = 0
-        while wanted[label]:
+    missing = {True: positives, False: negatives}
+    for label in missing:
+        attempts = 0
+        while missing[label]:
             word = draw()
             if not label:
                 word = corrupt(word)
-            missed += 1
-            if missed > 10_000:
-                raise ValueError(f"There are no {wanted[label]} more new words to be drawn. Ask for fewer.")
+            attempts += 1
+            if attempts > 10_000:
+                raise ValueError(
+                    f"The language must have enough words. Received: {missing[label]} more to draw, and none found in "
+                    "10,000 attempts. Ask for fewer."
+                )
             if word in taken or accepts(word) != label:
                 continue
-            missed = 0
+            attempts = 0
             found[word] = label
             taken.add(word)
-            wanted[label] -= 1
+            missing[label] -= 1
     return found
 
 

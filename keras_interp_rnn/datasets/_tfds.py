@@ -1,4 +1,4 @@
-"""TensorFlow Datasets: imported when it is needed, prepared, and read in order."""
+"""Imports TensorFlow Datasets on demand, prepares data, and reads them in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._io import expanded, needed
+from keras_interp_rnn._checks import expanded_path
+from keras_interp_rnn._io import needed
 from keras_interp_rnn.datasets._files import DataError
 
 INFO = "dataset_info.json"
@@ -17,16 +18,16 @@ INFO = "dataset_info.json"
 
 
 def imported(name: str) -> Any:
-    """Imports `tensorflow_datasets`; an ImportError says that `datasets.<name>` needs it, and how to install it."""
+    """Imports `tensorflow_datasets`; the ImportError names `datasets.<name>` and the extra to install."""
     with needed("tensorflow_datasets", extra="datasets", by=f"`datasets.{name}`"):
         import tensorflow_datasets
     return tensorflow_datasets
 
 
 def prepare(made: Any, quiet: bool = False) -> Any:
-    """Prepares the data of a builder, or takes those that another process prepared at the same time.
+    """Prepares the data of a builder, unless another process prepares them at the same time.
 
-    A process that is killed before the end leaves a folder `incomplete.*` beside the data, which nobody reads.
+    A killed process leaves a folder `incomplete.*` next to the data, which is never read.
 
     Args:
         made: a builder.
@@ -46,14 +47,14 @@ def prepare(made: Any, quiet: bool = False) -> Any:
         except OSError:
             if not (Path(made.data_dir) / INFO).is_file():
                 raise
-            made.info.read_from_directory(made.data_dir)  # another process was the first to move its own there
+            made.info.read_from_directory(made.data_dir)  # another process was faster
     if not (Path(made.data_dir) / INFO).is_file():
         raise _damaged(Path(made.data_dir), f"{INFO} is missing")
     return made
 
 
 def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
-    """The examples of a split as NumPy, in the order in which they were written.
+    """Yields the examples of a split as NumPy arrays, in the order in which they were written.
 
     Raises:
         DataError: if they are damaged.
@@ -73,10 +74,10 @@ def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
 
 
 def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
-    """The folder of prepared data; TFDS's default for None."""
+    """The folder of prepared data; None stands for TFDS's default."""
     if data_dir is None:
         data_dir = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
-    root = expanded(data_dir, "data_dir")
+    root = expanded_path("data_dir", data_dir)
     if root.exists() and not root.is_dir():
         raise DataError(f"`data_dir` must be a folder. Received: {root}, which is a file. Give a folder for data.")
     return root
@@ -84,19 +85,19 @@ def data_root(data_dir: str | os.PathLike[str] | None) -> Path:
 
 @contextlib.contextmanager
 def undamaged(folder: Path) -> Iterator[None]:
-    """Turns the errors that TFDS raises on damaged data into one that names their folder."""
+    """Converts errors of TFDS on damaged data into one that names their folder."""
     from google.protobuf.json_format import ParseError
     from tensorflow.errors import OpError
 
     try:
         yield
-    # AssertionError: the data are of no version or of another one.
+    # AssertionError: the data have no version or another one.
     except (OpError, ParseError, AssertionError) as error:
         raise _damaged(folder, error) from error
 
 
 def _damaged(folder: Path, why: object) -> DataError:
     return DataError(
-        f"Prepared data must be readable to their end. Received: those in {folder}, which are not ({why}). Delete this "
-        "folder, and they are prepared again."
+        f"Prepared data must be readable to their end. Received: those in {folder} ({why}). Delete this folder to "
+        "prepare them again."
     )

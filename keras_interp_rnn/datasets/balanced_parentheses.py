@@ -5,7 +5,7 @@
     words.ids(start=True, end=True)  # int32, padded with 0
 
 Splits: train (depth 1 to 5, at most 100 symbols), validation (depth 6 to 10), and the six test sets of the paper's
-table 1, with 500 words of either label each: test_d1_10_l100, test_d10_20_l100, test_d10_20_l200, test_d5_l200,
+table 1, with 500 words of each label: test_d1_10_l100, test_d10_20_l100, test_d10_20_l200, test_d5_l200,
 test_d10_l200, test_d20_l1000. The numbers of training and validation words and of their positives are the paper's.
 
 The configs "small_paper" and "large_paper" draw positives as the paper does, by S -> ( S ) | S S | letter with
@@ -43,10 +43,10 @@ TESTS = {
     "test_d10_l200": (10, 10, 200),
     "test_d20_l1000": (20, 20, 1000),
 }
-"""Smallest and largest depth and largest length, table 1."""
+"""Smallest depth, largest depth and largest length, table 1."""
 
 EACH = 500
-"""Words of either label in a test set."""
+"""Words of each label in a test set."""
 
 
 ALPHABET = "()" + string.ascii_lowercase
@@ -81,9 +81,9 @@ def draw(config: str, rng: random.Random) -> dict[str, Words]:
 
 
 def nested(depth: int, longest: int, rng: random.Random) -> str:
-    """A balanced string of exactly this depth, short ones more often than long ones.
+    """A balanced string of exactly this depth; short ones are more frequent than long ones.
 
-    It begins as the nest of that depth; then letters and pairs are put in at random places, never deeper than that.
+    It starts as a nest of that depth. Letters and pairs are then inserted at random places, never deeper than that.
     """
     length = 2 * depth + int((longest - 2 * depth + 1) * rng.random() ** 2)
     root: list[Any] = []
@@ -114,8 +114,8 @@ def nested(depth: int, longest: int, rng: random.Random) -> str:
 def derived(min_depth: int, max_depth: int, max_length: int, rng: random.Random) -> str:
     """A balanced string of the paper's grammar, of these depths and at most this length.
 
-    S -> ( S ) | S S | letter, each with probability 1/3, from the left; strings that are longer, or of another depth,
-    are thrown away. Most strings are short: half of those of depth 1 to 5 have at most ten symbols.
+    S -> ( S ) | S S | letter, each with probability 1/3, from the left; strings that are longer or of another depth
+    are rejected. Most strings are short: half of those of depth 1 to 5 have at most ten symbols.
     """
     while True:
         word: list[str] = []
@@ -136,14 +136,14 @@ def derived(min_depth: int, max_depth: int, max_length: int, rng: random.Random)
 
 
 def turned(word: str, rng: random.Random) -> str:
-    """The word with one parenthesis turned round, or a letter in its place."""
+    """The word with one parenthesis reversed or replaced with a letter."""
     at = rng.choice([i for i, symbol in enumerate(word) if symbol in "()"])
     other = ")" if word[at] == "(" else "("
     return word[:at] + rng.choice([other, rng.choice(string.ascii_lowercase)]) + word[at + 1 :]
 
 
 def balanced(word: str) -> bool:
-    """Whether every parenthesis has its other half."""
+    """Whether every parenthesis is matched."""
     depth = 0
     for symbol in word:
         depth += (symbol == "(") - (symbol == ")")

@@ -1,4 +1,4 @@
-"""Nesting levels of several types of parentheses, to be output with a delay: endless streams, and splits.
+"""Nesting levels of several types of parentheses, output with a delay: endless streams, and splits.
 
     symbols, counts = next(counting.stream(0, batch_size=32, length=50))
     targets = counting.one_hot(counts, max_count=5)  # (32, 50, 12), of which two in twelve are 1
@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import choice, integer, integers
 from keras_interp_rnn._results import short_repr
-from keras_interp_rnn.datasets._arguments import one_of
 from keras_interp_rnn.datasets._languages import VERSION
 
 __all__ = ["Counts", "load", "one_hot", "stream", "symbol_names"]
@@ -39,7 +39,7 @@ SIZES = {"train": 2000, "validation": 500, "test": 500}
 
 @short_repr
 class Counts(NamedTuple):
-    """Sequences of symbols, and the counts that a network has to output.
+    """Sequences of symbols, and the counts that a network must output.
 
     Attributes:
         symbols: int32 (batch, time), in [0, 2 num_types + num_noise_symbols).
@@ -84,7 +84,7 @@ def stream(
     delay: int = 1,
     num_noise_symbols: int = 1,
 ) -> Iterator[Counts]:
-    """Yields new batches without end. Every sequence begins with all counts 0.
+    """Yields new batches without end. Every sequence starts with all counts at 0.
 
     Args:
         seed: an integer, or a generator, which draws each batch by
@@ -93,7 +93,7 @@ def stream(
         length: int > 0, steps of a sequence.
         num_types: int > 0, types of parentheses. Symbol 2 k opens and symbol 2 k + 1 closes type k, counted from 0.
         max_count: int > 0; opening at this count changes nothing, nor does closing at 0.
-        delay: int >= 0, steps between a count and the step at which it has to be output.
+        delay: int >= 0, steps between a count and its output.
         num_noise_symbols: int >= 0, symbols that change no count.
 
     Yields:
@@ -136,11 +136,11 @@ def stream(
 
 
 def one_hot(counts: ArrayLike, max_count: int) -> NDArray[np.float32]:
-    """Writes counts as one-hot codes, those of all types side by side.
+    """Encodes counts as one-hot vectors, those of all types side by side.
 
     Args:
         counts: int (..., num_types), in [0, max_count].
-        max_count: int > 0, that of the stream.
+        max_count: int > 0, as in the stream.
 
     Returns:
         float32 (..., num_types (max_count + 1)).
@@ -153,13 +153,8 @@ def one_hot(counts: ArrayLike, max_count: int) -> NDArray[np.float32]:
     >>> one_hot([[0, 2]], max_count=2)
     array([[1., 0., 0., 0., 0., 1.]], dtype=float32)
     """
-    array = np.asarray(counts)
-    if array.size and (array.min() < 0 or array.max() > max_count):
-        raise ValueError(
-            f"`counts` must lie in [0, {max_count}]. Received: {array.min()} to {array.max()}. Pass the `max_count` of "
-            "the stream."
-        )
-    codes = np.eye(max_count + 1, dtype=np.float32)[array]
+    array = integers("counts", counts, below=max_count + 1, remedy="Pass the `max_count` of the stream.")
+    codes: NDArray[np.float32] = np.eye(max_count + 1, dtype=np.float32)[array]
     return codes.reshape(*array.shape[:-1], array.shape[-1] * (max_count + 1))
 
 
@@ -198,8 +193,8 @@ def load(
     >>> symbols.shape, counts.shape
     ((500, 12), (500, 12, 1))
     """
-    one_of("split", split, SIZES)
-    check_numbers(
+    choice("split", split, SIZES)
+    numbers = check_numbers(
         num_types=num_types,
         max_count=max_count,
         delay=delay,
@@ -207,23 +202,22 @@ def load(
         length=length,
         seed=seed,
     )
-    numbers = [int(n) for n in (num_types, max_count, delay, num_noise_symbols, length, seed)]
     end = list(np.cumsum([*SIZES.values()]))[list(SIZES).index(split)]
-    return Counts(*(array[end - SIZES[split] : end].copy() for array in _drawn(*numbers)))
+    return Counts(*(array[end - SIZES[split] : end].copy() for array in _drawn(**numbers)))
 
 
 @functools.lru_cache(maxsize=4)
 def _drawn(num_types: int, max_count: int, delay: int, num_noise_symbols: int, length: int, seed: int) -> Counts:
-    """The sequences of all splits, one split behind the other; no two are the same.
+    """The sequences of all splits, one split after the other; no two are equal.
 
     Raises:
-        ValueError: if fewer than four times this number of sequences of this length exist.
+        ValueError: unless at least four times as many sequences of this length exist.
     """
     num_sequences, num_symbols = sum(SIZES.values()), 2 * num_types + num_noise_symbols
     if num_symbols**length < 4 * num_sequences:
         raise ValueError(
-            f"{num_sequences:,} distinct sequences are drawn from at least four times that number. Received: length="
-            f"{length} over {num_symbols} symbols. Choose a larger `length`."
+            f"`length` must allow at least {4 * num_sequences:,} sequences. Received: length={length} over "
+            f"{num_symbols} symbols. Choose a larger one."
         )
     name = f"types{num_types}-maximum{max_count}-delay{delay}-noise{num_noise_symbols}-length{length}-seed{seed}"
     batches = stream(
@@ -243,16 +237,7 @@ def _drawn(num_types: int, max_count: int, delay: int, num_noise_symbols: int, l
     return Counts(*(np.stack(arrays) for arrays in zip(*rows.values(), strict=True)))
 
 
-def check_numbers(**numbers: int) -> None:
-    """Checks that every number is an integer of at least 1, or of at least 0 if that is allowed.
-
-    Raises:
-        ValueError: if one is not.
-    """
-    bounds = {"delay": 0, "num_noise_symbols": 0, "seed": 0}
-    for name, value in numbers.items():
-        bound = bounds.get(name, 1)
-        if isinstance(value, bool) or value != int(value) or value < bound:
-            raise ValueError(
-                f"`{name}` must be an integer of at least {bound}. Received: {name}={value!r}. Choose another."
-            )
+def check_numbers(**numbers: int) -> dict[str, int]:
+    """The numbers; ValueError unless each is a positive integer, or a non-negative one if 0 is allowed."""
+    may_be_zero = ("delay", "num_noise_symbols", "seed")
+    return {name: integer(name, value, 0 if name in may_be_zero else 1) for name, value in numbers.items()}

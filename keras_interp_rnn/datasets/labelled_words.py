@@ -1,4 +1,4 @@
-"""Words of a formal language and words outside it: what `datasets` draws of a language, and how networks read it."""
+"""Words inside and outside a formal language, with their labels and their ids for networks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.machines import WordEncoding
 
@@ -17,12 +17,12 @@ __all__ = ["LabelledWords"]
 @short_repr
 @dataclass(frozen=True, eq=False)
 class LabelledWords:
-    """Words over an alphabet, and for each whether it is in the language.
+    """Words over an alphabet with labels: True for words in the language.
 
     Attributes:
         words: strings of one-character symbols.
         labels: bool (num_words,), True for words in the language.
-        alphabet: all symbols that words are made of.
+        alphabet: all symbols of the words.
 
     Example:
 
@@ -44,7 +44,7 @@ class LabelledWords:
         return int(self.labels.sum())
 
     def up_to(self, max_length: int) -> LabelledWords:
-        """The words of at most `max_length` symbols.
+        """Selects the words of at most `max_length` symbols.
 
         Args:
             max_length: int >= 0.
@@ -53,14 +53,14 @@ class LabelledWords:
             These words and their labels, in the same order.
 
         Raises:
-            ValueError: if `max_length` is no such integer.
+            ValueError: if `max_length` is not such an integer.
 
         Example:
 
         >>> LabelledWords(("01", "1", ""), np.array([True, False, True]), "01").up_to(1).words
         ('1', '')
         """
-        at_least("max_length", max_length, 0)
+        integer("max_length", max_length, 0)
         short = np.array([len(word) <= max_length for word in self.words], bool)
         words = tuple(word for word, taken in zip(self.words, short, strict=True) if taken)
         return LabelledWords(words, self.labels[short], self.alphabet)
@@ -76,7 +76,7 @@ class LabelledWords:
         return self.encoding(end=True).tokens[0]
 
     def encoding(self, start: bool = False, end: bool = False) -> WordEncoding:
-        """How `ids` writes the words: the alphabet of a model for `automata.extract` and similar functions.
+        """The encoding of `ids`, which is the `alphabet` of a model for `automata.extract` and similar functions.
 
         Args:
             start: whether a start token precedes every word.
@@ -93,9 +93,10 @@ class LabelledWords:
         return WordEncoding.with_tokens(self.alphabet, start=start, end=end)
 
     def ids(self, start: bool = False, end: bool = False, *, length: int | None = None) -> NDArray[np.int32]:
-        """Writes the words as rows of ids, as `automata.train_recognizer` does.
+        """Encodes the words as rows of ids, as `automata.train_recognizer` does.
 
-        Padding is 0, the start token 1, symbol i of the alphabet i + 2, and the end token follows the last symbol's id.
+        Padding is 0, the start token 1, symbol i of the alphabet i + 2, and the end token has the id after the last
+        symbol's.
 
         Args:
             start: whether a start token precedes every word.

@@ -1,15 +1,15 @@
-"""Palindromes w w^-1 over a to z, and strings that are none.
+"""Palindromes w w^-1 over a to z, and strings that are not.
 
     words = palindromes.load("train", config="small")
     words.words[0], words.labels[0], words.positives
     words.ids(start=True, end=True)                  # int32, padded with 0
 
 Splits: train and validation (at most 100 symbols), and the three test sets of the paper's table 3, with 500 words of
-either label each: test_l100, test_l200, test_l500. The paper does not give the numbers of training and validation
+each label: test_l100, test_l200, test_l500. The paper does not give the numbers of training and validation
 words; they are those of `balanced_parentheses`.
 
 A negative is a palindrome in which each letter was redrawn with probability 1/2: the outermost two or three pairs of
-letters give nearly all of them away, so nothing has to be remembered. In "small_near" and "large_near" it differs from
+letters reveal nearly all of them, so hardly any memory is needed. In "small_near" and "large_near" it differs from
 a palindrome in one letter.
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
@@ -35,7 +35,7 @@ TESTS = {"test_l100": 100, "test_l200": 200, "test_l500": 500}
 """Largest length, table 3."""
 
 EACH = 500
-"""Words of either label in a test set."""
+"""Words of each label in a test set."""
 
 
 def draw(config: str, rng: random.Random) -> dict[str, Words]:
@@ -60,7 +60,7 @@ def draw(config: str, rng: random.Random) -> dict[str, Words]:
 
 
 def drawn(longest: int, rng: random.Random) -> str:
-    """A palindrome of an even length, all lengths alike."""
+    """A palindrome of even length; all lengths are equally frequent."""
     half = "".join(rng.choices(string.ascii_lowercase, k=rng.randint(1, longest // 2)))
     return half + half[::-1]
 
@@ -72,7 +72,7 @@ def changed(word: str, rng: random.Random) -> str:
 
 
 def palindrome(word: str) -> bool:
-    """Whether it is w w^-1: of even length, and the same backwards."""
+    """Whether a word is w w^-1: of even length, and equal to its reverse."""
     return len(word) % 2 == 0 and word == word[::-1]
 
 

@@ -1,13 +1,12 @@
 """Character text as symbols: any alphabet, `Alphabet`, and the 27 letters of text8, space and a to z.
 
-`load`, `split` and `Alphabet` take any text. All other functions are about the 27 letters: symbol 0 is the space and
-symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` brings any text into this alphabet by the
-mapping of text8: lower case, digits spelt out, everything else a space, no two spaces in a row. It works on a million
-characters at a time. The joints between blocks change nothing: the mapping looks at one character at a time, and runs
-of spaces are closed across a joint.
+`load`, `split` and `Alphabet` take any text. All other functions use the 27 letters: symbol 0 is the space and
+symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` maps any text to this alphabet as text8
+does: lower case, digits spelt out, everything else a space, no two spaces in a row. It processes blocks of a million
+characters, with the same result as for the whole text.
 
-Accents are removed first. text8 did not do this: it turned accented letters into spaces. Letters without a
-decomposition (ß, ø, æ, Cyrillic, Chinese) have no counterpart and become spaces here too.
+Accents are removed first, whereas text8 has spaces for accented letters. Letters without a decomposition (ß, ø, æ,
+Cyrillic, Chinese) become spaces here too.
 """
 
 import codecs
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integers, invalid
 from keras_interp_rnn.datasets._alphabet import Alphabet, AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
@@ -63,10 +63,10 @@ _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe
 
 
 def clean(text: str) -> str:
-    """Brings any text into the 27 letters by the mapping of text8.
+    """Maps any text to the 27 letters as text8 does.
 
     Accents are removed by compatibility decomposition (NFKD): "É" becomes "e", "²" becomes " two ". Spaces at both
-    ends stay. A clean text is returned unchanged.
+    ends are kept. A clean text is returned unchanged.
 
     Args:
         text: any text.
@@ -105,14 +105,14 @@ def encode(text: str | bytes) -> NDArray[np.uint8]:
     if foreign.any():
         position = int(foreign.argmax())
         raise DataError(
-            f"`text` must consist of the 27 characters a-z and space. Received: "
+            "`text` must consist of the 27 characters a-z and space. Received: "
             f"{text[position : position + 1]!r} at position {position}. Pass the text through `clean` first."
         )
     return symbols.astype(np.uint8)
 
 
 def decode(symbols: ArrayLike) -> str:
-    """Maps symbols back to characters: the inverse of `encode`.
+    """Maps symbols back to characters, the inverse of `encode`.
 
     Args:
         symbols: integers (num_characters,), in [0, 27).
@@ -128,32 +128,26 @@ def decode(symbols: ArrayLike) -> str:
     >>> decode([1, 0, 3, 1, 2])
     'a cab'
     """
-    symbols = np.asarray(symbols)
-    if symbols.size and not 0 <= symbols.min() <= symbols.max() < len(ALPHABET):
-        raise DataError(
-            f"`symbols` must lie in [0, {len(ALPHABET)}). Received: symbols from {symbols.min()} to {symbols.max()}."
-            f" Divide pairs into symbols first: `pair // 27, pair % 27`."
-        )
-    return "".join(_LETTERS.decode(symbols))
+    remedy = "Divide pairs into symbols first: `pair // 27, pair % 27`."
+    return "".join(_LETTERS.decode(integers("symbols", symbols, below=len(ALPHABET), remedy=remedy, error=DataError)))
 
 
 def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np.uint8]:
     """Reads a text file as symbols of the 27 letters.
 
     A file over these letters is mapped unchanged; any other is decoded and cleaned. Undecodable bytes become spaces,
-    with a warning. Of a .zip with several files, the largest is read whose name has no suffix or ends in .txt.
+    with a warning. In a .zip with several files, the largest whose name has no suffix or ends in .txt is read.
 
     Args:
         path: a plain file, or one that is compressed by its suffix (.gz, .xz, .zip).
-        encoding: of a file that does not begin with a byte order mark, which says it: one that Python knows, such as
-            "latin-1" or "utf-16-le".
+        encoding: of a file without a byte order mark: one that Python knows, such as "latin-1" or "utf-16-le".
 
     Returns:
         uint8 (num_characters,), symbols in [0, 27).
 
     Raises:
         datasets.DataError: if the file does not exist, is a folder, is damaged or empty, or has no letter or digit.
-        ValueError: if Python knows no such encoding.
+        ValueError: if Python does not know the encoding.
 
     Example:
 
@@ -174,8 +168,8 @@ def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np
     np.bitwise_and(symbols, 31, out=symbols)
     if not symbols.any():
         raise DataError(
-            f"A text must have at least one letter a-z or digit. Received: {path}, which has none. "
-            f"Give a text in Latin script, and its encoding."
+            f"The text must contain a letter a-z or a digit. Received: {path}, without any. Give a text in Latin "
+            "script, and its encoding."
         )
     return symbols
 
@@ -191,7 +185,7 @@ def load(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 
     Raises:
         datasets.DataError: if the file does not exist, is a folder, or is damaged or empty.
-        ValueError: if Python knows no such encoding.
+        ValueError: if Python does not know the encoding.
 
     Example:
 
@@ -208,7 +202,7 @@ def load(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 
 
 def sha256(symbols: NDArray[Any]) -> str:
-    """Computes the digest of the text that symbols stand for, as `text8.info` gives it.
+    """Computes the digest of the text of symbols, as in `text8.info`.
 
     Args:
         symbols: as `decode`.
@@ -269,8 +263,8 @@ def split(
     """
     if len(fractions) != 3 or min(fractions) <= 0 or not math.isclose(sum(fractions), 1, abs_tol=1e-6):
         raise ValueError(
-            f"`fractions` must be three positive numbers that sum to 1. Received: fractions={fractions}. "
-            f"The paper's are (0.9, 0.05, 0.05)."
+            f"`fractions` must be three positive numbers that sum to 1. Received: fractions={fractions}. The paper's "
+            "are (0.9, 0.05, 0.05)."
         )
     first, second, _ = (round(len(symbols) * end) for end in itertools.accumulate(fractions))
     parts = symbols[:first], symbols[first:second], symbols[second:]
@@ -299,17 +293,14 @@ def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
     >>> pairs(encode("cab")), 27 * 3 + 1
     (array([82], dtype=uint16), 82)
     """
-    symbols = np.asarray(symbols)
-    if symbols.size and not 0 <= symbols.min() <= symbols.max() < len(ALPHABET):
-        raise ValueError(
-            f"Pairs are of symbols in [0, {len(ALPHABET)}). Received: from {symbols.min()} to {symbols.max()}."
-        )
+    symbols = integers("symbols", symbols, below=len(ALPHABET))
     even = len(symbols) // 2 * 2
-    return symbols[0:even:2].astype(np.uint16) * np.uint16(len(ALPHABET)) + symbols[1:even:2]
+    ids: NDArray[np.uint16] = symbols[0:even:2].astype(np.uint16) * np.uint16(len(ALPHABET)) + symbols[1:even:2]
+    return ids
 
 
 def _decoded(data: bytes | bytearray, encoding: str, path: Path) -> Iterator[str]:
-    """Decodes a file in blocks; warns where that is not possible throughout."""
+    """Decodes a file in blocks, with a warning if a part cannot be decoded."""
     encoding = next((name for mark, name in _MARKED if data.startswith(mark)), encoding)
 
     def decoded(errors: str) -> Iterator[str]:
@@ -323,7 +314,7 @@ def _decoded(data: bytes | bytearray, encoding: str, path: Path) -> Iterator[str
         for _ in decoded("strict"):
             pass
     except LookupError:
-        raise ValueError(f"encoding must be one that Python knows. Received: encoding={encoding!r}.") from None
+        raise invalid("encoding", "one that Python knows", encoding) from None
     except UnicodeError as error:
         reason = str(error)
     if reason:
@@ -336,11 +327,11 @@ def _decoded(data: bytes | bytearray, encoding: str, path: Path) -> Iterator[str
 
 
 def _empty(path: Path) -> DataError:
-    return DataError(f"A text must have at least one character. Received: {path}, an empty file. Give another.")
+    return DataError(f"The text must have at least one character. Received: {path}, an empty file. Give another.")
 
 
 def _clean(blocks: Iterable[str]) -> bytearray:
-    """Cleans a text that comes in blocks."""
+    """Cleans a text given in blocks."""
     text = bytearray()
     for block in blocks:
         if not block.isascii():

@@ -5,7 +5,7 @@
     words.ids(start=True, end=True)                  # int32, padded with 0
 
 The splits differ in the lengths of their words: train (0 to 12, 16, 19, 22), validation (13 to 28 except those of
-train), test (30 to 1,000). Each length has up to 100 words in the language and 100 outside it, or all if there are
+train), test (30 to 1,000). Each length has up to 100 words in the language and 100 outside, or all if there are
 fewer.
 
 Reference: Tomita, 1982; Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.1.
@@ -48,7 +48,7 @@ def draw(config: str, rng: random.Random) -> dict[str, Words]:
 
 
 def _sample_words(dfa: automata.DFA, length: int, rng: random.Random) -> list[str]:
-    """Up to `EACH` distinct words of a length that the automaton accepts."""
+    """Up to `EACH` distinct accepted words of a length."""
     if dfa.count(length) <= 2 * EACH:
         every = ["".join(map(str, word)) for word in dfa.words(length)]
         return every if len(every) <= EACH else rng.sample(every, EACH)

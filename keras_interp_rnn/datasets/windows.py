@@ -1,4 +1,4 @@
-"""Next-symbol prediction over one long text, with the state carried from window to window.
+"""Windows over one long text for next-symbol prediction with carried states.
 
 The text is cut into `batch_size` lanes of consecutive symbols, and a batch is one window of every lane:
 
@@ -17,7 +17,7 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer, integers
 
 __all__ = ["Windows"]
 
@@ -26,18 +26,18 @@ class Windows(keras.utils.PyDataset):
     """Windows of a long text, in order, for `fit(windows, shuffle=False)`.
 
     Item i is the pair (x, y) of int32 arrays (batch_size, length), where y holds the symbol after each symbol of x.
-    After the last window of a pass comes the first one again. It begins with the state of another place unless the
-    states are reset: `callbacks.CarriedState` resets them at the start of each epoch.
+    The first window follows the last one of a pass, with states that do not belong to it unless they are reset:
+    `callbacks.CarriedState` resets them at the start of each epoch.
 
-    `fit` shuffles by default, which would carry states to windows they do not belong to. Keras does not tell a dataset
-    whether it shuffles; an item out of order in the first pass of a training raises.
+    `fit` shuffles by default, which would carry states to the wrong windows. Keras does not tell a dataset whether it
+    shuffles, but an item out of order in the first pass of a training raises an error.
 
     Args:
         symbols: integers (num_symbols,), the text. They are not copied; one window at a time becomes int32.
         batch_size: int > 0, lanes.
         length: int > 0, symbols in a window.
-        start: int >= 0, number of windows that were read before: item i is window (i + start) modulo the windows of a
-            pass. A run that stopped after `start` batches resumes there, if its states are restored too.
+        start: int >= 0, number of windows read before: item i is window (i + start) modulo the windows of a pass. A run
+            that stopped after `start` batches resumes there, if its states are restored too.
         num_windows: int > 0, number of items; None for one pass. With `steps_per_epoch`, `fit` ends an epoch where the
             items end (Keras 3.15), so give the steps of all epochs here.
         input_table: int (num_symbols_of_the_alphabet,), applied to the inputs and not to the targets: x becomes
@@ -75,29 +75,21 @@ class Windows(keras.utils.PyDataset):
         input_table: ArrayLike | None = None,
     ) -> None:
         super().__init__()
-        symbols = np.asarray(symbols)
-        if symbols.ndim != 1 or not np.issubdtype(symbols.dtype, np.integer):
-            raise ValueError(
-                f"`symbols` must be one row of integers. Received: {symbols.dtype} of shape {symbols.shape}. "
-                "`datasets.text.encode` makes symbols of a text."
-            )
-        batch_size, length = at_least("batch_size", batch_size, 1), at_least("length", length, 1)
+        symbols = integers("symbols", symbols, ndim=1, remedy="`datasets.text.encode` returns the symbols of a text.")
+        batch_size, length = integer("batch_size", batch_size), integer("length", length)
         if num_windows is not None:
-            num_windows = at_least("num_windows", num_windows, 1)
-        self.batch_size, self.length, self.start = batch_size, length, at_least("start", start, 0)
+            num_windows = integer("num_windows", num_windows)
+        self.batch_size, self.length, self.start = batch_size, length, integer("start", start, 0)
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
         self._input_table = None
         if input_table is not None:
-            table = np.asarray(input_table)
-            if table.dtype.kind not in "iu":
-                raise ValueError(f"input_table holds ids. Received: dtype {table.dtype}. Pass an array of integers.")
-            self._input_table = table.astype(np.int32)
+            self._input_table = integers("input_table", input_table).astype(np.int32)
         self._num_windows = self.windows_per_pass if num_windows is None else num_windows
         if self.windows_per_pass < 1:
             raise ValueError(
-                f"One window of every lane takes batch_size * length + 1 = {batch_size * length + 1} symbols."
-                f" Received: {len(symbols)} symbols with batch_size={batch_size}, length={length}. "
-                f"Give a longer text, fewer lanes or shorter windows."
+                f"`symbols` must have at least batch_size * length + 1 = {batch_size * length + 1} symbols, for one "
+                f"window of every lane. Received: {len(symbols)} symbols with batch_size={batch_size}, "
+                f"length={length}. Give a longer text, fewer lanes or shorter windows."
             )
         self._inputs = symbols[: self.symbols_per_pass].reshape(batch_size, -1)
         self._targets = symbols[1 : self.symbols_per_pass + 1].reshape(batch_size, -1)
@@ -123,7 +115,7 @@ class Windows(keras.utils.PyDataset):
     def __getitem__(self, index: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Returns window (index + start) modulo the windows of a pass, as (x, y)."""
         if not 0 <= index < len(self):
-            raise IndexError(f"Windows have indices in [0, {len(self)}). Received: {index}. Give one of these.")
+            raise IndexError(f"`index` must lie in [0, {len(self)}). Received: index={index}.")
         self._check_order(index)
         first = (index + self.start) % self.windows_per_pass * self.length
         window = slice(first, first + self.length)
@@ -131,20 +123,20 @@ class Windows(keras.utils.PyDataset):
         return (x if self._input_table is None else self._input_table[x]), y
 
     def on_epoch_begin(self) -> None:
-        """Called by Keras: from now on, items are read in order."""
+        """Called by Keras before items are read in order."""
         self._training = True
 
     def on_epoch_end(self) -> None:
-        """Called by Keras: from now on, items may be read in any order."""
+        """Called by Keras before items may be read in any order."""
         self._training = False
 
     def _check_order(self, index: int) -> None:
-        # Keras reads ahead, in several iterators at a time, each from item 0. Items are in order if every item comes
-        # after the previous one was read by any of them, which shows shuffling in the first pass only.
+        # Keras reads ahead in several iterators, each from item 0. Items are in order if the previous item was read
+        # before by any of them, which detects shuffling in the first pass only.
         if index <= self._furthest + 1:
             self._furthest = max(self._furthest, index)
         elif self._training:
             raise ValueError(
-                f"Windows must be read in order, or states are carried to the wrong place. Received: item "
+                "Windows must be read in order, as each continues the states of the one before. Received: item "
                 f"{index} after item {self._furthest}. Call `fit(..., shuffle=False)`."
             )

@@ -1,4 +1,4 @@
-"""Text as words: tokens, a vocabulary of the most frequent words, sequences of ids, and word vectors from counts."""
+"""Texts as words: tokens, vocabularies, sequences of ids, and word vectors from counts."""
 
 import os
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._io import atomic_write, expanded
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import expanded_path, integer
+from keras_interp_rnn._io import atomic_write
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
 
@@ -48,7 +48,7 @@ def tokenize(text: str) -> list[str]:
 @short_repr
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that have an id of their own.
+    """The words that have their own ids.
 
     Attributes:
         names: the name of each id; the first four are padding, unknown word, start and end.
@@ -73,11 +73,11 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]], max_size: int) -> "Vocabulary":
-        """The most frequent words of tokenized texts.
+        """The vocabulary of the most frequent words of tokenized texts.
 
         Args:
             texts: lists of tokens.
-            max_size: int > 4, number of ids, the four special ones among them; fewer if the texts have fewer words.
+            max_size: int > 4, largest number of ids, including the four special ones.
 
         Returns:
             The vocabulary, in descending order of frequency, ties in alphabetical order.
@@ -90,26 +90,20 @@ class Vocabulary:
         >>> len(Vocabulary.of([["to", "be", "or", "not", "to", "be"]], max_size=100))
         8
         """
-        if max_size <= len(SPECIAL):
-            raise ValueError(
-                f"`max_size` must be at least {len(SPECIAL) + 1}, for {len(SPECIAL)} special ids and a word. Received: "
-                f"max_size={max_size}. Give a larger one."
-            )
+        integer("max_size", max_size, len(SPECIAL) + 1, f"{len(SPECIAL)} of the ids are special.")
         counts = Counter(word for text in texts for word in _tokens(text))
         # Ties in alphabetical order, so that the same texts make the same vocabulary.
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls((*SPECIAL, *(word for word, _ in ranked[: max_size - len(SPECIAL)])))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the names into a file, one per line. A model that reads these ids needs it besides itself.
-
-        The file is written whole or not at all.
+        """Writes the names to a file, one per line, atomically. Keep it with every model that reads these ids.
 
         Args:
             path: of the file; one that exists is overwritten.
 
         Raises:
-            ValueError: if a name has a line break, which would make two of it.
+            ValueError: if a name has a line break, which would split it.
 
         Example:
 
@@ -119,8 +113,8 @@ class Vocabulary:
         """
         broken = [name for name in self.names if "\n" in name]
         if broken:
-            raise ValueError(f"A name is a line of the file. Received: {broken[0]!r}. Leave line breaks out of words.")
-        with atomic_write(expanded(path)) as partial:
+            raise ValueError(f"Names must have no line breaks. Received: {broken[0]!r}. Leave them out of words.")
+        with atomic_write(expanded_path("path", path)) as partial:
             partial.write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
     @classmethod
@@ -140,17 +134,17 @@ class Vocabulary:
         names = tuple(decoded(existing_file(path)).split("\n")[:-1])
         if names[: len(SPECIAL)] != SPECIAL:
             raise DataError(
-                f"A vocabulary must begin with {', '.join(SPECIAL)}, one per line. Received: {path}, which begins with "
+                f"The file must begin with {', '.join(SPECIAL)}, one per line. Received: {path}, which begins with "
                 f"{', '.join(names[: len(SPECIAL)])!r}. Give a file that `save` wrote."
             )
         return cls(names)
 
     def encode(self, texts: Sequence[Sequence[str]], length: int, *, end: bool = True) -> NDArray[np.int32]:
-        """Writes tokenized texts as rows of ids: a start token, the last words of the text, an end token, padding.
+        """Encodes tokenized texts as rows of ids: a start token, the last words of the text, an end token, padding.
 
         Args:
             texts: lists of tokens.
-            length: int, ids per row, start and end token among them. Of a longer text the last words are kept.
+            length: int, ids per row, including start and end token. The last words of a longer text are kept.
             end: whether an end token follows each text.
 
         Returns:
@@ -164,10 +158,7 @@ class Vocabulary:
         >>> Vocabulary((*SPECIAL, "good", "bad")).encode([["not", "bad"]], length=4, end=False)
         array([[2, 1, 5, 0]], dtype=int32)
         """
-        if length < 1 + end:
-            raise ValueError(
-                f"`length` must be at least {1 + end}, for start and end. Received: length={length}. Give a larger one."
-            )
+        integer("length", length, 1 + end, "A row has a start token, and an end token with end=True.")
         ids = np.zeros((len(texts), length), np.int32)
         room = length - 1 - end
         for row, text in zip(ids, map(_tokens, texts), strict=True):
@@ -179,7 +170,7 @@ class Vocabulary:
 
 def _tokens(text: Sequence[str]) -> Sequence[str]:
     if isinstance(text, str):
-        raise ValueError(f"A text is a list of tokens. Received: {text[:60]!r}. Split it, as `tokenize` does.")
+        raise ValueError(f"Each text must be a list of tokens. Received: {text[:60]!r}. Split it by `tokenize`.")
     return text
 
 
@@ -195,16 +186,16 @@ def vectors(
     r"""Word vectors counted from texts: singular vectors of their positive pointwise mutual information.
 
     $M_{wc} = \max(0, \log\frac{n_{wc}}{n_w p_c})$ with $p_c \propto n_c^{0.75}$, where $n_{wc}$ counts how often c
-    stands within `window` words of w, a neighbour at distance d with the weight 1 - (d - 1)/window. Of
-    $M \approx U S V^T$ the rows of $U S^{1/2}$ are the vectors, scaled to a mean square of 1.
+    occurs within `window` words of w, and a neighbour at distance d has the weight 1 - (d - 1)/window. The vectors
+    are the rows of $U S^{1/2}$ in $M \approx U S V^T$, scaled to a mean square of 1.
 
     Args:
         ids: int (num_texts, time), as `Vocabulary.encode` returns them.
         vocabulary_size: int > 0, number of ids.
         num_features: int > 0, length of a vector.
         window: int > 0, number of words on either side that are neighbours.
-        num_contexts: int > 0, only ids below it count as neighbours, which are the most frequent words.
-        seed: of the vector from which the iteration for singular vectors starts.
+        num_contexts: int > 0; only smaller ids, those of the most frequent words, count as neighbours.
+        seed: of the initial vector of the iteration for singular vectors.
 
     Returns:
         float32 (vocabulary_size, num_features); the special ids, and words that do not occur, are 0.
@@ -220,14 +211,14 @@ def vectors(
     Reference: Levy, Goldberg and Dagan, "Improving Distributional Similarity with Lessons Learned from Word
     Embeddings", 2015, sections 2 and 3.
     """
-    at_least("window", window, 1)
+    integer("window", window)
     num_contexts, special = min(num_contexts, vocabulary_size), len(SPECIAL)
     if not 0 < num_features <= num_contexts - special:
         raise ValueError(
-            f"`num_features` must be at least 1 and at most the number of words that count as neighbours, "
-            f"{num_contexts - special}. Received: num_features={num_features}. Choose another."
+            f"`num_features` must lie in [1, {num_contexts - special}], the number of words that count as neighbours. "
+            f"Received: num_features={num_features}. Choose another."
         )
-    from scipy import sparse  # a tenth of a second, for those who ask
+    from scipy import sparse  # takes a tenth of a second
     from scipy.sparse.linalg import svds
 
     counts = sparse.csr_array((vocabulary_size, num_contexts))
@@ -255,4 +246,5 @@ def vectors(
     # A singular vector has no sign of its own: its largest entry is positive.
     vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(num_features)])
     vectors[of_word == 0] = 0
-    return (vectors / np.sqrt(np.mean(vectors[of_word > 0] ** 2))).astype(np.float32)
+    scaled: NDArray[np.float32] = (vectors / np.sqrt(np.mean(vectors[of_word > 0] ** 2))).astype(np.float32)
+    return scaled

@@ -1,8 +1,8 @@
-"""The papers' equations, once, one file a cell: pure functions of an array namespace `xp` and arrays.
+"""The papers' equations, one file per cell: pure functions of arrays and their namespace `xp`.
 
-`xp` is `keras.ops` inside layers, and `NUMPY` for exact analysis in float64. A cell's equations are a `CellEquations`
-with its weights in hand. A cell brings them by a method `equations(read)`, where `read(variable)` makes an array of a
-weight; docs/architecture.md says who asks for them.
+`xp` is `keras.ops` inside layers, and `NUMPY` for exact analysis in float64. The equations of a cell are a
+`CellEquations` with its weights. The method `equations(read)` of a cell returns them, where `read(variable)` converts a
+weight to an array; docs/architecture.md lists the callers.
 """
 
 from keras_interp_rnn.equations._cell import (

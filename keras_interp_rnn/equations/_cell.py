@@ -1,10 +1,10 @@
-r"""What a cell's equations say: a step, its quantities by name, and the step linearized where it was taken.
+r"""Equations of cells: a step, its quantities by name, and its linearization.
 
-States are rows (docs/conventions.md). A cell has one state or several, h first; side by side they are the whole state
-s_t, with s entries. A `drive` is what the inputs alone make of a step, for all steps at once.
+States are rows (docs/conventions.md). A cell has one or several states, h first; their concatenation is the whole state
+s_t, with s entries. The `drive` is the part of a step that depends on the inputs alone, for all steps at once.
 
-A product with a step's Jacobian is taken from the left: P (batch, r, s) -> P ds_t/ds_{t-1}, r rows for each sequence,
-row i of ds_t/ds_{t-1} belonging to s_t[i], as in the papers. So no Jacobian is formed to be multiplied.
+Products with the Jacobian of a step are taken from the left: P (batch, r, s) -> P ds_t/ds_{t-1}, r rows for each
+sequence, where row i of ds_t/ds_{t-1} belongs to s_t[i], as in the papers. The Jacobian itself is never formed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 
 States = tuple[Tensor, ...]
 
 
 class Step(NamedTuple):
-    """A step: the next states, each (..., n), and the other quantities of the step by the papers' names."""
+    """The next states, each (..., n), and the other quantities of a step by the papers' names."""
 
     states: States
     quantities: dict[str, Tensor]
 
 
 class LinearStep(NamedTuple):
-    """One step of every sequence of a batch, linearized: P (batch, r, s) -> P @ Jacobian.
+    """The linearization of a step, for every sequence of a batch: P (batch, r, s) -> P @ Jacobian.
 
     Attributes:
         before: -> P @ ds_t/ds_{t-1} (batch, r, s).
@@ -44,36 +44,36 @@ class CellEquations(ABC):
 
     @property
     def has_derivative(self) -> bool:
-        """Whether `linearization` holds: that of a cell with other activations than its paper's does not."""
+        """Whether `linearization` is valid, which it is only for the activations of the paper."""
         return True
 
     @abstractmethod
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
-        """What inputs (..., features) make of their steps, arrays (..., width)."""
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+        """The drive of inputs (..., features), arrays (..., width)."""
 
     @abstractmethod
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
         """One step from states (batch, n) under a drive (batch, width)."""
 
     @abstractmethod
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
-        """The step from these states under this drive, linearized."""
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+        """The linearization of the step from these states under this drive."""
 
     @property
     def outputs_state(self) -> bool:
-        """Whether a step outputs h as it is."""
+        """Whether the output of a step is h."""
         return type(self).output is CellEquations.output
 
-    def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
-        """What a step outputs, (..., units), from the states after it: h unless the cell has a readout of its own."""
+    def output(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+        """The output of a step, (..., units), from the states after it: h, unless the cell has its own readout."""
         return states[0]
 
 
 class PulledBack(NamedTuple):
-    """P times the derivatives of a step by what enters it, each (batch, r, width).
+    """P times the derivatives of a step, each (batch, r, width).
 
     Attributes:
-        states: by the states, where they enter besides the product h U.
+        states: by the states, outside of the product h U.
         product: by the product h U.
         drive: by each part of the drive.
     """
@@ -85,7 +85,7 @@ class PulledBack(NamedTuple):
 
 @dataclass(frozen=True)
 class DenseEquations(CellEquations):
-    """A cell whose state enters by one product h_{t-1} U and whose input by a drive x_t K + b.
+    """A cell with one product h_{t-1} U of the state and a drive x_t K + b of the input.
 
     Attributes:
         kernel: K (features, width). recurrent_kernel: U (n, width).
@@ -97,25 +97,25 @@ class DenseEquations(CellEquations):
     bias: Tensor | None
 
     @abstractmethod
-    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         """The step, given the product h_{t-1} U."""
 
     @abstractmethod
-    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
-        """What takes P (batch, r, s) to P times the step's derivatives."""
+    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+        """The map from P (batch, r, s) to P times the derivatives of the step."""
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         drive = xp.matmul(inputs, self.kernel)
         return (drive if self.bias is None else drive + self.bias,)
 
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
         return self.step_given_product(xp, states, xp.matmul(states[0], self.recurrent_kernel), drive)
 
-    def into_input(self, xp: Any, pulled: tuple[Tensor, ...]) -> Tensor:
-        """P times the derivatives by the drive's parts, taken on to the input."""
+    def into_input(self, xp: ArrayModule, pulled: tuple[Tensor, ...]) -> Tensor:
+        """P times the derivative by the input, from those by the parts of the drive."""
         return times(xp, pulled[0], xp.transpose(self.kernel))
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         pull = self.pull_back(xp, states, drive)
         units = self.recurrent_kernel.shape[0]
 
@@ -130,7 +130,7 @@ class DenseEquations(CellEquations):
 
 @functools.singledispatch
 def between(gate: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """The mean g a + (1 - g) b, all (..., n); other arithmetics than that of arrays register their own."""
+    """The mean g a + (1 - g) b, all (..., n); types other than arrays register their own function."""
     return second + gate * (first - second)
 
 
@@ -139,7 +139,7 @@ def scaled(product: Tensor, diagonal: Tensor) -> Tensor:
     return product * diagonal[..., None, :]
 
 
-def times(xp: Any, product: Tensor, matrix: Tensor) -> Tensor:
+def times(xp: ArrayModule, product: Tensor, matrix: Tensor) -> Tensor:
     """P M as one product of matrices: P (batch, r, m), M (m, n)."""
     return xp.reshape(
         xp.matmul(xp.reshape(product, (-1, product.shape[-1])), matrix), (*product.shape[:-1], matrix.shape[-1])

@@ -1,11 +1,12 @@
-r"""What MinimalRNN and CFN share: the state is mixed inside the gates alone.
+r"""Gated cells whose units mix inside the gates only: MinimalRNN and CFN.
 
-With G gates, $[u_t, \dots] = \sigma(h_{t-1} U + d_t)$, the next state is a function of h_{t-1}, the gates and a latent,
-entry by entry. So its Jacobian is a diagonal and one scaled matrix per gate (Chen, 2017, eq. 4),
+With G gates, $[u_t, \dots] = \sigma(h_{t-1} U + d_t)$, the next state is an elementwise
+function of h_{t-1}, the gates and a latent. So its Jacobian is a diagonal and one scaled matrix per gate (Chen, 2017,
+eq. 4),
 
     dh_t/dh_{t-1} = D_{diagonal} + sum_g D_{slopes_g} U_g^T,        dh_t/dlatent_t = D_{input_derivative}.
 
-The layers' gradients run on the same vectors (`_sequence.gated`).
+The gradients of the layers use the same vectors (`_sequence.gated`).
 """
 
 from __future__ import annotations
@@ -13,54 +14,53 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
 
 
 @dataclass(frozen=True)
 class GatedEquations(DenseEquations):
-    """A drive has two parts: the latent (..., n), and what enters the gates (..., G n)."""
+    """A cell whose drive has two parts: the latent (..., n), and the terms inside the gates (..., G n)."""
 
     @staticmethod
     @abstractmethod
-    def next_state(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
+    def next_state(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
         """h_t from h_{t-1} (..., n), gates (..., G n) and latent (..., n)."""
 
     @staticmethod
     @abstractmethod
-    def slopes(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """Eq. 4's diagonal (..., n) and slopes (..., G n), before the gates act on the latent."""
+    def slopes(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """The diagonal (..., n) and the slopes (..., G n) of eq. 4."""
 
     @staticmethod
     @abstractmethod
-    def input_derivative(xp: Any, gates: Tensor) -> Tensor:
-        """dh_t/dlatent_t with the gates held, a diagonal (..., n)."""
+    def input_derivative(xp: ArrayModule, gates: Tensor) -> Tensor:
+        """The diagonal (..., n) of dh_t/dlatent_t at fixed gates."""
 
     @abstractmethod
-    def quantities(self, xp: Any, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         """Gates and latent by the papers' names."""
 
     @staticmethod
-    def gates(xp: Any, product: Tensor, drive: Tensor) -> Tensor:
+    def gates(xp: ArrayModule, product: Tensor, drive: Tensor) -> Tensor:
         """sigmoid(h U + d): both (..., G n)."""
         return xp.sigmoid(product + drive)
 
-    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
-        latent, of_gates = drive
-        gates = self.gates(xp, product, of_gates)
+    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+        latent, gate_part = drive
+        gates = self.gates(xp, product, gate_part)
         return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
-        [state], (latent, of_gates) = states, drive
-        gates = self.gates(xp, xp.matmul(state, self.recurrent_kernel), of_gates)
+    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+        [state], (latent, gate_part) = states, drive
+        gates = self.gates(xp, xp.matmul(state, self.recurrent_kernel), gate_part)
         diagonal, slopes = self.slopes(xp, state, gates, latent)
         input_derivative = self.input_derivative(xp, gates)
         count = slopes.shape[-1] // state.shape[-1]
 
         def pull(product: Tensor) -> PulledBack:
-            of_gates = scaled(xp.concatenate([product] * count, axis=-1), slopes)
-            return PulledBack(scaled(product, diagonal), of_gates, (scaled(product, input_derivative), of_gates))
+            gate_part = scaled(xp.concatenate([product] * count, axis=-1), slopes)
+            return PulledBack(scaled(product, diagonal), gate_part, (scaled(product, input_derivative), gate_part))
 
         return pull

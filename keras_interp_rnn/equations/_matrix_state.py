@@ -1,15 +1,15 @@
-r"""What gated linear attention and DeltaNet share: a state that is a matrix for each head, affine in the state before.
+r"""Matrix-valued linear recurrences (gated linear attention, DeltaNet): one matrix per head, affine in the last one.
 
-With keys k_t, values v_t, queries q_t, a decay alpha_t of each key's dimension and the strength beta_t of writing, all
-functions of the input alone, and for each head a state S (d_k, d_v),
+With keys k_t, values v_t, queries q_t, decays alpha_t per key dimension and writing strengths beta_t, all functions of
+the input alone, each head has a state S (d_k, d_v),
 
     S' = diag(alpha_t) S_{t-1}
-    S_t = S' + k_t^T v_t                        written beside what is there (`erases` False)
-    S_t = S' + beta_t k_t^T (v_t - k_t S')      written in its place (`erases` True)
+    S_t = S' + k_t^T v_t                        adds the new value (`erases` False)
+    S_t = S' + beta_t k_t^T (v_t - k_t S')      replaces the old value (`erases` True)
     o_t = q_t S_t
 
-States are stored as rows (batch, H d_k d_v). The output is o_t of all heads, normalized and gated where the cell does
-so, times the output kernel,
+States are stored as rows (batch, H d_k d_v). The output is o_t of all heads, optionally normalized and gated,
+times the output kernel,
 
     y_t = (gate_t * norm(o_t)) W_o,             norm(o) = o / sqrt(mean(o^2) + eps) * w, head by head.
 """
@@ -18,20 +18,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
 
 EPSILON = 1e-5
-"""Of the norm, beside the mean square."""
+"""Added to the mean square in the norm."""
 
 
 @dataclass(frozen=True)
 class MatrixStateEquations(CellEquations):
-    """A drive is (q, k, v, alpha), each (..., H * width), alpha also (..., H); then beta (..., H), and the gate.
+    """A cell with the drive (q, k, v, alpha), each (..., H * width) or, for alpha, (..., H); then beta and the gate.
 
-    Beta is there where a step erases, the gate where there is `gate_kernel`.
+    Beta (..., H) exists if a step erases, the gate if there is a `gate_kernel`.
 
     Attributes:
         num_heads: H. output_kernel: W_o (H d_v, n). scale: w (d_v,), or None for outputs that are not normalized.
@@ -46,64 +46,66 @@ class MatrixStateEquations(CellEquations):
     erases: ClassVar[bool]
 
     @abstractmethod
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
-        """(q, k, v, alpha, beta, gate), the last two where there are such."""
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+        """The drive (q, k, v, alpha, beta, gate), of which the last two are optional."""
 
     @abstractmethod
-    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
-        """As those of `DiagonalEquations`: the parts of v, given queries, keys and gates."""
+    def feature_drives(self, xp: ArrayModule, inputs: Tensor) -> dict[int, Tensor]:
+        """As in `DiagonalEquations`: contributions of the features to v, given queries, keys and gates."""
 
     def gate(self, drive: tuple[Tensor, ...]) -> Tensor | None:
-        """By which the outputs of the heads are multiplied, (..., H d_v), or None."""
+        """The gate of the outputs of the heads, (..., H d_v), or None."""
         return None if self.gate_kernel is None else drive[-1]
 
-    def heads(self, xp: Any, x: Tensor) -> Tensor:
-        """(..., H * width) -> (..., H, width)."""
+    def heads(self, xp: ArrayModule, x: Tensor) -> Tensor:
+        """Splits the heads: (..., H * width) -> (..., H, width)."""
         return xp.reshape(x, (*xp.shape(x)[:-1], self.num_heads, x.shape[-1] // self.num_heads))
 
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
         query, key, value, decay = drive[:4]
         before = self.matrices(xp, states[0], key, value)
         after = self.next_matrices(xp, before, *self.entries(xp, drive))
         flat = xp.reshape(after, (*xp.shape(after)[:-3], states[0].shape[-1]))
         return Step((flat,), {"q": query, "k": key, "v": value, "alpha": decay})
 
-    def entries(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """K (..., H, d_k), beta k (..., H, d_k), v (..., H, d_v) and alpha (..., H, d_k or 1)."""
+    def entries(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Keys (..., H, d_k), beta k (..., H, d_k), v (..., H, d_v) and alpha (..., H, d_k or 1)."""
         key, value, decay = (self.heads(xp, x) for x in drive[1:4])
         return key, key * drive[4][..., None] if self.erases else key, value, decay
 
-    def matrices(self, xp: Any, state: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """(..., H d_k d_v) -> (..., H, d_k, d_v)."""
+    def matrices(self, xp: ArrayModule, state: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """The state as matrices: (..., H d_k d_v) -> (..., H, d_k, d_v)."""
         sizes = (self.num_heads, key.shape[-1] // self.num_heads, value.shape[-1] // self.num_heads)
         return xp.reshape(state, (*xp.shape(state)[:-1], *sizes))
 
     @classmethod
     def next_matrices(
-        cls, xp: Any, before: Tensor, key: Tensor, written: Tensor, value: Tensor, decay: Tensor
+        cls, xp: ArrayModule, before: Tensor, key: Tensor, written: Tensor, value: Tensor, decay: Tensor
     ) -> Tensor:
-        """S_t (..., d_k, d_v) from S_{t-1}, k, beta k, v and alpha."""
-        kept, new = cls.kept_and_new(xp, before, key, value, decay)
-        return kept + written[..., None] * new[..., None, :]
+        """The next state S_t (..., d_k, d_v) from S_{t-1}, k, beta k, v and alpha."""
+        decayed, new = cls.decayed_and_new(xp, before, key, value, decay)
+        return decayed + written[..., None] * new[..., None, :]
 
     @classmethod
-    def kept_and_new(cls, xp: Any, before: Tensor, key: Tensor, value: Tensor, decay: Tensor) -> tuple[Tensor, Tensor]:
-        """S' (..., d_k, d_v), and by what a step changes what its key reads (..., d_v)."""
-        kept = decay[..., None] * before
-        return kept, value - xp.matmul(key[..., None, :], kept)[..., 0, :] if cls.erases else value
+    def decayed_and_new(
+        cls, xp: ArrayModule, before: Tensor, key: Tensor, value: Tensor, decay: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The decayed state S' (..., d_k, d_v), and the change of the value at the key (..., d_v)."""
+        decayed = decay[..., None] * before
+        return decayed, value - xp.matmul(key[..., None, :], decayed)[..., 0, :] if cls.erases else value
 
-    def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+    def output(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
         return self.read_out(xp, self.read(xp, states, drive), self.gate(drive))
 
-    def read(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
-        """O (..., H d_v), what the queries read."""
+    def read(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+        """The values o (..., H d_v) at the queries."""
         query, key, value = drive[:3]
         matrices = self.matrices(xp, states[0], key, value)
         read = xp.matmul(self.heads(xp, query)[..., None, :], matrices)[..., 0, :]
         return xp.reshape(read, (*xp.shape(read)[:-2], value.shape[-1]))
 
-    def read_out(self, xp: Any, read: Tensor, gate: Tensor | None) -> Tensor:
-        """Y from o (..., H d_v)."""
+    def read_out(self, xp: ArrayModule, read: Tensor, gate: Tensor | None) -> Tensor:
+        """The output y from o (..., H d_v)."""
         if self.scale is not None:
             heads = self.heads(xp, read)
             size = xp.sqrt(xp.mean(heads * heads, axis=-1, keepdims=True) + EPSILON)
@@ -112,11 +114,11 @@ class MatrixStateEquations(CellEquations):
 
     @property
     def has_derivative(self) -> bool:
-        """Whether `linearization` holds: the derivative by the input is not written out."""
+        """Whether `linearization` is complete; the derivative by the input is not implemented."""
         return False
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
-        """The step by the state before; by the input it is not written out."""
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+        """The derivative by the last state; that by the input is not implemented."""
         key, written, value, decay = self.entries(xp, drive)
 
         def before(product: Tensor) -> Tensor:
@@ -127,11 +129,11 @@ class MatrixStateEquations(CellEquations):
             return xp.reshape(decay[:, None, :, :, None] * pulled, product.shape)
 
         def into_input(product: Tensor) -> Tensor:
-            raise NotImplementedError("The derivative of a matrix state by the input is not written out.")
+            raise NotImplementedError("The derivative of a matrix state by the input is not implemented.")
 
         return LinearStep(before, into_input)
 
 
-def silu(xp: Any, x: Tensor) -> Tensor:
-    """X sigmoid(x), also called swish."""
+def silu(xp: ArrayModule, x: Tensor) -> Tensor:
+    """The function x sigmoid(x), also called swish."""
     return x * xp.sigmoid(x)

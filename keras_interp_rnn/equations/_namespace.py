@@ -1,4 +1,4 @@
-"""NumPy as an array namespace with the few functions of `keras.ops` that it lacks."""
+"""NumPy as an array namespace, extended by functions of `keras.ops`."""
 
 from __future__ import annotations
 

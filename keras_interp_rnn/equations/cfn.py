@@ -7,51 +7,50 @@ States are rows (docs/conventions.md). With kernel [V_u, V_i, W_x] (features, 3n
 
              dh_t/dh_{t-1} = D_{u (1 - tanh(h)^2)} + D_{tanh(h) u (1 - u)} U_u^T + D_{c i (1 - i)} U_i^T
 
-(Chen gives eq. 2 without its gates; they are those of Laurent and von Brecht, who write theta and eta.)
+(Chen gives eq. 2 without its gates, which are theta and eta in Laurent and von Brecht.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import PulledBack, States, scaled
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
 @dataclass(frozen=True)
 class CFN(GatedEquations):
-    """Eq. 2; the latent is the candidate c_t."""
+    """The equations of a CFN, eq. 2; the latent is the candidate c_t."""
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         [drive] = super().drive(xp, inputs)
-        of_gates = self.recurrent_kernel.shape[1]
-        return xp.tanh(drive[..., of_gates:]), drive[..., :of_gates]
+        gate_part = self.recurrent_kernel.shape[1]
+        return xp.tanh(drive[..., gate_part:]), drive[..., :gate_part]
 
     @staticmethod
-    def next_state(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
+    def next_state(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
         update, input_gate = xp.split(gates, 2, axis=-1)
         return update * xp.tanh(state) + input_gate * latent
 
     @staticmethod
-    def slopes(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
+    def slopes(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
         update, _ = xp.split(gates, 2, axis=-1)
         squashed = xp.tanh(state)
         return update * (1 - squashed * squashed), xp.concatenate([squashed, latent], axis=-1) * gates * (1 - gates)
 
     @staticmethod
-    def input_derivative(xp: Any, gates: Tensor) -> Tensor:
+    def input_derivative(xp: ArrayModule, gates: Tensor) -> Tensor:
         return xp.split(gates, 2, axis=-1)[1]
 
-    def quantities(self, xp: Any, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         update, input_gate = xp.split(gates, 2, axis=-1)
         return {"u": update, "i": input_gate, "candidate": latent}
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         pull = super().pull_back(xp, states, drive)
-        slope = 1 - drive[0] * drive[0]  # of the candidate's tanh, so that the drive is that before it
+        slope = 1 - drive[0] * drive[0]  # of the candidate's tanh, to reach the drive before it
 
         def through_tanh(product: Tensor) -> PulledBack:
             pulled = pull(product)
@@ -59,6 +58,6 @@ class CFN(GatedEquations):
 
         return through_tanh
 
-    def into_input(self, xp: Any, pulled: tuple[Tensor, ...]) -> Tensor:
-        of_candidate, of_gates = pulled
-        return super().into_input(xp, (xp.concatenate([of_gates, of_candidate], axis=-1),))
+    def into_input(self, xp: ArrayModule, pulled: tuple[Tensor, ...]) -> Tensor:
+        candidate_part, gate_part = pulled
+        return super().into_input(xp, (xp.concatenate([gate_part, candidate_part], axis=-1),))

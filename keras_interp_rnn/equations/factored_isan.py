@@ -1,12 +1,12 @@
-r"""Affine networks switched by few factors: the tensor factorisation that Foerster et al. name as future work.
+r"""Affine networks switched by few factors: the tensor factorisation named as future work by Foerster et al.
 
 States are rows (docs/conventions.md). With shared kernel $W_0$ (n, n), factors $U$ (n, f) and $V$ (f, n), the
 gains $g$ (f,) and offset $b$ (n,) computed from the input, and a readout as in `equations.isan`:
 
     h_t = h_{t-1} W(x_t) + b(x_t),   W(x) = W_0 + U diag(g(x)) V,   g(x) = x P,   b(x) = x B + c
 
-A symbol has a row of P for its g and a row of B for its b: x is one-hot, and c is left out. W_0 may be left out too.
-Each step is affine in the state, so what holds for `equations.isan` holds here with the kernel W(x) and the bias b(x).
+For symbols x is one-hot, so that g and b are rows of P and B, and there is no c. W_0 is optional. Each step is affine
+in the state, so all results of `equations.isan` hold with the kernel W(x) and the bias b(x).
 
 The adjoint is a recurrence of the same form: with q_t the gradient that reaches h_t and u_t the one that reaches
 output t,
@@ -15,7 +15,7 @@ output t,
 
 and dL/db_t = q_t, dL/dg_t = (h_{t-1} U) * (q_t V^T).
 
-Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 5.2; the factorisation is that of Sutskever, Martens
+Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 5.2; the factorisation follows Sutskever, Martens
 and Hinton, "Generating Text with Recurrent Neural Networks", ICML 2011.
 """
 
@@ -27,13 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._checks import integers
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
 
 
 @dataclass(frozen=True)
 class FactoredISAN(CellEquations):
-    """The step above. Inputs are real-valued (..., features), or symbols, int (...), which count as one-hot vectors.
+    """The step above, for real-valued inputs (..., features) or symbols, int (...).
 
     Attributes:
         shared: W_0 (n, n), or None. into_factors: U (n, f). out_of_factors: V (f, n).
@@ -47,7 +48,7 @@ class FactoredISAN(CellEquations):
     kernel: Tensor
     bias: Tensor | None
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         """The gains g (..., f) and the biases b (..., n)."""
         if "int" in str(inputs.dtype):
             return xp.take(self.switch_kernel, inputs, axis=0), xp.take(self.kernel, inputs, axis=0)
@@ -60,35 +61,30 @@ class FactoredISAN(CellEquations):
             inputs: symbols, int (...), by default all K in their order; otherwise real-valued (..., features).
 
         Raises:
-            ValueError: if the inputs are no symbols of the vocabulary or have another number of features, or if
-                real-valued inputs are not given.
+            ValueError: if the inputs are not symbols of the vocabulary or have another number of features, or if
+                real-valued inputs are missing.
         """
         rows = len(self.switch_kernel)
         if self.bias is None:
-            x = np.arange(rows) if inputs is None else np.asarray(inputs)
-            low, high = (x.min(), x.max()) if x.size else (0, 0)
-            if not np.issubdtype(x.dtype, np.integer) or low < 0 or high >= rows:
-                raise ValueError(
-                    f"symbols must be integers in [0, {rows}). Received: {x.dtype} from {low} to {high}. Map the text "
-                    "with the alphabet the layer was trained on."
-                )
+            remedy = "Map the text with the alphabet that the layer was trained on."
+            x = integers("inputs", np.arange(rows) if inputs is None else inputs, below=rows, remedy=remedy)
         else:
             x = np.asarray([] if inputs is None else inputs, np.float64)
             if x.shape[-1:] != (rows,):
                 raise ValueError(
-                    f"inputs must be real-valued (..., {rows}). Received: {None if inputs is None else x.shape}. Pass "
-                    "those whose maps are wanted: there is no list of all."
+                    f"`inputs` must be real-valued (..., {rows}). Received: {None if inputs is None else x.shape}. "
+                    "Pass the inputs whose maps you need."
                 )
         gains, addends = self.drive(np, x)
         return kernels(np, self.shared, self.into_factors, self.out_of_factors, gains), addends
 
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
         gains, addends = drive
         joint = joint_kernel(xp, self.shared, self.into_factors)
         switched, _ = apply_kernel(xp, joint, self.out_of_factors, states[0], gains)
         return Step((switched + addends,), {})
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         gains, _ = drive
         factors = xp.matmul(states[0], self.into_factors)
         into_factors, out_of_factors = xp.transpose(self.into_factors), xp.transpose(self.out_of_factors)
@@ -98,27 +94,29 @@ class FactoredISAN(CellEquations):
             return switched if self.shared is None else switched + times(xp, product, xp.transpose(self.shared))
 
         def into_input(product: Tensor) -> Tensor:
-            of_gains = times(xp, product, out_of_factors) * factors[:, None, :]
-            of_switch = times(xp, of_gains, xp.transpose(self.switch_kernel))
-            return of_switch + times(xp, product, xp.transpose(self.kernel))
+            gain_part = times(xp, product, out_of_factors) * factors[:, None, :]
+            switched = times(xp, gain_part, xp.transpose(self.switch_kernel))
+            return switched + times(xp, product, xp.transpose(self.kernel))
 
         return LinearStep(before, into_input)
 
 
 def projections(
-    xp: Any, inputs: Tensor, switch_kernel: Tensor, kernel: Tensor, bias: Tensor | None = None
+    xp: ArrayModule, inputs: Tensor, switch_kernel: Tensor, kernel: Tensor, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Both linear maps of inputs (..., features): g = x P (..., f) and b = x B + c (..., n); c (n,) or None."""
     addends = xp.matmul(inputs, kernel)
     return xp.matmul(inputs, switch_kernel), addends if bias is None else addends + bias
 
 
-def joint_kernel(xp: Any, shared: Tensor | None, into_factors: Tensor) -> Tensor:
-    """[W_0 | U], so that a state takes part in one product: (n, n + f); U alone without W_0."""
+def joint_kernel(xp: ArrayModule, shared: Tensor | None, into_factors: Tensor) -> Tensor:
+    """[W_0 | U] (n, n + f), so that a step has one product with the state; U without W_0."""
     return into_factors if shared is None else xp.concatenate([shared, into_factors], axis=1)
 
 
-def apply_kernel(xp: Any, joint: Tensor, out_of_factors: Tensor, state: Tensor, gains: Tensor) -> tuple[Tensor, Tensor]:
+def apply_kernel(
+    xp: ArrayModule, joint: Tensor, out_of_factors: Tensor, state: Tensor, gains: Tensor
+) -> tuple[Tensor, Tensor]:
     """Applies the switched kernel: h W(x) = h W_0 + ((h U) * g) V, and h U. Add b for the next state.
 
     Args:
@@ -136,7 +134,9 @@ def apply_kernel(xp: Any, joint: Tensor, out_of_factors: Tensor, state: Tensor, 
     return (switched if joint.shape[1] == factors else product[:, :units] + switched), factor_states
 
 
-def kernels(xp: Any, shared: Tensor | None, into_factors: Tensor, out_of_factors: Tensor, gains: Tensor) -> Tensor:
+def kernels(
+    xp: ArrayModule, shared: Tensor | None, into_factors: Tensor, out_of_factors: Tensor, gains: Tensor
+) -> Tensor:
     """W(x) = W_0 + U diag(g) V: g (..., f) -> (..., n, n)."""
     switched = xp.matmul(into_factors * gains[..., None, :], out_of_factors)
     return switched if shared is None else switched + shared

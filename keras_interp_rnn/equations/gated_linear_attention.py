@@ -1,33 +1,33 @@
 r"""Gated linear attention: Yang, Wang, Shen, Panda and Kim, ICML 2024, arXiv:2312.06635.
 
-States are rows (docs/conventions.md); the recurrence is that of `_matrix_state`, eq. 3 of the paper. With kernel
+States are rows (docs/conventions.md); the recurrence of `_matrix_state` is eq. 3 of the paper. With kernel
 [W_q, W_k, W_v] (features, 2 H d_k + H d_v), and tau = 16, section 4.4 has
 
-    alpha_t = sigmoid(x_t W_1 W_2 + b)^(1 / tau)       of each dimension of each key (..., H d_k)
+    alpha_t = sigmoid(x_t W_1 W_2 + b)^(1 / tau)       per dimension of each key (..., H d_k)
     gate_t = silu(x_t W_r + b_r)
 
-With one decay a head, alpha_t = sigmoid(x_t W_2 + b)^(1 / tau) (..., H), the recurrence is that of Mamba-2 (Dao and Gu,
+With one decay per head, alpha_t = sigmoid(x_t W_2 + b)^(1 / tau) (..., H), it is the recurrence of Mamba-2 (Dao and Gu,
 2024, arXiv:2405.21060).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._matrix_state import MatrixStateEquations, silu
 
 TEMPERATURE = 16.0
-"""tau: the larger, the nearer to one a decay is at first."""
+"""tau: larger values bring the initial decays closer to one."""
 
 
 @dataclass(frozen=True)
 class GatedLinearAttention(MatrixStateEquations):
-    """kernel, decay_kernel W_2 (rank or features, H d_k or H), decay_bias b, and what may be left out, or None.
+    """The equations of gated linear attention.
 
     Attributes:
-        low_rank_kernel: W_1 (features, rank). gate_bias: b_r (H d_v,), of gate_kernel W_r.
+        kernel: [W_q, W_k, W_v]. decay_kernel: W_2 (rank or features, H d_k or H). decay_bias: b.
+        low_rank_kernel: W_1 (features, rank), or None. gate_bias: b_r (H d_v,), or None.
     """
 
     kernel: Tensor
@@ -38,7 +38,7 @@ class GatedLinearAttention(MatrixStateEquations):
 
     erases = False
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         values = self.output_kernel.shape[0]
         keys = (self.kernel.shape[1] - values) // 2
         product = xp.matmul(inputs, self.kernel)
@@ -50,5 +50,5 @@ class GatedLinearAttention(MatrixStateEquations):
             return query, key, value, decay
         return query, key, value, decay, silu(xp, xp.matmul(inputs, self.gate_kernel) + self.gate_bias)
 
-    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+    def feature_drives(self, xp: ArrayModule, inputs: Tensor) -> dict[int, Tensor]:
         return {2: inputs[..., None] * self.kernel[:, -self.output_kernel.shape[0] :]}

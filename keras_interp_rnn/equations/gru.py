@@ -1,37 +1,35 @@
 r"""GRU: Cho et al., 2014, arXiv:1406.1078; eq. 1 of Chen, 2017, arXiv:1711.06788.
 
-States are rows (docs/conventions.md). The kernels stand side by side in Keras's order, update, reset, candidate; a_t is
+States are rows (docs/conventions.md). The kernels are concatenated in Keras's order, update, reset, candidate; a_t is
 x_t K + b, split in the same way.
 
     eq. 1    [u_t, r_t] = sigmoid(h_{t-1} [U_u, U_r] + a_t)
-             c_t = tanh((r_t * h_{t-1}) U_c + a_t)                   the reset before the product, as in the papers
-             c_t = tanh(r_t * (h_{t-1} U_c + b_h) + a_t)             after it: Keras's default, and cuDNN's
+             c_t = tanh((r_t * h_{t-1}) U_c + a_t)                   reset before the product, as in the papers
+             c_t = tanh(r_t * (h_{t-1} U_c + b_h) + a_t)             after it, as in Keras by default and in cuDNN
              h_t = u_t * h_{t-1} + (1 - u_t) * c_t
 
-After the product the gates have a second bias too, b_h in the place of h_{t-1} U. The derivative, before the product,
+With the reset after the product the gates have the bias b_h too. The derivative with the reset before the product is
 
     eq. 5    D_u + D_{(h - c) u (1 - u)} U_u^T + D_{(1 - u)(1 - c^2)} U_c^T (D_r + D_{h r (1 - r)} U_r^T)
 
-(The paper's eq. 5 prints the last term as D_{(1 - u)(1 - c^2) r} W_h R_h: the derivative of the reset gate inside
-the product is left out. This is the whole derivative.)
+(The paper's eq. 5 has D_{(1 - u)(1 - c^2) r} W_h R_h as the last term, without the derivative of the reset gate.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, between, scaled, times
 
 
 @dataclass(frozen=True)
 class GRU(DenseEquations):
-    """Eq. 1.
+    """The equations of a GRU, eq. 1.
 
     Attributes:
-        kernel: (features, 3n). recurrent_kernel: (n, 3n). bias: (3n,) of the input's part, or None.
+        kernel: (features, 3n). recurrent_kernel: (n, 3n). bias: (3n,), or None.
         reset_after: whether the reset gate multiplies after the product with U_c.
         recurrent_bias: b_h (3n,), with reset_after; or None.
         activation, recurrent_activation: in place of tanh and sigmoid, or None.
@@ -46,13 +44,15 @@ class GRU(DenseEquations):
     def has_derivative(self) -> bool:
         return self.activation is None and self.recurrent_activation is None
 
-    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         [state] = states
         update, reset, candidate, _ = self._parts(xp, state, product, drive[0])
         return Step((between(update, state, candidate),), {"u": update, "r": reset, "candidate": candidate})
 
-    def _parts(self, xp: Any, state: Tensor, product: Tensor, drive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """u_t, r_t, c_t, and h_{t-1} U_c + b_h, which has no part where the reset comes first."""
+    def _parts(
+        self, xp: ArrayModule, state: Tensor, product: Tensor, drive: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The quantities u_t, r_t, c_t, and h_{t-1} U_c + b_h, which is unused if the reset comes first."""
         both = 2 * self.recurrent_kernel.shape[0]
         if self.recurrent_bias is not None:
             product = product + self.recurrent_bias
@@ -62,29 +62,29 @@ class GRU(DenseEquations):
         mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[:, both:])
         return update, reset, (self.activation or xp.tanh)(mixed + drive[..., both:]), inner
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         [state], [now] = states, drive
         product = xp.matmul(state, self.recurrent_kernel)
         update, reset, candidate, inner = self._parts(xp, state, product, now)
         through_update = (state - candidate) * update * (1 - update)
         through_candidate = (1 - update) * (1 - candidate * candidate)
-        own = xp.transpose(self.recurrent_kernel[:, 2 * state.shape[-1] :])
+        candidate_kernel = xp.transpose(self.recurrent_kernel[:, 2 * state.shape[-1] :])
 
         def pull(product: Tensor) -> PulledBack:
-            direct, of_update = scaled(product, update), scaled(product, through_update)
-            of_candidate = scaled(product, through_candidate)
+            direct, update_part = scaled(product, update), scaled(product, through_update)
+            candidate_part = scaled(product, through_candidate)
             if self.reset_after:
-                of_reset = scaled(of_candidate, inner * reset * (1 - reset))
-                of_inner = scaled(of_candidate, reset)
+                reset_part = scaled(candidate_part, inner * reset * (1 - reset))
+                inner_part = scaled(candidate_part, reset)
             else:
-                held = times(xp, of_candidate, own)
-                direct = direct + scaled(held, reset)
-                of_reset, of_inner = scaled(held, state * reset * (1 - reset)), xp.zeros_like(of_candidate)
-            gates = [of_update, of_reset]
+                mixed_part = times(xp, candidate_part, candidate_kernel)
+                direct = direct + scaled(mixed_part, reset)
+                reset_part, inner_part = scaled(mixed_part, state * reset * (1 - reset)), xp.zeros_like(candidate_part)
+            gates = [update_part, reset_part]
             return PulledBack(
                 direct,
-                xp.concatenate([*gates, of_inner], axis=-1),
-                (xp.concatenate([*gates, of_candidate], axis=-1),),
+                xp.concatenate([*gates, inner_part], axis=-1),
+                (xp.concatenate([*gates, candidate_part], axis=-1),),
             )
 
         return pull

@@ -7,22 +7,21 @@ bias $b$ (K, n), readout $R$ (n, outputs) and readout bias $c$:
     eq. 3        l_t = h_t R + c
     eqs. 4-6     l_t = c + sum_{s=0}^{t} kappa_s^t,   kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,   b_{x_0} = h_0
 
-(The remark under eq. 6 that kappa_t^t = b_{x_t} leaves out the readout; eq. 6 itself gives b_{x_t} R.)
+(The remark under eq. 6, kappa_t^t = b_{x_t}, omits the readout; eq. 6 itself gives b_{x_t} R.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
 
 
 @dataclass(frozen=True)
 class ISAN(CellEquations):
-    """Eq. 1. Inputs are symbols, int (...), or distributions over them (..., K); ids count as one-hot vectors.
+    """The equations of an ISAN, eq. 1, for symbols, int (...), or distributions over them (..., K).
 
     Attributes:
         kernel: (K, n, n). bias: (K, n).
@@ -31,19 +30,19 @@ class ISAN(CellEquations):
     kernel: Tensor
     bias: Tensor
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         return (inputs,)
 
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
         [state], [now] = states, drive
-        of_symbols = len(now.shape) < len(state.shape)
-        return Step(((step if of_symbols else expected_step)(xp, self.kernel, self.bias, state, now),), {})
+        are_symbols = len(now.shape) < len(state.shape)
+        return Step(((step if are_symbols else expected_step)(xp, self.kernel, self.bias, state, now),), {})
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         """The step is linear already; column k of its derivative by the distribution is h W_k + b_k."""
         [state], [now] = states, drive
-        of_symbols = len(now.shape) < len(state.shape)
-        kernel = xp.take(self.kernel, now, axis=0) if of_symbols else xp.einsum("bk,knm->bnm", now, self.kernel)
+        are_symbols = len(now.shape) < len(state.shape)
+        kernel = xp.take(self.kernel, now, axis=0) if are_symbols else xp.einsum("bk,knm->bnm", now, self.kernel)
 
         def into_distribution(product: Tensor) -> Tensor:
             columns = xp.einsum("bn,knm->bmk", state, self.kernel) + xp.transpose(self.bias)
@@ -52,19 +51,19 @@ class ISAN(CellEquations):
         return LinearStep(lambda product: xp.matmul(product, xp.transpose(kernel, (0, 2, 1))), into_distribution)
 
 
-def step(xp: Any, kernel: Tensor, bias: Tensor, state: Tensor, symbols: Tensor) -> Tensor:
-    """Eq. 1 for a batch: state (batch, n), symbols int (batch,) -> (batch, n)."""
+def step(xp: ArrayModule, kernel: Tensor, bias: Tensor, state: Tensor, symbols: Tensor) -> Tensor:
+    """A step, eq. 1, of a batch: state (batch, n), symbols int (batch,) -> (batch, n)."""
     matrices = xp.take(kernel, symbols, axis=0)
     return xp.matmul(state[:, None, :], matrices)[:, 0, :] + xp.take(bias, symbols, axis=0)
 
 
-def expected_step(xp: Any, kernel: Tensor, bias: Tensor, state: Tensor, distribution: Tensor) -> Tensor:
+def expected_step(xp: ArrayModule, kernel: Tensor, bias: Tensor, state: Tensor, distribution: Tensor) -> Tensor:
     """Eq. 1 averaged over the next symbol, sum_k p_k (h W_k + b_k): distribution p (batch, K) -> (batch, n)."""
     images = xp.einsum("bn,knm->bkm", state, kernel) + bias
     return xp.einsum("bk,bkm->bm", distribution, images)
 
 
-def states(xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor) -> Iterator[Tensor]:
+def states(xp: ArrayModule, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor) -> Iterator[Tensor]:
     """Eq. 1 along one text: initial_state (n,), symbols int (time,); yields h_1, ..., h_T."""
     state = initial_state
     for symbol in symbols:
@@ -72,7 +71,7 @@ def states(xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols
         yield state
 
 
-def sources(xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor) -> Iterator[Tensor]:
+def sources(xp: ArrayModule, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor) -> Iterator[Tensor]:
     """Eq. 4 along one text: for t = 1, ..., T yields (t + 1, n), whose rows are the terms s = 0, ..., t of h_t.
 
     Row 0 belongs to the initial state, row s to the symbol read at step s. Row s of step t is row s of step t - 1
@@ -85,7 +84,7 @@ def sources(xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbol
 
 
 def sources_seen(
-    xp: Any, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor, readout: Tensor
+    xp: ArrayModule, kernel: Tensor, bias: Tensor, initial_state: Tensor, symbols: Tensor, readout: Tensor
 ) -> Tensor:
     """Eqs. 4 to 6 for the last step alone, from its end: (T + 1, outputs), whose rows are the terms of one logit.
 
@@ -98,6 +97,6 @@ def sources_seen(
     return xp.stack([xp.matmul(initial_state, readout), *terms[::-1]])
 
 
-def logits(xp: Any, readout: Tensor, readout_bias: Tensor, state: Tensor) -> Tensor:
+def logits(xp: ArrayModule, readout: Tensor, readout_bias: Tensor, state: Tensor) -> Tensor:
     """Eq. 3: (..., n) -> (..., outputs)."""
     return xp.matmul(state, readout) + readout_bias

@@ -1,7 +1,7 @@
 r"""Linear recurrent units: Orvieto et al., "Resurrecting Recurrent Neural Networks for Long Sequences", ICML 2023.
 
 arXiv:2303.06349. States are rows (docs/conventions.md), complex, and stored as real arrays, [Re h | Im h] (..., 2 N).
-With input kernel B (features, N), output kernel C (N, n) and skip D (n,), where the features are n:
+With input kernel B (features, N), output kernel C (N, n) and skip D (n,), if there are n features:
 
     section 3.3    lambda = exp(-exp(nu) + i exp(theta))
     eq. 7          h_t = lambda * h_{t-1} + exp(gamma) * (x_t B)
@@ -11,16 +11,15 @@ With input kernel B (features, N), output kernel C (N, n) and skip D (n,), where
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import LinearStep, States, Step, times
 from keras_interp_rnn.equations._diagonal import DiagonalEquations
 
 
 @dataclass(frozen=True)
 class LRU(DiagonalEquations):
-    """A drive is (exp(gamma) * (x_t B), D * x_t), the latter zero without D.
+    """A cell with the drive (exp(gamma) * (x_t B), D * x_t), without the latter if there is no D.
 
     Attributes:
         kernel: [Re B | Im B] (features, 2N). output_kernel: [Re C; Im C] (2N, n). skip: D (n,), or None.
@@ -36,48 +35,48 @@ class LRU(DiagonalEquations):
 
     is_complex = True
 
-    def eigenvalues(self, xp: Any) -> tuple[Tensor, Tensor]:
-        """Re and Im of lambda, (N,)."""
+    def eigenvalues(self, xp: ArrayModule) -> tuple[Tensor, Tensor]:
+        """Real and imaginary parts of lambda, (N,)."""
         size, angle = xp.exp(-xp.exp(self.decay)), xp.exp(self.phase)
         return size * xp.cos(angle), size * xp.sin(angle)
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         addend = xp.matmul(inputs, self.kernel) * self._gains(xp)
         return (addend,) if self.skip is None else (addend, inputs * self.skip)
 
-    def _gains(self, xp: Any) -> Tensor:
+    def _gains(self, xp: ArrayModule) -> Tensor:
         gain = xp.exp(self.gain)
         return xp.concatenate([gain, gain], axis=0)
 
-    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
+    def feature_drives(self, xp: ArrayModule, inputs: Tensor) -> dict[int, Tensor]:
         parts = {0: inputs[..., None] * (self.kernel * self._gains(xp))}
         if self.skip is not None:
             parts[1] = inputs[..., None] * self.skip * xp.eye(self.skip.shape[0])
         return parts
 
-    def coefficients(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Lambda (2N,), the same at every step; and the addend (..., 2N)."""
+    def coefficients(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """The constant decay lambda (2N,), and the addend (..., 2N)."""
         return xp.concatenate(self.eigenvalues(xp), axis=0), drive[0]
 
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
         return Step((self._rotated(xp, states[0], 1) + drive[0],), {})
 
-    def _rotated(self, xp: Any, state: Tensor, direction: int) -> Tensor:
-        """Lambda * h (..., 2N); with direction -1 its conjugate times h."""
+    def _rotated(self, xp: ArrayModule, state: Tensor, direction: int) -> Tensor:
+        """The product lambda * h (..., 2N); for direction -1 with the conjugate of lambda."""
         (real, imaginary), (re, im) = self.eigenvalues(xp), xp.split(state, 2, axis=-1)
         imaginary = direction * imaginary
         return xp.concatenate([real * re - imaginary * im, real * im + imaginary * re], axis=-1)
 
-    def output(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+    def output(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
         real, imaginary = xp.split(self.output_kernel, 2, axis=0)
         read = xp.matmul(states[0], xp.concatenate([real, -imaginary], axis=0))
         return read if self.skip is None else read + drive[1]
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         return LinearStep(
             lambda product: self._rotated(xp, product, -1),
             lambda product: self.into_input(xp, product, product, drive),
         )
 
-    def into_input(self, xp: Any, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
-        return times(xp, by_addend, xp.transpose(self.kernel * self._gains(xp)))  # lambda is no function of the input
+    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+        return times(xp, by_addend, xp.transpose(self.kernel * self._gains(xp)))  # lambda does not depend on the input

@@ -1,7 +1,7 @@
 r"""MinimalRNN: Chen, "MinimalRNN", 2017, arXiv:1711.06788.
 
 States are rows, so each matrix here is the transpose of the paper's (docs/conventions.md). With a latent
-$z_t = \Phi(x_t)$ that an encoder makes of the input,
+$z_t = \Phi(x_t)$ computed by an encoder,
 
     eq. 3    u_t = sigmoid(h_{t-1} U_h + z_t U_z + b_u)
              h_t = u_t * h_{t-1} + (1 - u_t) * z_t
@@ -12,35 +12,38 @@ $z_t = \Phi(x_t)$ that an encoder makes of the input,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import between, times
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
 @dataclass(frozen=True)
 class MinimalRNN(GatedEquations):
-    """Eq. 3. The inputs of these equations are the latents z_t; kernel U_z (n, n), recurrent_kernel U_h (n, n)."""
+    """The equations of a MinimalRNN, eq. 3, whose inputs are the latents z_t.
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    Attributes:
+        kernel: U_z (n, n). recurrent_kernel: U_h (n, n). bias: b_u (n,).
+    """
+
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         return inputs, *super().drive(xp, inputs)
 
     @staticmethod
-    def next_state(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
+    def next_state(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
         return between(gates, state, latent)
 
     @staticmethod
-    def slopes(xp: Any, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
+    def slopes(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> tuple[Tensor, Tensor]:
         return gates, (state - latent) * gates * (1 - gates)
 
     @staticmethod
-    def input_derivative(xp: Any, gates: Tensor) -> Tensor:
+    def input_derivative(xp: ArrayModule, gates: Tensor) -> Tensor:
         return 1 - gates
 
-    def quantities(self, xp: Any, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         return {"z": latent, "u": gates}
 
-    def into_input(self, xp: Any, pulled: tuple[Tensor, ...]) -> Tensor:
-        of_latent, of_gates = pulled
-        return of_latent + times(xp, of_gates, xp.transpose(self.kernel))
+    def into_input(self, xp: ArrayModule, pulled: tuple[Tensor, ...]) -> Tensor:
+        latent_part, gate_part = pulled
+        return latent_part + times(xp, gate_part, xp.transpose(self.kernel))

@@ -1,4 +1,4 @@
-r"""The LSTM whose gates see the memory: Gers and Schmidhuber, 2000; eqs. 23 to 25 of Wang, Lawrence and Niepert, 2022.
+r"""LSTM whose gates read the memory: Gers and Schmidhuber, 2000; eqs. 23 to 25 of Wang, Lawrence and Niepert, 2022.
 
 As `equations.lstm`, with peepholes p_i, p_f, p_o (n,):
 
@@ -15,7 +15,11 @@ from keras_interp_rnn.equations.lstm import LSTM
 
 @dataclass(frozen=True)
 class PeepholeLSTM(LSTM):
-    """peepholes: [p_i, p_f, p_o] (3, n)."""
+    """The equations of a peephole LSTM.
+
+    Attributes:
+        peepholes: [p_i, p_f, p_o] (3, n).
+    """
 
     peepholes: Tensor = None
 

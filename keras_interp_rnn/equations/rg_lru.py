@@ -7,16 +7,15 @@ States are rows (docs/conventions.md). With kernel [W_a, W_x] (n, 2n), and c = 8
     eq. 3    a_t = a^(c r_t),                         a = sigmoid(Lambda)
     eq. 4    h_t = a_t * h_{t-1} + sqrt(1 - a_t^2) * (i_t * u_t)
 
-where u_t is the input x_t if that has n features, and x_t P otherwise, the linear map that precedes it in Griffin.
-(Eq. 6 of the appendix gives log a_t with softplus(Lambda), which is that of 1 - a; eq. 3 means softplus(-Lambda).)
+where u_t is the input x_t if it has n features, otherwise x_t P, by the linear map that precedes the unit in Griffin.
+(Eq. 6 of the appendix has softplus(Lambda) in log a_t, which belongs to 1 - a; eq. 3 requires softplus(-Lambda).)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import scaled, times
 from keras_interp_rnn.equations._diagonal import DiagonalEquations
 
@@ -25,7 +24,7 @@ C = 8.0
 
 @dataclass(frozen=True)
 class RGLRU(DiagonalEquations):
-    """A drive is (r_t, i_t, u_t).
+    """A cell with the drive (r_t, i_t, u_t).
 
     Attributes:
         kernel: [W_a, W_x] (n, 2n). bias: [b_a, b_x] (2n,). decay: Lambda (n,).
@@ -37,28 +36,28 @@ class RGLRU(DiagonalEquations):
     decay: Tensor
     input_kernel: Tensor | None
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         candidate = inputs if self.input_kernel is None else xp.matmul(inputs, self.input_kernel)
         gates = xp.sigmoid(xp.matmul(candidate, self.kernel) + self.bias)
         return (*xp.split(gates, 2, axis=-1), candidate)
 
-    def feature_drives(self, xp: Any, inputs: Tensor) -> dict[int, Tensor]:
-        own = xp.eye(self.decay.shape[0]) if self.input_kernel is None else self.input_kernel
-        return {2: inputs[..., None] * own}
+    def feature_drives(self, xp: ArrayModule, inputs: Tensor) -> dict[int, Tensor]:
+        input_kernel = xp.eye(self.decay.shape[0]) if self.input_kernel is None else self.input_kernel
+        return {2: inputs[..., None] * input_kernel}
 
-    def log_decay(self, xp: Any, recurrence_gate: Tensor) -> Tensor:
-        """Log a_t, zero or below."""
+    def log_decay(self, xp: ArrayModule, recurrence_gate: Tensor) -> Tensor:
+        """The logarithm of a_t, at most zero."""
         return -C * xp.softplus(-self.decay) * recurrence_gate
 
-    def coefficients(self, xp: Any, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def coefficients(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         recurrence_gate, input_gate, candidate = drive
         log_decay = self.log_decay(xp, recurrence_gate)
         return xp.exp(log_decay), _root(xp, log_decay) * input_gate * candidate
 
-    def quantities(self, xp: Any, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
         return {"r": drive[0], "i": drive[1], "a": xp.exp(self.log_decay(xp, drive[0]))}
 
-    def into_input(self, xp: Any, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
         recurrence_gate, input_gate, candidate = drive
         log_decay = self.log_decay(xp, recurrence_gate)
         decay, root = xp.exp(log_decay), _root(xp, log_decay)
@@ -72,8 +71,8 @@ class RGLRU(DiagonalEquations):
         return pulled if self.input_kernel is None else times(xp, pulled, xp.transpose(self.input_kernel))
 
 
-def _root(xp: Any, log_decay: Tensor) -> Tensor:
-    """sqrt(1 - a^2) from log a; at a = 1 zero, with a gradient of zero in place of an infinite one."""
+def _root(xp: ArrayModule, log_decay: Tensor) -> Tensor:
+    """The root sqrt(1 - a^2) from log a; at a = 1 its gradient is zero instead of infinite."""
     square = -xp.expm1(2 * log_decay)
     inside = square > 0
     return xp.where(inside, xp.sqrt(xp.where(inside, square, 1.0)), 0.0)

@@ -1,6 +1,6 @@
 r"""The vanilla network, h_t = tanh(x_t K + b + h_{t-1} U): Elman, 1990; Keras's SimpleRNN. States are rows.
 
-With relu, and U the identity at first, it is the IRNN of Le, Jaitly and Hinton, arXiv:1504.00941.
+With relu, and U initialized to the identity, it is the IRNN of Le, Jaitly and Hinton, arXiv:1504.00941.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
 
 ACTIVATIONS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor], Tensor]]] = {
@@ -18,12 +18,17 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Ten
     "linear": (lambda xp, x: x, lambda xp, y: xp.ones_like(y)),
     "sigmoid": (lambda xp, x: xp.sigmoid(x), lambda xp, y: y * (1 - y)),
 }
-"""Those that are known: the function, and its slope in terms of its value."""
+"""Known activations: the function, and its slope as a function of its value."""
 
 
 @dataclass(frozen=True)
 class SimpleRNN(DenseEquations):
-    """kernel (features, n), recurrent_kernel (n, n); activation, one of `ACTIVATIONS` or a function."""
+    """The equations of a vanilla RNN.
+
+    Attributes:
+        kernel: (features, n). recurrent_kernel: (n, n). bias: (n,), or None.
+        activation: a name of `ACTIVATIONS`, or a function.
+    """
 
     activation: str | Callable[[Tensor], Tensor] = "tanh"
 
@@ -31,13 +36,13 @@ class SimpleRNN(DenseEquations):
     def has_derivative(self) -> bool:
         return isinstance(self.activation, str)
 
-    def step_given_product(self, xp: Any, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         x = drive[0] + product
         return Step(
             (ACTIVATIONS[self.activation][0](xp, x) if isinstance(self.activation, str) else self.activation(x),), {}
         )
 
-    def pull_back(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
         [state] = self.step(xp, states, drive).states
         assert isinstance(self.activation, str)
         slope = ACTIVATIONS[self.activation][1](xp, state)

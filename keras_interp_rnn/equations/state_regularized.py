@@ -9,35 +9,34 @@ is the recurrent component, any cell, and the stochastic component (`equations.t
     eq. 15   alpha = softmax(u_t S^T / tau)                                  the transition probabilities
              h_t = z S                                                       z by the transition
 
-With a strength lambda below 1 the state keeps a part of the cell's own, h_t = lambda (z S) + (1 - lambda) u_t. That is
-this package's, not the paper's: a way from a plain network to a regularized one.
+With a strength lambda below 1 the state keeps a part of the cell's own, h_t = lambda (z S) + (1 - lambda) u_t. This is
+an extension of the paper: it interpolates between a plain and a regularized network.
 
-Where z has the gradient of alpha,
+If z has the gradient of alpha,
 
     dh_t/du_t = lambda / tau S^T (D_alpha - alpha^T alpha) S + (1 - lambda) I,
 
-S^T (D_alpha - alpha^T alpha) S being the covariance of the centroids under alpha.
+where S^T (D_alpha - alpha^T alpha) S is the covariance of the centroids under alpha.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
 from keras_interp_rnn.equations.transitions import Transition
 
 OWN = ("u", "alpha", "centroid", "h", "c")
-"""Quantities of a regularized step: a cell's own of the same name get the prefix `cell_`."""
+"""Quantities of a regularized step; those of the inner cell with the same name get the prefix `cell_`."""
 
 
 @dataclass(frozen=True)
 class StochasticComponent:
-    """What takes u_t to h_t.
+    """The map from u_t to h_t.
 
     Attributes:
-        transition: how z follows from the scores.
+        transition: the map from scores to z.
         centroids: S (k, n). temperature: tau. strength: lambda. noise: the scale of Gumbel noise.
     """
 
@@ -47,47 +46,47 @@ class StochasticComponent:
     strength: Tensor
     noise: Tensor = 1.0
 
-    def scores(self, xp: Any, u: Tensor) -> Tensor:
+    def scores(self, xp: ArrayModule, u: Tensor) -> Tensor:
         """Dot products u s_i: (..., n) -> (..., k)."""
         return xp.matmul(u, xp.transpose(self.centroids))
 
-    def transition_weights(self, xp: Any, u: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Alpha and z, both (..., k)."""
+    def transition_weights(self, xp: ArrayModule, u: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The probabilities alpha and the weights z, both (..., k)."""
         return self.transition(xp, self.scores(xp, u), self.temperature, noise, self.noise)
 
     def next_state(
-        self, xp: Any, u: Tensor, alpha: Tensor, weights: Tensor, regularize: Tensor | None = None
+        self, xp: ArrayModule, u: Tensor, alpha: Tensor, weights: Tensor, regularize: Tensor | None = None
     ) -> Tensor:
-        """h_t (..., n), exact at either end of the strength.
+        """The next state h_t (..., n), exact for the strengths 0 and 1.
 
         Args:
-            regularize: bool (..., 1), False where the step goes without the stochastic component; or None.
+            regularize: bool (..., 1), False where the step skips the stochastic component; or None.
         """
         mixture = xp.matmul(weights, self.centroids)
         if self.transition.is_hard:
-            # The value is that of the weights, the gradient that of alpha: the bracket is exactly zero.
+            # The value uses the weights, the gradient alpha: the bracket is exactly zero.
             soft = xp.matmul(alpha, self.centroids)
             mixture = xp.stop_gradient(mixture) + (soft - xp.stop_gradient(soft))
         state = interpolate(mixture, u, self.strength)
         return state if regularize is None else xp.where(regularize, state, u)
 
-    def pull_back(self, xp: Any, u: Tensor, product: Tensor) -> Tensor:
-        """P dh_t/du_t, P (batch, r, n): through a hard transition the gradient that training takes, the mixture's."""
+    def pull_back(self, xp: ArrayModule, u: Tensor, product: Tensor) -> Tensor:
+        """The product P dh_t/du_t, P (batch, r, n); a hard transition has the mixture's gradient, as in training."""
         alpha, _ = self.transition_weights(xp, u)
         of_alpha = times(xp, product, xp.transpose(self.centroids))
-        held = of_alpha * alpha[:, None, :]
-        of_scores = held - alpha[:, None, :] * xp.sum(held, axis=-1, keepdims=True)
+        weighted = of_alpha * alpha[:, None, :]
+        of_scores = weighted - alpha[:, None, :] * xp.sum(weighted, axis=-1, keepdims=True)
         return interpolate(times(xp, of_scores, self.centroids) / self.temperature, product, self.strength)
 
 
 def interpolate(mixture: Tensor, state: Tensor, strength: Tensor) -> Tensor:
-    """The state lambda m + (1 - lambda) u, from the centroids' m and the cell's own u, both (..., n)."""
+    """The state lambda m + (1 - lambda) u, from the mixture m and the cell's state u, both (..., n)."""
     return strength * mixture + (1 - strength) * state
 
 
 @dataclass(frozen=True)
 class StateRegularized(CellEquations):
-    """A cell, and the stochastic component on its first state; a memory stays as it is."""
+    """A cell with the stochastic component on its first state; a memory is not regularized."""
 
     cell: CellEquations
     component: StochasticComponent
@@ -96,18 +95,18 @@ class StateRegularized(CellEquations):
     def has_derivative(self) -> bool:
         return self.cell.has_derivative and self.component.transition.is_deterministic
 
-    def drive(self, xp: Any, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         return self.cell.drive(xp, inputs)
 
-    def step(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> Step:
-        """Without noise."""
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+        """A step without noise."""
         (u, *others), inner = self.cell.step(xp, states, drive)
         alpha, weights = self.component.transition_weights(xp, u)
         quantities = {f"cell_{name}" if name in OWN else name: x for name, x in inner.items()}
         quantities.update(u=u, alpha=alpha, centroid=xp.argmax(weights, axis=-1))
         return Step((self.component.next_state(xp, u, alpha, weights), *others), quantities)
 
-    def linearization(self, xp: Any, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
         inner = self.cell.linearization(xp, states, drive)
         u = self.cell.step(xp, states, drive).states[0]
         units = u.shape[-1]

@@ -1,6 +1,6 @@
-r"""How a state-regularized network goes to its next state: section 4 of Wang, Lawrence and Niepert, 2022.
+r"""Transitions of state-regularized networks to the next state: section 4 of Wang, Lawrence and Niepert, 2022.
 
-From the scores u_t S^T (k centroids) a transition makes the transition probabilities alpha and the weights z of the
+From the scores u_t S^T (k centroids) a transition computes the transition probabilities alpha and the weights z of the
 centroids in the next state z S:
 
     eq. 15   alpha = softmax(u_t S^T / tau)
@@ -9,31 +9,31 @@ centroids in the next state z S:
     eq. 19   gumbel        alpha = softmax((u_t S^T + g) / tau), g_i = -log(-log(uniform)),     z = alpha
     eq. 20   mixture       z = alpha
 
-(Eq. 19 prints the exponent as exp(u s_i + g_i) / tau; it is the whole argument that the temperature divides.)
+(Eq. 19 prints the exponent as exp(u s_i + g_i) / tau; the temperature divides the whole argument.)
 
-A transition is an object; its name stands for it with its usual settings. A subclass with a name of its own is found
-by it from then on.
+A transition is an object; its name stands for the object with default settings. A subclass that defines a name can be
+used by that name.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._checks import choice
+from keras_interp_rnn._types import ArrayModule, Tensor
 
 NAMES: dict[str, type[Transition]] = {}
 """Transitions by name, in the order of their definition."""
 
 
 class Transition:
-    """How alpha and z follow from the scores.
+    """Base class of the maps from scores to alpha and z.
 
     Attributes:
         name: by which it is found.
-        is_hard: whether the state is the most probable centroid itself, with the gradient of the mixture.
-        is_deterministic: whether, outside training, it takes the same way every time.
+        is_hard: whether the state is the most probable centroid, with the gradient of the mixture.
+        is_deterministic: whether the result is always the same outside training.
     """
 
     name: ClassVar[str] = ""
@@ -42,27 +42,27 @@ class Transition:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if vars(cls).get("name"):  # an inherited one means the class that has it
+        if vars(cls).get("name"):  # an inherited name belongs to the base class
             NAMES[cls.name] = cls
 
     def takes_noise(self, training: bool) -> bool:
-        """Whether a step wants Gumbel noise (batch, k)."""
+        """Whether a step needs Gumbel noise (batch, k)."""
         return False
 
     def __call__(
-        self, xp: Any, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
+        self, xp: ArrayModule, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
     ) -> tuple[Tensor, Tensor]:
         """Alpha and z, both (..., k).
 
         Args:
             xp: array namespace. scores: (..., k). temperature: tau.
-            noise: Gumbel noise (..., k), or None where none is wanted. scale: by which it is multiplied.
+            noise: Gumbel noise (..., k), or None. scale: factor of the noise.
         """
         alpha = probabilities(xp, scores, temperature)
         return alpha, most_probable(xp, alpha) if self.is_hard else alpha
 
     def get_config(self) -> dict[str, Any]:
-        """The name, and the settings of the constructor."""
+        """The name and the arguments of the constructor."""
         return {"name": self.name}
 
     def __eq__(self, other: object) -> bool:
@@ -83,7 +83,7 @@ class Mixture(Transition):
 
 
 class SoftArgmax(Transition):
-    """Eq. 17: the most probable centroid; the gradient is that of the mixture."""
+    """Eq. 17: the most probable centroid, with the gradient of the mixture."""
 
     name = "soft_argmax"
     is_hard = True
@@ -108,13 +108,13 @@ class Gumbel(Transition):
         return training or self.sample_at_inference
 
     def __call__(
-        self, xp: Any, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
+        self, xp: ArrayModule, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
     ) -> tuple[Tensor, Tensor]:
         return super().__call__(xp, scores if noise is None else scores + scale * noise, temperature)
 
     def get_config(self) -> dict[str, Any]:
-        own = {"straight_through": self.straight_through, "sample_at_inference": self.sample_at_inference}
-        return {**super().get_config(), **own}
+        settings = {"straight_through": self.straight_through, "sample_at_inference": self.sample_at_inference}
+        return {**super().get_config(), **settings}
 
 
 class Sample(Transition):
@@ -127,41 +127,34 @@ class Sample(Transition):
         return True
 
     def __call__(
-        self, xp: Any, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
+        self, xp: ArrayModule, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
     ) -> tuple[Tensor, Tensor]:
         """As `Transition`: the largest of log alpha + g is a draw from alpha (the Gumbel-max trick)."""
         alpha = probabilities(xp, scores, temperature)
         return alpha, most_probable(xp, scores / temperature + noise, alpha.dtype)
 
 
-def probabilities(xp: Any, scores: Tensor, temperature: Tensor) -> Tensor:
+def probabilities(xp: ArrayModule, scores: Tensor, temperature: Tensor) -> Tensor:
     """Eq. 15, and eq. 19 for scores with Gumbel noise: (..., k) -> (..., k), rows that sum to 1."""
-    if scores.shape[-1] == 1:  # of which Keras's softmax warns
+    if scores.shape[-1] == 1:  # Keras's softmax warns about a single entry
         return xp.ones_like(scores)
     return xp.softmax(scores / temperature, axis=-1)
 
 
-def most_probable(xp: Any, scores: Tensor, dtype: Any = None) -> Tensor:
+def most_probable(xp: ArrayModule, scores: Tensor, dtype: Any = None) -> Tensor:
     """One-hot vectors of the largest entries: (..., k) -> (..., k)."""
     return xp.one_hot(xp.argmax(scores, axis=-1), scores.shape[-1], dtype=dtype or scores.dtype)
 
 
-def gumbel(xp: Any, uniform: Tensor) -> Tensor:
+def gumbel(xp: ArrayModule, uniform: Tensor) -> Tensor:
     """Noise of the Gumbel(0, 1) distribution from uniform numbers in (0, 1)."""
     return -xp.log(-xp.log(uniform))
 
 
-def get(identifier: Any) -> Transition:
-    """A transition, by itself, by its name or by its config; raises ValueError for anything else."""
+def get(identifier: Transition | Mapping[str, Any] | str) -> Transition:
+    """A transition, given as an object, a name or a configuration; ValueError for anything else."""
     if isinstance(identifier, Transition):
         return identifier
     settings = dict(identifier) if isinstance(identifier, Mapping) else {"name": identifier}
-    kind = NAMES.get(name) if isinstance(name := settings.pop("name", None), str) else None
-    if kind is None:
-        near = difflib.get_close_matches(str(name), NAMES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"transition must be one of {', '.join(map(repr, NAMES))}. Received: {name!r}.{hint} Before you use the "
-            "name of your own transition, import the module that defines it."
-        )
-    return kind(**settings)
+    remedy = "Before you use the name of your own transition, import the module that defines it."
+    return NAMES[choice("transition", settings.pop("name", None), NAMES, remedy)](**settings)

@@ -1,6 +1,6 @@
-"""What networks do, drawn as in the papers, one matplotlib function each: data in, a `Figure` out.
+"""The papers' figures, one matplotlib function each: data in, a `Figure` out.
 
-Needs matplotlib, the extra `figures`. No window is opened: `figure.savefig("name.png")`, or let a notebook show it.
+They need matplotlib, the extra `figures`, and open no window: use `figure.savefig("name.png")`, or a notebook.
 """
 
 from keras_interp_rnn.figures._figure import Figure

@@ -1,8 +1,9 @@
-"""The figure that every function here returns, and the colours of images: of signed numbers and of magnitudes."""
+"""The figure class of all functions here, and the colour maps of signed numbers and of magnitudes."""
 
 from __future__ import annotations
 
 import io
+from typing import Any
 
 from keras_interp_rnn._io import needed
 
@@ -10,16 +11,16 @@ with needed("matplotlib", extra="figures", by="`keras_interp_rnn.figures`"):
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure as MatplotlibFigure
 
-from keras_interp_rnn._results import AGAINST, FOR, RAMP
+from keras_interp_rnn._results import AGAINST, FOR, LINES, RAMP
 
 SIGNED = LinearSegmentedColormap.from_list("signed", [AGAINST, "white", FOR])
 MAGNITUDE = LinearSegmentedColormap.from_list("magnitude", ["white", RAMP])
 
 
 class Figure(MatplotlibFigure):
-    """A `matplotlib.figure.Figure` that a notebook shows.
+    """A `matplotlib.figure.Figure` that a notebook displays; its lines have the colours of the package.
 
-    Made without pyplot, so no window opens, nothing has to be closed, and `%matplotlib inline` is not needed.
+    It is independent of pyplot: no window opens, no figure must be closed, and `%matplotlib inline` is not needed.
 
     Example:
 
@@ -27,6 +28,13 @@ class Figure(MatplotlibFigure):
     >>> figure = figures.state_spectra({"ISAN": [0.6, 0.4]})
     >>> figure.savefig("spectrum.png")
     """
+
+    def subplots(self, *args: Any, **kwargs: Any) -> Any:
+        """Matplotlib's."""
+        axes = super().subplots(*args, **kwargs)
+        for axis in self.axes:
+            axis.set_prop_cycle(color=LINES)
+        return axes
 
     def _repr_png_(self) -> bytes:
         png = io.BytesIO()

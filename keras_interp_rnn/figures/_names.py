@@ -1,4 +1,4 @@
-"""Names of symbols as Matplotlib draws them."""
+"""Names of symbols, escaped for Matplotlib."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from keras_interp_rnn._results import visible
 
 PITCH = 1.15 / 72
-"""Inches that a name of one character takes along an axis, per point of its font: the widest is an em."""
+"""Inches of a one-character name along an axis, per point of its font; the widest character is an em."""
 
 
 def plain(name: str) -> str:
-    """A name on one line, every character visible; a single dollar sign stays as it is."""
-    # Two dollars would be read as mathematics.
+    """A name on one line with every character visible; a single dollar sign is kept."""
+    # Two dollar signs would start mathematics.
     return escaped(name) if name.count("$") > 1 else visible(name)
 
 
 def name_ticks(axis: Any, places: Iterable[float], names: Sequence[str], fontsize: float | None = None) -> None:
-    """Ticks of the x axis with names; those of more than one character stand upright."""
+    """Labels the ticks of the x axis with names, rotated if they have more than one character."""
     axis.set_xticks(list(places), names, fontsize=fontsize)
     for tick, name in zip(axis.get_xticklabels(), names, strict=True):
         tick.set_rotation(90 if len(name.strip()) > 1 else 0)
@@ -30,5 +30,5 @@ def beyond(inches: float, count: int, fontsize: float) -> float:
 
 
 def escaped(name: str) -> str:
-    """A name on one line with every dollar sign escaped, to be combined with others."""
+    """A name on one line with every dollar sign escaped, for use inside longer texts."""
     return visible(name).replace("$", r"\$")

@@ -9,19 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import annotated, invalid
 from keras_interp_rnn._results import AGAINST, FOR, GREY, LINES, text_of
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials
-from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import SIGNED, Figure
 from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
 
 Separator = int | Collection[int] | None
 
 
-@checked
+@annotated
 def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
-    """Figure 1: the fraction of the variance of states that each principal direction explains.
+    """Figure 1: fraction of the variance of states explained by each principal direction.
 
     Args:
         spectra: name of a network -> (n,), as `analysis.state_spectrum`.
@@ -31,7 +31,7 @@ def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
 
     Example:
 
-        >>> from keras_interp_rnn import figures
+    >>> from keras_interp_rnn import figures
         >>> figures.state_spectra({"ISAN": [0.6, 0.4], "GRU": [0.9, 0.1]}).axes[0].get_yscale()
         'log'
     """
@@ -46,40 +46,41 @@ def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
     return _grid(figure)
 
 
-@checked
+@annotated
 def contribution_column(contributions: Contributions, target: int = -1, *, separator: Separator = None) -> Figure:
     """Figure 3: one prediction in detail.
 
-    Left: all contributions to it. Middle: those to the winner's and the runner-up's logit. Right: the same two logits,
-    summed word by word.
+    Left: all contributions. Middle: contributions to the logits of the winner and the runner-up. Right: the same,
+        summed over words.
 
     Args:
         contributions: of a short text.
-        target: index into its targets, by default the last one.
+        target: index of a target, by default the last one.
         separator: as `Contributions.by_word`.
 
     Returns:
         `Figure`.
 
     Raises:
-        ValueError: if there is no target, or not this one.
+        ValueError: if there is no such target.
 
     Example:
 
-        >>> from keras_interp_rnn import analysis, figures, layers
+    >>> from keras_interp_rnn import analysis, figures, layers
         >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
         >>> figure = figures.contribution_column(analysis.contributions(model, [0, 2, 1], alphabet="ab d"))
         >>> [axis.get_title() for axis in figure.axes[1:3]]
         ['by symbol', 'by word']
     """
-    _check_targets(contributions)
     number = len(contributions.targets)
+    if not number:
+        raise ValueError("`contributions` must have a target. Received: an empty text, or no targets.")
     if not -number <= target < number:
-        raise ValueError(f"target is an index into {number} targets. Received: target={target}.")
+        raise invalid("target", f"an index into {number} targets", target)
     first, second = contributions.winner(target)
     step = int(contributions.targets[target])
     values = contributions.values[: step + 1, target]
-    names = ["$h_0$", *(_name(contributions, int(symbol)) for symbol in contributions.symbols[:step])]
+    names = ["$h_0$", *(plain(contributions.name(int(symbol))) for symbol in contributions.symbols[:step])]
     more = beyond(4.0, values.shape[1], 8)
     figure = Figure(figsize=(13 + more, 0.26 * (step + 1) + 1.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=[5.6 + more, 3.7, 3.7])
@@ -104,9 +105,9 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
     return figure
 
 
-@checked
+@annotated
 def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Figure:
-    """Figure 4: how contributions decay, how much the last separator helps, how much history predictions need.
+    """Figure 4: decay of contributions, effect of the last separator, and history that predictions need.
 
     Args:
         timescales: as `analysis.timescales`.
@@ -117,7 +118,7 @@ def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Fi
 
     Example:
 
-        >>> from keras_interp_rnn import analysis, figures, layers
+    >>> from keras_interp_rnn import analysis, figures, layers
         >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
         >>> len(figures.timescales(analysis.timescales(model, [0, 2, 1, 0, 3, 1], max_age=2)).axes)
         3
@@ -150,11 +151,6 @@ def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Fi
     return _grid(figure)
 
 
-def _check_targets(contributions: Contributions) -> None:
-    if not len(contributions.targets):
-        raise ValueError("A figure shows at least one target. Received: an empty text, or no targets.")
-
-
 def _signed(axis: Axes, values: NDArray[np.float64]) -> AxesImage:
     limit = float(np.abs(values).max()) or 1.0
     return axis.imshow(values, cmap=SIGNED, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
@@ -169,10 +165,6 @@ def _pairs(axis: Axes, values: NDArray[np.float64], names: Sequence[str], output
     axis.axvline(0, color="black", linewidth=0.6)
     axis.set_xlabel("nats")
     axis.legend(frameon=False, fontsize=8)
-
-
-def _name(contributions: Contributions, symbol: int) -> str:
-    return plain(contributions.name(symbol))
 
 
 def _grid(figure: Figure) -> Figure:

@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import annotated, fraction
 from keras_interp_rnn._results import AGAINST, FOR
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
-from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import Figure
 
 SMALLEST = 1e-12
-"""Smaller singular values are drawn here: they are rounding."""
+"""Smaller singular values, which are due to rounding, are drawn here."""
 
 
-@checked
+@annotated
 def jacobian_histogram(
     singular_values: Mapping[str, ArrayLike], lags: Sequence[int], *, num_bins: int = 48, rounding: float = 0.0
 ) -> Figure:
-    r"""Figure 4: singular values of $\partial h_T / \partial x_{T-k}$, a row per architecture, a column per lag k.
+    r"""Figure 4: singular values of $\partial h_T / \partial x_{T-k}$, one row per architecture, one column per lag k.
 
     Args:
         singular_values: architecture -> (lags, ..., values of one Jacobian), as `analysis.jacobian_singular_values`
             returns them.
         lags: k of each column.
         num_bins: of the common logarithmic axis.
-        rounding: in [0, 1). A value below this fraction of the largest one of its Jacobian counts as rounding: it is
-            left out, and its panel gives the number of values left out. Use `np.finfo("float32").eps` for layers that
+        rounding: in [0, 1). Values below this fraction of the largest one of their Jacobian count as rounding: they are
+            left out, and the panel gives their number. Use `np.finfo("float32").eps` for layers that
             the backend differentiates in float32, whose Jacobians may have a rank below their size.
 
     Returns:
@@ -44,11 +44,10 @@ def jacobian_histogram(
         >>> [axis.get_title() for axis in figure.axes]
         ['k = 0', 'k = 10']
     """
-    if not 0 <= rounding < 1:
-        raise ValueError(f"Rounding is a fraction of the largest value, in [0, 1). Received: rounding={rounding}.")
+    rounding = fraction("rounding", rounding)
     values = {name: _of_lags(name, array, lags) for name, array in singular_values.items()}
     if not values:
-        raise ValueError("A histogram needs at least one architecture. Received: none.")
+        raise ValueError("`singular_values` must have at least one architecture. Received: none.")
     real = {name: _above(rounding, array, len(lags)) for name, array in singular_values.items()}
     everything = np.concatenate([array[real[name]] for name, array in values.items()])
     low, high = np.floor(np.log10(everything.min())), np.ceil(np.log10(everything.max()))
@@ -58,8 +57,8 @@ def jacobian_histogram(
     for axis, lag in zip(axes[0], lags, strict=True):
         axis.set_title(f"k = {lag}")
     for row, (name, array) in zip(axes, values.items(), strict=True):
-        for axis, of_lag, kept in zip(row, array, real[name], strict=True):
-            drawn = of_lag[kept]
+        for axis, of_lag, real_part in zip(row, array, real[name], strict=True):
+            drawn = of_lag[real_part]
             axis.hist(drawn, edges, weights=np.full(drawn.size, 1 / of_lag.size), color=FOR)
             axis.axvline(1, color="black", linewidth=0.8, linestyle=":")
             axis.axvline(np.median(drawn), color=AGAINST, linewidth=1)
@@ -73,11 +72,11 @@ def jacobian_histogram(
     return figure
 
 
-@checked
+@annotated
 def jacobian_percentiles(
     steps: Mapping[str, Sequence[float]], singular_values: Mapping[str, ArrayLike], *, lags: Sequence[int]
 ) -> Figure:
-    r"""Figure 5: the distribution of the singular values through training, a row per lag, a column per architecture.
+    r"""Figure 5: distribution of the singular values during training, one row per lag, one column per architecture.
 
     Args:
         steps: architecture -> training steps (points,).
@@ -88,7 +87,7 @@ def jacobian_percentiles(
         `Figure`.
 
     Raises:
-        ValueError: unless there are singular values for every step.
+        ValueError: unless every step has singular values.
 
     Example:
 
@@ -100,15 +99,17 @@ def jacobian_percentiles(
     """
     if not steps or not len(lags) or set(steps) != set(singular_values):
         raise ValueError(
-            f"Each of the networks has steps and singular values, at one lag or more. Received: steps of {[*steps]}, "
-            f"values of {[*singular_values]}, and {len(lags)} lags."
+            "Every network must have steps and singular values, at one lag or more. Received: steps of "
+            f"{[*steps]}, values of {[*singular_values]}, and {len(lags)} lags."
         )
     figure = Figure(figsize=(3.2 * len(steps) + 0.6, 2.2 * len(lags) + 0.8), layout="constrained")
     axes = figure.subplots(len(lags), len(steps), sharex=False, sharey="row", squeeze=False)
     for column, (name, at) in zip(axes.T, steps.items(), strict=True):
         points = np.asarray(singular_values[name], float)
         if len(points) != len(at):
-            raise ValueError(f"Every step needs its singular values. Received: {name}, {len(at)} and {len(points)}.")
+            raise ValueError(
+                f"Every step must have singular values. Received: {len(at)} steps and {len(points)} values of {name}."
+            )
         by_lag = np.stack([_of_lags(name, point, lags) for point in points], axis=1)
         for axis, of_lag in zip(column, by_lag, strict=True):
             lines = np.percentile(of_lag, PERCENTILES[::-1], axis=1)
@@ -128,14 +129,16 @@ def jacobian_percentiles(
 
 
 def _of_lags(name: str, values: ArrayLike, lags: Sequence[int]) -> NDArray[np.float64]:
-    """(lags, values), none below `SMALLEST`."""
+    """Values (lags, values), at least `SMALLEST`."""
     array = np.asarray(values, float)
     if len(array) != len(lags) or not array.size:
-        raise ValueError(f"Every lag needs its values, {len(lags)} rows. Received: {name}, shape {array.shape}.")
-    return np.maximum(array.reshape(len(lags), -1), SMALLEST)
+        raise ValueError(f"Values must have {len(lags)} rows, one per lag. Received: shape {array.shape} for {name}.")
+    raised: NDArray[np.float64] = np.maximum(array.reshape(len(lags), -1), SMALLEST)
+    return raised
 
 
 def _above(rounding: float, values: ArrayLike, lags: int) -> NDArray[np.bool_]:
-    """(lags, values), whether each is at least this fraction of the largest one of its Jacobian, in the last axis."""
+    """Mask (lags, values) of values of at least this fraction of the largest one of their Jacobian, the last axis."""
     array = np.asarray(values, float)
-    return (array >= rounding * array.max(axis=-1, keepdims=True)).reshape(lags, -1)
+    above: NDArray[np.bool_] = array >= rounding * array.max(axis=-1, keepdims=True)
+    return above.reshape(lags, -1)

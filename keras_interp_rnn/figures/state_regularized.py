@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._checks import annotated
 from keras_interp_rnn._results import FOR, visible
-from keras_interp_rnn.figures._arguments import checked
 from keras_interp_rnn.figures._figure import MAGNITUDE, Figure
 from keras_interp_rnn.figures._names import escaped, plain
 
 
-@checked
+@annotated
 def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
-    r"""Figure 3, for any number of tokens: a column for each token read, a row for each centroid.
+    r"""Figure 3, for any number of tokens: one column per token, one row per centroid.
 
     Args:
         alpha: (time, k), transition probabilities of one sequence.
@@ -33,7 +33,7 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
         >>> figures.transition_map([[1.0, 0.0], [0.2, 0.8]], "ab").axes[0].get_ylabel()
         'centroid'
     """
-    values = _checked(alpha, len(tokens))
+    values = _rows(alpha, len(tokens))
     steps, k = values.shape
     figure = Figure(figsize=(max(3.0, 0.32 * steps + 1.8), max(1.6, 0.26 * k + 1.1)), layout="constrained")
     axis = figure.subplots()
@@ -46,9 +46,9 @@ def transition_map(alpha: ArrayLike, tokens: Sequence[str]) -> Figure:
     return figure
 
 
-@checked
+@annotated
 def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Figure:
-    r"""Figure 3: probabilities of all centroids after each token of one sequence, a row for each temperature.
+    r"""Figure 3: probabilities of all centroids after each token of one sequence, one row per temperature.
 
     Args:
         alphas: temperature -> (time, k), transition probabilities of the sequence.
@@ -68,8 +68,8 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
         ['τ = 1', 'τ = 0.1']
     """
     if not alphas:
-        raise ValueError("A figure shows at least one temperature. Received: none.")
-    values = {temperature: _checked(alpha, len(tokens)) for temperature, alpha in alphas.items()}
+        raise ValueError("`alphas` must have at least one temperature. Received: none.")
+    values = {temperature: _rows(alpha, len(tokens)) for temperature, alpha in alphas.items()}
     k = next(iter(values.values())).shape[1]
     figure = Figure(figsize=(0.9 + 1.9 * len(tokens), 0.8 + 0.75 * len(values)), layout="constrained")
     axes = figure.subplots(len(values), len(tokens), sharex=True, sharey=True, squeeze=False)
@@ -87,14 +87,14 @@ def temperatures(alphas: Mapping[float, ArrayLike], tokens: Sequence[str]) -> Fi
     return figure
 
 
-@checked
+@annotated
 def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, titles: Sequence[str]) -> Figure:
-    """Table 9: texts whose tokens are shaded by their weight.
+    """Table 9: texts with tokens shaded by their weight.
 
     Args:
         texts: tokens of each text.
         weights: (T,) in [0, 1] for each text, as `Explanation.weights`.
-        titles: a line above each text.
+        titles: one line above each text.
 
     Returns:
         `Figure`.
@@ -137,9 +137,9 @@ def token_map(texts: Sequence[Sequence[str]], weights: Sequence[ArrayLike], *, t
     return figure
 
 
-@checked
+@annotated
 def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figure:
-    """Figure 5: the entries of states along a sequence, a panel for each name.
+    """Figure 5: entries of states along a sequence, one panel per name.
 
     Args:
         states: name, such as "h" -> (time, n), of one sequence.
@@ -158,11 +158,11 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
         ['h']
     """
     if not states:
-        raise ValueError("There are paths of one kind of state or more. Received: states={}.")
+        raise ValueError("`states` must have at least one kind of state. Received: states={}.")
     figure = Figure(figsize=(max(6.0, 0.12 * len(tokens) + 1), 1.9 * len(states) + 0.4), layout="constrained")
     axes = figure.subplots(len(states), 1, sharex=True, squeeze=False)[:, 0]
     for axis, (name, values) in zip(axes, states.items(), strict=True):
-        axis.plot(_checked(values, len(tokens)), linewidth=1)
+        axis.plot(_rows(values, len(tokens)), linewidth=1)
         axis.set_ylabel(name)
         axis.grid(alpha=0.3, linewidth=0.5)
     if len(tokens) <= 80:
@@ -172,8 +172,8 @@ def state_paths(states: Mapping[str, ArrayLike], tokens: Sequence[str]) -> Figur
     return figure
 
 
-def _checked(values: ArrayLike, tokens: int) -> np.ndarray:
+def _rows(values: ArrayLike, tokens: int) -> np.ndarray:
     array = np.asarray(values, float)
     if array.ndim != 2 or len(array) != tokens:
-        raise ValueError(f"There must be a row for each of {tokens} tokens. Received: shape {array.shape}.")
+        raise ValueError(f"Values must have one row for each of {tokens} tokens. Received: shape {array.shape}.")
     return array

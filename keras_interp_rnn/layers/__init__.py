@@ -1,8 +1,9 @@
-"""Recurrent layers whose workings can be read exactly: a cell and a layer for each family.
+"""Interpretable recurrent layers: a cell and a layer for each family.
 
-`WordDropout` stands before the Embedding of a model of words.
+`WordDropout` goes before the Embedding of a model of words.
 
-The papers' baselines are Keras's own. The vanilla RNN and the IRNN (Le, Jaitly and Hinton, 2015, arXiv:1504.00941):
+The papers' baselines are Keras's own layers. The vanilla RNN and the IRNN (Le, Jaitly and Hinton, 2015,
+arXiv:1504.00941):
 
     keras.layers.SimpleRNN(units, recurrent_initializer="orthogonal")
     keras.layers.SimpleRNN(units, activation="relu", recurrent_initializer="identity")

@@ -1,4 +1,4 @@
-"""What the cells of this package share: arguments of weights, dtypes, the configuration."""
+"""Base classes of cells: weights and their arguments, dtypes, configuration."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import reads_features
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import CellEquations
-from keras_interp_rnn.layers._arguments import (
-    blockwise,
-    config_of_weight_arguments,
-    parameters,
-    reseeded,
-    set_weight_arguments,
-    signature,
-    weight_arguments,
-)
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import (
+from keras_interp_rnn.layers._inputs import (
     as_tensor,
     check_features,
     check_steps,
     check_symbols,
-    is_integer,
-    rows,
+    holds_integers,
     symbols_or_distribution,
+)
+from keras_interp_rnn.layers._signatures import parameters, signature
+from keras_interp_rnn.layers._weights import (
+    blockwise,
+    config_of_weight_arguments,
+    reseeded,
+    set_weight_arguments,
+    weight_arguments,
 )
 
 
@@ -48,8 +47,8 @@ class Cell(keras.layers.Layer):
         states: [(batch, n)].
 
     Attributes:
-        weight_initializers: the default initializer of each weight: it gets an argument for that, a regularizer and a
-            constraint.
+        weight_initializers: weight -> its default initializer. Initializer, regularizer and constraint of each weight
+            are arguments of the constructor.
 
     Returns: (output, [state]), both (batch, n) and equal.
     Raises:
@@ -60,26 +59,26 @@ class Cell(keras.layers.Layer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._own = parameters(cls.__init__)
+        cls._arguments = parameters(cls.__init__)
         cls._of_weights = weight_arguments(cls.weight_initializers)
-        cls.__signature__ = signature({**cls._own, **cls._of_weights})
+        cls.__signature__ = signature({**cls._arguments, **cls._of_weights})
         document(cls)
 
     def __init__(self, units: int, **kwargs: Any) -> None:
-        given = {name: kwargs.pop(name, parameter.default) for name, parameter in self._of_weights.items()}
+        arguments = {name: kwargs.pop(name, parameter.default) for name, parameter in self._of_weights.items()}
         super().__init__(**{**kwargs, "autocast": False})
-        self.units = at_least("units", units, 1)
-        set_weight_arguments(self, given)
+        self.units = integer("units", units)
+        set_weight_arguments(self, arguments)
         self.state_size = self.units
         self.output_size = self.units
 
-    def equations(self, read: Callable[[Any], Any]) -> CellEquations | None:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> CellEquations | None:
         """The equations, with `read(weight)` for each weight."""
-        raise NotImplementedError(f"{type(self).__name__} defines what it computes in equations(read).")
+        raise NotImplementedError(f"{type(self).__name__} must define equations(read).")
 
     def make_weights(self, shape: tuple[int | None, ...]) -> None:
-        """Makes the weights, for steps of a shape (batch, ...) that `check_shape` has let pass."""
-        raise NotImplementedError(f"{type(self).__name__} makes its weights in make_weights(shape).")
+        """Makes the weights, for steps of a shape (batch, ...) that `check_shape` accepted."""
+        raise NotImplementedError(f"{type(self).__name__} must define make_weights(shape).")
 
     def build(self, input_shape: Any) -> None:
         self.check_shape(tuple(input_shape))
@@ -90,12 +89,12 @@ class Cell(keras.layers.Layer):
         """Raises ValueError unless the cell reads inputs of this shape: by default steps (batch, features).
 
         Args:
-            num_time_axes: 1 for sequences (batch, time, ...). name: who reads them, by default the cell.
+            num_time_axes: 1 for sequences (batch, time, ...). name: of the layer, for the error; by default the cell's.
         """
         check_features(self, shape, num_time_axes, name or type(self).__name__)
 
     def checked(self, inputs: Any, num_time_axes: int = 0, name: str | None = None) -> Tensor:
-        """The inputs as the cell takes them; raises ValueError on wrong ones."""
+        """The inputs as a tensor; ValueError if their shape is wrong."""
         inputs = as_tensor(inputs)
         self.check_shape(tuple(inputs.shape), num_time_axes, name)
         return inputs
@@ -105,12 +104,12 @@ class Cell(keras.layers.Layer):
         return ops.cast(inputs, self.variable_dtype)
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
-        """The states after one step, in the variable dtype as those before and all between."""
+        """The states after one step, computed in the variable dtype."""
         known: Any = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
         return list(known.step(ops, tuple(states), known.drive(ops, self.encode(inputs))).states)
 
     def output_and_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:
-        """What a step puts out, by default h, and the states after it."""
+        """The output of a step, by default h, and the states after it."""
         new = self.next_states(inputs, states, training)
         return new[0], new
 
@@ -120,8 +119,8 @@ class Cell(keras.layers.Layer):
         """A new weight.
 
         Args:
-            part: whose arguments it has. draw: which of several independent draws it is.
-            blocks: how many matrices stand side by side in it, each drawn by itself.
+            part: name of the arguments, "kernel" for `kernel_initializer`. draw: number of an independent draw.
+            blocks: number of matrices side by side, each drawn by itself.
         """
         initializer = reseeded(getattr(self, f"{part}_initializer"), draw)
         arguments = {
@@ -133,35 +132,35 @@ class Cell(keras.layers.Layer):
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
         several = isinstance(states, (list, tuple))
-        given = list(states) if several else [states]
-        precise = [ops.cast(x, self.variable_dtype) for x in given]
-        output, new = self.output_and_states(self.checked(inputs), precise, training)
-        # The states leave in the dtype they came in: Keras's loops allow no other.
-        new_states = [ops.cast(x, old.dtype) for x, old in zip(new, given, strict=True)]
+        before = list(states) if several else [states]
+        precise = [ops.cast(x, self.variable_dtype) for x in before]
+        output, after = self.output_and_states(self.checked(inputs), precise, training)
+        # The states keep the dtype they came in: Keras's loops allow no other.
+        new_states = [ops.cast(x, old.dtype) for x, old in zip(after, before, strict=True)]
         return ops.cast(output, self.compute_dtype), new_states if several else new_states[0]
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """Zeros, (batch_size, n) for each state."""
         sizes = keras.tree.flatten(self.state_size)
-        return [ops.zeros((rows(batch_size), size), dtype=self.variable_dtype) for size in sizes]
+        return [ops.zeros((checked_size(batch_size), size), dtype=self.variable_dtype) for size in sizes]
 
     def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
         sizes = keras.tree.flatten(self.state_size)
         return (input_shape[0], self.units), [(input_shape[0], size) for size in sizes]
 
     def get_config(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in self._own if hasattr(self, name)}
-        return {**super().get_config(), **own, **config_of_weight_arguments(self, self._of_weights)}
+        arguments = {name: getattr(self, name) for name in self._arguments if hasattr(self, name)}
+        return {**super().get_config(), **arguments, **config_of_weight_arguments(self, self._of_weights)}
 
 
 class AffineCell(Cell):
-    """A cell without nonlinearity, which learns its initial state; products keep the variable dtype.
+    """A cell without nonlinearity, with a trained initial state; products keep the variable dtype.
 
-    Half precision has no digits to spare: the recurrence compounds rounding over the whole sequence.
+    Half precision has too few digits: the recurrence compounds rounding over the whole sequence.
 
     Args:
         learn_initial_state: whether $h_0$ is trained; if False it stays as initialized. With `stateful=True` a
-            sequence begins with $h_0$ before the first batch and after every `reset_state()`.
+            sequence starts from $h_0$ before the first batch and after every `reset_state()`.
         initial_state_initializer: for $h_0$.
 
     Precision: weights, states and products keep the variable dtype under mixed precision; outputs have the compute
@@ -188,18 +187,18 @@ class AffineCell(Cell):
             check_symbols(shape, self.vocabulary_size, num_time_axes, name)
 
     def checked(self, inputs: Any, num_time_axes: int = 0, name: str | None = None) -> Tensor:
-        """The inputs, ids as int32 with a last axis of 1; raises ValueError on wrong ones."""
+        """The inputs, ids as int32 with a last axis of 1; ValueError if shape, dtype or ids are wrong."""
         if self.vocabulary_size is None:
             return super().checked(inputs, num_time_axes, name)
         return symbols_or_distribution(inputs, self.vocabulary_size, num_time_axes, name or type(self).__name__)
 
     def encode(self, inputs: Tensor) -> Tensor:
-        """Checked inputs as the equations read them: ids (...) without their last axis of 1, or numbers."""
-        symbols = self.vocabulary_size is not None and is_integer(inputs)
+        """Checked inputs as the equations read them: ids (...) without the last axis of 1, or floats."""
+        symbols = self.vocabulary_size is not None and holds_integers(inputs)
         return inputs[..., 0] if symbols else super().encode(inputs)
 
     def switch(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """What encoded inputs make of the step, in the variable dtype."""
+        """The drive of encoded inputs, in the variable dtype."""
         known: Any = self.equations(ops.convert_to_tensor)
         return tuple(known.drive(ops, inputs))
 
@@ -219,21 +218,26 @@ class AffineCell(Cell):
             self.build((None, 1))
         if not self.built:
             raise ValueError(
-                "The initial state is a weight, and there are none before the number of features is known. Received: "
-                "a cell not built. Call cell.build((None, features)) first."
+                "The cell must be built before its initial state, a weight, can be read. Received: a cell that is not "
+                "built. Call cell.build((None, features)) first."
             )
         # A sum, not a broadcast: torch refuses to assign to a tensor whose rows share memory.
-        return [ops.zeros((rows(batch_size), self.units), dtype=self.variable_dtype) + self.initial_state]
+        return [ops.zeros((checked_size(batch_size), self.units), dtype=self.variable_dtype) + self.initial_state]
+
+
+def checked_size(batch_size: Any) -> Any:
+    """A number of sequences, which may be symbolic in a traced function."""
+    return batch_size if _backend.is_traced_size(batch_size) else integer("batch_size", batch_size, 0)
 
 
 def check_inputs(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
     """Raises ValueError unless the cell reads inputs of this shape.
 
-    A cell of this package says what it reads. Keras's read features; of any other cell, steps have the shape for which
-    it was built.
+    Cells of this package check it themselves, and Keras's read features. Steps of any other cell must have the shape
+    that it was built for.
 
     Args:
-        num_time_axes: 1 for sequences (batch, time, ...), 0 for one step. name: who reads, for the error.
+        num_time_axes: 1 for sequences (batch, time, ...), 0 for one step. name: of the layer, for the error.
     """
     if isinstance(cell, Cell):
         cell.check_shape(shape, num_time_axes, name)

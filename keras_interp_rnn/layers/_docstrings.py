@@ -1,7 +1,7 @@
-"""Docstrings of cells and layers, put together from those of their classes, so that each argument is described once.
+"""Docstrings of cells and layers, merged with those of their base classes, so that each argument is described once.
 
-A class describes what is its own. Whatever it does not say itself it takes over from its base classes, and a layer from
-its cell: arguments that it accepts, call arguments, weights, errors. `help` and Sphinx show the whole.
+A class documents only its own part. It inherits the rest from its base classes, and a layer from its cell: arguments
+that it accepts, call arguments, weights, errors. `help` and Sphinx show the merged text.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ TITLES = (
     *("Args", "Call arguments", "Attributes", "Returns", "Weights", "Precision", "Cost", "Rare symbols"),
     *("Raises", "Example", "Reference"),
 )
-"""Sections, in the order in which they stand."""
+"""Sections, in order."""
 
 OF_BASES = ("Args", "Call arguments", "Returns", "Weights", "Precision", "Cost", "Raises", "Reference")
 OF_CELL = ("Args", "Weights", "Precision", "Raises", "Reference")
-"""What is taken over. A layer reads and returns something else than its cell."""
+"""Inherited sections. Inputs and outputs of a layer differ from those of its cell."""
 
 _TITLE = re.compile(rf"^({'|'.join(TITLES)}):", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(?=\S)", re.MULTILINE)
@@ -28,21 +28,21 @@ _ENTRY = re.compile(r"^ {4}(?=\S)", re.MULTILINE)
 Sections = dict[str, str]
 
 _WRITTEN: weakref.WeakKeyDictionary[type, Sections] = weakref.WeakKeyDictionary()
-"""The sections of each class as they stand in its file."""
+"""The sections of each class as written in its file."""
 
 
 def document(cls: type, *cells: type) -> None:
     """Completes the docstring of a class that has one. Arguments that no class describes are Keras's own.
 
     Args:
-        cls: the class. Its signature says which arguments it takes, and in which order.
+        cls: the class. Its signature has the arguments, in order.
         *cells: the classes of the layer's cells, the outermost first.
     """
     if not vars(cls).get("__doc__"):
         return
-    summary, own = sections(cls.__doc__)
-    own = _WRITTEN.setdefault(cls, own)
-    parts = [own, *_written(cls.__mro__[1:], OF_BASES)]
+    summary, written = sections(cls.__doc__)
+    written = _WRITTEN.setdefault(cls, written)
+    parts = [written, *_written(cls.__mro__[1:], OF_BASES)]
     for cell in cells:
         parts += _written(cell.__mro__, OF_CELL)
     merged = {title: _merged(title, cls, [part[title] for part in parts if title in part]) for title in TITLES}
@@ -57,13 +57,13 @@ def _written(classes: Iterable[type], titles: tuple[str, ...]) -> list[Sections]
 
 
 def sections(docstring: str | None) -> tuple[str, Sections]:
-    """What stands before the first section, and the text of each section after its colon."""
+    """The text before the first section, and the text of each section."""
     summary, *rest = _TITLE.split(inspect.cleandoc(docstring or ""))
     return summary.rstrip(), dict(zip(rest[::2], (text.rstrip() for text in rest[1::2]), strict=True))
 
 
 def _merged(title: str, cls: type, texts: list[str]) -> str:
-    """One section: the nearest class's, or, where it lists entries, those of all classes."""
+    """One section: that of the nearest class or, if it lists entries, those of all classes."""
     entries = [entry.rstrip() for text in texts for entry in _ENTRY.split(text)[1:]]
     if title == "Args":
         return _listed(_in_order(entries, [*inspect.signature(cls).parameters]))
@@ -74,7 +74,7 @@ def _merged(title: str, cls: type, texts: list[str]) -> str:
 
 
 def _in_order(entries: list[str], taken: list[str]) -> list[str]:
-    """Entries of arguments, in the order of the signature; of each argument the first."""
+    """The first entry of each argument, in the order of the signature."""
     placed: list[tuple[int, str]] = []
     left = dict.fromkeys(taken)
     for entry in [*entries, f"{', '.join(taken)}: as in Keras."]:

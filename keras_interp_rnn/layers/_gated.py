@@ -1,4 +1,4 @@
-"""What MinimalRNN and CFN share: the state is mixed inside the gates alone, everything else runs before the loop."""
+"""Gated cells whose units mix inside the gates only (MinimalRNN, CFN): all other products run before the loop."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import keras
 from keras import ops, random
 
+from keras_interp_rnn._checks import fraction
 from keras_interp_rnn._sequence.gated import gated_states
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import rate
 
 
 class GatedCell(Cell):
     """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass defines `equations`.
 
     Args:
-        dropout: fraction of the input features that training sets to zero. The layer draws once a sequence, as Keras's
-            own layers; a bare cell in `keras.layers.RNN` at every step, and on JAX once for all: use the layer there.
+        dropout: fraction of the input features that training sets to zero. The layer draws once per sequence, like
+            Keras's own; a bare cell in `keras.layers.RNN` draws at every step, and on JAX only once: use the layer.
         recurrent_dropout: fraction of the state's features that training sets to zero where the state enters the
-            gates; drawn in the same way.
-        seed: of both dropouts.
+            gates, drawn in the same way.
+        seed: for both dropouts.
 
     Precision: products have the compute dtype, states keep the variable dtype, outputs have the compute dtype.
     Raises:
@@ -35,8 +35,8 @@ class GatedCell(Cell):
         self, units: int, dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(units, **kwargs)
-        self.dropout = rate("dropout", dropout)
-        self.recurrent_dropout = rate("recurrent_dropout", recurrent_dropout)
+        self.dropout = fraction("dropout", dropout)
+        self.recurrent_dropout = fraction("recurrent_dropout", recurrent_dropout)
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed=seed)
 
@@ -45,34 +45,34 @@ class GatedCell(Cell):
         return ops.cast(inputs, self.compute_dtype)
 
     def rounded_equations(self) -> Any:
-        """The equations with weights in the compute dtype, that of the products."""
+        """The equations with weights in the compute dtype."""
         return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
 
     def drive(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """The drive of inputs (rows, ...): the latent (rows, n), and what they add inside the gates."""
-        latent, of_gates = self.rounded_equations().drive(ops, self.encode(inputs))
-        return latent, of_gates
+        """The drive of inputs (rows, ...): the latent (rows, n), and the terms inside the gates (rows, G n)."""
+        latent, gate_inputs = self.rounded_equations().drive(ops, self.encode(inputs))
+        return latent, gate_inputs
 
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         inputs = self.apply_input_dropout(inputs, training)
         return [self.step(inputs, states[0], self.recurrent_dropout_mask(ops.shape(states[0])[0], training))]
 
     def step(self, inputs: Tensor, state: Tensor, dropout_mask: Tensor | None) -> Tensor:
-        """One step, the masks of dropout given; the product h U has the compute dtype."""
+        """One step with a given dropout mask; the product h U has the compute dtype."""
         known = self.rounded_equations()
         drive = tuple(ops.cast(x, state.dtype) for x in self.drive(inputs))
-        held = state if dropout_mask is None else state * ops.cast(dropout_mask, state.dtype)
-        product = ops.cast(ops.matmul(ops.cast(held, self.compute_dtype), known.recurrent_kernel), state.dtype)
+        dropped = state if dropout_mask is None else state * ops.cast(dropout_mask, state.dtype)
+        product = ops.cast(ops.matmul(ops.cast(dropped, self.compute_dtype), known.recurrent_kernel), state.dtype)
         return known.step_given_product(ops, (state,), product, drive).states[0]
 
     def apply_input_dropout(self, inputs: Tensor, training: bool, over_time: bool = False) -> Tensor:
-        """Inputs after dropout; for sequences (batch, time, ...) one draw for all steps."""
+        """The inputs after dropout; with `over_time`, sequences (batch, time, ...) with one draw for all steps."""
         if not training or self.dropout == 0:
             return inputs
         if not keras.backend.is_float_dtype(keras.backend.standardize_dtype(inputs.dtype)):
             raise ValueError(
-                f"dropout={self.dropout} zeroes features of real-valued inputs. Received: inputs of dtype "
-                f"{inputs.dtype}. Put the dropout into the encoder, after its Embedding."
+                f"Inputs must be real-valued for dropout={self.dropout}. Received: inputs of dtype {inputs.dtype}. Put "
+                "the dropout into the encoder, after its Embedding."
             )
         shape = [ops.shape(inputs)[0], *inputs.shape[1:]]
         if over_time:
@@ -81,7 +81,7 @@ class GatedCell(Cell):
         return inputs * random.dropout(ones, self.dropout, seed=self.seed_generator)
 
     def recurrent_dropout_mask(self, batch: Any, training: bool) -> Tensor | None:
-        """(batch, n), by which the state is multiplied where it enters the gates; None without recurrent dropout."""
+        """Factors (batch, n) of the state where it enters the gates; None without recurrent dropout."""
         if not training or self.recurrent_dropout == 0:
             return None
         ones = ops.ones((batch, self.units), dtype=self.variable_dtype)
@@ -89,24 +89,24 @@ class GatedCell(Cell):
 
 
 class GatedRNN(MakesItsCell, SequenceRNN):
-    """A `GatedCell` over whole sequences: projections first, in products over all steps, then a loop of one product."""
+    """A `GatedCell` over whole sequences: projections of all steps first, then a loop with one product per step."""
 
-    at_once = "projections of all steps at once, a loop with an adjoint of its own"
+    at_once = "projections of all steps at once, a loop with its own adjoint"
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:
         inputs = self.cell.apply_input_dropout(sequences, training, over_time=True)
-        # Time first, as the loop wants it, and joined to the batch: whatever projects one step projects them all.
+        # Time-major for the loop; time joins the batch, so that one call projects all steps.
         inputs = ops.swapaxes(inputs, 0, 1)
         time, batch, *features = ops.shape(inputs)
         rows = ops.reshape(inputs, (-1, *features))
-        latent, of_gates = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.drive(rows))
+        latent, gate_inputs = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.drive(rows))
         states_after = gated_states(
             # copy: a tensor, as TensorFlow's custom gradients take no variables
             self.cell.equations(lambda weight: ops.copy(ops.cast(weight, self.compute_dtype))),
             states[0],
-            of_gates,
+            gate_inputs,
             latent,
             None if mask is None else ops.transpose(mask),
             self.cell.recurrent_dropout_mask(batch, training),

@@ -1,40 +1,40 @@
-"""What the linear recurrences share: decays and addends of all steps at once, then a scan."""
+"""Linear recurrences: decays and addends of all steps at once, then a scan."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import keras
 from keras import ops
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._sequence.diagonal import choose_path, diagonal_states
 from keras_interp_rnn._sequence.matrix_state import matrix_outputs
 from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.layers._arguments import reseeded
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._weights import reseeded
 
 
 class LinearCell(Cell):
-    """A cell whose next state is affine in the state; the input alone decides by which map.
+    """A cell whose next state is an affine map of the state, chosen by the input alone.
 
     Attributes:
-        is_linear_recurrence: for those who read networks and do not import layers.
+        is_linear_recurrence: marks the class for code that does not import layers.
 
-    Precision: products have the compute dtype; states, and what they are multiplied by, keep the variable dtype;
-        outputs have the compute dtype.
+    Precision: products and outputs have the compute dtype; states and decays keep the variable dtype.
     """
 
     is_linear_recurrence: ClassVar[bool] = True
 
     def rounded_equations(self) -> Any:
-        """The equations with weights in the compute dtype, that of the products."""
+        """The equations with weights in the compute dtype."""
         return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
 
     def precise_equations(self) -> Any:
-        """The equations with weights in the variable dtype, that of the states."""
+        """The equations with weights in the variable dtype."""
         return self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
 
     def encode(self, inputs: Tensor) -> Tensor:
@@ -42,17 +42,17 @@ class LinearCell(Cell):
         return ops.cast(inputs, self.compute_dtype)
 
     def drive(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """The drive of inputs (..., features), in the variable dtype but for the products.
+        """The drive of inputs (..., features), in the variable dtype except for the products.
 
-        A decay is near 1: in half precision it would be one of few numbers, and its powers far off.
+        Decays are near 1, where half precision has few numbers, and powers of rounded ones are far off.
         """
         products = _Products(self.compute_dtype, self.variable_dtype)
-        given = ops.cast(self.encode(inputs), self.variable_dtype)
-        drive: tuple[Tensor, ...] = self.precise_equations().drive(products, given)
+        encoded = ops.cast(self.encode(inputs), self.variable_dtype)
+        drive: tuple[Tensor, ...] = self.precise_equations().drive(products, encoded)
         return drive
 
     def output(self, states: list[Tensor], drive: tuple[Tensor, ...]) -> Tensor:
-        """What steps put out, from the states after them."""
+        """The outputs of steps, from the states after them."""
         rounded = [ops.cast(x, self.compute_dtype) for x in (*states, *drive)]
         return self.rounded_equations().output(ops, tuple(rounded[: len(states)]), tuple(rounded[len(states) :]))
 
@@ -63,7 +63,7 @@ class LinearCell(Cell):
 
 
 class _Products:
-    """`keras.ops`, with products in the compute dtype and all else in the variable dtype."""
+    """`keras.ops` whose products have the compute dtype; everything else has the variable dtype."""
 
     def __init__(self, compute_dtype: str, variable_dtype: str) -> None:
         self._compute, self._variable = compute_dtype, variable_dtype
@@ -82,13 +82,13 @@ class LinearRNN(MakesItsCell, SequenceRNN):
         """The drive of all steps, time-major."""
         inputs = ops.swapaxes(sequences, 0, 1)
         time, batch, *features = ops.shape(inputs)
-        # Joined to the batch: whatever projects one step projects them all.
+        # Time joins the batch, so that one call projects all steps.
         drive = self.cell.drive(ops.reshape(inputs, (-1, *features)))
         return tuple(ops.reshape(x, (time, batch, x.shape[-1])) for x in drive)
 
 
 class DiagonalRNN(LinearRNN):
-    """A cell whose units do not mix: a scan of numbers."""
+    """A `LinearCell` whose units do not mix: a scan with numbers for decays."""
 
     def path(self, sequences: Tensor) -> Path:
         return choose_path(self.fused, sequences.shape[1], self.unroll)
@@ -112,7 +112,7 @@ class MatrixStateCell(LinearCell):
         num_heads: int > 0, $H$.
         key_dim: int > 0, $d_k$, of each head.
         value_dim: int > 0, $d_v$, of each head.
-        normalize: whether each head's output is divided by its root mean square. Without, the outputs are affine in the
+        normalize: whether each head's output is divided by its root mean square. If not, the outputs are affine in the
             state, given the inputs.
 
     Call arguments:
@@ -125,20 +125,20 @@ class MatrixStateCell(LinearCell):
     gate_kernel: Any
 
     def set_sizes(self, num_heads: Any, key_dim: Any, value_dim: Any, halves: int = 1) -> None:
-        """Sets H, d_k, d_v and the state's size; where they are not given, d_k is n / (H halves) and d_v n / H.
+        """Sets H, d_k, d_v and the state's size; None stands for d_k = n / (H halves) and d_v = n / H.
 
         Raises:
-            ValueError: if they are not given and H does not divide n, or if one is no positive integer.
+            ValueError: if H does not divide n where it must, or if a size is not a positive integer.
         """
-        heads, units = at_least("num_heads", num_heads, 1), self.units
+        heads, units = integer("num_heads", num_heads), self.units
         if None in (key_dim, value_dim) and units % (heads * (halves if key_dim is None else 1)):
             raise ValueError(
-                f"units must be a multiple of num_heads{' times 2' if halves > 1 else ''}, unless key_dim and "
+                f"`units` must be a multiple of num_heads{' times 2' if halves > 1 else ''}, unless key_dim and "
                 f"value_dim are given. Received: units={units}, num_heads={heads}. Pass both, the sizes of each head."
             )
         self.num_heads = heads
-        self.key_dim = at_least("key_dim", units // (heads * halves) if key_dim is None else key_dim, 1)
-        self.value_dim = at_least("value_dim", units // heads if value_dim is None else value_dim, 1)
+        self.key_dim = integer("key_dim", units // (heads * halves) if key_dim is None else key_dim)
+        self.value_dim = integer("value_dim", units // heads if value_dim is None else value_dim)
         self.state_size = heads * self.key_dim * self.value_dim
 
     def side_by_side(self, part: str, name: str, rows: Any, widths: tuple[int, ...]) -> Any:
@@ -152,11 +152,11 @@ class MatrixStateCell(LinearCell):
         return self.weight(part, name, (rows, sum(widths)), initializer=draw)
 
     def add_readout(self, values: int) -> None:
-        """Adds the weights that read the heads' outputs (..., values)."""
+        """Adds the weights of the readout of the heads' outputs (..., values)."""
         self.scale = self.weight("scale", "scale", (self.value_dim,)) if self.normalize else None
         self.output_kernel = self.weight("output", "output_kernel", (values, self.units))
 
-    def read_readout(self, read: Callable[[Any], Any]) -> tuple[Any, ...]:
+    def read_readout(self, read: Callable[[keras.Variable], Tensor]) -> tuple[Any, ...]:
         """The fields of `MatrixStateEquations`."""
         optional = (None if x is None else read(x) for x in (self.scale, self.gate_kernel))
         return self.num_heads, read(self.output_kernel), *optional
@@ -166,15 +166,15 @@ class MatrixStateCell(LinearCell):
         return self.read_out(known.read(ops, tuple(states), drive), known.gate(drive))
 
     def read_out(self, read: Tensor, gate: Tensor | None) -> Tensor:
-        """What steps put out, from the heads' readings o (..., H d_v) and the gate."""
+        """The outputs of steps, from the heads' outputs o (..., H d_v) and the gate."""
         rounded = [None if x is None else ops.cast(x, self.compute_dtype) for x in (read, gate)]
         return self.rounded_equations().read_out(ops, *rounded)
 
 
 class MatrixStateRNN(LinearRNN):
-    """A cell whose state is a matrix for each head: one loop, with an adjoint of its own."""
+    """A `MatrixStateCell` over whole sequences: one loop with its own adjoint."""
 
-    at_once = "projections of all steps at once, a loop with an adjoint of its own"
+    at_once = "projections of all steps at once, a loop with its own adjoint"
     outputs_are_states = False
 
     def path(self, sequences: Tensor) -> Path:

@@ -1,4 +1,4 @@
-"""One way along a sequence for all layers: `keras.layers.RNN` with flags, states, masks and direction handled once."""
+"""Base class of all layers: runs cells along sequences, with states, masks, direction and flags handled once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from keras import ops
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import pass_masks_on, walk_layers
 from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._sequence.masks import outputs_under_mask, repeated_under_mask
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.layers._arguments import OF_EVERY_LAYER, parameters, signature
 from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._docstrings import document
-from keras_interp_rnn.layers._validation import as_tensor, checked_mask, dense
+from keras_interp_rnn.layers._inputs import as_tensor, checked_mask, dense
+from keras_interp_rnn.layers._signatures import OF_EVERY_LAYER, parameters, signature
 
 Extras = Mapping[str, Tensor]
 
@@ -28,20 +29,20 @@ Extras = Mapping[str, Tensor]
 class SequenceRNN(keras.layers.RNN):
     """`keras.layers.RNN` with five differences.
 
-    - A subclass may run whole sequences at once; `chosen_path` says which path the last call took, and why.
-    - States keep the variable dtype under mixed precision: rounding them would add up along the sequence.
-    - With `stateful=True` a text begins with the cell's own initial state, also after `reset_state()`, and as it is
-      then: it may be trained.
+    - A subclass may run whole sequences at once; `chosen_path` has the path of the last call, and the reason for it.
+    - States keep the variable dtype under mixed precision: rounding errors would add up along the sequence.
+    - With `stateful=True` a text starts from the current initial state of the cell, which may be trained, also after
+      `reset_state()`.
     - The states can be set, to resume an interrupted run.
-    - Masks are passed on to the next layer, whatever the version of Keras: `keras.layers.RNN` stops that in 3.16.
+    - Masks are passed on to the next layer by every version of Keras: `keras.layers.RNN` stops that in 3.16.
 
-    What it reads its cell says. A subclass says in `at_once` and `whole_sequence`, how it runs all steps at once; in
-    `per_step` and `stepper`, what its steps read besides the inputs.
+    The cell decides which inputs are valid. A subclass defines in `at_once` and `whole_sequence` how all steps run at
+    once, and in `per_step` and `stepper` what its steps read besides the inputs.
 
     Args:
-        fused: "auto", True or False: whether all steps are computed at once, with a gradient of their own and the same
-            values, where the layer can do that. True raises where it cannot, saying why. `chosen_path` tells what the
-            last call did, and for which reason.
+        fused: "auto", True or False: whether all steps are computed at once where the layer can do that, with the same
+            values and its own gradient. True raises an error where it cannot, with the reason. `chosen_path` has the
+            path of the last call.
         return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
         **kwargs: as `keras.layers.RNN`: name, dtype, trainable, activity_regularizer.
 
@@ -52,9 +53,9 @@ class SequenceRNN(keras.layers.RNN):
             every Keras RNN.
 
     Attributes:
-        at_once: how `whole_sequence` computes all steps, in one line; None where there is no such method.
-        outputs_are_states: whether the cell puts out its first state as it is.
-        chosen_path: name and reason of the path that the last call took; None before the first.
+        at_once: one line on how `whole_sequence` computes all steps; None without such a method.
+        outputs_are_states: whether the output of the cell is its first state.
+        chosen_path: name and reason of the path of the last call; None before the first.
 
     Returns: (batch, n), or (batch, time, n) with `return_sequences`; with `return_state` followed by the last states.
     Raises:
@@ -72,7 +73,7 @@ class SequenceRNN(keras.layers.RNN):
 
     def __init__(self, cell: Any, fused: bool | str = "auto", **kwargs: Any) -> None:
         if fused != "auto" and fused not in (True, False):
-            raise ValueError(f"fused must be 'auto', True or False. Received: fused={fused!r}.")
+            raise invalid("fused", "'auto', True or False", fused)
         super().__init__(cell, **kwargs)
         pass_masks_on(self)
         self.fused = fused if fused == "auto" else bool(fused)
@@ -83,7 +84,7 @@ class SequenceRNN(keras.layers.RNN):
         check_inputs(self.cell, tuple(shape), 1, type(self).__name__)
 
     def checked(self, sequences: Tensor) -> Tensor:
-        """The sequences as the layer takes them; raises ValueError on wrong ones."""
+        """The sequences as a tensor; ValueError if their shape is wrong."""
         if isinstance(self.cell, Cell):
             return self.cell.checked(sequences, 1, type(self).__name__)
         sequences = as_tensor(sequences)
@@ -91,18 +92,18 @@ class SequenceRNN(keras.layers.RNN):
         return sequences
 
     def path(self, sequences: Tensor) -> Path:
-        """How these sequences are read."""
+        """The path on which these sequences are computed."""
         obstacle = None if self.at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
         return whole_or_stepwise(self.fused, obstacle) or Path("whole_sequence", str(self.at_once))
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        """All outputs (batch, time, n) and the last states, where `path` is not stepwise."""
+        """All outputs (batch, time, n) and the last states, on a path other than stepwise."""
         raise NotImplementedError
 
     def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
-        """What a step reads besides its input: tensors (time, batch or 1, ...).
+        """Tensors (time, batch or 1, ...) that the steps read besides the inputs.
 
         Args:
             sequences: (time, batch, ...), in reading order. mask: bool (time, batch), or None.
@@ -110,7 +111,7 @@ class SequenceRNN(keras.layers.RNN):
         return {}
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
-        """A function from the input, the states and the extras of a step to the output and the new states."""
+        """A function from input, states and extras of a step to its output and new states."""
         return lambda inputs, states, extras: run_cell(self.cell, inputs, states, training)
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
@@ -118,8 +119,8 @@ class SequenceRNN(keras.layers.RNN):
         if self.stateful and self.states is None and sequences_shape[0] is not None:
             if not self.cell.built:  # an initial state may be a weight
                 self.cell.build((sequences_shape[0], *sequences_shape[2:]))
-            # As in every Keras RNN these are no weights, neither counted nor saved: set past Keras's tracking. Without
-            # autocast, which would round the state at every batch under mixed precision.
+            # As in every Keras RNN these are not weights, so they bypass Keras's tracking. Autocast would round the
+            # state at every batch under mixed precision.
             states = [self._carried(i, sequences_shape[0]) for i in range(len(keras.tree.flatten(self.state_size)))]
             fresh = keras.Variable("ones", (), dtype="int32", trainable=False, name="fresh")
             object.__setattr__(self, "states", states)
@@ -127,9 +128,9 @@ class SequenceRNN(keras.layers.RNN):
         super().build(sequences_shape, initial_state_shape)
 
     def _carried(self, i: int, batch_size: int) -> keras.Variable:
-        """The i-th state from batch to batch.
+        """A variable that carries the i-th state from batch to batch.
 
-        A function makes its first value: Keras builds saved models in a scope that takes no other.
+        Its first value is a function, as Keras builds saved models in a scope where no other works.
         """
         return keras.Variable(
             lambda shape, dtype: ops.cast(self.get_initial_state(batch_size)[i], dtype),
@@ -146,7 +147,7 @@ class SequenceRNN(keras.layers.RNN):
         sequences = self.checked(dense(sequences))
         mask = None if mask is None else checked_mask(mask, sequences)
         self._check_sizes(sequences)
-        unrelated = initial_state is not None or self.stateful  # states whose batch is not that of the sequences
+        unrelated = initial_state is not None or self.stateful  # the batch of the states may differ
         states = self._first_states(initial_state, sequences)
         if unrelated:
             sequences, mask, states = _backend.of_one_batch(sequences, mask, states)
@@ -161,18 +162,18 @@ class SequenceRNN(keras.layers.RNN):
     def _check_sizes(self, sequences: Tensor) -> None:
         if sequences.shape[1] == 0:
             raise ValueError(
-                f"A sequence has at least one step. Received: sequences of shape {tuple(sequences.shape)}. Leave empty "
-                "ones out."
+                f"`sequences` must have at least one step. Received: shape {tuple(sequences.shape)}. Leave empty "
+                "sequences out."
             )
         if self.unroll and sequences.shape[1] is None:
             raise ValueError(
-                "unroll=True needs a known number of steps. Received: sequences of shape "
+                "The number of steps must be known for unroll=True. Received: sequences of shape "
                 f"{tuple(sequences.shape)}. Give the model's Input its time, or pass unroll=False."
             )
         if self.stateful and sequences.shape[0] is not None and sequences.shape[0] != self.states[0].shape[0]:
             raise ValueError(
-                f"stateful=True carries one state per sequence, of {self.states[0].shape[0]}. Received: a batch of "
-                f"{sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
+                f"Every batch must have {self.states[0].shape[0]} sequences, as the first one, with stateful=True. "
+                f"Received: a batch of {sequences.shape[0]}. Keep the batch size, and drop a smaller last batch."
             )
 
     def _first_states(self, initial_state: Any, sequences: Tensor) -> list[Tensor]:
@@ -218,8 +219,8 @@ class SequenceRNN(keras.layers.RNN):
 
         def step(states: list[Tensor], now: tuple[Tensor, ...]) -> tuple[list[Tensor], tuple[Tensor]]:
             inputs, *rest = now
-            read, given = rest[: len(masks)], dict(zip(extras, rest[len(masks) :], strict=True))
-            output, new = step_cell(inputs, states, given)
+            read, of_step = rest[: len(masks)], dict(zip(extras, rest[len(masks) :], strict=True))
+            output, new = step_cell(inputs, states, of_step)
             new = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
             if read:
                 new = [ops.where(read[0], x, old) for x, old in zip(new, states, strict=True)]
@@ -242,7 +243,7 @@ class SequenceRNN(keras.layers.RNN):
         return super().compute_output_spec(sequences, initial_state=initial_state, mask=mask, training=training)
 
     def checked_states(self, initial_state: Any, batch: int | None) -> list[Tensor]:
-        """The states as a list; raises ValueError on other shapes. batch: that of the sequences, None if not known."""
+        """The states as a list; ValueError if a shape is wrong. `batch` is None if it is not known."""
         states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
         sizes = keras.tree.flatten(self.state_size)
         shapes = [tuple(state.shape) if hasattr(state, "shape") else np.shape(state) for state in states]
@@ -252,7 +253,7 @@ class SequenceRNN(keras.layers.RNN):
         )
         if not fits:
             raise ValueError(
-                f"initial_state must be one array (batch, size) for each state, of sizes {sizes}"
+                f"`initial_state` must be one array (batch, size) for each state, of sizes {sizes}"
                 f"{'' if batch is None else f', for a batch of {batch}'}. Received: {shapes}. Give each sequence a "
                 "state of its own."
             )
@@ -260,15 +261,15 @@ class SequenceRNN(keras.layers.RNN):
 
     @property
     def variables(self) -> list[keras.Variable]:
-        """The weights, the states of random generators, and those carried from batch to batch with `stateful=True`.
+        """Weights, states of random generators, and the states carried from batch to batch with `stateful=True`.
 
-        Keras keeps the latter out of its own layers' list. Its JAX trainer carries along what is in the list and
-        nothing else, so that every batch would begin anew.
+        Keras leaves the carried states of its own layers out. Its JAX trainer updates only listed variables, so every
+        batch of those layers starts from the initial state.
         """
         return [*super().variables, *((*self.states, self._fresh) if self.states else ())]
 
     def reset_state(self) -> None:
-        """The next batch begins with the initial state, as it is then."""
+        """Lets the next batch start from the current initial state."""
         if self.states is not None:
             for variable, start in zip(self.states, self.get_initial_state(self.states[0].shape[0]), strict=True):
                 variable.assign(ops.convert_to_tensor(start))
@@ -276,11 +277,11 @@ class SequenceRNN(keras.layers.RNN):
 
     @property
     def at_start(self) -> bool:
-        """Whether the next batch of a `stateful=True` layer begins with the initial state."""
+        """Whether the next batch of a `stateful=True` layer starts from the initial state."""
         return bool(ops.convert_to_numpy(self._fresh.value))
 
     def set_states(self, states: list[Any]) -> None:
-        """The next batch begins with these states, each (batch, n), of a `stateful=True` layer."""
+        """Lets the next batch of a `stateful=True` layer start from these states, each (batch, n)."""
         for variable, state in zip(self.states, states, strict=True):
             variable.assign(state)
         self._fresh.assign(ops.zeros_like(self._fresh.value))
@@ -294,14 +295,14 @@ class SequenceRNN(keras.layers.RNN):
 
 
 class MakesItsCell:
-    """A layer over a cell that it makes itself, of the arguments which are not its own.
+    """Mixin of a layer that makes its cell, from the arguments that are not the layer's own.
 
-    Stands before the layer's class: `class CFN(MakesItsCell, SequenceRNN)`. Signature and docstring are put together
-    from both, and what the cell was made with is an attribute of the layer too.
+    It precedes the layer's class: `class CFN(MakesItsCell, SequenceRNN)`. Signature and docstring combine both, and the
+    arguments of the cell are attributes of the layer too.
 
     Attributes:
-        cell_class: of the cell. cell_name: its name.
-        precise: whether the cell computes in the variable dtype under mixed precision too.
+        cell_class: class of the cell. cell_name: name of the cell.
+        precise: whether the cell computes in the variable dtype even under mixed precision.
     """
 
     cell_class: ClassVar[type]
@@ -322,8 +323,8 @@ class MakesItsCell:
         of_cell = cls.cell_parameters()
         by_position = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in of_cell.values())
         taken = signature({**of_cell, **cls._of_layer}, positional=by_position)
-        own = vars(cls).get("__init__")
-        cls._taken, cls.__signature__ = taken.signature, taken if own is None else signature(parameters(own))
+        init = vars(cls).get("__init__")
+        cls._taken, cls.__signature__ = taken.signature, taken if init is None else signature(parameters(init))
         for name in of_cell:
             if not hasattr(cls, name):
                 setattr(cls, name, property(functools.partial(_of_cell, name), doc=f"As the cell's `{name}`."))
@@ -336,22 +337,22 @@ class MakesItsCell:
         if self.precise:
             policy = keras.dtype_policies.get(shared.get("dtype") or keras.config.dtype_policy())
             if not isinstance(policy, keras.dtype_policies.DTypePolicy):  # of a saved configuration
-                raise ValueError(f"dtype must be a dtype policy or its name. Received: dtype={shared['dtype']!r}.")
+                raise invalid("dtype", "a dtype policy or its name", shared["dtype"])
             shared["dtype"] = policy.variable_dtype
         super().__init__(self.make_cell(*args, **kwargs, **shared), **of_layer)  # type: ignore[call-arg]
 
     @classmethod
     def cell_classes(cls) -> list[type]:
-        """Of the cells whose arguments the layer takes, the outermost first."""
+        """Classes of the cells whose arguments the layer takes, the outermost first."""
         return [cls.cell_class]
 
     @classmethod
     def cell_parameters(cls) -> dict[str, inspect.Parameter]:
-        """What the layer takes for its cell, in order."""
+        """The parameters of the cell that the layer takes, in order."""
         return parameters(cls.cell_class)
 
     def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises TypeError, in the name of the layer and not of its cell, on too many or too few arguments."""
+        """Raises TypeError that names the layer, not its cell, if arguments are missing or unknown."""
         try:
             self._taken.bind(*args, **kwargs)
         except TypeError as error:
@@ -359,16 +360,16 @@ class MakesItsCell:
             raise TypeError(f"{type(self).__name__}({', '.join(by_position)}, ...): {error}.") from None
 
     def make_cell(self, *args: Any, **kwargs: Any) -> Any:
-        """The cell, of the arguments that are not the layer's own."""
+        """Makes the cell from the arguments that are not the layer's own."""
         return self.cell_class(*args, name=self.cell_name, **kwargs)
 
     def cells(self) -> list[Any]:
-        """Whose arguments the layer takes, the innermost first."""
+        """The cells whose arguments the layer takes, the innermost first."""
         return [self.cell]
 
     def get_config(self) -> dict[str, Any]:
-        """The layer's own flags and its cell's arguments, in one."""
-        config = super().get_config()  # type: ignore[misc]
+        """The flags of the layer and the arguments of its cell."""
+        config: dict[str, Any] = super().get_config()  # type: ignore[misc]
         del config["cell"]
         for part in self.cells():
             config.update({k: v for k, v in part.get_config().items() if k not in ("name", "trainable", "dtype")})
@@ -376,7 +377,7 @@ class MakesItsCell:
 
 
 def _of_cell(name: str, layer: Any) -> Any:
-    """An attribute of the outermost of the layer's cells that has it."""
+    """The attribute of the outermost cell of the layer that has it."""
     owner = next((cell for cell in reversed(layer.cells()) if hasattr(cell, name)), layer.cell)
     return getattr(owner, name)
 
@@ -387,6 +388,7 @@ def _check_noise(layer: Any) -> None:
     for part in walk_layers(layer.cell):
         if isinstance(part, noise):
             raise ValueError(
-                f"On {_backend.title()} no layer draws within the loop over the steps. Received: {part.name}, in the "
-                f"cell of {layer.name}, which runs step by step. Put it before {layer.name}, with what it reads."
+                f"On {_backend.title()} random layers must be outside of the loop over the steps. Received: "
+                f"{part.name}, in the cell of {layer.name}, which runs step by step. Put it before {layer.name}, with "
+                "its inputs."
             )

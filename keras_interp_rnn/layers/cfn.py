@@ -62,7 +62,7 @@ class CFNCell(GatedCell):
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, 2 * n), blocks=2)
         self.bias = self.weight("bias", "bias", (3 * n,), initializer=self._first_bias)
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.CFN:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.CFN:
         return equations.CFN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
 
     def _first_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
@@ -75,12 +75,12 @@ class CFNCell(GatedCell):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class CFN(GatedRNN):
-    r"""Chaos-free network: gated, and with no mixing between the dimensions of the state outside the gates.
+    r"""Chaos-free network: a gated network whose units mix inside the gates only.
 
     $$u_t = \sigma(h_{t-1} U_u + x_t V_u + b_u), \qquad i_t = \sigma(h_{t-1} U_i + x_t V_i + b_i), \qquad
       h_t = u_t \odot \tanh(h_{t-1}) + i_t \odot \tanh(x_t W_x + b_x).$$
 
-    Without input the state relaxes to zero, along no strange path. What does not depend on the state runs on the whole
+    Without input the state relaxes to zero. All terms that do not depend on the state are computed for the whole
     sequence before the loop.
 
     Cost: O(T n^2) time, O(T n) memory a sequence; 2 n^2 + 3 n features + 3 n weights.

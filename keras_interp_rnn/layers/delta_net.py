@@ -19,7 +19,7 @@ from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN
 
 RATES = (1e-3, 16.0)
 SHORTEST, LONGEST = 1e-3, 0.1
-"""Between which Mamba-2 draws the rates exp(A), uniformly, and softplus of the bias, uniformly in the logarithm."""
+"""Ranges in which Mamba-2 draws the rates exp(A), uniformly, and softplus of the bias, log-uniformly."""
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -35,7 +35,7 @@ class DeltaNetCell(MatrixStateCell):
         units: int > 0, size $n$ of the output.
         key_dim: int > 0, $d_k$, of each head; None for n / H.
         value_dim: int > 0, $d_v$, of each head; None for n / H.
-        gated: whether it is a Gated DeltaNet.
+        gated: whether to use the Gated DeltaNet.
         kernel_initializer: for each of $W_q$, $W_k$, $W_v$, $W_\beta$.
         decay_initializer: for $W_a$.
         rate_initializer: for A; None for logarithms of uniform numbers up to 16.
@@ -63,8 +63,8 @@ class DeltaNetCell(MatrixStateCell):
         **{"scale": "ones", "rate": None, "bias": None},
     }
 
-    rate_initializer: Any
-    bias_initializer: Any
+    rate_initializer: keras.initializers.Initializer
+    bias_initializer: keras.initializers.Initializer
 
     def __init__(
         self,
@@ -88,12 +88,11 @@ class DeltaNetCell(MatrixStateCell):
         if self.gated:
             self.decay_kernel = self.weight("decay", "decay_kernel", (features, heads))
             self.rate = self.weight("rate", "rate", (heads,), initializer=self.rate_initializer or _rate)
-            own = self.bias_initializer or _bias
-            self.decay_bias = self.weight("bias", "decay_bias", (heads,), initializer=own)
+            self.decay_bias = self.weight("bias", "decay_bias", (heads,), initializer=self.bias_initializer or _bias)
             self.gate_kernel = self.weight("gate", "gate_kernel", (features, values))
         self.add_readout(values)
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.DeltaNet:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.DeltaNet:
         optional = (self.decay_kernel, self.rate, self.decay_bias)
         weights = (read(self.kernel), *(None if x is None else read(x) for x in optional))
         return equations.DeltaNet(*self.read_readout(read), *weights)
@@ -104,24 +103,24 @@ def _rate(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
 
 
 def _bias(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-    """The inverse of softplus, of numbers uniform in their logarithm."""
+    """Log-uniform numbers under the inverse of softplus."""
     drawn = ops.exp(initializers.RandomUniform(math.log(SHORTEST), math.log(LONGEST))(shape, dtype=dtype))
     return drawn + ops.log(-ops.expm1(-drawn))
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class DeltaNet(MatrixStateRNN):
-    r"""DeltaNet: each head's matrix is a memory of values by keys, and what is written replaces what was there.
+    r"""DeltaNet: each head's matrix is a memory from keys to values, in which a new value replaces the old one.
 
     $$S_t = S' + \beta_t k_t^\top (v_t - k_t S'), \qquad S' = \alpha_t S_{t-1}, \qquad o_t = q_t S_t,$$
 
-    with queries, keys, values and strengths $\beta_t$ of the input alone. $\alpha_t = 1$, unless it is gated.
+    with queries, keys, values and strengths $\beta_t$ computed from the input alone; $\alpha_t = 1$ unless gated.
 
     Call arguments:
         sequences: (batch, time, features).
         initial_state: (batch, H d_k d_v).
 
-    Cost: O(T H d_k d_v) time and, in training, memory a sequence, beside the projections.
+    Cost: O(T H d_k d_v) time and, in training, memory a sequence, in addition to the projections.
     Example:
 
     >>> layer = DeltaNet(64, num_heads=2, return_sequences=True)

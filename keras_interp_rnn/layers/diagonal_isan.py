@@ -1,4 +1,4 @@
-"""Input-switched affine networks of many symbols or few numbers: `DiagonalISANCell` and `DiagonalISAN`."""
+"""Block-diagonal input-switched affine networks, for large alphabets: `DiagonalISANCell` and `DiagonalISAN`."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from keras import initializers, ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._sequence.diagonal import choose_path, diagonal_states
 from keras_interp_rnn._sequence.factored import rows_of_table
 from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.constraints import MaxSpectralNorm
-from keras_interp_rnn.layers._arguments import blockwise
 from keras_interp_rnn.layers._cell import AffineCell
+from keras_interp_rnn.layers._inputs import holds_integers
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import is_integer
+from keras_interp_rnn.layers._weights import blockwise
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class DiagonalISANCell(AffineCell):
-    r"""One step of an ISAN, $h_t = h_{t-1} W_{x_t} + b_{x_t}$, whose matrices are blocks on the diagonal.
+    r"""One step of an ISAN with block-diagonal matrices, $h_t = h_{t-1} W_{x_t} + b_{x_t}$.
 
-    With blocks of one, $h_t = w_{x_t} \odot h_{t-1} + b_{x_t}$: each unit decays at a rate that the symbol chooses.
-    Given a distribution over the symbols the cell applies the expected map. States are rows.
+    With blocks of size one, $h_t = w_{x_t} \odot h_{t-1} + b_{x_t}$: each unit decays at a rate that the symbol sets.
+    Given a distribution over the symbols, the cell applies the expected map. States are rows.
 
     Args:
         units: int > 0, state size $n$.
         vocabulary_size: int > 0, alphabet size $K$.
-        block_size: int > 0 that divides n, $m$: units that mix.
-        recurrent_initializer: for each block; None for uniform decays between 0.5 and 1, or, of larger blocks,
+        block_size: int > 0 that divides n, $m$: units in a block.
+        recurrent_initializer: for each block; None for uniform decays between 0.5 and 1, or, for larger blocks,
             orthogonal matrices times 0.9.
         bias_initializer: for the (K, n) biases.
         recurrent_constraint: on the (K, n / m, m, m) blocks; "contraction" bounds the spectral norm of each by 1, so
-            that no word enlarges a state; None is no constraint.
+            that no word enlarges a state; None means no constraint.
 
     Call arguments:
         inputs: int (batch, 1), ids in [0, K); or (batch, K), one-hot or a distribution.
@@ -63,7 +63,7 @@ class DiagonalISANCell(AffineCell):
         "recurrent_constraint": "contraction",
     }
 
-    recurrent_initializer: Any
+    recurrent_initializer: keras.initializers.Initializer
 
     def __init__(
         self,
@@ -73,16 +73,16 @@ class DiagonalISANCell(AffineCell):
         learn_initial_state: bool = True,
         **kwargs: Any,
     ) -> None:
-        block_size = at_least("block_size", block_size, 1)
+        block_size = integer("block_size", block_size)
         if kwargs.get("recurrent_constraint", "contraction") == "contraction":
-            # The norm of a block of one is its absolute value, which costs no singular value decomposition.
+            # The norm of a block of size one is its absolute value: no singular value decomposition.
             bound = keras.constraints.MaxNorm(1.0, axis=[2, 3]) if block_size == 1 else MaxSpectralNorm(1.0)
             kwargs["recurrent_constraint"] = bound
         super().__init__(units, **kwargs)
-        self.vocabulary_size = at_least("vocabulary_size", vocabulary_size, 1)
+        self.vocabulary_size = integer("vocabulary_size", vocabulary_size)
         if self.units % block_size:
             raise ValueError(
-                f"block_size must divide units. Received: units={units}, block_size={block_size}. Pass a divisor."
+                f"`block_size` must divide units. Received: units={units}, block_size={block_size}. Pass a divisor."
             )
         self.block_size = block_size
         self.learn_initial_state = learn_initial_state
@@ -105,19 +105,19 @@ class DiagonalISANCell(AffineCell):
         return ops.reshape(each(stacked, dtype=dtype), shape)
 
     def switch(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """What encoded inputs make of the step: the blocks (..., n m) and addends (..., n), in the variable dtype."""
-        if is_integer(inputs):
+        """The drive of encoded inputs: blocks (..., n m) and addends (..., n), in the variable dtype."""
+        if holds_integers(inputs):
             flat = ops.reshape(ops.convert_to_tensor(self.recurrent_kernel), (self.vocabulary_size, -1))
             return rows_of_table(flat, inputs), rows_of_table(self.bias, inputs)
         return super().switch(inputs)
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.DiagonalISAN:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.DiagonalISAN:
         return equations.DiagonalISAN(read(self.recurrent_kernel), read(self.bias))
 
     def kernels(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of all symbols: W (K, n, n) and b (K, n), NumPy in float64; 8 K n^2 bytes.
 
-        They are the kernel and the bias of the `ISAN` that does the same.
+        An `ISAN` with this kernel and this bias computes the same.
         """
         exact = self.equations(lambda weight: np.asarray(ops.convert_to_numpy(weight), np.float64))
         return exact.kernels(np), exact.bias
@@ -125,11 +125,12 @@ class DiagonalISANCell(AffineCell):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class DiagonalISAN(MakesItsCell, SequenceRNN):
-    r"""Input-switched affine network with diagonal or block-diagonal matrices: many symbols, few numbers for each.
+    r"""Input-switched affine network with diagonal or block-diagonal matrices, for large alphabets.
 
     $$h_t = h_{t-1} \operatorname{diag}(W_{x_t}^1, W_{x_t}^2, \dots) + b_{x_t},$$
 
-    read exactly by everything that reads an `ISAN`. With blocks of one all steps are computed at once, as by `MinGRU`.
+    analysed exactly by every function that takes an `ISAN`. With blocks of size one all steps are computed at once, as
+    in `MinGRU`.
 
     Call arguments:
         sequences: int (batch, time), ids in [0, K); or (batch, time, K), one-hot or a distribution at each step.

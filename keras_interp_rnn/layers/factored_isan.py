@@ -1,10 +1,10 @@
 """Affine networks switched by few factors: `FactoredISANCell` and `FactoredISAN`.
 
-What ISAN has for every symbol, a matrix of its own, is here one low-rank correction of a shared matrix, whose factors
-the input scales. So inputs may be real-valued, and vocabularies large.
+An ISAN has one matrix per symbol. Here the input scales the factors of a low-rank correction of one shared matrix, so
+that inputs may be real-valued and vocabularies large.
 
 Reference: Foerster, Gilmer, Sohl-Dickstein, Chorowski, Sussillo, "Input Switched Affine Networks: An RNN Architecture
-Designed for Interpretability", ICML 2017, arXiv:1611.09434, section 5.2; the factorisation is that of Sutskever,
+Designed for Interpretability", ICML 2017, arXiv:1611.09434, section 5.2; the factorisation follows Sutskever,
 Martens and Hinton, "Generating Text with Recurrent Neural Networks", ICML 2011.
 """
 
@@ -18,30 +18,30 @@ import numpy as np
 from keras import initializers, ops
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._sequence.factored import factored_states, rows_of_table
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import factored_isan as equations
 from keras_interp_rnn.layers._cell import AffineCell
+from keras_interp_rnn.layers._inputs import holds_integers
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import is_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class FactoredISANCell(AffineCell):
-    r"""One step of an affine network whose matrix the input switches by few factors.
+    r"""One step of an affine network whose matrix the input switches through few factors.
 
     $$h_t = h_{t-1} W(x_t) + b(x_t), \qquad W(x) = W_0 + U \operatorname{diag}(g(x)) V, \qquad
       g(x) = x P, \qquad b(x) = x B + c.$$
 
     There is no nonlinearity: $g$ and $b$ are linear in the input, the step is affine in the state. With a vocabulary,
-    $g$ and $b$ are rows of tables, one for each symbol, and given a distribution over the symbols the cell applies the
+    $g$ and $b$ are rows of tables, one for each symbol. Given a distribution over the symbols, the cell applies the
     expected map. States are rows.
 
     Args:
         units: int > 0, state size $n$.
-        factors: int > 0, number of factors $f$: the rank of what distinguishes one input's matrix from another's.
+        factors: int > 0, number of factors $f$: the rank of the difference between the matrices of two inputs.
         vocabulary_size: int > 0, alphabet size $K$, if inputs are symbols; None if they are real-valued.
         shared: whether there is $W_0$. Without it $W(x)$ has rank $f$ at most, and $W(-x) = -W(x)$ for real-valued
             inputs.
@@ -79,9 +79,9 @@ class FactoredISANCell(AffineCell):
         "initial_state": "zeros",
     }
 
-    shared_initializer: Any
-    switch_initializer: Any
-    bias_initializer: Any
+    shared_initializer: keras.initializers.Initializer
+    switch_initializer: keras.initializers.Initializer
+    bias_initializer: keras.initializers.Initializer
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class FactoredISANCell(AffineCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, **kwargs)
-        self.factors = at_least("factors", factors, 1)
-        self.vocabulary_size = None if vocabulary_size is None else at_least("vocabulary_size", vocabulary_size, 1)
+        self.factors = integer("factors", factors)
+        self.vocabulary_size = None if vocabulary_size is None else integer("vocabulary_size", vocabulary_size)
         self.shared = shared
         self.learn_initial_state = learn_initial_state
         symbols = self.vocabulary_size is not None
@@ -113,45 +113,47 @@ class FactoredISANCell(AffineCell):
         self.bias = self.weight("bias", "bias", (rows, n) if symbols else (n,))
         self.add_initial_state()
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.FactoredISAN:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.FactoredISAN:
         table, bias = (self.bias, None) if self.kernel is None else (self.kernel, self.bias)
         weights = (self.shared_kernel, self.into_factors, self.out_of_factors, self.switch_kernel, table, bias)
         return equations.FactoredISAN(*(None if weight is None else read(weight) for weight in weights))
 
     def switch(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """What encoded inputs make of the step: gains g (..., f) and addends b (..., n), in the variable dtype."""
-        if self.vocabulary_size is not None and is_integer(inputs):
+        """The drive of encoded inputs: gains g (..., f) and addends b (..., n), in the variable dtype."""
+        if self.vocabulary_size is not None and holds_integers(inputs):
             return rows_of_table(self.switch_kernel, inputs), rows_of_table(self.bias, inputs)
         return super().switch(inputs)
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of inputs: matrices W(x) (..., n, n) and biases b(x) (..., n), NumPy in float64.
 
-        They are the kernel and the bias of the `ISAN` that does the same, whose exact analysis holds for them. K
-        matrices take 8 K n^2 bytes: 1.3 GB for 10,000 symbols and 128 units, so ask for those that a text reads.
+        An `ISAN` with this kernel and this bias computes the same, so its exact analysis applies. K matrices take
+        8 K n^2 bytes: 1.3 GB for 10,000 symbols and 128 units, so ask for the symbols of a text only.
 
         Args:
             inputs: with a vocabulary int (...), symbols, by default all K in their order; otherwise (..., features).
 
         Raises:
-            ValueError: if there are no weights yet, if the inputs are no symbols of the vocabulary or have another
-                number of features, or if real-valued inputs are not given.
+            ValueError: if the layer is not built, if the inputs are not symbols of the vocabulary or have another
+                number of features, or if real-valued inputs are missing.
         """
         if not self.built:
-            raise ValueError("The layer has no weights yet. Received: a cell not built. Call the layer on inputs once.")
+            raise ValueError(
+                "The layer must be built. Received: a cell without weights. Call the layer on inputs once."
+            )
         exact = self.equations(lambda weight: np.asarray(ops.convert_to_numpy(weight), np.float64))
         return exact.maps(inputs)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class FactoredISAN(MakesItsCell, SequenceRNN):
-    r"""Affine network whose matrix the input switches by few factors: for real-valued inputs and large vocabularies.
+    r"""Affine network whose matrix the input switches by few factors, for real-valued inputs or large vocabularies.
 
     $$h_t = h_{t-1} W(x_t) + b(x_t), \qquad W(x) = W_0 + U \operatorname{diag}(g(x)) V, \qquad
       g(x) = x P, \qquad b(x) = x B + c,$$
 
-    with $U$ (n, f) and $V$ (f, n). With a vocabulary $g$ and $b$ are rows of tables. Affine in the state for every
-    input, so that a state is one term per step, as in `ISAN`:
+    with $U$ (n, f) and $V$ (f, n). With a vocabulary $g$ and $b$ are rows of tables. Every step is affine in the state,
+    so that a state is a sum of one term per step, as in `ISAN`:
 
     $$h_T = h_0 W(x_1)\cdots W(x_T) + \sum_s b(x_s) W(x_{s+1})\cdots W(x_T).$$
 
@@ -160,7 +162,7 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
             one-hot or a distribution at each step.
 
     Cost: O(T n (n + f)) time, O(T (n + f)) memory a sequence; K (f + n) + 2 n f + n^2 + n weights with a vocabulary,
-        where an ISAN has K n (n + 1) + n. g and b are made for the whole sequence before the loop.
+        where an ISAN has K n (n + 1) + n. g and b are computed for the whole sequence before the loop.
     Rare symbols: the gradients of both tables are dense, zero in the rows of symbols that a batch does not read. SGD
         leaves these rows as they are. Adam moves them on by their momentum, and passes over all K (f + n) numbers, as
         it does in Keras 3.15 whatever the gradient. With K = 10,000, n = 128, f = 64, batches of 32 times 50 symbols
@@ -178,10 +180,11 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
     1953025
     """
 
+    cell: FactoredISANCell
     cell_class = FactoredISANCell
     cell_name = "factored_isan_cell"
     precise = True
-    at_once = "gains and biases of all steps at once, a loop with an adjoint of its own"
+    at_once = "gains and biases of all steps at once, a loop with its own adjoint"
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The affine maps of inputs, by default of all symbols: as `FactoredISANCell.kernels`."""

@@ -1,7 +1,7 @@
 """Gated linear attention: `GatedLinearAttentionCell` and `GatedLinearAttention`.
 
 Reference: Yang, Wang, Shen, Panda and Kim, "Gated Linear Attention Transformers with Hardware-Efficient Training",
-ICML 2024, arXiv:2312.06635. With one decay a head the recurrence is that of Mamba-2: Dao and Gu, "Transformers are
+ICML 2024, arXiv:2312.06635. With one decay per head it is the recurrence of Mamba-2: Dao and Gu, "Transformers are
 SSMs", ICML 2024, arXiv:2405.21060.
 """
 
@@ -13,7 +13,8 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN
 
 
@@ -29,9 +30,9 @@ class GatedLinearAttentionCell(MatrixStateCell):
         units: int > 0, size $n$ of the output.
         key_dim: int > 0, $d_k$, of each head; None for n / (2 H).
         value_dim: int > 0, $d_v$, of each head; None for n / H.
-        decay_rank: int > 0, of the matrix $W_1 W_2$; None for one decay a head, $\sigma(x_t W_2 + b)^{1/16}$, as in
+        decay_rank: int > 0, of the matrix $W_1 W_2$; None for one decay per head, $\sigma(x_t W_2 + b)^{1/16}$, as in
             Mamba-2.
-        output_gate: whether the output has its gate.
+        output_gate: whether the output is gated.
         kernel_initializer: for each of $W_q$, $W_k$, $W_v$.
         decay_initializer: for each of $W_1$, $W_2$.
         gate_initializer: for $W_r$.
@@ -41,7 +42,8 @@ class GatedLinearAttentionCell(MatrixStateCell):
 
     Weights: kernel $[W_q, W_k, W_v]$ (features, 2 H d_k + H d_v); low_rank_kernel $W_1$ (features, rank); decay_kernel
         $W_2$ (rank, H d_k), or (features, H); decay_bias b (H d_k,), or (H,); gate_kernel $W_r$ (features, H d_v);
-        gate_bias (H d_v,); scale w (d_v,); output_kernel $W_o$ (H d_v, n). What an option leaves out is not there.
+        gate_bias (H d_v,); scale w (d_v,); output_kernel $W_o$ (H d_v, n). Weights that an option leaves out do not
+        exist.
     Reference: Yang et al., ICML 2024, arXiv:2312.06635, section 4.4; the step is eq. 3.
 
     Example:
@@ -71,7 +73,7 @@ class GatedLinearAttentionCell(MatrixStateCell):
     ) -> None:
         super().__init__(units, **kwargs)
         self.set_sizes(num_heads, key_dim, value_dim, halves=2)
-        self.decay_rank = None if decay_rank is None else at_least("decay_rank", decay_rank, 1)
+        self.decay_rank = None if decay_rank is None else integer("decay_rank", decay_rank)
         self.output_gate, self.normalize = bool(output_gate), bool(normalize)
 
     def make_weights(self, shape: tuple[int | None, ...]) -> None:
@@ -88,7 +90,7 @@ class GatedLinearAttentionCell(MatrixStateCell):
         self.gate_bias = self.weight("bias", "gate_bias", (values,), draw=1) if gated else None
         self.add_readout(values)
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.GatedLinearAttention:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.GatedLinearAttention:
         weights = (self.kernel, self.decay_kernel, self.decay_bias)
         optional = (self.low_rank_kernel, self.gate_bias)
         return equations.GatedLinearAttention(
@@ -109,7 +111,7 @@ class GatedLinearAttention(MatrixStateRNN):
         sequences: (batch, time, features).
         initial_state: (batch, H d_k d_v).
 
-    Cost: O(T H d_k d_v) time and, in training, memory a sequence, beside the projections.
+    Cost: O(T H d_k d_v) time and, in training, memory a sequence, in addition to the projections.
     Example:
 
     >>> layer = GatedLinearAttention(64, num_heads=2, return_sequences=True)

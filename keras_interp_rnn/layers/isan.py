@@ -12,19 +12,19 @@ from typing import Any
 import keras
 from keras import initializers, ops
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._sequence.affine import choose_path, switched_affine_states
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.constraints import MaxSpectralRadius
 from keras_interp_rnn.equations import isan as equations
-from keras_interp_rnn.layers._arguments import blockwise
 from keras_interp_rnn.layers._cell import AffineCell
+from keras_interp_rnn.layers._inputs import holds_integers
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import is_integer
+from keras_interp_rnn.layers._weights import blockwise
 
 FEW_SYMBOLS = 1024
-"""Most symbols of which all matrices are constrained by default."""
+"""Largest alphabet whose matrices are constrained by default."""
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -37,11 +37,11 @@ class ISANCell(AffineCell):
     Args:
         units: int > 0, state size $n$.
         vocabulary_size: int > 0, alphabet size $K$.
-        recurrent_initializer: for each symbol's own (n, n) matrix; default `Orthogonal(gain=0.9)`.
+        recurrent_initializer: for the (n, n) matrix of each symbol; default `Orthogonal(gain=0.9)`.
         bias_initializer: for the (K, n) biases.
         recurrent_constraint: on the (K, n, n) kernel; "max_spectral_radius" is `constraints.MaxSpectralRadius()`, which
             keeps runs of a symbol from blowing up the state, and None is no constraint. Above 1,024 symbols the
-            default is None: it goes over all matrices at every step, also over those that a batch does not read.
+            default is None, as the constraint visits all matrices at every step, even those that a batch does not read.
 
     Call arguments:
         inputs: int (batch, 1), ids in [0, K); or (batch, K), one-hot or a distribution.
@@ -64,10 +64,10 @@ class ISANCell(AffineCell):
         "recurrent_constraint": "max_spectral_radius",
     }
 
-    recurrent_initializer: Any
+    recurrent_initializer: keras.initializers.Initializer
 
     def __init__(self, units: int, vocabulary_size: int, learn_initial_state: bool = True, **kwargs: Any) -> None:
-        vocabulary_size = at_least("vocabulary_size", vocabulary_size, 1)
+        vocabulary_size = integer("vocabulary_size", vocabulary_size)
         if kwargs.get("recurrent_constraint", "max_spectral_radius") == "max_spectral_radius":
             kwargs["recurrent_constraint"] = MaxSpectralRadius() if vocabulary_size <= FEW_SYMBOLS else None
         super().__init__(units, **kwargs)
@@ -82,7 +82,7 @@ class ISANCell(AffineCell):
         self.bias = self.weight("bias", "bias", (symbols, n))
         self.add_initial_state()
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.ISAN:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.ISAN:
         return equations.ISAN(read(self.recurrent_kernel), read(self.bias))
 
 
@@ -99,8 +99,8 @@ class ISAN(MakesItsCell, SequenceRNN):
 
     Call arguments:
         sequences: int (batch, time), ids in [0, K); or (batch, time, K), one-hot or a distribution at each step. Ids
-            are K times cheaper than the one-hot vectors that say the same. They may be whole numbers in float32, as
-            a Sequential without an Input makes of them.
+            are K times cheaper than the same one-hot vectors. They may be whole numbers in float32, into which a
+            Sequential without an Input converts them.
 
     Cost: O(T n^2) time, O(T n) memory a sequence; K n (n + 1) + n weights.
     Example:
@@ -119,7 +119,7 @@ class ISAN(MakesItsCell, SequenceRNN):
     precise = True
 
     def path(self, sequences: Tensor) -> Path:
-        batch, reads_ids = sequences.shape[0], is_integer(sequences)
+        batch, reads_ids = sequences.shape[0], holds_integers(sequences)
         return choose_path(self.fused, self.units, self.vocabulary_size, batch, reads_ids, self.unroll)
 
     def whole_sequence(

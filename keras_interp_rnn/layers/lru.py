@@ -14,13 +14,13 @@ import keras
 from keras import initializers, ops
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._numbers import at_least, is_number
+from keras_interp_rnn._checks import integer, invalid, is_number, positive
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.layers._arguments import reseeded
 from keras_interp_rnn.layers._linear import DiagonalRNN, LinearCell
+from keras_interp_rnn.layers._weights import reseeded
 
 MARGIN = 1e-4
-"""How far a uniform number between 0 and 1 stays away from both ends, where the logarithms of logarithms diverge."""
+"""Distance of a uniform number in (0, 1) from both ends, where the logarithms of logarithms diverge."""
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -33,8 +33,8 @@ class LRUCell(LinearCell):
     Args:
         units: int > 0, size $n$ of the output.
         state_dim: int > 0, number $N$ of complex units; None for $n$.
-        min_radius, max_radius: between which $|\lambda|$ is drawn, uniformly on the ring.
-        max_phase: below which the phase of $\lambda$ is drawn, uniformly.
+        min_radius, max_radius: bounds of $|\lambda|$, drawn uniformly on the ring.
+        max_phase: bound of the phase of $\lambda$, drawn uniformly.
         kernel_initializer: for Re B and Im B; None for normal numbers of variance 1 / (2 features).
         output_initializer: for Re C and Im C; None for normal numbers of variance 1 / N.
         skip_initializer: for D; None for normal numbers of variance 1.
@@ -61,12 +61,12 @@ class LRUCell(LinearCell):
 
     weight_initializers = dict.fromkeys(("kernel", "output", "skip", "decay", "phase", "gain"))
 
-    kernel_initializer: Any
-    output_initializer: Any
-    skip_initializer: Any
-    decay_initializer: Any
-    phase_initializer: Any
-    gain_initializer: Any
+    kernel_initializer: keras.initializers.Initializer
+    output_initializer: keras.initializers.Initializer
+    skip_initializer: keras.initializers.Initializer
+    decay_initializer: keras.initializers.Initializer
+    phase_initializer: keras.initializers.Initializer
+    gain_initializer: keras.initializers.Initializer
 
     def __init__(
         self,
@@ -78,30 +78,30 @@ class LRUCell(LinearCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, **kwargs)
-        self.state_dim = self.units if state_dim is None else at_least("state_dim", state_dim, 1)
+        self.state_dim = self.units if state_dim is None else integer("state_dim", state_dim)
         self.state_size = 2 * self.state_dim
         if not all(map(is_number, (min_radius, max_radius))) or not 0 <= min_radius < max_radius <= 1:
             raise ValueError(
-                "min_radius and max_radius must be numbers with 0 <= min_radius < max_radius <= 1. Received: "
+                "`min_radius` and `max_radius` must be numbers with 0 <= min_radius < max_radius <= 1. Received: "
                 f"min_radius={min_radius!r}, max_radius={max_radius!r}."
             )
-        if not is_number(max_phase) or not 0 < max_phase <= 2 * math.pi:
-            raise ValueError(f"max_phase must be above 0 and at most 2 pi. Received: max_phase={max_phase!r}.")
+        if positive("max_phase", max_phase) > 2 * math.pi:
+            raise invalid("max_phase", "at most 2 pi", max_phase)
         self.min_radius, self.max_radius, self.max_phase = min_radius, max_radius, max_phase
         self._uniform = initializers.RandomUniform(MARGIN, 1 - MARGIN)
 
     def make_weights(self, shape: tuple[int | None, ...]) -> None:
         n, states = self.units, self.state_dim
         normal = "untruncated_normal"
-        of_input = self.kernel_initializer or initializers.VarianceScaling(0.5, "fan_in", normal)
-        of_output = self.output_initializer or initializers.VarianceScaling(2.0, "fan_in", normal)
-        self.kernel = self.weight("kernel", "kernel", (shape[1], 2 * states), initializer=of_input)
-        self.output_kernel = self.weight("output", "output_kernel", (2 * states, n), initializer=of_output)
+        input_draw = self.kernel_initializer or initializers.VarianceScaling(0.5, "fan_in", normal)
+        output_draw = self.output_initializer or initializers.VarianceScaling(2.0, "fan_in", normal)
+        self.kernel = self.weight("kernel", "kernel", (shape[1], 2 * states), initializer=input_draw)
+        self.output_kernel = self.weight("output", "output_kernel", (2 * states, n), initializer=output_draw)
         for name, drawn in (("decay", self._decay), ("phase", self._phase), ("gain", self._gain)):
-            own = getattr(self, f"{name}_initializer") or drawn
-            setattr(self, name, self.weight(name, name, (states,), initializer=own))
-        of_skip = self.skip_initializer or initializers.RandomNormal(stddev=1.0)
-        self.skip = self.weight("skip", "skip", (n,), initializer=of_skip) if shape[1] == n else None
+            initializer = getattr(self, f"{name}_initializer") or drawn
+            setattr(self, name, self.weight(name, name, (states,), initializer=initializer))
+        skip_draw = self.skip_initializer or initializers.RandomNormal(stddev=1.0)
+        self.skip = self.weight("skip", "skip", (n,), initializer=skip_draw) if shape[1] == n else None
 
     def _decay(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         low, high = self.min_radius**2, self.max_radius**2
@@ -111,11 +111,11 @@ class LRUCell(LinearCell):
         return ops.log(self.max_phase * reseeded(self._uniform, 1)(shape, dtype=dtype))
 
     def _gain(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Of the decay: an initializer draws the same numbers again."""
+        """The gains of the decays, which the initializer draws again as the same numbers."""
         decay = (self.decay_initializer or self._decay)(shape, dtype=dtype)
         return 0.5 * ops.log(-ops.expm1(-2 * ops.exp(decay)))
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.LRU:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.LRU:
         skip = None if self.skip is None else read(self.skip)
         weights = (self.decay, self.phase, self.gain)
         return equations.LRU(read(self.kernel), read(self.output_kernel), skip, *map(read, weights))
@@ -123,13 +123,13 @@ class LRUCell(LinearCell):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class LRU(DiagonalRNN):
-    r"""Linear recurrent unit: complex units that each turn and shrink at a rate of their own, whatever is read.
+    r"""Linear recurrent unit: complex units, each of which rotates and decays at its own constant rate.
 
     $$\lambda = \exp(-e^\nu + i e^\theta), \qquad h_t = \lambda \odot h_{t-1} + e^\gamma \odot (x_t B), \qquad
       y_t = \mathrm{Re}(h_t C) + D \odot x_t,$$
 
-    the last term where the inputs have $n$ features. The output is a linear function of all inputs so far: a
-    nonlinear layer comes after it.
+    the last term where the inputs have $n$ features. The output is a linear function of all inputs so far, so
+    follow it with a nonlinear layer.
 
     Call arguments:
         sequences: (batch, time, features).

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import keras
 
 from keras_interp_rnn import equations
+from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._linear import DiagonalRNN, LinearCell
 
 
@@ -22,8 +23,8 @@ class MinGRUCell(LinearCell):
 
     Args:
         units: int > 0, state size $n$.
-        positive: whether $g(a)$ is $a + 1/2$ for $a \ge 0$ and $\sigma(a)$ below, with which the paper computes states
-            by their logarithms; if not, it is $a$.
+        positive: whether $g(a)$ is $a + 1/2$ for $a \ge 0$ and $\sigma(a)$ below, as in the paper's log-space form;
+            otherwise it is $a$.
         kernel_initializer: for each of the matrices.
         bias_initializer: for the biases.
 
@@ -51,7 +52,7 @@ class MinGRUCell(LinearCell):
         self.kernel = self.weight("kernel", "kernel", (shape[1], parts * self.units), blocks=parts)
         self.bias = self.weight("bias", "bias", (parts * self.units,))
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.MinGRU:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.MinGRU:
         return equations.MinGRU(read(self.kernel), read(self.bias), self.positive)
 
 
@@ -62,7 +63,7 @@ class MinGRU(DiagonalRNN):
     $$z_t = \sigma(x_t W_z + b_z), \qquad c_t = g(x_t W_h + b_h), \qquad
       h_t = (1 - z_t) \odot h_{t-1} + z_t \odot c_t.$$
 
-    Given the inputs a state is a weighted mean of the candidates that were read, and of the initial state.
+    Given the inputs, a state is a weighted mean of the candidates so far and the initial state.
 
     Call arguments:
         sequences: (batch, time, features).
@@ -99,7 +100,7 @@ class MinLSTMCell(MinGRUCell):
 
     num_parts = equations.MinLSTM.num_parts
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.MinLSTM:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.MinLSTM:
         return equations.MinLSTM(read(self.kernel), read(self.bias), self.positive)
 
 

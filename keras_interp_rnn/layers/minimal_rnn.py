@@ -14,7 +14,7 @@ import keras
 from keras_interp_rnn import equations
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
-from keras_interp_rnn.layers._validation import check_features, check_steps
+from keras_interp_rnn.layers._inputs import check_features, check_steps
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
@@ -26,13 +26,13 @@ class MinimalRNNCell(GatedCell):
     Args:
         units: int > 0, state size $n$.
         encoder: $\Phi$, any Keras layer that takes one step (batch, ...) to (batch, n): default `Dense(units, "tanh")`;
-            `Embedding(items, units)` for ids, a `Sequential` for more; of ids it begins with
-            `keras.Input((), dtype="int32")`, as without one Keras takes them for floats, which half precision rounds.
-            `MinimalRNN` calls it once, with time joined to the batch, so a layer that reads a whole sequence has no
-            place here. It is saved with the layer.
+            `Embedding(items, units)` for ids, a `Sequential` for more; for ids it begins with
+            `keras.Input((), dtype="int32")`, as Keras otherwise converts them to floats, which half precision rounds.
+            `MinimalRNN` calls it once, with time joined to the batch, so it cannot be a layer that reads a whole
+            sequence. It is saved with the layer.
         kernel_initializer: for $U_z$.
         recurrent_initializer: for $U_h$.
-        bias_initializer: for $b_u$; ones, so that the state is kept at first.
+        bias_initializer: for $b_u$; by default ones, so that the state is kept at first.
 
     Call arguments:
         inputs: (batch, ...), one step, whatever the encoder reads.
@@ -66,12 +66,12 @@ class MinimalRNNCell(GatedCell):
             encoder = keras.saving.deserialize_keras_object(encoder)
         elif getattr(encoder, "mask_zero", False):
             raise ValueError(
-                f"An encoder reads one step, and masks none. Received: {encoder!r} with mask_zero=True. Put an "
+                f"`encoder` must be a layer that computes no mask. Received: {encoder!r} with mask_zero=True. Put an "
                 "Embedding that masks before the layer."
             )
         if encoder is not None and not isinstance(encoder, keras.layers.Layer):
             raise ValueError(
-                f"encoder must be a Keras layer from (batch, ...) to (batch, {self.units}). Received: {encoder!r}. "
+                f"`encoder` must be a Keras layer from (batch, ...) to (batch, {self.units}). Received: {encoder!r}. "
                 "Wrap a function in keras.layers.Lambda."
             )
         self.given_encoder = encoder is not None
@@ -92,38 +92,38 @@ class MinimalRNNCell(GatedCell):
         encoded = tuple(self.encoder.compute_output_shape(shape))
         if len(encoded) != 2 or encoded[1] != self.units:
             raise ValueError(
-                f"The encoder must output (batch, units) = (batch, {self.units}) for one step. Received: an encoder "
-                f"that makes {encoded} of a step of shape {shape}. Give it {self.units} outputs."
+                f"`encoder` must output (batch, units) = (batch, {self.units}) for one step. Received: {encoded} "
+                f"for a step of shape {shape}. Give the encoder {self.units} outputs."
             )
         n = self.units
         self.kernel = self.weight("kernel", "kernel", (n, n))
         self.recurrent_kernel = self.weight("recurrent", "recurrent_kernel", (n, n))
         self.bias = self.weight("bias", "bias", (n,))
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.MinimalRNN:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.MinimalRNN:
         return equations.MinimalRNN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
 
     def encode(self, inputs: Tensor) -> Tensor:
         return super().encode(self.encoder(inputs))
 
     def get_config(self) -> dict[str, Any]:
-        # A quantized encoder has other weights, which only its own configuration tells.
-        own = self.given_encoder or self.encoder.dtype_policy.quantization_mode
-        encoder = keras.saving.serialize_keras_object(self.encoder) if own else None
+        # Only the encoder's own configuration tells which weights it has when quantized.
+        saved = self.given_encoder or self.encoder.dtype_policy.quantization_mode
+        encoder = keras.saving.serialize_keras_object(self.encoder) if saved else None
         return {**super().get_config(), "encoder": encoder}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class MinimalRNN(GatedRNN):
-    r"""MinimalRNN: a state that moves inside the latent space of its inputs, by one gate.
+    r"""MinimalRNN: one gate moves the state within the latent space of the inputs.
 
-    The encoder $\Phi$ takes every input to a latent $z_t$ of the state's own size, and each dimension of the state
-    moves between where it was and the latent, mixing with no other:
+    The encoder $\Phi$ maps every input to a latent $z_t$ of the size of the state, and each unit of the state moves
+    between its old value and the latent, independently of the others:
 
     $$z_t = \Phi(x_t), \qquad u_t = \sigma(h_{t-1} U_h + z_t U_z + b_u), \qquad
       h_t = u_t \odot h_{t-1} + (1 - u_t) \odot z_t.$$
 
-    $\Phi$ and $z_t U_z + b_u$ run on the whole sequence before the loop, in which $h_{t-1} U_h$ alone remains. The
+    $\Phi$ and $z_t U_z + b_u$ run on the whole sequence before the loop, which computes $h_{t-1} U_h$ only. The
     Jacobian $\partial h_t / \partial x_{t-k}$ has a closed form; `analysis.input_output_jacobian` computes it.
 
     Call arguments:

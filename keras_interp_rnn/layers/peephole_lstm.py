@@ -1,4 +1,4 @@
-"""The LSTM whose gates see its memory: `PeepholeLSTMCell` and `PeepholeLSTM`.
+"""LSTM whose gates read its memory: `PeepholeLSTMCell` and `PeepholeLSTM`.
 
 Reference: Gers and Schmidhuber, "Recurrent Nets that Time and Count", 2000; here in the form of Wang, Lawrence and
 Niepert, "State-Regularized Recurrent Neural Networks", 2022, eqs. 23 to 25.
@@ -14,19 +14,13 @@ from keras import ops
 
 from keras_interp_rnn import equations
 from keras_interp_rnn._cells import unusual
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import fraction, integer
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.layers._arguments import (
-    KINDS,
-    config_of_weight_arguments,
-    parameters,
-    set_weight_arguments,
-    signature,
-    weight_arguments,
-)
 from keras_interp_rnn.layers._docstrings import document
+from keras_interp_rnn.layers._inputs import check_features
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
-from keras_interp_rnn.layers._validation import check_features, rate
+from keras_interp_rnn.layers._signatures import parameters, signature
+from keras_interp_rnn.layers._weights import KINDS, config_of_weight_arguments, set_weight_arguments, weight_arguments
 
 PEEPHOLE = weight_arguments({"peephole": "glorot_uniform"})
 
@@ -68,12 +62,12 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
     __signature__ = signature({**parameters(keras.layers.LSTMCell), **PEEPHOLE}, positional=1)
 
     def __init__(self, units: int, **kwargs: Any) -> None:
-        given = {name: kwargs.pop(name, parameter.default) for name, parameter in PEEPHOLE.items()}
-        kwargs |= {name: rate(name, kwargs[name]) for name in ("dropout", "recurrent_dropout") if name in kwargs}
+        arguments = {name: kwargs.pop(name, parameter.default) for name, parameter in PEEPHOLE.items()}
+        kwargs |= {name: fraction(name, kwargs[name]) for name in ("dropout", "recurrent_dropout") if name in kwargs}
         # autocast would round the memory at every step.
-        super().__init__(at_least("units", units, 1), **{**kwargs, "autocast": False})
+        super().__init__(integer("units", units), **{**kwargs, "autocast": False})
         self.dropout_mask_count = None  # one dropout mask for all gates, whatever the implementation
-        set_weight_arguments(self, given)
+        set_weight_arguments(self, arguments)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         check_features(self, tuple(input_shape), 0, type(self).__name__)
@@ -87,16 +81,16 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         [drive] = self.equations(ops.convert_to_tensor).drive(
             ops, _dropped(inputs, self.get_dropout_mask, training and self.dropout)
         )
-        held = _dropped(state, self.get_recurrent_dropout_mask, training and self.recurrent_dropout)
-        product = ops.matmul(held, self.recurrent_kernel)
+        entering = _dropped(state, self.get_recurrent_dropout_mask, training and self.recurrent_dropout)
+        product = ops.matmul(entering, self.recurrent_kernel)
         memory, product, drive = (ops.cast(x, self.variable_dtype) for x in (memory, product, drive))
         precise = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
         new = precise.step_given_product(ops, (state, memory), product, (drive,)).states
-        # The states leave in the dtype they came in: Keras's loops allow no other.
-        after = [ops.cast(x, given.dtype) for x, given in zip(new, states, strict=True)]
+        # The states keep the dtype they came in: Keras's loops allow no other.
+        after = [ops.cast(x, old.dtype) for x, old in zip(new, states, strict=True)]
         return after[0], after
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.PeepholeLSTM:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.PeepholeLSTM:
         return equations.PeepholeLSTM(
             read(self.kernel),
             read(self.recurrent_kernel),
@@ -117,7 +111,7 @@ document(PeepholeLSTMCell)
 class PeepholeLSTM(MakesItsCell, SequenceRNN):
     """LSTM with peephole connections, which Keras does not provide.
 
-    Cost: O(T n (n + features)) time, one step after the other. On TensorFlow, as with `keras.layers.LSTM`, the time of
+    Cost: O(T n (n + features)) time, step by step. On TensorFlow, as with `keras.layers.LSTM`, the time of
         a training step grows faster than T beyond a thousand steps: cut long texts and carry the state
         (docs/scaling.md).
     Example:

@@ -13,7 +13,7 @@ import keras
 from keras import initializers, ops
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._numbers import is_number
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.rg_lru import C
 from keras_interp_rnn.layers._linear import DiagonalRNN, LinearCell
@@ -24,18 +24,18 @@ class RGLRUCell(LinearCell):
     r"""One step of an RG-LRU, $h_t = a_t \odot h_{t-1} + \sqrt{1 - a_t^2} \odot (i_t \odot u_t)$.
 
     With $r_t = \sigma(u_t W_a + b_a)$, $i_t = \sigma(u_t W_x + b_x)$ and $a_t = \sigma(\Lambda)^{8 r_t}$. States are
-    rows. The unit reads $u_t = x_t$ where the inputs have $n$ features, and $u_t = x_t P$ where they have not.
+    rows. The unit reads $u_t = x_t$ where the inputs have $n$ features, and $u_t = x_t P$ otherwise.
 
     Args:
         units: int > 0, state size $n$.
-        min_decay, max_decay: between which $\sigma(\Lambda)^8$, the decay with the gate open, is drawn, uniformly.
+        min_decay, max_decay: bounds of $\sigma(\Lambda)^8$, the decay with the gate open, drawn uniformly.
         kernel_initializer: for each of $W_a$, $W_x$.
         input_initializer: for P.
         bias_initializer: for the biases.
         decay_initializer: for $\Lambda$; None for the uniform decays.
 
-    Weights: kernel $[W_a, W_x]$ (n, 2 n); bias (2 n,); decay $\Lambda$ (n,); input_kernel P (features, n), where the
-        inputs have another number of features than n.
+    Weights: kernel $[W_a, W_x]$ (n, 2 n); bias (2 n,); decay $\Lambda$ (n,); input_kernel P (features, n), unless the
+        inputs have n features.
     Reference: De et al., 2024, arXiv:2402.19427, section 2.4, eqs. 1 to 4.
 
     Example:
@@ -49,13 +49,13 @@ class RGLRUCell(LinearCell):
 
     weight_initializers = {"kernel": "lecun_normal", "input": "lecun_normal", "bias": "zeros", "decay": None}
 
-    decay_initializer: Any
+    decay_initializer: keras.initializers.Initializer
 
     def __init__(self, units: int, min_decay: float = 0.9, max_decay: float = 0.999, **kwargs: Any) -> None:
         super().__init__(units, **kwargs)
         if not all(map(is_number, (min_decay, max_decay))) or not 0 < min_decay < max_decay < 1:
             raise ValueError(
-                "min_decay and max_decay must be numbers with 0 < min_decay < max_decay < 1. Received: "
+                "`min_decay` and `max_decay` must be numbers with 0 < min_decay < max_decay < 1. Received: "
                 f"min_decay={min_decay!r}, max_decay={max_decay!r}."
             )
         self.min_decay, self.max_decay = min_decay, max_decay
@@ -72,14 +72,14 @@ class RGLRUCell(LinearCell):
         log_decay = ops.log(drawn) / C
         return log_decay - ops.log(-ops.expm1(log_decay))
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.RGLRU:
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.RGLRU:
         input_kernel = None if self.input_kernel is None else read(self.input_kernel)
         return equations.RGLRU(read(self.kernel), read(self.bias), read(self.decay), input_kernel)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class RGLRU(DiagonalRNN):
-    r"""Real-gated linear recurrent unit: each unit forgets at a rate of its own, and by a gate of the input.
+    r"""Real-gated linear recurrent unit: each unit decays at its own rate, scaled by a gate of the input.
 
     $$r_t = \sigma(u_t W_a + b_a), \qquad i_t = \sigma(u_t W_x + b_x), \qquad a_t = \sigma(\Lambda)^{8 r_t},$$
     $$h_t = a_t \odot h_{t-1} + \sqrt{1 - a_t^2} \odot (i_t \odot u_t),$$

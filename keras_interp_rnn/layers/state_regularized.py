@@ -1,4 +1,4 @@
-"""State regularization over any cell: `StateRegularizedCell`, `StateRegularizedRNN`, and one layer for each of Keras's.
+"""State regularization of any cell: `StateRegularizedCell`, `StateRegularizedRNN`, and layers over Keras's cells.
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks to Extract Automata and Explain
 Predictions", IEEE TPAMI, 2022, sections 4 and 4.4.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -18,13 +17,14 @@ from keras import initializers, ops, random
 
 from keras_interp_rnn import _backend, equations
 from keras_interp_rnn._cells import equations_of, run_cell
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import integer, non_negative, positive, within
 from keras_interp_rnn._sequence.masks import last_read
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import KerasCell, Tensor
 from keras_interp_rnn.equations import DenseEquations, transitions
-from keras_interp_rnn.layers._arguments import derived_seed, parameters
 from keras_interp_rnn.layers._cell import Cell, check_inputs
 from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._signatures import parameters
+from keras_interp_rnn.layers._weights import derived_seed
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
 
 NORMAL = {
@@ -40,43 +40,43 @@ NORMAL = {
 class StateRegularizedCell(Cell):
     r"""A cell whose hidden state moves among $k$ learned centroids $s_1, \dots, s_k$.
 
-    The cell makes $u_t = f(h_{t-1}, c_{t-1}, x_t)$ of the state before; from it the transition probabilities
+    The inner cell computes $u_t = f(h_{t-1}, c_{t-1}, x_t)$. From $u_t$ follow the transition probabilities
 
     $$\alpha_i = \frac{\exp(u_t \cdot s_i / \tau)}{\sum_j \exp(u_t \cdot s_j / \tau)}$$
 
     and the next state, by one of four transitions:
 
     - "mixture" (eq. 20): $h_t = \sum_i \alpha_i s_i$;
-    - "soft_argmax" (eq. 17): $h_t = s_j$, $j$ the most probable; the gradient is that of the mixture;
+    - "soft_argmax" (eq. 17): $h_t = s_j$, $j$ the most probable, with the gradient of the mixture;
     - "gumbel" (eq. 19): a mixture with $\alpha = \mathrm{softmax}((u_t \cdot s_i + g_i) / \tau)$, $g_i$ drawn from
       Gumbel(0, 1) in training;
     - "sample" (eq. 16): $h_t = s_j$, $j$ drawn from $\alpha$, always. No gradient passes from $h_t$ to $\alpha$.
 
-    A memory (an LSTM's c) stays as it is.
+    A memory (an LSTM's c) is not regularized.
 
-    The configuration keeps temperature, strength and noise as they were given, the weights what they have become.
+    The configuration keeps the initial temperature, strength and noise; the weights hold their current values.
 
-    In a bare `keras.layers.RNN` noise is drawn at every step, but on JAX once for all steps, and a cell with dropout
-    is refused: `StateRegularizedRNN` does both right on every backend.
+    In a bare `keras.layers.RNN` noise is drawn at every step, but on JAX once for all steps, and an inner cell with
+    dropout raises an error: `StateRegularizedRNN` handles both on every backend.
 
     A mixture passes a change of $u_t$ on by $\partial h_t / \partial u_t = \mathrm{Cov}_\alpha(s) / \tau$: before
     training, with centroids uniform in [-0.5, 0.5] and scores near 0, by about $1 / (12 \tau)$. At the paper's
-    $\tau = 1$ every step then leaves a twelfth of the gradient that passes through the centroids. What an LSTM's
-    memory holds goes round them.
+    $\tau = 1$ every step then keeps a twelfth of the gradient that passes through the centroids. The memory of an LSTM
+    bypasses them.
 
     Args:
         cell: any Keras cell whose first state is its hidden state, a vector: SimpleRNNCell, GRUCell, LSTMCell,
-            PeepholeLSTMCell, MinimalRNNCell, CFNCell, ISANCell, your own.
+            PeepholeLSTMCell, MinimalRNNCell, CFNCell, ISANCell, or your own.
         num_centroids: int > 0, $k$.
         temperature: $\tau > 0$, a normal number of the variable dtype.
         transition: "mixture", "soft_argmax", "gumbel" or "sample".
         strength: $\lambda$ in [0, 1]: the state is $\lambda$ times that of the centroids and $1 - \lambda$ times
             $u_t$. 0 is the plain cell.
         learn_temperature: trains $\log \tau$, so that $\tau$ stays positive.
-        straight_through: of "gumbel": the most probable centroid alone, with the gradient of the mixture.
-        sample_at_inference: of "gumbel": draws noise outside training too, for estimates of uncertainty.
-        noise: of "gumbel": >= 0, by which $g$ is multiplied.
-        learn_centroids: False keeps them as they were drawn.
+        straight_through: for "gumbel": the most probable centroid alone, with the gradient of the mixture.
+        sample_at_inference: for "gumbel": draws noise outside training too, to estimate uncertainty.
+        noise: for "gumbel": factor of $g$, >= 0.
+        learn_centroids: whether the centroids are trained.
         seed: of the noise.
         centroids_initializer: default uniform in [-0.5, 0.5].
 
@@ -102,16 +102,17 @@ class StateRegularizedCell(Cell):
     """
 
     weight_initializers = {"centroids": None}
-    centroids_initializer: Any
-    temperature: Any
-    log_temperature: Any
+    centroids_initializer: keras.initializers.Initializer
+    cell: Any
+    temperature: float | keras.Variable
+    log_temperature: float | keras.Variable
 
     def __init__(
         self,
-        cell: Any,
+        cell: KerasCell | Mapping[str, Any],
         num_centroids: int,
         temperature: float = 1.0,
-        transition: Any = "mixture",
+        transition: transitions.Transition | Mapping[str, Any] | str = "mixture",
         strength: float = 1.0,
         *,
         learn_temperature: bool = False,
@@ -122,10 +123,10 @@ class StateRegularizedCell(Cell):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
+        cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, Mapping) else cell
         super().__init__(_units(cell), **kwargs)
         self.cell = cell
-        self.num_centroids = at_least("num_centroids", num_centroids, 1)
+        self.num_centroids = integer("num_centroids", num_centroids)
         self.transition = _transition(transition, straight_through, sample_at_inference)
         self.learn_temperature = bool(learn_temperature)
         self.learn_centroids = bool(learn_centroids)
@@ -155,7 +156,7 @@ class StateRegularizedCell(Cell):
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         if training and any(getattr(self.cell, name, 0) for name in ("dropout", "recurrent_dropout")):
             raise ValueError(
-                "Nobody draws dropout masks for a cell inside a StateRegularizedCell in a bare keras.layers.RNN. "
+                "The inner cell must have no dropout in a bare keras.layers.RNN, which draws no masks for it. "
                 f"Received: {self.cell.name} with dropout. Use layers.StateRegularizedRNN(cell)."
             )
         noise = self.draw((ops.shape(states[0])[0],), training)
@@ -174,7 +175,7 @@ class StateRegularizedCell(Cell):
 
         Args:
             component: as `self.stochastic_component()`. noise: as `self.draw`, or None.
-            regularize: bool (batch or 1, 1), False where the step goes without the stochastic component.
+            regularize: bool (batch or 1, 1), False where the step skips the stochastic component.
         """
         _, new = run_cell(self.cell, inputs, states, training)
         return self._regularized(new, component, noise, regularize)
@@ -186,18 +187,20 @@ class StateRegularizedCell(Cell):
         noise: Tensor | None = None,
         regularize: Tensor | None = None,
     ) -> list[Tensor]:
-        """The states that the inner cell came to, u first, with h in its place; arguments as `step`."""
+        """The new states of the inner cell, with h in place of u; arguments as `step`."""
         u = ops.cast(new[0], self.variable_dtype)
         alpha, weights = component.transition_weights(ops, u, noise)
         return [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
 
-    def stochastic_component(self, read: Callable[[Any], Any] = ops.copy) -> equations.StochasticComponent:
-        """The stochastic component with its weights as they are now: one reading for a whole sequence."""
+    def stochastic_component(
+        self, read: Callable[[keras.Variable], Tensor] = ops.copy
+    ) -> equations.StochasticComponent:
+        """The stochastic component with its current weights, read once for a whole sequence."""
         weights = (self.centroids, self.current_temperature(), self.strength, self.noise)
         return equations.StochasticComponent(self.transition, *(read(x) for x in weights))
 
-    def equations(self, read: Callable[[Any], Any]) -> equations.StateRegularized | None:
-        """The equations, where those of the inner cell are known."""
+    def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.StateRegularized | None:
+        """The equations; None if those of the inner cell are not known."""
         inner = equations_of(self.cell, read)
         return None if inner is None else equations.StateRegularized(inner, self.stochastic_component(read))
 
@@ -207,14 +210,14 @@ class StateRegularizedCell(Cell):
 
     @property
     def is_hard(self) -> bool:
-        """Whether the state is a centroid, with the gradient of the mixture."""
+        """Whether the state is a single centroid, with the gradient of the mixture."""
         return self.transition.is_hard
 
     def draw(self, shape: tuple[Any, ...], training: bool) -> Tensor | None:
-        """Gumbel noise (*shape, k), or None if this transition takes none now."""
+        """Gumbel noise (*shape, k); None if the transition takes none."""
         if not self.transition.takes_noise(training):
             return None
-        # Not from 0, whose noise is minus infinity.
+        # Above 0, whose noise is minus infinity.
         uniform = random.uniform(
             (*shape, self.num_centroids), minval=1e-30, maxval=1.0, dtype="float32", seed=self.seed_generator
         )
@@ -227,13 +230,14 @@ class StateRegularizedCell(Cell):
         return ops.convert_to_tensor(self.temperature, self.variable_dtype)
 
     def set_temperature(self, value: float) -> float:
-        r"""Sets $\tau > 0$, and returns it; numbers below the normal ones count as 0 in float arithmetic."""
-        value = _checked("temperature", value)
+        r"""Sets $\tau > 0$, a normal number, and returns it; backends may flush subnormal ones to 0."""
+        value = positive("temperature", _plain(value))
         smallest, largest = NORMAL[self.variable_dtype]
         if not smallest <= value <= largest:
             raise ValueError(
-                f"temperature must be a normal number of {self.variable_dtype}, from {smallest:.3g} to {largest:.3g}. "
-                f"Received: temperature={value!r}. For the most probable centroid alone use transition='soft_argmax'."
+                f"`temperature` must be a normal number of {self.variable_dtype}, from {smallest:.3g} to "
+                f"{largest:.3g}. Received: temperature={value!r}. For the most probable centroid alone use "
+                "transition='soft_argmax'."
             )
         if self.learn_temperature:
             return self._set("temperature", value, "log_temperature", np.log(np.float64(value)))
@@ -241,16 +245,16 @@ class StateRegularizedCell(Cell):
 
     def set_strength(self, value: float) -> float:
         r"""Sets $\lambda$ in [0, 1], and returns it."""
-        value = _checked("strength", value)
+        value = within("strength", _plain(value), 0, 1)
         return self._set("strength", value, "strength", np.float64(value))
 
     def set_noise(self, value: float) -> float:
         """Sets the scale >= 0 of the Gumbel noise, and returns it."""
-        value = _checked("noise", value)
+        value = non_negative("noise", _plain(value))
         return self._set("noise", value, "noise", np.float64(value))
 
     def _set(self, argument: str, value: float, weight: str, number: np.float64) -> float:
-        """Sets a weight, or, before there are weights, the argument and the number with which the weight will begin."""
+        """Sets a weight or, before it exists, its initial value and the argument in the configuration."""
         if self.built:
             getattr(self, weight).assign(number)
         else:
@@ -258,11 +262,12 @@ class StateRegularizedCell(Cell):
             setattr(self, weight, number)
         return value
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """The cell's own; zeros, if it has none."""
+    def get_initial_state(self, batch_size: int | None = None) -> list[Tensor]:
+        """The initial state of the inner cell; zeros if it defines none."""
         if not hasattr(self.cell, "get_initial_state"):
             return super().get_initial_state(batch_size)
-        return keras.tree.flatten(self.cell.get_initial_state(batch_size=batch_size))
+        states: list[Tensor] = keras.tree.flatten(self.cell.get_initial_state(batch_size=batch_size))
+        return states
 
     def get_config(self) -> dict[str, Any]:
         transition = self.transition.get_config()
@@ -281,18 +286,17 @@ class StateRegularizedRNN(SequenceRNN):
     """Runs a `StateRegularizedCell` along sequences.
 
     Args:
-        cell: a `StateRegularizedCell`; any other raises ValueError.
-        regularize_last_step: False leaves the stochastic component out at the last step that each sequence reads, in
-            reading order: that of the paper's end token, so that what comes after the layer sees all of state and
-            memory (section 4.4). The last state is then not one of the centroids'; with `stateful=True` every batch
-            ends in such a step.
+        cell: a `StateRegularizedCell`.
+        regularize_last_step: False skips the stochastic component at the last step that each sequence reads, in reading
+            order. It reads the paper's end token, so that the next layer sees the full state and memory (section 4.4).
+            The last state is then not a mixture of centroids; with `stateful=True` every batch ends in such a step.
 
     Call arguments:
         sequences: (batch, time, ...), each step whatever the cell reads.
         initial_state: the cell's states, each (batch, n).
 
     Weights: as `StateRegularizedCell`.
-    Cost: that of the inner cell and O(T k n) time, one step after the other. On TensorFlow, as with `keras.layers.GRU`,
+    Cost: the inner cell and O(T k n) time, step by step. On TensorFlow, as with `keras.layers.GRU`,
         the time of a training step grows faster than T beyond a thousand steps: cut long texts and carry the state
         (docs/scaling.md).
     Reference: Wang, Lawrence and Niepert, 2022, section 4.
@@ -307,8 +311,8 @@ class StateRegularizedRNN(SequenceRNN):
         cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, dict) else cell
         if not isinstance(cell, StateRegularizedCell):
             raise ValueError(
-                f"StateRegularizedRNN runs a StateRegularizedCell. Received: {cell!r}. Wrap it: "
-                "StateRegularizedCell(cell, num_centroids)."
+                f"`cell` must be a StateRegularizedCell. Received: {cell!r}. Wrap it: StateRegularizedCell(cell, "
+                "num_centroids)."
             )
         super().__init__(cell, **kwargs)
         self.regularize_last_step = bool(regularize_last_step)
@@ -329,12 +333,12 @@ class StateRegularizedRNN(SequenceRNN):
         inner = self._equations_at_once(training)
 
         def step(inputs: Tensor, states: list[Tensor], extras: Extras) -> tuple[Tensor, list[Tensor]]:
-            given = extras.get("noise"), extras.get("regularize")
+            options = extras.get("noise"), extras.get("regularize")
             if inner is None:
-                new = self.cell.step(inputs, states, component, *given, training)
+                new = self.cell.step(inputs, states, component, *options, training)
             else:
                 plain = inner.step(ops, tuple(states), (extras["drive"],)).states
-                new = self.cell._regularized(list(plain), component, *given)
+                new = self.cell._regularized(list(plain), component, *options)
             return new[0], new
 
         return step
@@ -342,8 +346,8 @@ class StateRegularizedRNN(SequenceRNN):
     def _equations_at_once(self, training: bool) -> DenseEquations | None:
         """The inner cell's equations, where the products with the inputs are formed for all steps at once.
 
-        On an accelerator, where the loop over the steps waits for the launches of each; for cells whose equations are
-        known and are what the cell computes now, without dropout and in one precision.
+        Only on an accelerator, where the loop waits for the launches of each step, and only for cells that compute
+        exactly their equations: without dropout, in one precision.
         """
         inner = self.cell.cell
         drops = training and any(getattr(inner, name, 0) for name in ("dropout", "recurrent_dropout"))
@@ -357,16 +361,16 @@ class StateRegularizedRNN(SequenceRNN):
 
 
 class _OverOneCell(MakesItsCell, StateRegularizedRNN):
-    """`StateRegularizedRNN` over a cell that the layer makes itself, of `inner`.
+    """`StateRegularizedRNN` over a cell of the class `inner`, which the layer makes itself.
 
     Args:
         units: int > 0, state size n.
-        seed: of the noise, and of the dropout of the inner cell.
+        seed: for the noise, and for the dropout of the inner cell.
 
     Call arguments:
         sequences: (batch, time, features).
 
-    Weights: centroids (k, n), the scalars of `StateRegularizedCell`, those of the inner cell.
+    Weights: centroids (k, n), the scalars of `StateRegularizedCell`, the weights of the inner cell.
     """
 
     cell_class = StateRegularizedCell
@@ -379,17 +383,17 @@ class _OverOneCell(MakesItsCell, StateRegularizedRNN):
 
     @classmethod
     def cell_parameters(cls) -> dict[str, inspect.Parameter]:
-        own = {"units": parameters(cls.inner)["units"], **parameters(StateRegularizedCell)}
-        del own["cell"]
-        of_inner = {name: p.replace(kind=p.KEYWORD_ONLY) for name, p in parameters(cls.inner).items()}
-        return {**own, **{name: p for name, p in of_inner.items() if name not in own}}
+        outer = {"units": parameters(cls.inner)["units"], **parameters(StateRegularizedCell)}
+        del outer["cell"]
+        inner = {name: p.replace(kind=p.KEYWORD_ONLY) for name, p in parameters(cls.inner).items()}
+        return {**outer, **{name: p for name, p in inner.items() if name not in outer}}
 
     def make_cell(self, units: int, num_centroids: int, *args: Any, seed: int | None = None, **kwargs: Any) -> Any:
         of_component = {name: kwargs.pop(name) for name in parameters(StateRegularizedCell) if name in kwargs}
         shared = {name: kwargs.pop(name) for name in ("dtype", "trainable") if name in kwargs}
-        # Another seed for the dropout: of one seed, masks and noise would be the same numbers.
+        # With one seed for both, dropout masks and noise would be the same numbers.
         inner_seed = None if seed is None else derived_seed(seed, 1)
-        inner = self.inner(at_least("units", units, 1), seed=inner_seed, name="cell", **kwargs, **shared)
+        inner = self.inner(integer("units", units), seed=inner_seed, name="cell", **kwargs, **shared)
         return super().make_cell(inner, num_centroids, *args, seed=seed, **of_component, **shared)
 
     def cells(self) -> list[Any]:
@@ -397,7 +401,7 @@ class _OverOneCell(MakesItsCell, StateRegularizedRNN):
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        del config["cell"]  # the one within
+        del config["cell"]  # the inner cell
         return config
 
 
@@ -462,45 +466,40 @@ class SRPeepholeLSTM(_OverOneCell):
 def _units(cell: Any) -> int:
     sizes = getattr(cell, "state_size", None)
     first = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else sizes
-    no_cell = isinstance(cell, (type, keras.layers.RNN, keras.layers.StackedRNNCells)) or not hasattr(cell, "call")
-    if no_cell or isinstance(first, bool) or not isinstance(first, int):
+    is_other = isinstance(cell, (type, keras.layers.RNN, keras.layers.StackedRNNCells))
+    if is_other or not isinstance(cell, KerasCell) or isinstance(first, bool) or not isinstance(first, int):
         raise ValueError(
-            "State regularization moves a cell's hidden state, its first, a vector (batch, n). Received: "
-            f"cell={cell!r} with state_size={sizes!r}. Pass a cell, not a layer; of a stack, regularize each cell by "
+            "`cell` must be a Keras cell whose first state is its hidden state, a vector (batch, n). Received: "
+            f"cell={cell!r} with state_size={sizes!r}. Pass a cell, not a layer; in a stack, regularize each cell by "
             "itself: StackedRNNCells([StateRegularizedCell(...), ...])."
         )
     return first
 
 
 _WITH_ARGUMENTS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbel, transitions.Sample)
-"""Those whose settings are arguments of the cell."""
+"""Transitions whose settings are arguments of the cell."""
 
 
-def _transition(given: Any, straight_through: bool, sample_at_inference: bool) -> transitions.Transition:
-    transition = transitions.get(given)
+def _transition(
+    identifier: transitions.Transition | Mapping[str, Any] | str, straight_through: bool, sample_at_inference: bool
+) -> transitions.Transition:
+    transition = transitions.get(identifier)
     settings = {"straight_through": straight_through, "sample_at_inference": sample_at_inference}
     for name, value in settings.items():
         if value and type(transition) is not transitions.Gumbel:
             raise ValueError(
-                f"{name} belongs to transition='gumbel'. Received: {name}=True, transition={transition.name!r}. "
-                "soft_argmax takes the most probable centroid, sample draws one."
+                f"`transition` must be 'gumbel' with {name}=True. Received: transition={transition.name!r}. "
+                "'soft_argmax' takes the most probable centroid, 'sample' draws one."
             )
     return transitions.Gumbel(**settings) if any(settings.values()) else transition
 
 
 def _constant(value: np.float64, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-    """An initializer, as Keras's Constant rounds to float32."""
+    """An initializer that keeps float64, which Keras's Constant rounds to float32."""
     return ops.convert_to_tensor(value, dtype=dtype)
 
 
-def _checked(name: str, value: Any) -> float:
-    rule, holds = {
-        "temperature": ("a number > 0", lambda x: 0 < x < float("inf")),
-        "strength": ("a number in [0, 1]", lambda x: 0 <= x <= 1),
-        "noise": ("a number >= 0", lambda x: 0 <= x < float("inf")),
-    }[name]
-    # NumPy's scalars are no Real of Python's, but convert.
-    number = isinstance(value, numbers.Real) or (hasattr(value, "shape") and value.shape == ())
-    if isinstance(value, bool) or not number or not holds(float(value)):
-        raise ValueError(f"{name} must be {rule}. Received: {name}={value!r}.")
-    return float(value)
+def _plain(value: Any) -> Any:
+    """A scalar tensor or array as a number of Python; anything else unchanged."""
+    is_scalar = getattr(value, "shape", None) == () and not isinstance(value, np.generic)
+    return ops.convert_to_numpy(value).item() if is_scalar else value

@@ -11,22 +11,22 @@ from typing import Any
 import keras
 from keras import ops, random
 
+from keras_interp_rnn._checks import fraction
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.layers._validation import as_tensor, ids_or_none
-from keras_interp_rnn.layers._validation import rate as checked_rate
+from keras_interp_rnn.layers._inputs import as_tensor, ids_or_none
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class WordDropout(keras.layers.Layer):
-    """Replaces a random fraction of the ids by the id of the unknown word, in training alone.
+    """Replaces a random fraction of the ids with the id of the unknown word, in training only.
 
-    The network then learns to do without any single word, and what it does with words that it has never read. Padding
-    is never replaced.
+    The network learns not to depend on any single word, and trains the embedding of unknown words. Padding is never
+    replaced.
 
     Args:
         rate: float in [0, 1), the probability that an id is replaced.
         unknown_id: int, the id that replaces it.
-        padding_id: int, the id that stays; None for none.
+        padding_id: int, the id that is never replaced; None if there is no padding.
         seed: int, of the draws; None for a random one.
         **kwargs: as `keras.layers.Layer`.
 
@@ -34,8 +34,8 @@ class WordDropout(keras.layers.Layer):
         ids: int, of any shape.
         training: whether to replace ids.
 
-    Returns: ids of the same shape and dtype; int32, where Keras has made floats of the ids.
-    Raises: ValueError, if the rate is outside [0, 1), or the inputs are no ids.
+    Returns: ids of the same shape and dtype; int32 if Keras passed the ids as floats.
+    Raises: ValueError, if the rate is outside [0, 1), or the inputs are not integers.
     Example:
 
     >>> ids = np.array([[7, 8, 9, 0]])
@@ -56,7 +56,7 @@ class WordDropout(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.rate = checked_rate("rate", rate)
+        self.rate = fraction("rate", rate)
         self.unknown_id, self.padding_id, self.seed = unknown_id, padding_id, seed
         self.seed_generator = random.SeedGenerator(seed)
 
@@ -78,11 +78,12 @@ class WordDropout(keras.layers.Layer):
 
     @staticmethod
     def _checked(ids: Any) -> Tensor:
-        given = as_tensor(ids)
-        ids = ids_or_none(given)
-        if ids is None:
+        tensor = as_tensor(ids)
+        integers = ids_or_none(tensor)
+        if integers is None:
             raise ValueError(
-                f"WordDropout reads integer ids. Received: dtype={keras.backend.standardize_dtype(given.dtype)}. "
-                "Put it before the Embedding, after an Input of an integer dtype."
+                "Inputs of WordDropout must be integer ids. Received: "
+                f"dtype={keras.backend.standardize_dtype(tensor.dtype)}. Put it before the Embedding, after an Input "
+                "of an integer dtype."
             )
-        return ids
+        return integers

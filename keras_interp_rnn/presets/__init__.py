@@ -1,11 +1,11 @@
-"""Trained networks that ship with the package, each with a card that says what it is, from which data, and how good.
+"""Trained networks that ship with the package, each with a card: architecture, data, and quality.
 
 preset = presets.load("text-isan")
 print(preset.card)
 print(analysis.contributions(preset.model, "the return val"))
 
 The weights are NumPy arrays without pickled objects, and the models are built by the package's own code, so loading one
-runs no code of a file. They load under TensorFlow, JAX and torch. `python -m examples.papers preset NAME`, in a clone,
+runs no code from a file. They load under TensorFlow, JAX and torch. In a clone, `python -m examples.papers preset NAME`
 trains one again.
 """
 

@@ -1,38 +1,38 @@
-"""The card of a trained network: what it is, from which data, how good, and where it ends. Read without Keras."""
+"""Cards of trained networks: architecture, data, quality, and limits. They are read without Keras."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_interp_rnn._checks import choice
 from keras_interp_rnn._io import read_json
 from keras_interp_rnn._results import Result, as_text, short_repr
 
 FORMAT = 1
-"""Of the cards; a reader refuses those of a later one."""
+"""Format of the cards; later formats raise an error."""
 
 FOLDER = Path(__file__).parent / "weights"
-"""Of the cards and weights that ship with the package."""
+"""Folder of the cards and weights that ship with the package."""
 
 PARTS = {
     **dict.fromkeys(("name", "what", "data", "licence", "make"), str),
     **{"format": int, "limits": list, "figures": list, "model": dict, "weights": dict, "record": dict},
 }
-"""What the JSON of a card holds, besides what single kinds of networks need."""
+"""Keys and types of the JSON of every card; some kinds of networks have more."""
 
 
 @short_repr
 @dataclass(frozen=True)
 class Figure:
-    """A number that was measured with the network as it is loaded.
+    """A number measured with the loaded network.
 
     Attributes:
-        name: what it is called.
+        name: of the figure.
         value: the number.
-        says: its unit, and what it was measured on.
+        says: unit and data of the measurement.
 
     Example:
 
@@ -52,17 +52,17 @@ class Figure:
 
 @dataclass(frozen=True, repr=False)
 class Card(Result):
-    """What a trained network is.
+    """The description of a trained network.
 
     Attributes:
-        name: under which `load` finds it.
+        name: the argument of `load`.
         what: the network, in a sentence.
-        data: what it was trained on.
-        licence: of the data, and of the weights.
-        figures: what was measured, with the weights as they are stored.
-        limits: what it is not good for.
+        data: the training data.
+        licence: of the data and the weights.
+        figures: measurements with the stored weights.
+        limits: unsuitable uses.
         make: the command that trains it again.
-        record: of the training: data with their digest, settings, versions, hardware, date, curve.
+        record: the training: data with their digest, settings, versions, hardware, date, curve.
         settings: of the network and of its files, for `load`.
 
     Example:
@@ -100,16 +100,13 @@ class Card(Result):
         >>> presets.load("tomita-4").card.figure("certified")
         1.0
         """
-        for figure in self.figures:
-            if figure.name == name:
-                return figure.value
-        known = ", ".join(figure.name for figure in self.figures)
-        raise ValueError(f"The figures of {self.name} are {known}. Received: {name!r}. Choose one of these.")
+        values = {figure.name: figure.value for figure in self.figures}
+        return values[choice("name", name, values)]
 
 
 @as_text.register
 def as_lines(card: Card) -> str:
-    """What the network is, what it was trained on, its figures and its limits."""
+    """The card as lines of text."""
     lines = [f"{card.name}: {card.what}", f"data: {card.data}", f"licence: {card.licence}"]
     lines += [f"figure: {figure}" for figure in card.figures]
     lines += [f"limit: {limit}" for limit in card.limits]
@@ -119,17 +116,13 @@ def as_lines(card: Card) -> str:
 
 
 def names() -> tuple[str, ...]:
-    """The presets, in alphabetical order: the package has the cards of all."""
+    """The names of all presets, in alphabetical order."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
-def checked_name(name: Any, known: tuple[str, ...]) -> str:
-    """The name of a preset; raises ValueError for any other, naming those that look like it."""
-    if isinstance(name, str) and name in known:
-        return name
-    near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
-    remedy = f"Did you mean {' or '.join(near)}?" if near else "Choose one of these."
-    raise ValueError(f"The presets are {', '.join(known)}. Received: {name!r}. {remedy}")
+def checked_name(name: Any, known: Collection[str]) -> str:
+    """The name of a known preset."""
+    return choice("name", name, known)
 
 
 def read_card(name: str, folder: Path = FOLDER) -> Card:
@@ -141,25 +134,24 @@ def read_card(name: str, folder: Path = FOLDER) -> Card:
     known = tuple(sorted(path.stem for path in folder.glob("*.json")))
     if not known:
         raise ValueError(
-            f"A folder of presets must have a card, NAME.json, for each. Received: {folder}, where none can be seen. "
+            f"A folder of presets must have a readable card, NAME.json, for each. Received: {folder}, without any. "
             "Check the path and its permissions."
         )
-    checked_name(name, known)
-    path = folder / f"{name}.json"
-    rule = "The card of a preset is JSON with " + ", ".join(PARTS)
+    path = folder / f"{checked_name(name, known)}.json"
+    rule = "The card of a preset must be JSON with " + ", ".join(PARTS)
     remedy = "The file is damaged: install the package again."
     content = read_json(path, rule, PARTS, remedy)
     if content["format"] > FORMAT:
         raise ValueError(
-            f"This version reads cards up to format {FORMAT}. Received: {path} of format {content['format']}. Install "
+            f"The format of a card must be at most {FORMAT}. Received: {path} of format {content['format']}. Install "
             "the keras_interp_rnn that wrote it, or a newer one."
         )
     try:
         figures = tuple(Figure(str(f["name"]), float(f["value"]), str(f["says"])) for f in content["figures"])
     except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(
-            f"{rule}. Received: {path} ({error!r}). The file is damaged: install the package again."
-        ) from None
-    said = {part: content[part] for part in ("name", "what", "data", "licence", "make", "record")}
-    left = {part: value for part, value in content.items() if part not in (*said, "figures", "limits", "format")}
-    return Card(**said, figures=figures, limits=tuple(map(str, content["limits"])), settings=left)
+        raise ValueError(f"{rule}. Received: {path} ({error!r}). {remedy}") from None
+    described = {part: content[part] for part in ("name", "what", "data", "licence", "make", "record")}
+    settings = {
+        part: value for part, value in content.items() if part not in (*described, "figures", "limits", "format")
+    }
+    return Card(**described, figures=figures, limits=tuple(map(str, content["limits"])), settings=settings)

@@ -1,4 +1,4 @@
-"""`list` and `load`, and what they return."""
+"""`list`, `load`, and the class `Preset`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from keras_interp_rnn._io import expanded
+from keras_interp_rnn._checks import expanded_path
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.presets import storage
 from keras_interp_rnn.presets.cards import FOLDER, Card, checked_name, names, read_card
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Preset(Result):
-    """A trained network, and what belongs to it.
+    """A trained network with its alphabet and card.
 
     Attributes:
         name: of the preset.
-        model: a Keras model that is not compiled; it reads int32 ids (batch, time).
+        model: an uncompiled Keras model of int32 ids (batch, time).
         alphabet: names of the ids: symbols, or the words of the vocabulary. Pass it as `alphabet` or `tokens`.
-        card: what the network is, from which data, how good.
-        vocabulary: of a network that reads words; else None.
-        automaton: that a recognizer is proved to be; else None.
+        card: description of the network, its data and its quality.
+        vocabulary: of a network that reads words; otherwise None.
+        automaton: the automaton that a recognizer is proved to equal; otherwise None.
         basis: coordinates in which the network consists of zeros and ones (`analysis.change_basis`); None for most.
-        centroids: names of the centroids of a network that reads words: class and most typical words. Else empty.
+        centroids: class and most typical words of each centroid of a network that reads words; otherwise empty.
 
     Example: see `load`.
     """
@@ -51,18 +51,18 @@ class Preset(Result):
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """Of the training: data, settings, versions, hardware, curve."""
+        """The record of the training: data, settings, versions, hardware, curve."""
         return self.card.record
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """The proof that the network is `automaton`, made anew of the loaded network; None without one."""
+        """The proof that the loaded network equals `automaton`, computed on first use; None without an automaton."""
         from keras_interp_rnn import automata
 
         return None if self.automaton is None else automata.certify(self.model, self.automaton)
 
     def encode(self, text: str | Sequence[str]) -> NDArray[np.int32]:
-        """The ids of a text, as the model reads them.
+        """Encodes a text as the ids that the model reads.
 
         Args:
             text: a word over the alphabet, a list of symbols where they have several letters, or any text for a network
@@ -72,7 +72,7 @@ class Preset(Result):
             int32 (time,). `preset.model.predict(preset.encode(text)[None])` is a batch of one.
 
         Raises:
-            ValueError: if the text has a symbol that the alphabet does not have, or no word of the vocabulary.
+            ValueError: if the text has a symbol outside the alphabet, or no word of the vocabulary.
 
         Example:
 
@@ -80,19 +80,22 @@ class Preset(Result):
         >>> presets.load("tomita-4").encode("0110")
         array([1, 2, 3, 3, 2], dtype=int32)
         """
+        ids: NDArray[np.int32]
         if self.vocabulary is not None:
             from keras_interp_rnn.datasets import words
 
             tokens = words.tokenize(text) if isinstance(text, str) else [*text]
             if not set(tokens) & set(self.vocabulary.names):
                 raise ValueError(
-                    f"A text must have a word of the vocabulary of {self.name}, {len(self.vocabulary):,} English "
+                    f"`text` must have a word of the vocabulary of {self.name}, {len(self.vocabulary):,} English "
                     f"words. Received: {text!r}. Give another text."
                 )
-            return self.vocabulary.encode([tokens], length=len(tokens) + 2)[0]
-        if self.automaton is not None:
-            return self.model.layers[0].encoding.ids([text])[0]
-        return self.alphabet.encode(text)  # type: ignore[attr-defined]
+            ids = self.vocabulary.encode([tokens], length=len(tokens) + 2)[0]
+        elif self.automaton is not None:
+            ids = self.model.layers[0].encoding.ids([text])[0]
+        else:
+            ids = self.alphabet.encode(text)  # type: ignore[attr-defined]
+        return ids
 
 
 @as_text.register
@@ -121,8 +124,8 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
 
     Args:
         name: one of `list()`.
-        source: your own copy: the file of the weights, for those that are not in the package; or a folder that
-            `python -m examples.papers preset` wrote, with card and weights. None for the files of the package.
+        source: your own copy: the file of weights that are not in the package, or a folder that `python -m
+            examples.papers preset` wrote, with card and weights. None for the files of the package.
 
     Returns:
         The network, its alphabet and its card.
@@ -140,9 +143,7 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
     >>> preset.certificate.holds
     True
     """
-    if source is not None and not isinstance(source, str | os.PathLike):
-        raise ValueError(f"A source is the path of a folder or a file. Received: source={source!r}.")
-    if source is not None and os.path.isdir(folder := expanded(source, "source")):
+    if source is not None and os.path.isdir(folder := expanded_path("source", source)):
         card = read_card(name, folder)
         arrays = storage.read_arrays(card, folder / f"{name}.npz")
     else:
@@ -152,14 +153,14 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
         return _made(name, card, arrays)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise ValueError(
-            f"The card of a preset must describe a network as `python -m examples.papers preset` does. Received: the "
+            "The card of a preset must describe a network as `python -m examples.papers preset` does. Received: the "
             f"card of {name} ({error!r}). The card is damaged: install the package again."
         ) from None
 
 
 def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
-    """The preset of a card and its arrays."""
-    from keras_interp_rnn import analysis, automata, datasets
+    """Builds the preset from its card and its arrays."""
+    from keras_interp_rnn import automata, datasets
     from keras_interp_rnn.presets import networks
 
     settings = card.settings
@@ -167,7 +168,7 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
     strays = {key: settings["model"][key] for key in networks.SIZES if settings["model"].get(key, 1) not in sizes}
     if strays:
         raise ValueError(
-            f"The sizes of {name} must be those of its weights. Received: {strays}. Card and weights are of two "
+            f"The sizes of {name} must match its weights. Received: {strays}. Card and weights are of two "
             "versions: install the package again."
         )
     model = networks.build(settings["model"])
@@ -176,7 +177,7 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
     if settings["model"]["kind"] in ("symbols", "memory"):
         parts["alphabet"] = datasets.text.Alphabet.of(model)
         if "basis" in settings:
-            parts["basis"] = _basis(analysis, settings["basis"], arrays)
+            parts["basis"] = _basis(settings["basis"], arrays)
     elif settings["model"]["kind"] == "recognizer":
         parts["alphabet"] = tuple(settings["model"]["alphabet"])
         parts["automaton"] = automata.tomita(settings["automaton"]["tomita"])
@@ -184,7 +185,7 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
         parts["vocabulary"] = vocabulary = datasets.words.Vocabulary(tuple(settings["vocabulary"]))
         if len(vocabulary) != settings["model"]["vocabulary"] or vocabulary.names[:4] != datasets.words.SPECIAL:
             raise ValueError(
-                f"The vocabulary of {name} has {settings['model']['vocabulary']} words, the first of them "
+                f"The vocabulary of {name} must have {settings['model']['vocabulary']} words, beginning with "
                 f"{', '.join(datasets.words.SPECIAL)}. Received: {len(vocabulary)}, from {vocabulary.names[:4]}. The "
                 "card is damaged: install the package again."
             )
@@ -193,14 +194,14 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
     return Preset(name, model, card=card, **parts)
 
 
-def _basis(analysis: Any, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Basis:
-    """A basis from its numbers in the card and its arrays."""
-    maps = {
-        which: analysis.AffineMap(arrays[f"basis_{which}"], arrays[f"basis_{which}_offset"]) for which in ("to", "back")
-    }
+def _basis(settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Basis:
+    """Builds a basis from its numbers in the card and its arrays."""
+    from keras_interp_rnn import analysis
+
     numbers = {name: settings[name] for name in ("num_readout", "num_binary", "residual", "unused")}
     return analysis.Basis(
-        **maps,
+        to=analysis.AffineMap(arrays["basis_to"], arrays["basis_to_offset"]),
+        back=analysis.AffineMap(arrays["basis_back"], arrays["basis_back_offset"]),
         **numbers,
         names=tuple(settings["names"]),
         blocks=tuple(tuple(block) for block in settings["blocks"]),

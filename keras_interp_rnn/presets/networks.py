@@ -1,4 +1,4 @@
-"""The networks of the presets, built from the settings of their cards. The weights come afterwards."""
+"""Builds the networks of presets from the settings of their cards, before the weights are assigned."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import automata, datasets, layers
+from keras_interp_rnn._checks import choice
 from keras_interp_rnn.automata.networks import TrainingReport
 
 
 def symbols(settings: Mapping[str, Any]) -> keras.Model:
-    """An ISAN under a linear readout, ids (batch, time) to outputs (batch, time, outputs); it carries its alphabet."""
+    """An ISAN with an alphabet layer and a linear readout: ids (batch, time) to (batch, time, outputs)."""
     alphabet = datasets.text.Alphabet(settings["alphabet"])
     return keras.Sequential(
         [
@@ -27,7 +28,7 @@ def symbols(settings: Mapping[str, Any]) -> keras.Model:
 
 
 def memory(settings: Mapping[str, Any]) -> keras.Model:
-    """A DeltaNet of one head under a linear readout, ids (batch, time) to outputs (batch, time, outputs)."""
+    """A DeltaNet of one head with a linear readout: ids (batch, time) to (batch, time, outputs)."""
     alphabet = datasets.text.Alphabet(settings["alphabet"])
     key_dim, value_dim = settings["key_dim"], settings["value_dim"]
     return keras.Sequential(
@@ -44,7 +45,7 @@ def memory(settings: Mapping[str, Any]) -> keras.Model:
 
 
 def recognizer(settings: Mapping[str, Any]) -> keras.Model:
-    """A state-regularized GRU that accepts words, as `automata.train_recognizer` returns it."""
+    """A state-regularized GRU that accepts words, as returned by `automata.train_recognizer`."""
     recurrent = layers.SRGRU(settings["units"], settings["centroids"], transition="gumbel", name="recurrent")
     model = automata.Recognizer(
         [
@@ -59,7 +60,7 @@ def recognizer(settings: Mapping[str, Any]) -> keras.Model:
 
 
 def words(settings: Mapping[str, Any]) -> keras.Model:
-    """An SR-LSTM-P whose head reads the mean hidden state: ids (batch, time), 0 for padding, to one logit."""
+    """An SR-LSTM-P with a readout of the mean hidden state: ids (batch, time), 0 for padding, to one logit."""
     ids = keras.Input((None,), dtype="int32")
     reads = keras.layers.Embedding(settings["vocabulary"], settings["embedding"], mask_zero=True, name="words")(ids)
     states = layers.SRPeepholeLSTM(
@@ -75,7 +76,7 @@ def words(settings: Mapping[str, Any]) -> keras.Model:
 
 
 SIZES = ("units", "outputs", "centroids", "embedding", "vocabulary", "value_dim")
-"""Entries of `model` of a card that are axes of its weights."""
+"""Entries of a card's `model` that are axes of the weights."""
 
 KINDS: dict[str, Callable[[Mapping[str, Any]], keras.Model]] = {
     "symbols": symbols,
@@ -83,15 +84,10 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], keras.Model]] = {
     "recognizer": recognizer,
     "words": words,
 }
-"""`model["kind"]` of a card -> what builds it."""
+"""`model["kind"]` of a card -> the function that builds the model."""
 
 
 def build(settings: Mapping[str, Any]) -> keras.Model:
-    """The model of a card; raises ValueError for a kind that this version does not know."""
-    kind = settings.get("kind")
-    if kind not in KINDS:
-        raise ValueError(
-            f"The networks of presets are {', '.join(KINDS)}. Received: {kind!r}. Install the keras_interp_rnn that "
-            "wrote this card, or a newer one."
-        )
-    return KINDS[kind](settings)
+    """Builds the model of a card; ValueError if its kind is unknown."""
+    remedy = "Install the keras_interp_rnn that wrote this card, or a newer one."
+    return KINDS[choice("kind", settings.get("kind"), KINDS, remedy)](settings)

@@ -1,7 +1,7 @@
-"""The files of a preset: a card, NAME.json, and its weights, NAME.npz, which the card's sha256 guards.
+"""The files of a preset: a card, NAME.json, and weights, NAME.npz, verified by the sha256 in the card.
 
-The arrays of the weights are called `layer/weight`, others by a name without a slash. None holds Python objects, and
-none is read that would (`allow_pickle=False`).
+Arrays of weights are named `layer/weight`, other arrays have no slash in their names. Python objects are neither
+written nor read (`allow_pickle=False`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, expanded, write_json
+from keras_interp_rnn._checks import expanded_path
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, write_json
 from keras_interp_rnn.presets.cards import FOLDER, FORMAT, Card, Figure
 
 ADDRESS = ""
-"""Where weights are that are too large for the package, as ADDRESS/NAME.npz; "" while there is no such place."""
+"""Address of weights that are too large for the package, ADDRESS/NAME.npz; empty before the first release."""
 
 
 MAX_BYTES = 2**28
-"""Of all arrays of a preset, unpacked."""
+"""Largest decompressed size of the arrays of a preset."""
 
 
 def write(
@@ -34,7 +35,7 @@ def write(
     model: Any,
     *,
     dtype: str,
-    said: Mapping[str, Any],
+    description: Mapping[str, Any],
     figures: Sequence[Figure],
     settings: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
@@ -42,10 +43,10 @@ def write(
     """Writes the two files of a preset.
 
     Args:
-        folder: where they go. name: of the preset.
-        model: whose weights are stored. dtype: in which, "float16" or "float32".
-        said: what the card says, besides the figures. figures: what was measured.
-        settings: of the network. arrays: others that `load` needs, in float64.
+        folder: of the files. name: of the preset.
+        model: the network. dtype: of the stored weights, "float16" or "float32".
+        description: text fields and record of the card. figures: the measurements.
+        settings: of the network. arrays: further arrays for `load`, in float64.
     """
     weights = {key: np.asarray(value, dtype) for key, value in named_weights(model).items()}
     content = io.BytesIO()
@@ -58,7 +59,7 @@ def write(
     write_json(
         folder / f"{name}.json",
         {
-            **{"format": FORMAT, "name": name, **said, **settings, "figures": described},
+            **{"format": FORMAT, "name": name, **description, **settings, "figures": described},
             "weights": {"sha256": digest, "bytes": len(content.getvalue()), "dtype": dtype},
         },
     )
@@ -78,32 +79,31 @@ def named_weights(model: Any) -> dict[str, NDArray[Any]]:
 
 
 def assign(model: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
-    """Gives a model its weights; raises ValueError if they are those of another."""
-    wanted = {f"{layer.name}/{weight.name}": weight for layer in model.layers for weight in layer.weights}
-    given = {key: value for key, value in arrays.items() if "/" in key}
-    shapes = {key: tuple(weight.shape) for key, weight in wanted.items()}
-    received = {key: value.shape for key, value in given.items()}
+    """Assigns weights to a model; ValueError if their names or shapes do not match."""
+    weights = {f"{layer.name}/{weight.name}": weight for layer in model.layers for weight in layer.weights}
+    shapes = {key: tuple(weight.shape) for key, weight in weights.items()}
+    received = {key: array.shape for key, array in arrays.items() if "/" in key}
     if shapes != received:
         differ = sorted(key for key in {*shapes, *received} if shapes.get(key) != received.get(key))
         what = ", ".join(f"{key} {received.get(key, 'missing')} for {shapes.get(key, 'none')}" for key in differ)
         raise ValueError(
-            f"The weights of {name} have the shapes that its card describes. Received: {what}. Card and weights are of "
-            "two versions: install the package again."
+            f"The weights of {name} must have the shapes that its card describes. Received: {what}. Card and weights "
+            "are of two versions: install the package again."
         )
-    for key, weight in wanted.items():
-        weight.assign(given[key].astype("float32"))
+    for key, weight in weights.items():
+        weight.assign(arrays[key].astype("float32"))
 
 
 def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of a preset, once their sha256 is the card's.
+    """Reads the arrays of a preset, after their sha256 is verified.
 
     Args:
-        card: of the preset. source: file of the weights; None for that of the package, or else for the release's.
+        card: of the preset. source: file of the weights; None for that of the package or, without one, the release.
 
     Raises:
-        ValueError: if there is no such file, or it is not the one of the card.
+        ValueError: if there is no such file, or its sha256 is not that of the card.
     """
-    path = expanded(source, "source") if source is not None else FOLDER / f"{card.name}.npz"
+    path = expanded_path("source", source) if source is not None else FOLDER / f"{card.name}.npz"
     if source is None and not path.exists():
         path = _downloaded(card)
     try:
@@ -111,14 +111,14 @@ def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dic
     except (OSError, ValueError) as error:  # ValueError: NUL in the path
         trouble = error.strerror if isinstance(error, OSError) else error
         raise ValueError(
-            f"`source` is the file {card.name}.npz. Received: {path} ({trouble}). Check the path."
+            f"`source` must be the file {card.name}.npz. Received: {path} ({trouble}). Check the path."
         ) from None
-    digest, wanted = hashlib.sha256(content).hexdigest(), card.settings["weights"].get("sha256")
-    if digest != wanted:
+    digest, expected = hashlib.sha256(content).hexdigest(), card.settings["weights"].get("sha256")
+    if digest != expected:
         raise ValueError(
-            f"The weights of {card.name} have the sha256 {wanted}. Received: {path}, {len(content):,} bytes with the "
-            f"sha256 {digest}. The file is damaged or of another version: install the package again, or give the right "
-            "file as `source`."
+            f"The weights of {card.name} must have the sha256 {expected}. Received: {path}, {len(content):,} bytes "
+            f"with the sha256 {digest}. The file is damaged or of another version: install the package again, or give "
+            "the right file as `source`."
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -129,33 +129,33 @@ def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dic
             return {key: file[key] for key in file.files}
     except (ValueError, MemoryError, *DAMAGED_ARCHIVE) as error:
         raise ValueError(
-            f"The weights of a preset are NumPy arrays. Received: {path} ({error}). Make the preset anew: {card.make}"
+            f"The weights of a preset must be NumPy arrays. Received: {path} ({error}). Make the preset again: "
+            f"{card.make}"
         ) from None
 
 
 def _downloaded(card: Card) -> Path:
-    """The release's file, in Keras's cache."""
+    """Downloads the file of the release into Keras's cache."""
     if not ADDRESS:
         raise ValueError(
-            f"The weights of {card.name} are too large for the package, and no release has them yet. Received: no "
-            f"`source`. Give {card.name}.npz as `source`: the repository has it in docs/presets, and {card.make} makes "
-            "it anew."
+            f"`source` must be {card.name}.npz, which is too large for the package. Received: source=None. The "
+            f"repository has it in docs/presets, and {card.make} makes it again."
         )
     import keras
 
-    wanted = card.settings["weights"]
+    digest = card.settings["weights"]["sha256"]
     try:
         return Path(
             keras.utils.get_file(
-                f"{card.name}-{wanted['sha256'][:16]}.npz",
+                f"{card.name}-{digest[:16]}.npz",
                 f"{ADDRESS}/{card.name}.npz",
-                file_hash=wanted["sha256"],
+                file_hash=digest,
                 hash_algorithm="sha256",
                 cache_subdir="keras_interp_rnn",
             )
         )
     except Exception as error:  # get_file raises a bare Exception, and ValueError for another digest
         raise ValueError(
-            f"The weights of {card.name} are downloaded from {ADDRESS}. Received: {error}. Download {card.name}.npz "
-            "elsewhere and give it as `source`."
+            f"The weights of {card.name} must be downloadable from {ADDRESS}. Received: {error}. Download "
+            f"{card.name}.npz elsewhere and give it as `source`."
         ) from None

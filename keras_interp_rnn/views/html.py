@@ -122,8 +122,10 @@ def contributions(split: Contributions, *, target: int = -1) -> str:
     if split.logits.shape[1] == 1:
         bias = split.bias[0]
         heading = f"Output <b>{split.logits[target, 0]:.4f}</b>. Blue raised it, orange lowered it; up to {scale:.2f}. "
+    name = split.bias_name
+    start = f"Initial state {difference[0]:+.3f}, {name}" if split.values[0].any() else name.capitalize()
     return (
-        f"<div><p>{heading}Initial state {difference[0]:+.3f}, {html.escape(split.bias_name)} {bias:+.3f}. "
+        f"<div><p>{heading}{html.escape(start)} {bias:+.3f}. "
         f'Residual of the sum {split.residual:.1e}.</p><p style="font-family:monospace;font-size:130%;'
         f'overflow-wrap:anywhere">{spans}</p></div>'
     )

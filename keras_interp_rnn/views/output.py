@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._io import as_path, atomic_write, in_terminal
+from keras_interp_rnn._checks import as_path
+from keras_interp_rnn._io import atomic_write, in_terminal
 from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.analysis import AffineMap
 from keras_interp_rnn.views import html, live, svg  # noqa: F401 - live registers the pages of networks
@@ -88,7 +89,7 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         >>> views.save(presets.load("text-isan"), path.with_name("live.html"))
     """
     _check_result(result)
-    suffix = as_path(path).suffix.lower()
+    suffix = as_path("path", path).suffix.lower()
     writers: dict[str, Callable[[Any], str]] = {
         ".html": html.as_page,
         ".txt": lambda result: as_text(result) + "\n",

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from keras_interp_rnn import analysis, layers
 
@@ -93,6 +93,14 @@ def test_a_term_is_what_the_logits_lose_without_what_its_source_added(kind, seed
     for source in range(8):
         lost = split.logits - outputs(model, text, silent=source)
         np.testing.assert_allclose(split.values[source], lost, atol=1e-12)
+
+
+def test_the_mean_of_logits_is_that_of_the_states():
+    model = draw(isan(return_sequences=True), dense(), pool(), dense("softmax"))
+    text = np.array([1, 2, 0, 3, 4, 1, 1], np.int32)
+    split = analysis.contributions(model, text)
+    assert split.residual < 1e-12
+    np.testing.assert_allclose(softmax(split.logits[0]), run(model, text), atol=1e-12)
 
 
 RECURRENCES = {

@@ -128,6 +128,9 @@ def test_the_layer_on_top_of_others_is_split_given_what_they_made_of_the_text(ki
     np.testing.assert_allclose(softmax(split.logits, axis=1), logits(model, text), atol=1e-11)
     made = keras.ops.convert_to_numpy(keras.Model(model.inputs[0], top.input)(text[None]))[0]
     np.testing.assert_allclose(analysis.contributions(top, made, readout=head).values, split.values, atol=1e-12)
+    recent = [*analysis.recent_contributions(model, text, window=3)][-1]
+    np.testing.assert_allclose(recent.values, split.values[-3:, -1], atol=1e-12)
+    np.testing.assert_allclose(recent.logits, split.logits[-1], atol=1e-12)
 
 
 @pytest.mark.parametrize(

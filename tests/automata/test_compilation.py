@@ -169,8 +169,8 @@ def test_other_compiled_networks_are_trained(truth, layer):
         ("(01)*", {}, "`dfa` must be a DFA or a MooreMachine. Received: dfa='(01)*'"),
         (tomita(1), {"layer": "LSTM"}, "`layer` must be one of 'ISAN', 'SRSimpleRNN', 'SRGRU'. Received: layer='LSTM'"),
         (DFA([[0]], {0}, alphabet=[1.5]), {"layer": "SRGRU"}, "must be ints or strings. Received: 1.5"),
-        (tomita(1), {"temperature": 0}, "temperature must be a number > 0. Received: temperature=0"),
-        (tomita(1), {"transition": "none"}, "transition must be one of"),
+        (tomita(1), {"temperature": 0}, "`temperature` must be a positive number. Received: temperature=0"),
+        (tomita(1), {"transition": "none"}, "`transition` must be one of"),
         *(
             (
                 DFA([[i + 1] for i in range(states - 1)] + [[0]], {0}, alphabet="a"),

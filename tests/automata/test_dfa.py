@@ -203,7 +203,7 @@ class TestExpressions:
             ((b"01",), r"`expression` must be a string\. Received: expression=b'01'"),
             (("ab", ["ab", "c"]), r"symbols of an expression must be single characters.* Received: alphabet=.*'ab'"),
             (("0", None), r"sequence of hashable symbols, .* Received: None"),
-            (("0", "01", 0), r"`max_states` must be an integer of at least 1\. Received: max_states=0\."),
+            (("0", "01", 0), r"`max_states` must be a positive integer\. Received: max_states=0\."),
             *(
                 (("a", alphabet), r"none of its operators, \| \* \+ \? \( \). Received: alphabet=")
                 for alphabet in ("()", "a|", "+-", "?", "a*")
@@ -444,7 +444,7 @@ OF_TOMITA = MooreMachine.from_dfa(tomita(1))
         *(
             (
                 lambda dfa, ask=ask, n=n: list(ask(dfa, n)),
-                "`length` must be an integer of at least 0. Received: length=",
+                "`length` must be a non-negative integer. Received: length=",
             )
             for ask in (DFA.count, DFA.sample, DFA.words)
             for n in (-1, 2.5, "3", None, [1])

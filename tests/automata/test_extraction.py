@@ -338,7 +338,8 @@ def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
     ("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2), ("num_short", None)]
 )
 def test_rejects_invalid_numbers_of_words(name, value, of_tomita_4):
-    with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least [01]. Received: {name}={value}\."):
+    says = rf"`{name}` must be a (positive|non-negative) integer. Received: {name}={value}\."
+    with pytest.raises(ValueError, match=says):
         of_tomita_4.fidelity(**{name: value})
 
 

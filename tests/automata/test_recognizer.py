@@ -282,17 +282,17 @@ def test_a_report_of_labels_says_what_is_misclassified():
         (
             [0, 1, 0, 1],
             {"num_attempts": "a"},
-            "`num_attempts` must be an integer of at least 1. Received: num_attempts='a'",
+            "`num_attempts` must be a positive integer. Received: num_attempts='a'",
         ),
         (
             [0, 1, 0, 1],
             {"num_attempts": 0},
-            "`num_attempts` must be an integer of at least 1. Received: num_attempts=0",
+            "`num_attempts` must be a positive integer. Received: num_attempts=0",
         ),
         (
             [0, 1, 0, 1],
             {"num_centroids": 0},
-            "`num_centroids` must be an integer of at least 1. Received: num_centroids=0",
+            "`num_centroids` must be a positive integer. Received: num_centroids=0",
         ),
         ([0, 1, 0, 1], {"alphabet": [("0",), "1"]}, r"must be ints or strings. Received: \('0',\)"),
         ([0, 1, 0, 1], {"alphabet": "00"}, "must hold at least one symbol, each once. Received: '00'"),

@@ -403,7 +403,7 @@ def test_learning_from_named_symbols_and_from_few_words():
     assert learned.alphabet == ("a", "b")
     assert learned.values(["", "a", "ab", "b"]) == pytest.approx([0.25, 0.25, 0.5, 0], abs=1e-9)
     for arguments, rule in (
-        ({"rank": 0}, "`rank` must be an integer of at least 1. Received: rank=0"),
+        ({"rank": 0}, "`rank` must be a positive integer. Received: rank=0"),
         ({"rank": 9}, "must have a table of that rank"),
         ({"rank": 1, "alphabet": "a"}, "the symbol 'b'"),
         ({"rank": 1, "words": []}, "must have a table of that rank"),
@@ -505,7 +505,7 @@ def test_what_leaves_the_range_of_floats_is_refused():
     [
         ({(0,): math.nan}, {"rank": 1}, "must be finite numbers. Received: NaN"),
         ({(): math.inf}, {"rank": 1}, "must be finite numbers. Received: NaN or infinity"),
-        ({(): 1.0, (0,): 0.5}, {"rank": 1.5}, "`rank` must be an integer of at least 1. Received: rank=1.5"),
+        ({(): 1.0, (0,): 0.5}, {"rank": 1.5}, "`rank` must be a positive integer. Received: rank=1.5"),
         (["ab", "b"], {"rank": 1}, "no ids. Pass the alphabet"),
         ([], {"rank": 1}, "Received: one of rank 0"),
         ({(0,): 0.0}, {"rank": 1}, "Received: one of rank 0"),
@@ -543,7 +543,7 @@ def test_weights_fit_both_dtypes_of_a_policy(dtype):
 
 @pytest.mark.parametrize(
     ("alphabet", "num_symbols", "rule"),
-    [(None, 0, "an integer of at least 1"), ("ab", 1, "the length of the alphabet, 2"), (None, 1.5, "an integer")],
+    [(None, 0, "a positive integer"), ("ab", 1, "the length of the alphabet, 2"), (None, 1.5, "a positive integer")],
 )
 def test_the_number_of_symbols_is_that_of_the_alphabet(alphabet, num_symbols, rule):
     words = [("a",), ("b",)] if alphabet else [(0,), (0, 0)]

@@ -136,7 +136,7 @@ def test_rejects_invalid_frequencies(tmp_path, update_freq):
 @pytest.mark.parametrize(("kind", "name"), [(callbacks.Traces, "log_dir"), (callbacks.Resumable, "directory")])
 def test_rejects_folders_that_are_no_path(folder, kind, name):
     inputs = [X] if kind is callbacks.Traces else []
-    with pytest.raises(ValueError, match=f"A path is a string, not empty, or a pathlib.Path. Received: {name}="):
+    with pytest.raises(ValueError, match=f"`{name}` must be a path: .* Received: {name}="):
         kind(folder, *inputs)
 
 

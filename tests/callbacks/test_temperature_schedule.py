@@ -111,7 +111,7 @@ def test_what_it_refuses():
         TemperatureSchedule(0.5)
     with pytest.raises(ValueError, match="update_freq must be 'epoch' or 'batch'. Received: 7"):
         TemperatureSchedule(lambda e: 1, update_freq=7)
-    with pytest.raises(ValueError, match="temperature must be a number > 0. Received: temperature=0.0"):
+    with pytest.raises(ValueError, match="`temperature` must be a positive number. Received: temperature=0.0"):
         fit(network(), TemperatureSchedule(lambda e: 1 - e))
     for value in ("a", None, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=f"finite numbers. Received: {value!r} as noise at 0"):

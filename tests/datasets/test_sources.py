@@ -16,11 +16,11 @@ LOADERS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("value", [3, "", b"folder"])
 def test_a_source_is_a_path(loader: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=r"A path is a string, not empty, or a pathlib\.Path\. Received: "):
+    with pytest.raises(ValueError, match=r"must be a path: a string, not empty, or a pathlib\.Path\. Received: "):
         LOADERS[loader](source=value)
 
 
 @pytest.mark.parametrize("value", [3, ""])
 def test_a_folder_of_prepared_data_is_a_path(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"A path is a string, .* Received: data_dir="):
+    with pytest.raises(ValueError, match=r"`data_dir` must be a path: .* Received: data_dir="):
         LOADERS["text8"](data_dir=value)

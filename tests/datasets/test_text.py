@@ -109,7 +109,7 @@ def test_decode_refuses_what_is_no_symbol(symbols: list[int]) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".txt", ".gz", ".xz", ".zip", ".ZIP"])
-def test_read_maps_a_text_over_the_alphabet_as_it_stands(suffix: str, tmp_path: Path) -> None:
+def test_read_maps_a_text_over_the_alphabet_unchanged(suffix: str, tmp_path: Path) -> None:
     symbols = text.read(write(tmp_path, suffix.lower(), SAMPLE.encode()).rename(tmp_path / f"text{suffix}"))
     assert symbols.dtype == np.uint8
     assert text.decode(symbols) == SAMPLE  # two spaces in a row included
@@ -135,7 +135,7 @@ def marked(raw: str, encoding: str) -> bytes:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("block", [3, 1 << 20])
-def test_the_mark_at_the_beginning_says_how_a_file_is_decoded(
+def test_the_byte_order_mark_decides_the_encoding(
     encoding: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text, "_BLOCK", block)
@@ -157,7 +157,7 @@ def test_a_mark_alone_is_an_empty_file(mark: bytes, tmp_path: Path) -> None:
     path = write(tmp_path, "", mark)
     with pytest.raises(DataError, match=r"at least one character. Received: .*, an empty file. Give another"):
         text.load(path)
-    with pytest.raises(DataError, match="at least one letter a-z or digit"):
+    with pytest.raises(DataError, match="must contain a letter a-z or a digit"):
         text.read(path)
 
 
@@ -173,12 +173,12 @@ def test_a_file_in_another_encoding_is_read_by_its_name(encoding: str, raw: str,
 
 
 def test_an_encoding_is_one_that_python_knows(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="encoding must be one that Python knows. Received: encoding='klingon'"):
+    with pytest.raises(ValueError, match="`encoding` must be one that Python knows. Received: encoding='klingon'"):
         text.load(write(tmp_path, "", b"a"), encoding="klingon")
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
-def test_a_text_is_loaded_as_it_stands(suffix: str, tmp_path: Path) -> None:
+def test_a_text_is_loaded_unchanged(suffix: str, tmp_path: Path) -> None:
     path = write(tmp_path, suffix, "NAME:\n\tO, 3\r\r\nend \xe9".encode() + b"\xff")
     with pytest.warns(UserWarning, match="not in utf-8 throughout"):
         assert text.load(path) == "NAME:\n\tO, 3\n\nend é\ufffd"
@@ -223,7 +223,7 @@ def test_read_needs_a_file(tmp_path: Path) -> None:
         ("a\x00b", r"`path` must be a file\. Received: a\x00b, which does not exist"),
         (
             "~nosuchuser/x",
-            r"must begin with the home folder of a user\. Received: path='~nosuchuser/x'\. Write",
+            r"must be a path whose ~ is the home folder of a user\. Received: path='~nosuchuser/x'\. Write",
         ),
     ],
 )
@@ -242,7 +242,7 @@ def test_read_needs_a_character(suffix: str, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.* is not in utf-16 throughout")
 @pytest.mark.parametrize("data", [b"   ", b"\n\n", "日本語".encode(), b"\xff\xfe\xfd", b"?!"])
 def test_read_needs_a_letter_or_digit(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"at least one letter a-z or digit. Received: .*Give a text in Latin"):
+    with pytest.raises(DataError, match=r"must contain a letter a-z or a digit. Received: .*Give a text in Latin"):
         text.read(write(tmp_path, "", data))
 
 
@@ -281,7 +281,7 @@ def test_a_packed_text_unpacks_no_further_than_is_allowed(
     for allowed in (size, size - 1):
         monkeypatch.setattr(_files, "LARGEST", allowed)
         if allowed < size:
-            message = rf"decompress to at most 49,999 bytes. Received: .*{suffix}, which has more. If you trust it"
+            message = rf"decompress to at most 49,999 bytes. Received: .*{suffix}, with more. If you trust it"
             with pytest.raises(DataError, match=message):
                 reader(path)
         else:
@@ -350,5 +350,5 @@ def test_pairs(size: int) -> None:
 
 @pytest.mark.parametrize("symbols", [[0, 27], [-1, 3]])
 def test_pairs_are_of_symbols_of_the_alphabet(symbols):
-    with pytest.raises(ValueError, match=r"Pairs are of symbols in \[0, 27\). Received: from"):
+    with pytest.raises(ValueError, match=r"`symbols` must lie in \[0, 27\). Received: symbols from"):
         text.pairs(np.array(symbols))

@@ -97,7 +97,7 @@ def test_a_slice_is_cut_between_chunks(tmp_path: Path) -> None:
     )
 
 
-def test_info_says_what_the_text_was(tmp_path: Path) -> None:
+def test_info_describes_the_text(tmp_path: Path) -> None:
     source = write(tmp_path / "mine.gz", some_text())
     assert text8.info(source=source, data_dir=tmp_path) == {
         "name": "mine",
@@ -150,10 +150,10 @@ def test_a_manual_folder_of_tfds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("manual", [False, True])
-def test_without_network_it_says_where_to_put_the_file(manual: bool, tmp_path: Path) -> None:
+def test_without_network_the_error_names_the_place_of_the_file(manual: bool, tmp_path: Path) -> None:
     if manual:
         write(tmp_path / "downloads" / "manual" / "unrelated.txt", "a")
-    message = r"cannot be downloaded from http://mattmahoney.net/dc/text8.zip .*no network.*put it into .*manual"
+    message = r"must be downloadable from http://mattmahoney.net/dc/text8.zip. .*no network.*put it into .*manual"
     with pytest.raises(DataError, match=message):
         text8.load("train", data_dir=tmp_path)
 
@@ -186,22 +186,24 @@ def test_the_download_is_kept_for_the_other_config(
 
 def test_a_page_that_is_not_there(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
-    with pytest.raises(DataError, match=r"cannot be downloaded from .*404"):
+    with pytest.raises(DataError, match=r"must be downloadable from .*404"):
         text8.load("train", data_dir=tmp_path)
 
 
-def test_text8s_own_checksum_is_registered() -> None:
+def test_the_checksum_of_text8_is_registered() -> None:
     registered = text8_dataset_builder.Builder.url_infos["http://mattmahoney.net/dc/text8.zip"]
     assert registered.size == 31_344_016
     assert registered.checksum == "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232"
 
 
 @pytest.mark.parametrize("name", ["text8.zip", "other.xz"])
-def test_what_claims_to_be_text8_has_its_checksum(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_of_the_name_or_length_of_text8_must_have_its_checksum(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     characters = some_text() if name == "text8.zip" else text8_dataset_builder.OPENING + some_text()
     source = write(tmp_path / name, characters)
     monkeypatch.setattr(text8_dataset_builder, "CHARACTERS", len(characters))
-    with pytest.raises(DataError, match=r"text8 has the sha256 6e8901.*its length and its name or opening.*Download"):
+    with pytest.raises(DataError, match=r"text8 must have the sha256 6e8901.*its length and its name or.*Download"):
         text8.load("train", source=source, data_dir=tmp_path)
     monkeypatch.setattr(text8_dataset_builder, "SHA256", hashlib.sha256(characters.encode()).hexdigest())
     assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is True
@@ -213,7 +215,7 @@ def test_another_text_of_text8s_length_is_another_text(tmp_path: Path, monkeypat
     assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is False
 
 
-def test_a_damaged_source_says_so(tmp_path: Path) -> None:
+def test_a_damaged_source_is_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "mine.xz", some_text())
     source.write_bytes(source.read_bytes()[:-100])
     with pytest.raises(DataError, match=r"decompress to its end.*mine\.xz.*download it again"):
@@ -230,7 +232,7 @@ def test_a_source_is_a_file_with_enough_text(tmp_path: Path) -> None:
 
 
 def test_a_config_is_one_of_two(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"`config` must be one of \['chars', 'pairs'\]. Received: 'words'. Choose"):
+    with pytest.raises(ValueError, match=r"`config` must be one of 'chars', 'pairs'. Received: config='words'."):
         text8.load("train", config="words", data_dir=tmp_path)
 
 
@@ -248,7 +250,7 @@ def test_prepared_data_are_read_in_silence(tmp_path: Path, capfd: pytest.Capture
     assert capfd.readouterr().out == ""
 
 
-def test_without_tfds_it_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_tfds_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
     with pytest.raises(ImportError, match=r"^`datasets.text8` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
         text8.load("train", data_dir=tmp_path)

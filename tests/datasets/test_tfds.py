@@ -61,9 +61,9 @@ def test_damaged_data_name_the_folder_to_delete(name: str, whole: Path, tmp_path
     folder = tmp_path / "data"
     shutil.copytree(whole, folder)
     DAMAGES[name](folder)
-    with pytest.raises(DataError, match=r"(?s)to their end. Received: .*are not \(.*\). Delete this") as caught:
+    with pytest.raises(DataError, match=r"(?s)to their end. Received: those in .* \(.*\). Delete this") as caught:
         read(folder)
-    named = Path(str(caught.value).split("those in ")[1].split(", which are not")[0])
+    named = Path(str(caught.value).split("those in ")[1].split(" (")[0])
     assert named in (folder / PLACE).parents or named == folder / PLACE
     assert folder in named.parents
 
@@ -74,13 +74,13 @@ def test_damaged_data_of_a_source_name_the_folder_to_delete(tmp_path: Path) -> N
     load = lambda: text8.load("train", source=given, data_dir=tmp_path / "data").tolist()  # noqa: E731
     before = load()
     each(INFO, lambda found: b"")(tmp_path / "data")
-    with pytest.raises(DataError, match="Delete this folder, and they are prepared again") as caught:
+    with pytest.raises(DataError, match="Delete this folder to prepare them again") as caught:
         load()
-    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(", which are not")[0]))
+    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(" (")[0]))
     assert load() == before
 
 
-def test_slices_that_are_none_are_no_damage(whole: Path) -> None:
+def test_an_unknown_split_is_not_reported_as_damage(whole: Path) -> None:
     for split in ("nothing", "train[:x%]"):
         with pytest.raises(ValueError, match="split") as caught:
             read(whole, split)
@@ -106,7 +106,7 @@ def test_data_that_another_process_prepares_at_the_same_time_are_taken(tmp_path:
     assert not list(tmp_path.rglob("incomplete*"))
 
 
-def test_another_error_of_the_file_system_is_raised(tmp_path: Path) -> None:
+def test_other_errors_of_the_file_system_pass_through(tmp_path: Path) -> None:
     from keras_interp_rnn.datasets.languages.languages_dataset_builder import Builder
 
     made = Builder(config="tomita_4", data_dir=tmp_path)

@@ -1,4 +1,4 @@
-"""Words, their ids, and the reviews of IMDB as they lie in a folder."""
+"""Texts as words, sequences of ids, and word vectors."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_commonest_words_have_ids_and_ties_go_by_the_alphabet():
     assert found.names == ("<pad>", "<unk>", "<s>", "</s>", "b", "a", "c")
     assert len(found) == 7
     with pytest.raises(
-        ValueError, match="`max_size` must be at least 5, for 4 special ids and a word. Received: max_size=4"
+        ValueError, match="`max_size` must be an integer of at least 5. Received: max_size=4. 4 of the ids are special."
     ):
         words.Vocabulary.of(TEXTS, 4)
 
@@ -40,7 +40,7 @@ def test_a_vocabulary_is_written_and_read(tmp_path):
     with pytest.raises(ValueError, match=r"begin with <pad>, <unk>, <s>, </s>, one per line. Received: .*other.txt"):
         words.Vocabulary.load(tmp_path / "other.txt")
     (tmp_path / "other.txt").write_text("<pad>\n<unk>\n<s>\n</s>\n\u00e9t\u00e9\n", encoding="latin-1")
-    with pytest.raises(ValueError, match=r"in UTF-8. Received: .*other.txt, which is not \(.*position 21.*Convert it"):
+    with pytest.raises(ValueError, match=r"in UTF-8. Received: .*other.txt \(.*position 21.*Convert it"):
         words.Vocabulary.load(tmp_path / "other.txt")
 
 
@@ -51,7 +51,7 @@ def test_texts_become_rows_with_start_and_end_and_padding():
     assert found.encode(TEXTS, 4, end=False).tolist() == [[2, 4, 5, 4], [2, 5, 1, 4]]
     assert found.encode(TEXTS, 7).dtype == np.int32
     assert found.encode(TEXTS, 2).tolist() == [[2, 3], [2, 3]]
-    with pytest.raises(ValueError, match="`length` must be at least 2, for start and end. Received: length=1"):
+    with pytest.raises(ValueError, match="`length` must be an integer of at least 2. Received: length=1. A row has"):
         found.encode(TEXTS, 1)
 
 
@@ -73,7 +73,7 @@ class TestVectors:
         return found
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_they_are_the_singular_vectors_of_the_mutual_information(self, seed):
+    def test_vectors_are_singular_vectors_of_the_mutual_information(self, seed):
         ids = np.random.default_rng(seed).integers(0, 24, (30, 12)) ** 2 // 24  # the first ids are the most frequent
         found = words.vectors(ids, 24, num_features=20, window=3, num_contexts=24).astype(float)
         left, values, _ = np.linalg.svd(self.information(ids.tolist(), 24, 3))
@@ -95,9 +95,9 @@ class TestVectors:
         assert not words.vectors(np.zeros((2, 5), np.int32), 12, num_features=3).any()
         assert words.vectors(np.full((2, 1), 5), 12, num_features=3).shape == (12, 3)
 
-    def test_more_features_than_neighbours(self):
+    def test_more_features_than_neighbours_are_refused(self):
         with pytest.raises(
-            ValueError, match="at most the number of words that count as neighbours, 8. Received: num_features=9"
+            ValueError, match=r"`num_features` must lie in \[1, 8\], the number of words.* Received: num_features=9"
         ):
             words.vectors(np.zeros((2, 5), np.int32), 12, num_features=9)
 
@@ -111,17 +111,17 @@ class TestVectors:
     ],
 )
 def test_texts_are_lists_of_tokens(made):
-    with pytest.raises(ValueError, match="A text is a list of tokens. Received: 'g.*Split it, as `tokenize` does."):
+    with pytest.raises(ValueError, match="Each text must be a list of tokens. Received: 'g.*Split it by `tokenize`."):
         made()
 
 
 def test_a_name_is_one_line(tmp_path):
-    with pytest.raises(ValueError, match="A name is a line of the file. Received: 'a.nb'."):
+    with pytest.raises(ValueError, match="Names must have no line breaks. Received: 'a.nb'."):
         words.Vocabulary((*words.SPECIAL, "a\nb")).save(tmp_path / "vocabulary.txt")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("window", [0, -1, 1.5])
 def test_a_window_has_a_word(window):
-    with pytest.raises(ValueError, match="`window` must be an integer of at least 1. Received: window="):
+    with pytest.raises(ValueError, match="`window` must be a positive integer. Received: window="):
         words.vectors(np.array([[2, 4, 5, 3]]), 8, num_features=2, window=window)

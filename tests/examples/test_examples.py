@@ -129,7 +129,7 @@ def bad_texts(folder):
         "missing.txt": "does not exist",
         "folder": "which is a folder",
         "empty.txt": "empty",
-        "symbols.txt": "at least one letter a-z or digit",
+        "symbols.txt": "a letter a-z or a digit",
         "short.txt": "too short|symbols",
         "truncated.xz": "truncated.xz",
         "truncated.gz": "truncated.gz",

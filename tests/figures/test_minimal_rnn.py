@@ -84,9 +84,12 @@ def test_the_middle_line_of_the_percentiles_is_the_median():
     [
         (lambda: figures.jacobian_histogram({}, LAGS), "at least one architecture"),
         (lambda: figures.jacobian_histogram({"GRU": values((3, 2))}, LAGS), "GRU"),
-        (lambda: figures.jacobian_percentiles({"GRU": [1]}, {"GRU": values((2, 2, 5))}, lags=LAGS), "GRU, 1 and 2"),
+        (
+            lambda: figures.jacobian_percentiles({"GRU": [1]}, {"GRU": values((2, 2, 5))}, lags=LAGS),
+            "1 steps and 2 values",
+        ),
     ],
 )
-def test_what_does_not_fit_together_is_named(call, place):
+def test_arguments_of_different_lengths_are_refused(call, place):
     with pytest.raises(ValueError, match=place):
         call()

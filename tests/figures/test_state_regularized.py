@@ -13,7 +13,7 @@ def test_the_transition_map_has_a_row_for_each_centroid():
     [axis, _] = figure.axes
     np.testing.assert_array_equal(axis.images[0].get_array(), alpha.T)
     assert [label.get_text() for label in axis.get_xticklabels()] == list("abcde")
-    with pytest.raises(ValueError, match="a row for each of 4 tokens. Received: shape"):
+    with pytest.raises(ValueError, match="one row for each of 4 tokens. Received: shape"):
         figures.transition_map(alpha, "abcd")
 
 
@@ -44,7 +44,7 @@ def test_a_single_temperature_and_token_make_a_single_panel():
 @pytest.mark.parametrize("tokens", [["S", "1"], ["S", "1", "0", "0"]])
 def test_temperatures_with_another_number_of_tokens_are_refused(tokens):
     alpha = np.random.default_rng(0).dirichlet(np.ones(4), size=len(tokens))
-    with pytest.raises(ValueError, match=rf"a row for each of {len(tokens)} tokens. Received: shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=rf"one row for each of {len(tokens)} tokens. Received: shape \(3, 4\)"):
         figures.temperatures({0.5: alpha, 1.0: np.full((3, 4), 0.25)}, tokens)
 
 
@@ -92,7 +92,7 @@ def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
     assert (len(upper.lines), len(lower.lines)) == (3, 2)
     np.testing.assert_array_equal([line.get_ydata() for line in upper.lines], states["h"].T)
     assert upper.get_ylabel() == "h"
-    with pytest.raises(ValueError, match="a row for each of 3 tokens"):
+    with pytest.raises(ValueError, match="one row for each of 3 tokens"):
         figures.state_paths(states, "(()")
 
 

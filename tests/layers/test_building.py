@@ -169,7 +169,7 @@ class TestSaving:
         assert_loads(Reader(stack.make()), stack.inputs, tmp_path)
 
     @each(IN_A_ROW)
-    def test_in_both_directions(self, stack: Stack, tmp_path: Path) -> None:
+    def test_a_bidirectional_model(self, stack: Stack, tmp_path: Path) -> None:
         assert_loads(Reader([keras.layers.Bidirectional(*stack.make())]), stack.inputs, tmp_path)
 
     @each(IN_A_ROW)
@@ -200,7 +200,7 @@ class TestSaving:
 
     @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
     @each([stack for stack in IN_A_ROW if stack.inputs.dtype.kind == "i"])
-    def test_of_mixed_precision(self, stack: Stack, policy: str, tmp_path: Path) -> None:
+    def test_a_bidirectional_model_of_mixed_precision(self, stack: Stack, policy: str, tmp_path: Path) -> None:
         """Placeholders are rounded to half precision, which would round ids."""
         with_policy = keras.config.dtype_policy()
         keras.config.set_dtype_policy(policy)
@@ -232,7 +232,7 @@ class TestPaths:
     """Variables have a path each: Keras's checkpoints and .h5 files know them by it."""
 
     @each(IN_A_ROW)
-    def test_of_several_layers(self, stack: Stack) -> None:
+    def test_variable_paths_of_several_layers_differ(self, stack: Stack) -> None:
         x = keras.Input(batch_shape=stack.inputs.shape, dtype=stack.inputs.dtype.name)
         outputs = [
             *(stack.make(**flags)[0](x) for flags in ({}, {}, {"stateful": True}, {"stateful": True})),
@@ -245,7 +245,7 @@ class TestPaths:
         assert set(model.get_state_tree()) >= {"trainable_variables", "non_trainable_variables"}
 
     @each(IN_A_ROW)
-    def test_in_an_h5_file(self, stack: Stack, tmp_path: Path) -> None:
+    def test_weights_in_an_h5_file_load(self, stack: Stack, tmp_path: Path) -> None:
         x = stack.input
         model = keras.Model(x, keras.layers.Bidirectional(*stack.make())(x))
         model.save_weights(tmp_path / "model.weights.h5")
@@ -270,27 +270,31 @@ class TestFractions:
         return (IDS.reshape(-1, 1) if reader == "ISANCell" else IDS).astype("float32")
 
     @every_reader
-    def test_whole_numbers_are_ids(self, reader: str) -> None:
+    def test_integer_valued_floats_are_ids(self, reader: str) -> None:
         layer, floats = self.READERS[reader](), self.floats(reader)
         found, expected = layer(floats), layer(floats.astype("int32"))
         assert_same(*((found[0], expected[0]) if reader == "ISANCell" else (found, expected)))
 
     @every_reader
     @pytest.mark.parametrize("value", [0.5, np.nan])
-    def test_others_are_none(self, reader: str, value: float) -> None:
+    def test_floats_that_are_no_integers_are_refused(self, reader: str, value: float) -> None:
         floats = self.floats(reader)
         floats[1, 0] = value
-        with pytest.raises(ValueError, match=says(f"{reader} reads integer ids", "Received: ", "dtype=float32.")):
+        with pytest.raises(
+            ValueError, match=says(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=float32.")
+        ):
             self.READERS[reader]()(floats)
 
     @every_reader
-    def test_half_precision_has_rounded_them(self, reader: str) -> None:
+    def test_ids_in_half_precision_are_refused(self, reader: str) -> None:
         floats = keras.ops.cast(self.floats(reader), "bfloat16")
-        with pytest.raises(ValueError, match=says(f"{reader} reads integer ids", "Received: ", "dtype=bfloat16.")):
+        with pytest.raises(
+            ValueError, match=says(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=bfloat16.")
+        ):
             self.READERS[reader]()(floats)
 
     @only_tensorflow
-    def test_a_compiled_function_stops_at_one(self) -> None:
+    def test_a_compiled_function_stops_at_a_fraction(self) -> None:
         import tensorflow as tf
 
         layer = layers.ISAN(4, SYMBOLS)

@@ -205,7 +205,7 @@ class TestGradients:
 
     @every_subject
     @pytest.mark.parametrize("go_backwards", [False, True])
-    def test_of_every_weight_the_inputs_and_the_initial_states(self, subject: Subject, go_backwards: bool) -> None:
+    def test_gradients_by_weights_inputs_and_initial_states(self, subject: Subject, go_backwards: bool) -> None:
         if subject.settings:  # whose oracles take long
             masks = ("scattered", "leading") if go_backwards else (None, "trailing")
         else:
@@ -215,11 +215,11 @@ class TestGradients:
 
     @every_subject
     @pytest.mark.parametrize("flags", [{"unroll": True}, {"zero_output_for_mask": True}], ids=str)
-    def test_under_the_other_flags(self, subject: Subject, flags: dict[str, bool]) -> None:
+    def test_gradients_of_unrolled_steps_and_zeroed_outputs(self, subject: Subject, flags: dict[str, bool]) -> None:
         self.check(small(subject, "scattered"), **flags)
 
     @parametrized([subject for subject in TRIED if not subject.settings])
-    def test_of_other_sizes(self, subject: Subject) -> None:
+    def test_gradients_of_several_sizes(self, subject: Subject) -> None:
         for size in SIZES[1:]:
             self.check(small(subject, seed=3, **size))
 
@@ -251,7 +251,7 @@ class TestGradients:
                 subject.assert_close(found, right)
 
     @every_subject
-    def test_of_the_last_output_alone(self, subject: Subject) -> None:
+    def test_gradients_of_the_last_output_alone(self, subject: Subject) -> None:
         some = small(subject)
         some.cotangent[:, :-1] = 0
         layer, last = some.layer(), tensor(some.cotangent[:, -1])
@@ -278,7 +278,7 @@ class TestCell:
             subject.assert_close(state, expected[0])
 
     @every_loop
-    def test_stacked_under_another_cell(self, subject: Subject) -> None:
+    def test_a_cell_in_a_stack_of_cells(self, subject: Subject) -> None:
         some = subject.sample()
         stacked = keras.layers.StackedRNNCells([some.cell(), keras.layers.GRUCell(6, dtype="float64")], dtype="float64")
         both = keras.layers.RNN(stacked, return_sequences=True, dtype="float64")
@@ -294,7 +294,7 @@ class TestCell:
 
     @every_loop
     @every_policy
-    def test_of_mixed_precision_in_keras_loop(self, subject: Subject, policy: str, compute: str) -> None:
+    def test_a_cell_of_mixed_precision_in_the_loop_of_keras(self, subject: Subject, policy: str, compute: str) -> None:
         some = subject.sample(time=4)
         cell = some.cell(dtype=policy)
         outputs = keras.layers.RNN(cell, return_sequences=True, dtype=policy)(single_inputs(some))
@@ -499,7 +499,7 @@ class TestStateful:
 class TestWeights:
     @every_subject
     @pytest.mark.parametrize("stateful", [False, True])
-    def test_have_their_documented_names_shapes_and_order(self, subject: Subject, stateful: bool) -> None:
+    def test_weights_have_their_documented_names_shapes_and_order(self, subject: Subject, stateful: bool) -> None:
         """And no state is among them."""
         some = subject.sample()
         layer = some.layer(stateful=stateful)
@@ -518,7 +518,7 @@ class TestWeights:
         assert [weight.name for weight in layer.trainable_weights] == [name.split(".")[-1] for name in some.weights]
 
     @no_variant
-    def test_of_a_frozen_layer_are_not_trained(self, subject: Subject) -> None:
+    def test_a_frozen_layer_has_no_trainable_weights(self, subject: Subject) -> None:
         layer = subject.sample().layer()
         trained = len(layer.trainable_weights)
         layer.trainable = False
@@ -527,7 +527,7 @@ class TestWeights:
         assert len(layer.trainable_weights) == trained > 0
 
     @no_variant
-    def test_the_random_seed_of_keras_repeats_them(self, subject: Subject) -> None:
+    def test_the_global_seed_repeats_weights(self, subject: Subject) -> None:
         drawn = []
         for seed in (1, 1, 2):
             keras.utils.set_random_seed(seed)
@@ -543,7 +543,7 @@ class TestWeights:
 
     @every_subject
     @pytest.mark.parametrize("part", ["regularizer", "constraint", "initializer"])
-    def test_each_has_its_options(self, subject: Subject, part: str) -> None:
+    def test_each_weight_has_regularizer_constraint_and_initializer(self, subject: Subject, part: str) -> None:
         if not subject.options:
             pytest.skip("the cell's")
         some = subject.sample()
@@ -600,13 +600,13 @@ class TestDropout:
         for states in drawn:
             np.testing.assert_array_equal(states, numpy(same(some.inputs, training=True)))
 
-    def test_of_nothing_changes_nothing(self, subject: Subject) -> None:
+    def test_dropout_of_rate_zero_changes_nothing(self, subject: Subject) -> None:
         if "gumbel" in subject.name:
             pytest.skip("it draws in training")
         some = subject.sample()
         subject.assert_close(some.layer(return_sequences=True)(some.inputs, training=True), some.outputs())
 
-    def test_fit_draws_anew_at_every_batch(self, subject: Subject) -> None:
+    def test_fit_draws_at_every_batch(self, subject: Subject) -> None:
         if not subject.representative:
             pytest.skip("one of each family")
         some = subject.sample(batch=8)

@@ -78,7 +78,7 @@ def test_training_never_leaves_the_contractions(block_size):
 
 
 def test_a_block_size_divides_the_units():
-    with pytest.raises(ValueError, match=r"block_size must divide units. Received: units=5, block_size=2"):
+    with pytest.raises(ValueError, match=r"`block_size` must divide units. Received: units=5, block_size=2"):
         layers.DiagonalISAN(5, 3, 2)
 
 

@@ -31,7 +31,7 @@ def float64(weight: keras.Variable) -> np.ndarray:
     return np.asarray(keras.ops.convert_to_numpy(weight), np.float64)
 
 
-def test_signs_the_contract_and_stands_in_the_readme() -> None:
+def test_every_layer_is_in_the_contract_and_the_readme() -> None:
     signed = {subject.name.split()[0].rstrip(",") for subject in ALL}
     assert not set(LAYERS) - signed, "without a line in tests/layers/subjects.py"
     named = set(re.findall(r"`(?:layers\.)?(\w+)`", README))
@@ -173,7 +173,7 @@ def check(subject: Subject, found: np.ndarray, expected: np.ndarray) -> None:
 
 
 @every_subject
-def test_it_says_which_path_it_took_and_why(subject: Subject) -> None:
+def test_the_chosen_path_has_a_reason(subject: Subject) -> None:
     some = subject.sample()
     layer = some.layer(return_sequences=True)
     assert layer.chosen_path is None
@@ -204,7 +204,7 @@ def test_fused_is_auto_or_a_bool() -> None:
         if name == "StateRegularizedRNN":
             arguments = (layers.StateRegularizedCell(keras.layers.GRUCell(4), 3),)
         for fused in ("yes", "grouped", None, 2):
-            sentence = f"fused must be 'auto', True or False. Received: fused={fused!r}."
+            sentence = f"`fused` must be 'auto', True or False. Received: fused={fused!r}."
             with pytest.raises(ValueError, match=re.escape(sentence)):
                 getattr(layers, name)(*arguments, fused=fused)
 

@@ -23,7 +23,7 @@ every_kind = parametrized([FEATURES, SYMBOLS])
 
 class TestValues:
     @parametrized([subject for name, subject in SUBJECTS.items() if name.startswith("FactoredISAN")])
-    def test_of_other_numbers_of_factors(self, subject: Subject) -> None:
+    def test_outputs_for_several_numbers_of_factors(self, subject: Subject) -> None:
         own = {"symbols": subject.reads != "features", "shared": "without shared" not in subject.name}
         for factors in (1, 4, 6):
             other = subject._replace(
@@ -51,7 +51,7 @@ class TestValues:
 
 class TestKernels:
     @every_kind
-    def test_they_are_the_oracles(self, subject: Subject) -> None:
+    def test_kernels_equal_the_oracles(self, subject: Subject) -> None:
         some = subject.sample()
         matrices, biases = some.layer().kernels(some.inputs)
         x = oracle.unit_vectors(some.inputs, 5) if subject is SYMBOLS else some.inputs
@@ -67,12 +67,12 @@ class TestKernels:
 
     def test_what_is_refused(self) -> None:
         for symbols in ([0, 5], [-1], [0.5]):
-            with pytest.raises(ValueError, match=says("symbols must be integers in [0, 5). Received:", "Map the text")):
+            with pytest.raises(ValueError, match=says("`inputs` must", "Map the text")):
                 SYMBOLS.sample().layer().kernels(symbols)
         for inputs, received in ((None, "None"), (np.ones((2, 4)), "(2, 4)"), (1.0, "()")):
-            with pytest.raises(ValueError, match=says("inputs must be real-valued (..., 5). Received: " + received)):
+            with pytest.raises(ValueError, match=says("`inputs` must be real-valued (..., 5). Received: " + received)):
                 FEATURES.sample().layer().kernels(inputs)
-        with pytest.raises(ValueError, match=says("The layer has no weights yet.", "Call the layer on inputs once.")):
+        with pytest.raises(ValueError, match=says("The layer must be built.", "on inputs once.")):
             FactoredISAN(4, 2).kernels()
 
 
@@ -136,24 +136,24 @@ class TestWeights:
 
 
 class TestErrors:
-    def test_of_shapes_and_dtypes(self) -> None:
-        features = "reads sequences (batch, time, features) of a known number of features."
+    def test_inputs_of_other_shapes_and_dtypes_are_refused(self) -> None:
+        features = "must be sequences (batch, time, features) with a known number of features."
         ids = "Bring the features into one last axis. If these are ids, pass vocabulary_size."
         shapes, other = (
             ((3, 7), (7,), (3, 7, 5, 1)),
-            "was built for steps of shape (5,). Received: steps of shape (6,).",
+            "must have the shape (5,), for which it was built. Received: steps of shape (6,).",
         )
         built = FEATURES.sample().layer()
         for layer, given, *sentences in (
             *((FactoredISAN(4, 2), np.zeros(s, "int32"), features, f"Received: shape={s}. {ids}") for s in shapes),
             *((FactoredISAN(4, 2), np.zeros(s, "float32"), features, f"Received: shape={s}. {ids}") for s in shapes),
-            (built, np.zeros((3, 7, 6)), "This FactoredISAN ", other),
-            (FactoredISAN(4, 2), keras.Input((None, None)), "of a known number of", "Give the Input its last axis."),
+            (built, np.zeros((3, 7, 6)), "Steps of this FactoredISAN ", other),
+            (FactoredISAN(4, 2), keras.Input((None, None)), "with a known number of", "Give the Input its last axis."),
             (FactoredISAN(4, 2, 5), np.full((3, 7), 0.5, "float32"), "integer ids", "shape=(3, 7), dtype=float32"),
         ):
             with pytest.raises(ValueError, match=says(*sentences)):
                 layer(given)
-        with pytest.raises(ValueError, match=says("This FactoredISANCell", other)):
+        with pytest.raises(ValueError, match=says("Steps of this FactoredISANCell", other)):
             built.cell(np.zeros((3, 6)), [ops.zeros((3, 4))])
 
     @reads_ids_back
@@ -161,10 +161,10 @@ class TestErrors:
         for value in (5, -1):
             ids = np.zeros((3, 7), "int32")
             ids[1, 2] = value
-            with pytest.raises(ValueError, match=says("ids must lie in [0, vocabulary_size) = [0, 5).", "larger")):
+            with pytest.raises(ValueError, match=says("Ids must lie in [0, vocabulary_size) = [0, 5).", "larger")):
                 FactoredISAN(4, 2, 5)(ids)
 
     def test_a_cell_without_weights_has_no_initial_state(self) -> None:
-        with pytest.raises(ValueError, match=says("before the number of features is known", "cell.build(")):
+        with pytest.raises(ValueError, match=says("must be built before its initial state", "cell.build(")):
             FactoredISANCell(4, 2).get_initial_state(3)
         assert FactoredISANCell(4, 2, 5).get_initial_state(3)[0].shape == (3, 4)

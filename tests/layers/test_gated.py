@@ -71,7 +71,7 @@ class TestDropout:
         return states if kind == "MinimalRNN" else np.arctanh(states)
 
     @every_kind
-    def test_of_inputs_is_drawn_once_a_sequence(self, kind: str) -> None:
+    def test_dropout_of_inputs_is_drawn_once_a_sequence(self, kind: str) -> None:
         seen = self.thinned(kind, open_layer(kind, dropout=0.4))
         kept = seen > 0.5
         np.testing.assert_array_equal(seen[~kept], 0)
@@ -94,7 +94,7 @@ class TestDropout:
         return states / (before if kind == "MinimalRNN" else np.tanh(before))
 
     @every_kind
-    def test_of_the_state_is_drawn_once_a_sequence(self, kind: str) -> None:
+    def test_dropout_of_the_state_is_drawn_once_a_sequence(self, kind: str) -> None:
         start = np.full((200, 4), 2.0, "float32")
         gates = self.gates_of_the_state(kind, start, np.zeros(self.SHAPE, "float32"), recurrent_dropout=0.4)
         kept = gates[:, 0] > 0.6
@@ -109,7 +109,7 @@ class TestDropout:
 
     @every_kind
     @pytest.mark.parametrize("mask", [None, "scattered"])
-    def test_gradients_are_those_of_the_thinned_network(self, kind: str, mask: str | None) -> None:
+    def test_gradients_equal_those_of_the_network_under_the_dropout_masks(self, kind: str, mask: str | None) -> None:
         """D_r U_h in place of U_h and D_d x in place of x, another r and d for each sequence."""
         some = sample(kind, mask=mask, features=4)
         rates = {"dropout": 0.4, "recurrent_dropout": 0.4, "seed": 5, "dtype": "float64"}
@@ -143,7 +143,7 @@ class TestDropout:
             assert_close(gradient, expected, "float64")
 
     @every_kind
-    def test_a_bare_cell_draws_anew_at_every_step(self, kind: str) -> None:
+    def test_a_bare_cell_draws_dropout_at_every_step(self, kind: str) -> None:
         layer = open_layer(kind, dropout=0.4)
         stepwise = keras.layers.RNN(layer.cell, return_sequences=True)
         seen = numpy(stepwise(np.ones(self.SHAPE, "float32"), training=True)) > 0.5
@@ -155,10 +155,10 @@ class TestDropout:
 
     @every_kind
     @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
-    def test_takes_real_numbers(self, kind: str, dtype: str) -> None:
+    def test_dropout_of_integer_inputs_is_refused(self, kind: str, dtype: str) -> None:
         some = layer_of(kind, dropout=0.5)
         sentence = says(
-            "dropout=0.5 zeroes features of real-valued inputs.",
+            "Inputs must be real-valued for dropout=0.5.",
             "Received: inputs of dtype",
             dtype,
             "Put the dropout into the encoder, after its Embedding.",
@@ -167,9 +167,9 @@ class TestDropout:
             some(X.astype(dtype), training=True)
         some(X.astype(dtype))
 
-    def test_of_ids(self) -> None:
+    def test_dropout_of_ids_is_refused(self) -> None:
         some = layer_of("MinimalRNN", dropout=0.5, encoder=keras.layers.Embedding(9, 4))
-        with pytest.raises(ValueError, match=says("dropout=0.5 zeroes features of real-valued inputs.")):
+        with pytest.raises(ValueError, match=says("Inputs must be real-valued for dropout=0.5.")):
             some(IDS, training=True)
         layer_of("MinimalRNN", recurrent_dropout=0.5, encoder=keras.layers.Embedding(9, 4))(IDS, training=True)
 
@@ -198,10 +198,10 @@ ENCODERS: dict[str, tuple[Callable, Callable]] = {
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
 
 
-def made(makes: tuple[int, ...], step: tuple[int, ...]) -> str:
-    """What is said of an encoder of another width."""
-    rule = "The encoder must output (batch, units) = (batch, 4) for one step. Received: an encoder that makes"
-    return f"{rule} {makes} of a step of shape {step}."
+def made(makes: tuple[int | None, ...], step: tuple[int | None, ...]) -> str:
+    """The error for an encoder of another width."""
+    rule = "`encoder` must output (batch, units) = (batch, 4) for one step. Received:"
+    return f"{rule} {makes} for a step of shape {step}."
 
 
 class TestEncoders:
@@ -243,12 +243,12 @@ class TestEncoders:
 
     # Keras's loop reads three axes at least.
     @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "embedding"])
-    def test_of_the_cell_in_keras_own_loop(self, encoder: str) -> None:
+    def test_an_encoder_in_the_loop_of_keras(self, encoder: str) -> None:
         layer, x, some = self.encoded(encoder)
         assert_close(keras.layers.RNN(layer.cell, return_sequences=True)(x), some.outputs(), "float32")
 
     @every_encoder
-    def test_saved_with_the_layer(self, encoder: str, tmp_path: Path) -> None:
+    def test_an_encoder_is_saved_with_the_layer(self, encoder: str, tmp_path: Path) -> None:
         layer, x, some = self.encoded(encoder)
         inputs = keras.Input((None, *x.shape[2:]), dtype=str(x.dtype))
         model = keras.Model(inputs, layer(inputs))
@@ -258,7 +258,7 @@ class TestEncoders:
         assert type(again.layers[-1].encoder) is type(layer.encoder)
 
     @every_encoder
-    def test_bidirectional_has_two(self, encoder: str) -> None:
+    def test_bidirectional_copies_the_encoder(self, encoder: str) -> None:
         layer, x, _ = self.encoded(encoder)
         both = keras.layers.Bidirectional(layer)
         both(x)
@@ -274,7 +274,7 @@ class TestEncoders:
         assert layer.encoder is encoder
         assert_close(layer(some.inputs), some.outputs(), "float64")
 
-    def test_a_layer_with_moods_knows_training(self) -> None:
+    def test_an_encoder_receives_training(self) -> None:
         layer = MinimalRNN(
             4, encoder=keras.layers.Dropout(0.5, seed=1), bias_initializer=keras.initializers.Constant(-50)
         )
@@ -291,16 +291,16 @@ class TestEncoders:
     def test_what_is_refused(self) -> None:
         for kind in (MinimalRNN, MinimalRNNCell):
             for value in (np.tanh, "tanh", 4, keras.layers.Dense):
-                rule = f"encoder must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
+                rule = f"`encoder` must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
                 with pytest.raises(ValueError, match=says(rule, "Wrap a function in keras.layers.Lambda.")):
                     kind(4, encoder=value)
         dense, embedding = keras.layers.Dense, keras.layers.Embedding
         for encoder, inputs, *sentences in (
-            (dense(3), X, made((3, 3), (3, 5)), "Give it 4 outputs."),
+            (dense(3), X, made((3, 3), (3, 5)), "Give the encoder 4 outputs."),
             (keras.layers.Identity(), X, made((3, 5), (3, 5))),
             (dense(4), X[..., None], made((3, 5, 4), (3, 5, 1))),
             (embedding(9, 4), IDS[..., None], made((3, 1, 4), (3, 1))),
-            (dense(3), keras.Input((None, 5)), "makes (None, 3) of a step of shape (None, 5)."),
+            (dense(3), keras.Input((None, 5)), made((None, 3), (None, 5))),
             (keras.layers.GRU(4), X, "expected ndim=3"),
             (None, IDS, "Ids need an Embedding before it, or as its encoder"),
         ):
@@ -309,7 +309,9 @@ class TestEncoders:
         layer = layer_of("MinimalRNN", encoder=embedding(5, 4))
         assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
         # Padding that an encoder would mask is read: an Embedding that masks stands before the layer.
-        with pytest.raises(ValueError, match="An encoder reads one step, and masks none. Received: .*Put an Embedding"):
+        with pytest.raises(
+            ValueError, match="`encoder` must be a layer that computes no mask. Received: .*Put an Embedding"
+        ):
             layers.MinimalRNN(4, encoder=embedding(6, 4, mask_zero=True))
 
     # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
@@ -317,7 +319,7 @@ class TestEncoders:
     @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
     @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
     @pytest.mark.parametrize("encoder", ["embedding", "mlp", "functional"])
-    def test_are_quantized(self, encoder: str, tmp_path: Path) -> None:
+    def test_encoders_are_quantized(self, encoder: str, tmp_path: Path) -> None:
         layer, x, some = self.encoded(encoder)
         model = keras.Sequential([keras.Input((None, *x.shape[2:]), dtype=str(x.dtype)), layer])
         model.quantize("int8")
@@ -391,7 +393,7 @@ class TestInitialization:
             np.testing.assert_allclose(block @ block.T, np.eye(6), atol=1e-5)
         assert gates == 1 or np.abs(blocks[0] - blocks[1]).max() > 0.1
 
-    def test_each_part_of_the_kernel_is_drawn_by_itself(self) -> None:
+    def test_each_part_of_the_kernel_is_drawn_separately(self) -> None:
         layer = CFN(40)
         layer.build((None, None, 30))
         parts = np.split(numpy(layer.cell.kernel), 3, axis=1)
@@ -424,14 +426,16 @@ class TestInitialization:
 
 def test_features_of_cfn_lie_in_one_axis() -> None:
     for shape in ((7, 5), (3, 7, 5, 1)):
-        sentence = says("CFN reads sequences", f"shape={shape}.", "last axis. Ids need an Embedding before.")
+        sentence = says(
+            "Inputs of CFN must be sequences", f"shape={shape}.", "last axis. Ids need an Embedding before."
+        )
         with pytest.raises(ValueError, match=sentence):
             layer_of("CFN")(np.zeros(shape, "float32"))
 
 
-def test_states_are_of_a_number_of_rows() -> None:
+def test_an_initial_state_needs_an_integer_batch_size() -> None:
     for batch_size in (None, "3", -1, 1.5, True, np.zeros(2)):
-        with pytest.raises(ValueError, match="A batch has a number of rows. Received: batch_size="):
+        with pytest.raises(ValueError, match="`batch_size` must be a non-negative integer. Received: batch_size="):
             layer_of("CFN").cell.get_initial_state(batch_size)
 
 
@@ -446,6 +450,8 @@ def test_an_encoder_draws_step_by_step_but_not_on_jax(regularized):
     model.compile("sgd", "mse")
     x = np.ones((2, 5, 3))
     assert model.predict(x, verbose=0).shape == (2, 4)
-    refused = pytest.raises(ValueError, match="On JAX no layer draws within the loop over the steps. Received: dropout")
+    refused = pytest.raises(
+        ValueError, match="On JAX random layers must be outside of the loop over the steps. Received: dropout"
+    )
     with refused if keras.backend.backend() == "jax" else contextlib.nullcontext():
         model.fit(x, np.ones((2, 4)), verbose=0)

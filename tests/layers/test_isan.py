@@ -57,7 +57,7 @@ class TestInputs:
         some = some._replace(inputs=np.random.default_rng(seed).dirichlet(np.ones(5), size=(3, 7)))
         subject.assert_close(some.layer(return_sequences=True)(some.inputs, mask=some.mask), some.outputs())
 
-    def test_stacked_on_its_own_predictions(self) -> None:
+    def test_isan_reads_the_predictions_of_another(self) -> None:
         below, above = sample(seed=0), sample(seed=1)
         readout = np.random.default_rng(2).normal(size=(4, 5))
         softmax = keras.layers.Dense(5, activation="softmax", dtype="float64")
@@ -72,7 +72,7 @@ class TestInputs:
 
 class TestInitialState:
     @pytest.mark.parametrize("make", [lambda **a: ISAN(4, 5, **a), lambda **a: FactoredISAN(4, 2, 5, **a)])
-    def test_that_is_not_learned_stays(self, make) -> None:
+    def test_a_fixed_initial_state_is_not_trained(self, make) -> None:
         x, y = next_symbols(4)
         layer = make(return_sequences=True, learn_initial_state=False, initial_state_initializer="ones")
         model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(5)])
@@ -87,7 +87,7 @@ class TestInitialState:
 
 
 class TestInitialization:
-    def test_each_matrix_is_orthogonal_by_itself(self) -> None:
+    def test_each_matrix_is_orthogonal(self) -> None:
         layer = ISAN(6, 5)
         layer.build((None, None))
         kernel = layer.get_weights()[0]
@@ -137,7 +137,7 @@ def test_the_layer_and_its_cell_hold_the_same_settings() -> None:
     assert some.cell.recurrent_initializer.stddev == 0.2
 
 
-def test_what_equals_false_means_false() -> None:
+def test_fused_accepts_values_equal_to_false() -> None:
     for value in (0, np.False_):
         some = layer(fused=value)
         some(IDS)
@@ -149,8 +149,8 @@ def refused(call, given, *sentences: str, **options) -> None:
         call(given, **options)
 
 
-def test_other_shapes_are_refused() -> None:
-    rule = "ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, 5)."
+def test_inputs_of_other_shapes_are_refused() -> None:
+    rule = "Inputs of ISAN must be integer ids (batch, time), or one-hot vectors or distributions (batch, time, 5)."
     for dtype in ("float32", "float64"):
         received = "Received: shape=(3, 7), dtype=float32."  # to which Keras casts
         remedy = "Cast ids to an integer dtype (for a model input: keras.Input(shape, dtype='int32'))."
@@ -163,7 +163,7 @@ def test_other_shapes_are_refused() -> None:
         refused(layer(), keras.Input(shape), rule, f"Received: shape={(None, *shape)}.")
     cell = ISANCell(4, 5)
     start = cell.get_initial_state(batch_size=3)
-    rule = "ISANCell reads integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
+    rule = "Inputs of ISANCell must be integer ids (batch, 1), or one-hot vectors or distributions (batch, 5)."
     for shape in ((3,), (3, 4), (3, 1)):
         refused(cell, np.full(shape, 0.5, "float32"), rule, f"Received: shape={shape}", states=start)
 
@@ -173,7 +173,7 @@ def test_other_shapes_are_refused() -> None:
 def test_ids_known_in_advance_lie_in_the_vocabulary(value: int, low: int, high: int) -> None:
     ids = IDS.copy()
     ids[1, 3] = value
-    rule = f"ids must lie in [0, vocabulary_size) = [0, 5). Received: ids from {low} to {high}."
+    rule = f"Ids must lie in [0, vocabulary_size) = [0, 5). Received: ids from {low} to {high}."
     remedy = "Map the text to ids below 5, or build the layer with a larger vocabulary_size."
     for fused in ("auto", False):
         for given in (ids, ids.astype("int64"), ops.convert_to_tensor(ids), ids[:, :, None]):

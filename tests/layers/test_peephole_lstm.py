@@ -28,7 +28,7 @@ def test_without_peepholes_it_is_keras_lstm() -> None:
 
 
 @pytest.mark.parametrize("use_bias", [False, True])
-def test_other_activations(use_bias: bool) -> None:
+def test_activations_other_than_the_default(use_bias: bool) -> None:
     """One step by hand: candidate and output through softsign, gates through tanh."""
     some = SUBJECT.sample(time=1)
     if not use_bias:
@@ -79,6 +79,6 @@ def test_dropout_is_one_draw_for_all_steps() -> None:
 
 @pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
 @pytest.mark.parametrize("value", ["a", None, -0.5, 1.0, [0.5]])
-def test_a_dropout_rate_that_is_none_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be a fraction, at least 0 and below 1. Received: {name}="):
+def test_an_invalid_dropout_rate_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"`{name}` must be a number in \[0, 1\). Received: {name}="):
         PeepholeLSTMCell(3, **{name: value})

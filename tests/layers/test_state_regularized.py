@@ -151,17 +151,17 @@ class TestAccelerator:
         return bool(steps)
 
     @every_layer
-    def test_of_known_equations_all_are(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cells_of_known_equations_read_inputs_at_once(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert not self.read_step_by_step(monkeypatch, getattr(layers, LAYERS[kind])(5, 2))
         dropping = getattr(layers, LAYERS[kind])(5, 2, dropout=0.5)
         assert not self.read_step_by_step(monkeypatch, dropping, training=False)
 
-    def test_what_drops_or_rounds_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cells_with_dropout_or_mixed_precision_read_step_by_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.read_step_by_step(monkeypatch, layers.SRGRU(5, 2, dropout=0.5), training=True)
         assert self.read_step_by_step(monkeypatch, layers.SRGRU(5, 2, recurrent_dropout=0.5), training=True)
         assert self.read_step_by_step(monkeypatch, layers.SRLSTM(5, 2, dtype="mixed_bfloat16"))
 
-    def test_other_cells_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cells_of_unknown_equations_read_step_by_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Own(keras.layers.GRUCell):
             def call(self, inputs: Any, states: Any, training: bool = False) -> Any:
                 return super().call(2 * inputs, states, training)
@@ -186,12 +186,12 @@ class TestEitherEnd:
 
     @pytest.mark.parametrize("transition", ["soft_argmax", "straight through", "sample"])
     @every_layer
-    def test_strength_1_has_no_other_states_than_centroids(self, kind: str, transition: str) -> None:
+    def test_strength_1_allows_only_centroids_as_states(self, kind: str, transition: str) -> None:
         some = sample(kind, **TRANSITIONS[transition])
         states = some.layer(return_sequences=True)(some.inputs, training=True)
         assert visited(states, some.stochastic.S).any(axis=-1).all()
 
-    def test_in_between_the_state_is_between(self) -> None:
+    def test_a_strength_below_1_mixes_both_states(self) -> None:
         some = sample("GRU", time=1)
         ends = [numpy(some.with_(strength=strength).layer()(some.inputs)) for strength in (0.0, 1.0)]
         found = some.with_(strength=0.375).layer()(some.inputs)
@@ -218,7 +218,7 @@ class TestEitherEnd:
 
 
 class TestSettings:
-    def test_they_change_what_a_layer_computes(self) -> None:
+    def test_settings_change_the_outputs_of_a_layer(self) -> None:
         some = sample("GRU", transition="gumbel")
         layer = some.layer(return_sequences=True, seed=SEED)
         draws = revealed_noise(SEED, (3, 5, 6), draws=4)
@@ -231,7 +231,7 @@ class TestSettings:
             assert_close(layer(some.inputs, training=True), some.path(g=g).h, "float64")
 
     @pytest.mark.parametrize("learn_temperature", [False, True])
-    def test_the_temperature(self, learn_temperature: bool) -> None:
+    def test_set_temperature_changes_fixed_and_learned_temperatures(self, learn_temperature: bool) -> None:
         some = sample("GRU", tau=0.375)
         layer = some.layer(learn_temperature=learn_temperature, return_sequences=True)
         cell = layer.cell
@@ -247,7 +247,7 @@ class TestSettings:
             cell.log_temperature.assign(-5.0)
             assert float(numpy(cell.current_temperature())) == pytest.approx(np.exp(-5), rel=1e-6)
 
-    def test_they_have_the_precision_of_the_layer(self) -> None:
+    def test_settings_have_the_precision_of_the_layer(self) -> None:
         settings = {"temperature": 0.7, "strength": 0.9, "noise": 0.8}
         for learn_temperature in (False, True):
             cell = StateRegularizedCell(
@@ -269,18 +269,18 @@ class TestSettings:
             np.testing.assert_allclose(seen(), 0.6, rtol=rough)
 
     @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int64(2)])
-    def test_numbers_of_any_kind(self, value) -> None:
+    def test_settings_take_numbers_of_any_type(self, value) -> None:
         cell = StateRegularizedCell(keras.layers.GRUCell(4), np.int64(3), temperature=value, noise=value)
         assert float(numpy(cell.current_temperature())) == 2
         assert json.loads(json.dumps(cell.get_config()))["noise"] == 2
 
     @pytest.mark.parametrize("strength", [0, 1, 0.0, 1.0])
-    def test_both_ends_are_strengths(self, strength: float) -> None:
+    def test_strengths_0_and_1_are_accepted(self, strength: float) -> None:
         cell = StateRegularizedCell(keras.layers.GRUCell(4), 3, strength=strength)
         cell.set_strength(strength)
         assert float(numpy(cell.strength)) == strength
 
-    def test_a_compiled_model_sees_them(self) -> None:
+    def test_a_compiled_model_sees_new_settings(self) -> None:
         some = sample("GRU")
         some = some._replace(inputs=some.inputs.astype("float32").astype("float64"))  # to which `predict` rounds
         inputs = keras.Input((None, 2), dtype="float64")
@@ -292,7 +292,7 @@ class TestSettings:
             some = some.with_(**setting)
             assert_close(model.predict(some.inputs, verbose=0), some.path().h, "float64")
 
-    def test_learned_or_not(self) -> None:
+    def test_fit_moves_only_weights_that_are_learned(self) -> None:
         x = np.random.default_rng(0).normal(size=(8, 3, 5)).astype("float32")
         inputs = keras.Input((3, 5))
         settings = ({}, {"learn_centroids": False}, {"learn_temperature": True})
@@ -310,7 +310,7 @@ class TestSettings:
 
 
 class TestNoise:
-    def test_each_step_of_each_sequence_has_its_own(self) -> None:
+    def test_noise_is_drawn_for_each_step_of_each_sequence(self) -> None:
         [first, second] = revealed_noise(SEED, (50, 7, 6), draws=2)
         differences = first[..., 1:] - first[..., :1]
         assert len(np.unique(differences.round(9))) == differences.size
@@ -325,7 +325,7 @@ class TestNoise:
             assert abs(np.corrcoef(pairs.ravel(), moved.ravel())[0, 1]) < 6 / np.sqrt(pairs.size)
 
     @pytest.mark.parametrize("transition", ["gumbel", "sample"])
-    def test_a_seed_repeats_it(self, transition: str) -> None:
+    def test_a_seed_repeats_noise(self, transition: str) -> None:
         some = sample("GRU", transition=transition)
         first, same, other = (some.layer(return_sequences=True, seed=seed) for seed in (3, 3, 4))
         drawn = [numpy(first(some.inputs, training=True)) for _ in range(2)]
@@ -334,7 +334,7 @@ class TestNoise:
         assert np.abs(drawn[0] - drawn[1]).max() > 0.1
         assert np.abs(drawn[0] - numpy(other(some.inputs, training=True))).max() > 0.1
 
-    def test_without_a_seed_keras_decides(self) -> None:
+    def test_without_a_seed_the_global_seed_repeats_noise(self) -> None:
         some = sample("GRU", transition="sample")
         drawn = []
         for seed in (1, 1, 2):
@@ -343,7 +343,7 @@ class TestNoise:
         np.testing.assert_array_equal(drawn[0], drawn[1])
         assert np.abs(drawn[0] - drawn[2]).max() > 0.1
 
-    def test_when_it_is_drawn(self) -> None:
+    def test_noise_is_drawn_in_training_or_by_sampling(self) -> None:
         some = sample("GRU")
 
         def spread(transition: str, training: bool, **arguments: Any) -> float:
@@ -357,7 +357,7 @@ class TestNoise:
         assert spread("gumbel", False, sample_at_inference=True) > 0
 
     @pytest.mark.parametrize("transition", ["gumbel", "straight through"])
-    def test_at_inference_it_is_that_of_training(self, transition: str) -> None:
+    def test_noise_at_inference_is_drawn_as_in_training(self, transition: str) -> None:
         some = sample("GRU", **TRANSITIONS[transition])
         layer = some.layer(sample_at_inference=True, return_sequences=True, seed=SEED)
         assert_close(layer(some.inputs, training=False), some.path(g=noise_of(some)).h, "float64")
@@ -381,7 +381,7 @@ class TestNoise:
             share = np.mean((drawn[:, 0] == i) & (drawn[:, 1] == j))
             assert abs(share - expected) < 6 * np.sqrt(expected * (1 - expected) / 20_000)
 
-    def test_fit_draws_anew_at_every_batch(self) -> None:
+    def test_fit_draws_at_every_batch(self) -> None:
         layer = layers.SRGRU(4, 6, transition="sample")
         model = keras.Sequential([keras.Input((6, 5)), layer])
         model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=QUICK)
@@ -426,24 +426,24 @@ class TestGradients:
 
     @pytest.mark.parametrize("transition", ["mixture", "gumbel"])
     @every_kind
-    def test_of_every_cell(self, kind: str, transition: str) -> None:
+    def test_gradients_of_every_cell(self, kind: str, transition: str) -> None:
         some = sample(kind, mask="trailing", strength=0.875, **SMALL, **TRANSITIONS[transition])
         self.check(some, noise_of(some))
 
     @pytest.mark.parametrize("transition", ["soft_argmax", "straight through"])
     @pytest.mark.parametrize("kind", ["SimpleRNN", "PeepholeLSTM"])
-    def test_of_a_hard_transition_are_those_of_its_softmax(self, kind: str, transition: str) -> None:
+    def test_gradients_of_a_hard_transition_equal_those_of_its_softmax(self, kind: str, transition: str) -> None:
         """Of one step and of several: the path is that of centroids, every slope the mixture's."""
         for time in (1, 3):
             some = sample(kind, **{**SMALL, "time": time}, **TRANSITIONS[transition])
             self.check(some, noise_of(some))
 
     @pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM"])
-    def test_of_a_sample_are_those_of_the_centroid_it_drew(self, kind: str) -> None:
+    def test_gradients_of_a_sample_equal_those_of_its_centroid(self, kind: str) -> None:
         some = sample(kind, **SMALL, transition="sample")
         self.check(some, noise_of(some))
 
-    def test_of_a_sample_nothing_reaches_the_cell(self) -> None:
+    def test_a_sample_passes_no_gradient_to_the_cell(self) -> None:
         some = sample("GRU", **SMALL, transition="sample")
         layer = some.layer(learn_temperature=True)
         watched = [*variables(layer.cell.cell), layer.cell.log_temperature, layer.cell.centroids]
@@ -490,7 +490,7 @@ class TestTheorems:
                 assert abs(np.sum(to == centroid) - len(to) * p) <= 6 * np.sqrt(len(to) * p * (1 - p)) + 1
 
     @pytest.mark.parametrize("kind", WITH_MEMORY)
-    def test_a_memory_makes_it_more(self, kind: str) -> None:
+    def test_a_network_with_a_memory_is_no_automaton(self, kind: str) -> None:
         """The theorem is of networks without one: of one centroid, one symbol, and two histories."""
         symbols, text = self.texts(0, 40, 12)
         some = sample(kind, transition="sample", batch=40, time=12, features=5, centroids=2)._replace(
@@ -540,7 +540,7 @@ class OwnCell(keras.layers.Layer):
 
 class TestCells:
     @pytest.mark.parametrize("transition", ["sample", "straight through"])
-    def test_in_keras_loop_it_draws(self, transition: str) -> None:
+    def test_a_cell_in_the_loop_of_keras_draws_noise(self, transition: str) -> None:
         some = sample("GRU", batch=50, **TRANSITIONS[transition])
         layer = keras.layers.RNN(some.cell(seed=3), return_sequences=True, dtype="float64")
         states = numpy(layer(some.inputs, training=True))
@@ -552,7 +552,7 @@ class TestCells:
         assert (np.abs(again - states).max() > 0.1) == (BACKEND != "jax")
 
     @pytest.mark.parametrize("counts", [False, True])
-    def test_a_users_own(self, counts: bool) -> None:
+    def test_a_cell_of_the_user_is_regularized(self, counts: bool) -> None:
         some = sample("SimpleRNN", mask="trailing")
         own = OwnCell(4, counts, dtype="float64")
         cell = StateRegularizedCell(own, 6, temperature=0.75, dtype="float64")
@@ -590,7 +590,7 @@ class TestCells:
 class TestCompiled:
     @pytest.mark.parametrize("jit_compile", [False, True])
     @pytest.mark.parametrize("kind", ["GRU", "PeepholeLSTM"])
-    def test_for_any_batch_and_time(self, kind: str, jit_compile: bool) -> None:
+    def test_a_compiled_layer_reads_any_batch_and_time(self, kind: str, jit_compile: bool) -> None:
         import tensorflow as tf
 
         some = sample(kind, mask="scattered")
@@ -604,7 +604,7 @@ class TestCompiled:
         path = some.with_(strength=0.25).path(regularize_last_step=False)
         assert_close(compiled(some.inputs, some.mask), some.outputs(path), "float64")
 
-    def test_it_draws_anew_at_every_call(self) -> None:
+    def test_a_compiled_function_draws_noise_at_every_call(self) -> None:
         import tensorflow as tf
 
         some = sample("GRU", transition="sample")
@@ -646,7 +646,7 @@ class TestDropout:
     RATES = {"dropout": 0.4, "recurrent_dropout": 0.4}
 
     @pytest.mark.parametrize("go_backwards", [False, True])
-    def test_of_inputs_is_drawn_once_a_sequence(self, go_backwards: bool) -> None:
+    def test_dropout_of_inputs_is_drawn_once_a_sequence(self, go_backwards: bool) -> None:
         """A network whose state is its input."""
         layer = layers.SRSimpleRNN(
             4, 6, strength=0.0, dropout=0.4, seed=3, activation=None, return_sequences=True, go_backwards=go_backwards
@@ -663,7 +663,7 @@ class TestDropout:
         again = numpy(layer(np.ones((200, 6, 4), "float32"), training=True)) > 0.5
         assert (again != kept).any(), "another draw for each batch"
 
-    def test_of_the_state_is_drawn_once_a_sequence(self) -> None:
+    def test_dropout_of_the_state_is_drawn_once_a_sequence(self) -> None:
         layer = layers.SRSimpleRNN(
             4, 6, strength=0.0, recurrent_dropout=0.4, seed=3, activation=None, return_sequences=True
         )
@@ -677,7 +677,7 @@ class TestDropout:
         for t in range(6):
             np.testing.assert_allclose(seen[:, t], kept / 0.6 ** (t + 1), rtol=1e-4, atol=1e-4)
 
-    def test_and_noise_of_one_seed_know_nothing_of_each_other(self) -> None:
+    def test_dropout_and_noise_of_one_seed_are_independent(self) -> None:
         """One layer shows its dropout, its twin, with no kernel and unit vectors for centroids, its noise."""
         arguments = {"transition": "gumbel", "dropout": 0.5, "activation": None, "seed": 3, "return_sequences": True}
         seen = []
@@ -706,7 +706,7 @@ class TestDropout:
         assert_close(layer(some.inputs, training=False), some.path().h, "float64")
 
     @pytest.mark.parametrize("kind", GATED)
-    def test_of_a_cell_that_draws_for_itself(self, kind: str) -> None:
+    def test_dropout_of_the_inner_cell_is_drawn_in_training(self, kind: str) -> None:
         some = sample(kind)
         inner = make_cell(kind, 4, **self.RATES)
         layer = StateRegularizedRNN(StateRegularizedCell(inner, 6), return_sequences=True)

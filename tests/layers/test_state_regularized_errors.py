@@ -24,20 +24,20 @@ every_maker = pytest.mark.parametrize("make", [of_cell, of_layer], ids=["cell", 
 
 
 RULES = [
-    ("temperature", "a number > 0", [0, 0.0, -1, float("nan"), float("inf"), "1", None, True, [1.0]]),
+    ("temperature", "a positive number", [0, 0.0, -1, float("nan"), float("inf"), "1", None, True, [1.0]]),
     ("strength", "a number in [0, 1]", [-0.1, 1.1, 2, -1, float("nan"), "1", None, True, np.float32(1.5)]),
-    ("noise", "a number >= 0", [-1, -1e-9, float("nan"), float("inf"), "1", None, True]),
+    ("noise", "a non-negative number", [-1, -1e-9, float("nan"), float("inf"), "1", None, True]),
 ]
 
 
 class TestNumbers:
     @pytest.mark.parametrize(("name", "rule", "values"), RULES)
-    def test_of_the_arguments_and_set_later(self, name: str, rule: str, values: list) -> None:
+    def test_settings_out_of_range_are_refused(self, name: str, rule: str, values: list) -> None:
         """Where nothing is set."""
         halves = {"temperature": 0.5, "strength": 0.5, "noise": 0.5}
         cells = [of_cell(**halves, learn_temperature=learned) for learned in (False, True)]
         for value in values:
-            sentence = says(f"{name} must be {rule}", f"Received: {name}={value!r}.")
+            sentence = says(f"`{name}` must be {rule}.", f"Received: {name}={value!r}.")
             for make in (of_cell, of_layer):
                 with pytest.raises(ValueError, match=sentence):
                     make(**{name: value})
@@ -54,7 +54,9 @@ class TestTransitions:
     def test_are_one_of_four_and_the_nearest_is_named(self, make) -> None:
         near = {"mixtures": "mixture", "softargmax": "soft_argmax"}
         for value in ("mixtures", "softargmax", "Gumbel", "argmax", "", None, 3, ["sample"]):
-            with pytest.raises(ValueError, match=says("transition must be one of", f"Received: {value!r}.")) as caught:
+            with pytest.raises(
+                ValueError, match=says("`transition` must be one of", f"Received: transition={value!r}.")
+            ) as caught:
                 make(transition=value)
             for name in TRANSITIONS:
                 assert repr(name) in str(caught.value)
@@ -65,8 +67,10 @@ class TestTransitions:
     def test_arguments_of_gumbel_alone(self, make) -> None:
         for name in ("straight_through", "sample_at_inference"):
             for transition in ("mixture", "soft_argmax", "sample"):
-                received = f"Received: {name}=True, transition={transition!r}."
-                with pytest.raises(ValueError, match=says(f"{name} belongs to transition='gumbel'.", received)):
+                received = f"Received: transition={transition!r}."
+                with pytest.raises(
+                    ValueError, match=says(f"`transition` must be 'gumbel' with {name}=True.", received)
+                ):
                     make(transition=transition, **{name: True})
 
 
@@ -79,7 +83,7 @@ class MatrixCell(keras.layers.Layer):
 
 class TestCells:
     def test_have_a_vector_for_a_state(self) -> None:
-        sentence = says("a cell's hidden state, its first, a vector (batch, n).", "Received: cell=", "Pass a cell")
+        sentence = says("whose first state is its hidden state, a vector (batch, n).", "Received: cell=", "Pass a cell")
         for cell in (
             keras.layers.Dense(4),
             keras.layers.GRU(4),
@@ -94,7 +98,7 @@ class TestCells:
                 StateRegularizedCell(cell, 3)
 
     def test_the_layer_runs_state_regularized_ones(self) -> None:
-        rule, remedy = "StateRegularizedRNN runs a StateRegularizedCell. Received:", "StateRegularizedCell(cell, num_c"
+        rule, remedy = "`cell` must be a StateRegularizedCell. Received:", "StateRegularizedCell(cell, num_c"
         for cell in (keras.layers.GRUCell(4), keras.layers.GRU(4), None):
             with pytest.raises(ValueError, match=says(rule, remedy)):
                 StateRegularizedRNN(cell)
@@ -127,7 +131,7 @@ class TestTemperaturesThatFloatsTakeForZero:
     def test_are_refused(self, dtype: str, value: float, learn_temperature: bool) -> None:
         stored = dtype.replace("mixed_bfloat16", "float32")
         sentence = says(
-            f"temperature must be a normal number of {stored}, from ",
+            f"`temperature` must be a normal number of {stored}, from ",
             f"Received: temperature={value!r}.",
             "For the most probable centroid alone use transition='soft_argmax'.",
         )
@@ -147,9 +151,9 @@ class TestTemperaturesThatFloatsTakeForZero:
             cell.set_temperature(value)
             assert float(cell.current_temperature()) == value
 
-    def test_in_a_schedule(self) -> None:
+    def test_a_temperature_too_small_in_a_schedule_is_refused(self) -> None:
         model = keras.Sequential([keras.Input((3, 5)), layers.SRGRU(4, 3)])
         model.compile("sgd", "mse")
         schedule = callbacks.TemperatureSchedule(lambda epoch: 10.0 ** (-46 * epoch))
-        with pytest.raises(ValueError, match=says("temperature must be a normal number of float32", "Received: ")):
+        with pytest.raises(ValueError, match=says("`temperature` must be a normal number of float32", "Received: ")):
             model.fit(np.ones((2, 3, 5)), np.ones((2, 4)), epochs=2, verbose=0, callbacks=[schedule])

@@ -34,41 +34,41 @@ def starts(subject: Subject, *shape: int) -> list[np.ndarray]:
 
 class TestInitialStates:
     @no_variant
-    def test_of_another_width_or_number(self, subject: Subject) -> None:
+    def test_initial_states_of_another_width_or_number_are_refused(self, subject: Subject) -> None:
         layer, n = layer_of(subject), subject.width
         states = starts(subject, 3, n)
         assert layer(sequences(subject), initial_state=states).shape == (3, subject.units)
         with pytest.raises(
-            ValueError, match=rf"initial_state must be one array \(batch, size\).* Received: \[\(3, {n + 1}"
+            ValueError, match=rf"`initial_state` must be one array \(batch, size\).* Received: \[\(3, {n + 1}"
         ):
             layer(sequences(subject), initial_state=starts(subject, 3, n + 1))
-        with pytest.raises(ValueError, match="initial_state must be one array"):
+        with pytest.raises(ValueError, match="`initial_state` must be one array"):
             layer(sequences(subject), initial_state=[*states, states[0]])
 
     @no_variant
-    def test_of_another_batch(self, subject: Subject) -> None:
+    def test_an_initial_state_of_another_batch_is_refused(self, subject: Subject) -> None:
         n = subject.width
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
             states = starts(subject, *shape)
             sentence = says(
-                f"initial_state must be one array (batch, size) for each state, of sizes {[n] * len(states)}, for a "
+                f"`initial_state` must be one array (batch, size) for each state, of sizes {[n] * len(states)}, for a "
                 f"batch of 3. Received: {[shape] * len(states)}. Give each sequence a state of its own."
             )
             with pytest.raises(ValueError, match=sentence):
                 layer_of(subject)(sequences(subject), initial_state=states)
 
     @no_variant
-    def test_of_another_shape_as_the_input_of_a_model(self, subject: Subject) -> None:
+    def test_an_initial_state_of_another_shape_as_model_input_is_refused(self, subject: Subject) -> None:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
         for shape in ((4, subject.width), (3, subject.width + 1)):
             states = [keras.Input(batch_shape=shape) for _ in starts(subject)]
-            with pytest.raises(ValueError, match=says("initial_state must be one array (batch, size)", f"[{shape}")):
+            with pytest.raises(ValueError, match=says("`initial_state` must be one array (batch, size)", f"[{shape}")):
                 layer_of(subject)(inputs, initial_state=states)
 
     @only_tensorflow
     @no_variant
     @pytest.mark.parametrize("known", [None, 1])
-    def test_of_another_batch_where_the_batch_is_not_known(self, subject: Subject, known: int | None) -> None:
+    def test_an_initial_state_of_another_batch_is_refused_in_a_graph(self, subject: Subject, known: int | None) -> None:
         import tensorflow as tf
 
         layer, some, n = layer_of(subject), sequences(subject), subject.width
@@ -88,7 +88,7 @@ class TestMasks:
     def test_one_bool_for_each_step(self, subject: Subject) -> None:
         for shape in ((7,), (3, 6), (2, 7), (7, 3), (3, 7, 1), (3, 7, 5)):
             sentence = says(
-                "mask must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
+                "`mask` must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
                 f"Received: mask.shape={shape}.",
                 "Give one bool per step.",
             )
@@ -96,9 +96,9 @@ class TestMasks:
                 layer_of(subject)(sequences(subject), mask=np.ones(shape, bool))
 
     @no_variant
-    def test_of_a_model_input(self, subject: Subject) -> None:
+    def test_a_mask_of_another_shape_as_model_input_is_refused(self, subject: Subject) -> None:
         inputs = subject.input(None, 7, dtype=sequences(subject).dtype.name)
-        with pytest.raises(ValueError, match=says("mask must have the shape", "Received: mask.shape=(None, 6).")):
+        with pytest.raises(ValueError, match=says("`mask` must have the shape", "Received: mask.shape=(None, 6).")):
             layer_of(subject)(inputs, mask=keras.Input((6,), dtype="bool"))
 
 
@@ -107,7 +107,7 @@ class TestSequences:
     @no_variant
     @pytest.mark.parametrize("kind", ["sparse", "ragged"])
     @pytest.mark.parametrize("symbolic", [False, True])
-    def test_that_are_not_dense(self, subject: Subject, kind: str, symbolic: bool) -> None:
+    def test_sparse_and_ragged_sequences_are_refused(self, subject: Subject, kind: str, symbolic: bool) -> None:
         import tensorflow as tf
 
         some = sequences(subject)
@@ -118,48 +118,48 @@ class TestSequences:
         else:
             given = tf.sparse.from_dense(some) if kind == "sparse" else tf.RaggedTensor.from_tensor(some, ragged_rank=1)
         with pytest.raises(
-            ValueError, match=says(f"Sequences are dense tensors. Received: a {kind} tensor. Use its to_")
+            ValueError, match=says(f"`sequences` must be a dense tensor. Received: a {kind} tensor. Use its to_")
         ):
             layer_of(subject)(given)
 
     @no_variant
-    def test_of_no_steps(self, subject: Subject) -> None:
+    def test_sequences_without_steps_are_refused(self, subject: Subject) -> None:
         layer = layer_of(subject)
         layer(sequences(subject))
-        with pytest.raises(ValueError, match="A sequence has at least one step. Received: sequences of shape"):
+        with pytest.raises(ValueError, match="`sequences` must have at least one step. Received: shape"):
             layer(sequences(subject, steps=0))
 
     @of_features
     @pytest.mark.parametrize("built", [False, True])
-    def test_without_a_time_axis(self, subject: Subject, built: bool) -> None:
+    def test_sequences_without_a_time_axis_are_refused(self, subject: Subject, built: bool) -> None:
         layer = layer_of(subject)
         if built:
             layer(sequences(subject))
         arrays = [np.zeros(shape, "float32") for shape in ((), (7,), (3, 5), (3, 7, 5, 1))]
         for given in (keras.Input((None,)), keras.Input((5,)), keras.Input((None, None)), *arrays):
             sentence = says(
-                f"{type(layer).__name__} reads sequences (batch, time, features) of a known number of features.",
+                f"Inputs of {type(layer).__name__} must be sequences (batch, time, features)",
                 f"Received: shape={tuple(given.shape)}.",
             )
             with pytest.raises(ValueError, match=sentence):
                 layer(given)
 
     @parametrized([subject for subject in ALL if subject.integers])
-    def test_of_ids_without_a_time_axis(self, subject: Subject) -> None:
+    def test_ids_without_a_time_axis_are_refused(self, subject: Subject) -> None:
         for shape in ((), (7,)):
             layer = layer_of(subject)
-            with pytest.raises(ValueError, match=f"{type(layer).__name__} reads .*Received: shape="):
+            with pytest.raises(ValueError, match=f"Inputs of {type(layer).__name__} must be .*Received: shape="):
                 layer(np.zeros(shape, "int32"))
 
     @of_features
-    def test_of_other_features_than_before(self, subject: Subject) -> None:
+    def test_another_number_of_features_than_built_is_refused(self, subject: Subject) -> None:
         """Of the layer, and of its cell alone."""
         layer, steps = layer_of(subject), sequences(subject)
         layer(steps)
-        sentence = "was built for steps of shape (5,). Received: steps of shape (3,). Pass inputs of that shape, or"
-        with pytest.raises(ValueError, match=says(f"This {type(layer).__name__} {sentence}")):
+        sentence = "must have the shape (5,), for which it was built. Received: steps of shape (3,). Pass inputs of"
+        with pytest.raises(ValueError, match=says(f"Steps of this {type(layer).__name__} {sentence}")):
             layer(steps[..., :3])
-        with pytest.raises(ValueError, match=says(f"This {type(layer.cell).__name__} {sentence}")):
+        with pytest.raises(ValueError, match=says(f"Steps of this {type(layer.cell).__name__} {sentence}")):
             layer.cell(steps[:, 0, :3], layer.get_initial_state(3))
 
     @only_tensorflow
@@ -169,7 +169,7 @@ class TestSequences:
 
         some = sequences(subject)
         sentence = says(
-            "unroll=True needs a known number of steps.",
+            "The number of steps must be known for unroll=True.",
             "Received: sequences of shape (3, None",
             "Give the model's Input its time, or pass unroll=False.",
         )
@@ -185,7 +185,7 @@ class TestStateful:
         layer(sequences(subject))
         for batch in (1, 2, 4):
             sentence = says(
-                "stateful=True carries one state per sequence, of 3.",
+                "Every batch must have 3 sequences, as the first one, with stateful=True.",
                 f"Received: a batch of {batch}.",
                 "Keep the batch size, and drop a smaller last batch.",
             )
@@ -235,7 +235,7 @@ def test_sizes_are_positive_integers(kind: str) -> None:
             optional = ("vocabulary_size",) if kind.startswith("FactoredISAN") else ("key_dim", "value_dim")
             if value is None and name in optional:
                 continue  # for real-valued inputs, or as many as fit
-            sentence = says(f"`{name}` must be an integer of at least 1. Received: {name}={value!r}.")
+            sentence = says(f"`{name}` must be a positive integer. Received: {name}={value!r}.")
             with pytest.raises(ValueError, match=sentence):
                 of_size(kind, **{name: value})
         for integer in (np.int64, np.uint8):
@@ -252,7 +252,7 @@ GATED = ("MinimalRNN", "MinimalRNNCell", "CFN", "CFNCell")
 def test_rates_lie_from_zero_to_below_one(kind: str) -> None:
     for name in ("dropout", "recurrent_dropout"):
         for value in (1, 1.0, 1.5, -0.1, -1, float("nan"), True, np.float32(1), "0.5", None, [0.1]):
-            sentence = says(f"{name} must be a fraction, at least 0 and below 1. Received: {name}={value!r}.")
+            sentence = says(f"`{name}` must be a number in [0, 1). Received: {name}={value!r}.")
             with pytest.raises(ValueError, match=sentence):
                 of_size(kind, **{name: value})
         for value in (0, 0.0, 0.999, np.float32(0.5)):

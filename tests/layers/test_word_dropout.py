@@ -51,10 +51,10 @@ def test_it_trains_in_a_model():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, "a half"])
 def test_rates_are_checked(rate):
-    with pytest.raises(ValueError, match=r"rate must be a fraction, at least 0 and below 1\. Received: rate="):
+    with pytest.raises(ValueError, match=r"`rate` must be a number in \[0, 1\)\. Received: rate="):
         WordDropout(rate)
 
 
 def test_numbers_that_are_no_ids_are_refused():
-    with pytest.raises(ValueError, match="reads integer ids. Received: dtype=float"):
+    with pytest.raises(ValueError, match="must be integer ids. Received: dtype=float"):
         WordDropout(0.5)(np.full((2, 3), 0.5))

@@ -54,7 +54,7 @@ def test_every_experiment_runs_on_generated_data_and_is_reported(name, tmp_path,
     assert {record["table"]["row"] for record in found} == set(rows)
     assert {record["experiment"] for record in found} == {name}
     assert all(record["environment"]["versions"]["keras"] for record in found)
-    text = _report.results(list(EXPERIMENTS.values()), found, folder=tmp_path)
+    text = "".join(_report.pages(list(EXPERIMENTS.values()), found, path=tmp_path / "results.md").values())
     assert EXPERIMENTS[name].place.split(",")[0] in text
     assert "![" not in text, "no pictures beside this report"
     said = capsys.readouterr().out
@@ -253,7 +253,7 @@ def test_a_table_by_the_recipe_runs_and_is_reported_with_the_others(tmp_path, mo
     for arguments in ([], ["--out", out]):
         assert report("--records", tmp_path, *arguments) == 2
         captured = capsys.readouterr()
-        text = captured.out or out.read_text()
+        text = captured.out or "".join(path.read_text() for path in tmp_path.glob("results*.md"))
         assert adding.title not in text
         assert EXPERIMENTS["temperature"].title in text
         assert re.search(r"has all tables but adding\. adding: .*adding-GRU-0 \(KeyError\('training_", captured.err)
@@ -411,9 +411,9 @@ def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
         *("parentheses-centroids.png", "parentheses-counts.png", "recommendation_progress.png"),
     ]
     assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
-    text = out.read_text()
-    assert text.count("](figures/") == len(drawn)
+    text = "".join(path.read_text() for path in out.parent.glob("results*.md"))
     assert all(f"](figures/{name})\n" in text for name in drawn)
+    assert set(re.findall(r"\]\(figures/(.*)\)", text)) == set(drawn)
 
 
 def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, capsys):
@@ -497,7 +497,12 @@ class TestCheck:
         assert re.search(r"\d+ records of \d+ experiments can be read.", capsys.readouterr().out)
 
     def test_a_report_that_was_edited(self, tmp_path, capsys):
-        (tmp_path / "results.md").write_text((ROOT / "docs" / "results.md").read_text().replace("1.58", "1.57"))
+        shutil.copytree(ROOT / "docs" / "figures", tmp_path / "figures")
+        for path in (ROOT / "docs").glob("results*.md"):
+            shutil.copy(path, tmp_path)
+        assert self.check(self.records, "--report", tmp_path / "results.md") == 0
+        page = tmp_path / "results-isan.md"
+        page.write_text(page.read_text().replace("1.661", "1.660"))
         assert self.check(self.records, "--report", tmp_path / "results.md") == 2
         assert "A report is generated from its records. Received: " in capsys.readouterr().err
 

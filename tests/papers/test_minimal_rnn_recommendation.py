@@ -17,7 +17,7 @@ RECOMMENDATION = minimal_rnn_recommendation.Recommendation()
 
 
 def results(given):
-    return report.results([RECOMMENDATION], given)
+    return "\n".join(report.pages([RECOMMENDATION], given).values())
 
 
 def a_record(kind="GRU", seed=0, data="video", **result):

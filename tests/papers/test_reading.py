@@ -110,11 +110,11 @@ def test_the_report_shows_the_words_and_takes_them_as_they_are():
     better = {**record, "reading": told}
     worse = {**record, "result": {**result, "validation_error": 0.3}, "reading": {**told, "texts": 4}}
     experiments = [EXPERIMENTS["sr-imdb"]]
-    text = report.results(experiments, [record, worse, better])
+    text = "\n".join(report.pages(experiments, [record, worse, better]).values())
     assert r"| pos | 60.0% | \*great\* (0.90), \<b\> (0.80) |" in text
     assert "| neg | 40.0% | bad (0.998), dull (0.996), poor (0.995) |" in text
     assert r"| pos | 2 | 10 \| (0.70) |" in text
     assert r"- pos: not **_bad_** at *all* x" in text.replace("\\_", "_")
     assert "\n\n3\n\n" in text, "the number of texts, of the network with the lower validation error"
     assert "\n\n4\n\n" not in text
-    assert "| class |" not in report.results(experiments, [record])
+    assert "| class |" not in "\n".join(report.pages(experiments, [record]).values())

@@ -22,12 +22,17 @@ if not RECORDS.is_dir():
 
 def tables_of_sections(text):
     """All but those of the claims."""
-    return tables("".join(text.split("\n## ")[2:]))
+    return tables(text.partition("\n# Results: ")[2])
 
 
-def results(given, folder=None, templates=RECORDS):
-    """The report, with the committed prose."""
-    return report.results(papers.EXPERIMENTS, given, templates, folder)
+def pages(given, path=None, templates=RECORDS):
+    """The pages of the report, with the committed prose."""
+    return report.pages(papers.EXPERIMENTS, given, templates, path)
+
+
+def results(given, path=None, templates=RECORDS):
+    """All of its pages."""
+    return "\n".join(pages(given, path, templates).values())
 
 
 def record(name="mine", size="8e4", bits=1.9):
@@ -42,43 +47,79 @@ def record(name="mine", size="8e4", bits=1.9):
 
 
 def test_the_committed_report_is_generated_from_the_committed_records():
-    text = results(report.read(RECORDS), ROOT / "docs")
-    assert (ROOT / "docs" / "results.md").read_text() == text
-    assert text.count("](figures/") > 20
+    found = pages(report.read(RECORDS), ROOT / "docs" / "results.md")
+    assert {path.name: path.read_text() for path in (ROOT / "docs").glob("results*.md")} == found
+    assert sum(text.count("](figures/") for text in found.values()) > 30
+
+
+def test_the_first_page_opens_with_pictures_and_what_was_found():
+    first = pages(report.read(RECORDS), ROOT / "docs" / "results.md")["results.md"]
+    shown = re.findall(r"^!\[(.*)\]\(figures/.*\)\n\n(.*)$", first.partition("\n**[")[0], re.MULTILINE)
+    assert len(shown) == 10
+    for says, caption in shown:
+        assert re.search(
+            rf"\d, \[.*\]\(results-.*\): {re.escape(says)} \*\*(Found|Partly|Not found)\*\*: [✓✗]", caption
+        )
 
 
 def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
     found = [read for read in report.read(RECORDS) if read["experiment"] == "temperature"]
     (tmp_path / "figures").mkdir()
-    for folder in (None, tmp_path):
-        assert "](figures/" not in results(found, folder)
+    for path in (None, tmp_path / "results.md"):
+        assert "](figures/" not in results(found, path)
     (tmp_path / "figures" / "temperature.png").write_bytes(b"")
-    assert "](figures/temperature.png)\n" in results(found, tmp_path)
+    assert results(found, tmp_path / "results.md").count("](figures/temperature.png)\n") == 2
+
+
+def sections_by_link(texts):
+    """page#anchor -> the section."""
+    found = {}
+    for page, text in texts.items():
+        for section in text.split("\n## ")[1:]:
+            anchor = re.sub(r"[^\w\- ]", "", section.splitlines()[0]).lower().replace(" ", "-")
+            found[f"{page}#{anchor}"] = section
+    return found
 
 
 def test_every_section_is_linked_at_the_top_and_its_runs_are_folded():
-    text = results(report.read(RECORDS))
-    top, *sections = text.split("\n## ")
-    links = re.findall(r"^- \[(.*)\]\(#(.*)\)$", top, re.MULTILINE)
-    assert [heading for heading, _ in links] == [section.splitlines()[0] for section in sections]
-    assert len({anchor for _, anchor in links}) == len(links)
-    assert links[1][1] == "isan-on-character-text-foerster-et-al-2017-table-1"
-    glance, *of_experiments = sections
-    assert glance.startswith("The claims of the papers at a glance\n")
-    for section in of_experiments:
+    texts = pages(report.read(RECORDS), Path("mine.md"))
+    first, *others = texts
+    assert first == "mine.md"
+    assert others == [f"mine-{name}.md" for name in ("isan", "minimal-rnn", "state-regularized", "others")]
+    of_experiments = {link: text for link, text in sections_by_link(texts).items() if not link.startswith("mine.md")}
+    links = re.findall(r"^- \[.*\]\((.*)\)$", texts["mine.md"], re.MULTILINE)
+    assert links == list(of_experiments)
+    assert links[0] == "mine-isan.md#isan-on-character-text-foerster-et-al-2017-table-1"
+    for page in others:
+        top = texts[page].partition("\n## ")[0]
+        assert [f"{page}{link}" for link in re.findall(r"\((#.*)\)$", top, re.MULTILINE)] == [
+            link for link in links if link.startswith(f"{page}#")
+        ]
+    for section in of_experiments.values():
         assert section.count("<details>") == section.count("</details>") > 0
         assert section.endswith("\n\n</details>\n")
 
 
+def test_links_lead_to_headings_that_are_there():
+    texts = pages(report.read(RECORDS))
+    headings = {
+        f"{page}#{report._anchor(heading)}" for page, text in texts.items() for heading in report._headings(text, "##+")
+    }
+    followed = 0
+    for page, text in texts.items():
+        for other, anchor in re.findall(r"\]\((results[\w-]*\.md)?#(.*?)\)", text):
+            assert f"{other or page}#{anchor}" in headings
+            followed += 1
+    assert followed > 100
+
+
 def test_figures_in_the_readme_are_those_of_the_section_they_lead_to():
-    top, *sections = results(report.read(RECORDS)).split("\n## ")
-    anchors = re.findall(r"^- \[.*\]\(#(.*)\)$", top, re.MULTILINE)
-    found = dict(zip(anchors, sections, strict=True))
+    found = sections_by_link(pages(report.read(RECORDS)))
     checked = 0
     for item in re.split(r"^- ", (ROOT / "README.md").read_text(), flags=re.MULTILINE):
-        for anchor in re.findall(r"\(docs/results\.md#(.*?)\)", item):
+        for link in re.findall(r"\(docs/(results[\w-]*\.md#.*?)\)", item):
             for figure in re.findall(r"\*\*(\d.*?)\*\*", item):
-                assert figure in found[anchor], (figure, anchor)
+                assert figure in found[link], (figure, link)
                 checked += 1
     assert checked >= 9
 
@@ -137,7 +178,7 @@ def test_sections_stand_in_one_order_whatever_the_order_of_the_records():
         text = results(list(order))
         found = [text.index(title) for title in ("## ISAN on", "## IMDB", "## MNIST")]
         assert found == sorted(found)
-        assert text.count("\n## ") == 4  # the claims first
+        assert text.count("\n## ") == 4  # with the claims
 
 
 def equal_time(network, bits, minutes=30, size="1.28e6"):
@@ -277,7 +318,7 @@ def test_of_experiments_on_one_claim_the_one_that_measured_more_counts(first, se
         claims = [experiment.Claim("table 5", "a claim", f"on {name}", finding(*holds))]
         return types.SimpleNamespace(place="Wang 2022, table 5"), claims, f"## {name.capitalize()}"
 
-    text = report.at_a_glance([on("first", *first), on("second", *second)])
+    text = report.at_a_glance(report._best_measured([on("first", *first), on("second", *second)]))
     [[_, line]] = tables(text)
     assert line[:3] == [f"[table 5](#{counted})", "a claim", f"on {counted}"]
     assert text.count("a claim") == 1

@@ -62,7 +62,7 @@ def test_weights_are_measured_before_they_are_unpacked(tmp_path):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
         for _ in range(storage.MAX_BYTES // 2**20 + 1):
             file.write(bytes(2**20))
-    with pytest.raises(ValueError, match=r"bytes, more than 268,435,456\)\. Make the preset anew"):
+    with pytest.raises(ValueError, match=r"bytes, more than 268,435,456\)\. Make the preset again"):
         load(tmp_path, weights=packed.getvalue())
 
 
@@ -70,5 +70,5 @@ def test_weights_are_measured_before_they_are_unpacked(tmp_path):
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_weights_whose_directory_is_damaged_are_refused(tmp_path, damage):
     weights = spoiled((FOLDER / "tomita-4.npz").read_bytes(), damage)
-    with pytest.raises(ValueError, match="The weights of a preset are NumPy arrays. Received: "):
+    with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays. Received: "):
         load(tmp_path, weights=weights)

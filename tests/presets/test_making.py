@@ -109,7 +109,7 @@ def test_a_reader_of_reviews_is_made_with_its_vocabulary_and_centroids(tmp_path,
         preset.encode("xyz")
 
 
-def test_every_preset_has_a_recipe_that_says_the_same_as_its_card():
+def test_every_preset_has_a_recipe_that_agrees_with_its_card():
     known = _presets.recipes(EXPERIMENTS)
     assert set(known) == {*presets.list()}
     for name in presets.list():
@@ -124,6 +124,6 @@ def test_every_preset_has_a_recipe_that_says_the_same_as_its_card():
 def test_an_unknown_preset_is_not_made(tmp_path, capsys):
     assert command_line.main(["preset", "tomita-9", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("papers: The presets are ")
+    assert error.startswith("papers: `name` must be one of ")
     assert len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())

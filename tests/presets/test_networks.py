@@ -169,7 +169,7 @@ def logit(ids):
     return float(np.mean(states, axis=0) @ head[:, 0] + arrays("reviews-sr-lstm")["head/bias"][0])
 
 
-def test_the_reader_of_reviews_is_right_as_often_as_its_card_says():
+def test_the_reader_of_reviews_has_the_accuracy_of_its_card():
     preset = load("reviews-sr-lstm")
     rows = [preset.encode(text) for text, _ in REVIEWS]
     wanted = np.array([logit(row) for row in rows])

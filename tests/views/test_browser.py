@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, automata, datasets, presets, views
+from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols
@@ -149,6 +149,24 @@ def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_pat
     WebDriverWait(driver, 60).until(lambda _: "".join(tokens_of(driver)) == "abc")
     assert "after 3 of 4" in driver.find_element(By.CSS_SELECTOR, "output").text
     assert not driver.get_log("browser")
+
+
+@pytest.mark.parametrize("of_isan", [True, False])
+def test_an_initial_state_is_named_where_there_is_one(driver, of_isan, tmp_path):
+    model = model_of_symbols()
+    if of_isan:
+        model.layers[0].cell.initial_state.assign(np.ones(3))
+    else:
+        keras.utils.set_random_seed(0)
+        embedded = [keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2)]
+        model = keras.Sequential([*embedded, layers.MinGRU(4), keras.layers.Dense(3)])
+    split = analysis.contributions(model, [0, 1, 2], alphabet="abc")
+    assert ("Initial state" in as_html(split)) is of_isan
+    opened(driver, split, tmp_path)
+    WebDriverWait(driver, 20).until(lambda _: tokens_of(driver))
+    said = driver.find_element(By.TAG_NAME, "body").text
+    assert "add up to what the network says" in said
+    assert ("initial state" in said.lower()) is of_isan
 
 
 def test_a_page_of_a_long_text_has_few_nodes(driver, tmp_path):

@@ -28,16 +28,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._network import (
-    affine_readout,
+    AffineReading,
     as_symbols,
-    check_forwards,
     check_range,
     isan_like,
-    isan_weights,
     listed,
 )
-from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Result, Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
@@ -133,7 +131,7 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     Reference: Foerster et al., ICML 2017, section 3.5.
     """
     check_tolerance("rank_tolerance", rank_tolerance)
-    matrix = affine_readout(network, readout).matrix
+    matrix = AffineReading(network).readout(readout).matrix
     vectors = np.linalg.svd(matrix, full_matrices=True)[0]
     # Of rows of one size each, as the rank does not depend on how large a unit is, but singular values do.
     rows = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True, initial=0.0), 1e-300)
@@ -182,8 +180,7 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
         >>> analysis.contributions(model, [0, 2, 1], origin=mean).residual < 1e-12
         True
     """
-    check_forwards(network)
-    kernel, bias, start = isan_weights(network)
+    kernel, bias, start = AffineReading(network).forwards().weights()
     total, count = np.zeros(len(start)), 0
     for sequence in listed("Texts", sequences):
         symbols = as_symbols(sequence, len(kernel))
@@ -262,8 +259,9 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     Reference: Foerster et al., ICML 2017, sections 3.5 and 4.
     """
     check_basis(basis)
-    kernel, bias, start = isan_weights(network)
-    head = affine_readout(network, readout)
+    reading = AffineReading(network)
+    before, head = reading.weights(), reading.readout(readout)
+    kernel, bias, start = before
     if kernel.shape[1] != len(basis.to.matrix):
         raise ValueError(
             f"A basis belongs to a number of units. Received: a basis of {len(basis.to.matrix)} and a layer of "
@@ -281,7 +279,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
         new_kernel, new_bias = (np.array(parts) for parts in zip(*both, strict=True))
         new_head = AffineMap(*_add_relations(basis, *new_head))
     layer = isan_like(network, new_kernel, new_bias, basis.to.apply(start), dtype)
-    before, after = isan_weights(network), isan_weights(layer)
+    after = AffineReading(layer).weights()
     return TransformedNetwork(
         layer,
         new_head,

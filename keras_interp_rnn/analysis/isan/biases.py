@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import isan_with_origin
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.bases import readout_basis
@@ -59,7 +59,7 @@ def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
 
     Reference: Foerster et al., ICML 2017, section 3.5.
     """
-    (_, bias, _), _ = isan_with_origin(network, readout, origin)
+    (_, bias, _), _ = AffineReading(network).centred(readout, origin)
     basis = readout_basis(network, readout, rank_tolerance=ROUNDING)
     directions = basis.to.matrix[:, : basis.num_readout]
     seen = bias @ directions @ directions.T

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import affine_readout, isan_like, isan_weights
+from keras_interp_rnn._network import AffineReading, isan_like
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import (
     Basis,
@@ -69,7 +69,7 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
             "sparse_basis."
         )
     changed, head = change_basis(network, basis, readout=readout)
-    kernel, bias, _ = isan_weights(changed)
+    kernel, bias, _ = AffineReading(changed).weights()
     m = basis.num_binary
     exact = (kernel[:, :m, :m], bias[:, :m], head.matrix[:m], head.offset)
     error = rounding_error(*exact)
@@ -79,7 +79,7 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
             "with more weight decay."
         )
     kernel, bias, matrix, offset = (np.clip(np.rint(array), 0, 1) for array in exact)
-    original = isan_weights(network)
+    original = AffineReading(network).weights()
     wanted = basis.to.apply(original.initial_state @ original.kernel + original.bias)[:, :m]
     points = basis.points.astype(np.float64)
     distances = sum(np.abs(points @ k + b - w).max(axis=1) for k, b, w in zip(kernel, bias, wanted, strict=True))
@@ -92,5 +92,6 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
 
 def _outputs_after_one(network: Any, readout: Any) -> NDArray[np.float64]:
     """(K, outputs), the outputs after each single symbol."""
-    kernel, bias, start = isan_weights(network)
-    return affine_readout(network, readout).apply(start @ kernel + bias)
+    reading = AffineReading(network)
+    kernel, bias, start = reading.weights()
+    return reading.readout(readout).apply(start @ kernel + bias)

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import affine_readout, as_array, listed
-from keras_interp_rnn._numbers import is_integer, is_number
+from keras_interp_rnn._checks import is_integer, is_number
+from keras_interp_rnn._network import AffineReading, as_array, listed
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance
@@ -181,7 +181,7 @@ def sparse_basis(
         raise ValueError(f"tolerance lies between 0 and 0.5. Received: {tolerance!r}. Leave it at 0.25.")
     if not is_integer(max_functions) or max_functions < 1:
         raise ValueError(f"max_functions is an int >= 1. Received: max_functions={max_functions!r}.")
-    head, maps = affine_readout(network, readout), homogeneous_matrices(network)
+    head, maps = AffineReading(network).readout(readout), homogeneous_matrices(network)
     states = as_array("States", states)
     if not states.ndim or states.shape[-1] + 1 != maps.shape[1]:
         raise ValueError(

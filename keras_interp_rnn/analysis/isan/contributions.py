@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import OpenedText, alphabet_of, check_range, feature_addends, open_composed, open_isan
-from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._network import AffineReading, OpenedText, Way, alphabet_of, check_range, feature_addends
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -179,7 +179,7 @@ class Contributions(Result):
         Returns:
             [(source, term), ...], the largest absolute value first.
         """
-        at_least("num_sources", num_sources, 0)
+        integer("num_sources", num_sources, 0)
         read = int(self.targets[target]) + 1
         column = self.values[:read, target, self.winner(target)[0] if output is None else output]
         order = np.argsort(-np.abs(column), kind="stable")[:num_sources]
@@ -267,8 +267,9 @@ def contributions(
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    opened = open_composed(network, symbols, readout, origin, names)
-    steps, outputs = len(opened.rows), opened.head.matrix.shape[1]
+    opened = AffineReading(network).open(symbols, readout, origin, names, whole=True)
+    steps, bias = len(opened.symbols), opened.ways[0].head.offset
+    outputs = len(bias)
     wanted = _check_targets(steps if targets is None and opened.at_the_end else targets, steps)
     if opened.at_the_end and wanted.tolist() != [steps]:
         raise ValueError(
@@ -279,33 +280,31 @@ def contributions(
         steps, len(wanted), outputs, opened.vectors.shape[1] if by_feature and opened.vectors is not None else 1
     )
     with np.errstate(over="ignore", invalid="ignore"):
-        values, logits = _terms(opened, wanted)
-        if opened.backwards is not None:
-            back = opened.backwards._replace(pooled=None if opened.pooled is None else opened.pooled[::-1])
-            terms, added = _terms(back, wanted if opened.at_the_end else steps + 1 - wanted)
+        values, logits = _terms(opened.ways[0], wanted)
+        for way in opened.ways[1:]:
+            terms, added = _terms(way, wanted if opened.at_the_end else steps + 1 - wanted)
             values[0] += terms[0]
             values[1:] += terms[:0:-1]
             logits += added
     check_range("Contributions and logits", (values, logits))
-    bias = opened.head.offset
     residual = np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0)
     split = _by_feature(opened, wanted) if by_feature else None
     return Contributions(opened.symbols, wanted, values, bias, logits, float(residual), names, split, opened.given)
 
 
-def _terms(opened: OpenedText, targets: NDArray[np.int64]) -> tuple[Array, Array]:
+def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:
     """The terms (T + 1, targets, outputs) of one direction, and the logits, from running the recurrence forward."""
-    weights, head, rows = opened.weights, opened.head, opened.rows
+    weights, head, rows = way.weights, way.head, way.rows
     columns = {int(target): column for column, target in enumerate(targets)}
     values = np.zeros((len(rows) + 1, len(targets), head.matrix.shape[1]))
     logits = np.zeros(values.shape[1:])
     read = rows[: targets.max(initial=0)]
-    if opened.pooled is not None:
+    if way.pooled is not None:
         states = np.array([*equations.states(np, *weights, rows)])
-        logits[0] = equations.logits(np, head.matrix, head.offset, opened.pooled @ states)
+        logits[0] = equations.logits(np, head.matrix, head.offset, way.pooled @ states)
         following = np.zeros_like(head.matrix)
         for step in range(len(rows), 0, -1):
-            following = following + opened.pooled[step - 1] * head.matrix
+            following = following + way.pooled[step - 1] * head.matrix
             values[step, 0] = weights.bias[rows[step - 1]] @ following
             following = weights.kernel[rows[step - 1]] @ following
         values[0, 0] = weights.initial_state @ following
@@ -332,12 +331,13 @@ def _by_feature(opened: OpenedText, targets: NDArray[np.int64]) -> Array:
             f"network that reads {reads}. Leave by_feature=True out, or pass the layer, its readout, and the vectors."
         )
     addends = feature_addends(opened.cell, opened.vectors)
-    shares = np.zeros((*opened.vectors.shape, len(targets), opened.head.matrix.shape[1]))
+    [(weights, head, *_)] = opened.ways
+    shares = np.zeros((*opened.vectors.shape, len(targets), len(head.offset)))
     for column, target in enumerate(targets):
-        read = opened.head.matrix
+        read = head.matrix
         for step in range(target - 1, -1, -1):
             shares[step, :, column] = addends[step] @ read
-            read = opened.weights.kernel[step] @ read
+            read = weights.kernel[step] @ read
     return shares
 
 
@@ -363,7 +363,8 @@ def recent_contributions(
     r"""Splits the logits of a long text among its last symbols, step by step, in constant memory.
 
     Args:
-        network, readout, origin, alphabet: as `contributions`.
+        network: as `contributions`, in one direction, and with a head that reads the states themselves.
+        readout, origin, alphabet: as `contributions`.
         symbols: as `contributions`, of any length.
         window: number of symbols that have a term each; all earlier ones share one term.
 
@@ -386,7 +387,7 @@ def recent_contributions(
     """
     if not is_integer(window) or window < 1:
         raise ValueError(f"A window holds at least one symbol. Received: window={window!r}.")
-    weights, head, text, *_ = open_isan(network, symbols, readout, origin, alphabet)
+    [(weights, head, text, *_)] = AffineReading(network).open(symbols, readout, origin, alphabet).ways
     return _recent(weights, head, text, window)
 
 

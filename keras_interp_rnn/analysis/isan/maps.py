@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import as_symbols, check_forwards, check_range, isan_weights
+from keras_interp_rnn._network import AffineReading, as_symbols, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
@@ -45,8 +45,7 @@ def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
 
     Reference: Foerster et al., ICML 2017, section 5.1.
     """
-    check_forwards(network)
-    weights = isan_weights(network)
+    weights = AffineReading(network).forwards().weights()
     maps = [AffineMap(weights.kernel[s], weights.bias[s]) for s in as_symbols(symbols, len(weights.kernel))]
     with np.errstate(over="ignore", invalid="ignore"):
         composed = AffineMap.compose(maps, weights.bias.shape[1])
@@ -76,7 +75,7 @@ def homogeneous_matrices(network: Any) -> Array:
 
     Reference: Foerster et al., ICML 2017, section 4 and eq. 7.
     """
-    kernel, bias, _ = isan_weights(network)
+    kernel, bias, _ = AffineReading(network).weights()
     symbols, n = bias.shape
     matrices = np.zeros((symbols, n + 1, n + 1))
     matrices[:, :n, :n], matrices[:, n, :n], matrices[:, n, n] = kernel, bias, 1
@@ -124,7 +123,7 @@ def fixed_points(network: Any) -> FixedPoints:
 
     Reference: Foerster et al., ICML 2017, section 2.
     """
-    weights = isan_weights(network)
+    weights = AffineReading(network).weights()
     symbols, units = weights.bias.shape
     states = np.full((symbols, units), np.nan)
     radius = np.empty(symbols)

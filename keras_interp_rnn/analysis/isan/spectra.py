@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import affine_readout, alphabet_of, as_array, isan_weights
+from keras_interp_rnn._network import AffineReading, alphabet_of, as_array
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import ROUNDING
@@ -101,7 +101,8 @@ def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
 
     Reference: Foerster et al., 2016, version 1, section 4.4.
     """
-    kernel, head = isan_weights(network).kernel, affine_readout(network, readout)
+    reading = AffineReading(network)
+    kernel, head = reading.weights().kernel, reading.readout(readout)
     left, values, right = np.linalg.svd(kernel)
     read, written = left[:, :, 0], right[:, 0, :]
     columns = head.matrix / np.maximum(np.linalg.norm(head.matrix, axis=0), 1e-300)

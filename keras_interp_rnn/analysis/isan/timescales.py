@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._network import check_range, open_isan
-from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._network import AffineReading, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
@@ -136,8 +136,8 @@ def contributions_by_age(
 
     Reference: Foerster et al., ICML 2017, eq. 6.
     """
-    max_age = at_least("max_age", max_age, 0)
-    weights, head, text, *_ = open_isan(network, symbols, readout, origin)
+    max_age = integer("max_age", max_age, 0)
+    [(weights, head, text, *_)] = AffineReading(network).open(symbols, readout, origin).ways
     places = [np.flatnonzero(text == symbol) for symbol in range(len(weights.kernel))]
     terms = weights.bias[text]
     for age in range(min(max_age, len(text) - 1) + 1):
@@ -189,7 +189,7 @@ def timescales(
 
     Reference: Foerster et al., ICML 2017, figure 4.
     """
-    weights, head, text, *_ = open_isan(network, symbols, readout, origin)
+    [(weights, head, text, *_)] = AffineReading(network).open(symbols, readout, origin).ways
     if not is_integer(max_age) or not 0 <= max_age < len(text) - 1:
         raise ValueError(
             f"A text is longer than the largest age by two symbols. Received: max_age={max_age}, {len(text)} symbols."

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import alphabet_of, check_range, open_isan
+from keras_interp_rnn._network import AffineReading, alphabet_of, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -78,7 +78,8 @@ def top_contributions(
     Exactness: as `contributions`.
     """
     names = alphabet_of(network) if alphabet is None else alphabet
-    weights, head, text, *_ = open_isan(network, symbols, readout, None, names)
+    opened = AffineReading(network).open(symbols, readout, None, names)
+    [(weights, head, text, *_)] = opened.ways
     whole, gram = head.matrix.sum(axis=1), head.matrix @ head.matrix.T
     top, bias = np.empty((len(text), num_outputs), np.int64), np.empty((len(text), num_outputs + 1))
     others, residual = np.empty(len(text)), 0.0
@@ -99,7 +100,9 @@ def top_contributions(
             missed = bias[i] + values[-1].sum(axis=0) - _with_the_others(logits, chosen)
             residual = max(residual, float(np.abs(missed).max()))
     check_range("Contributions and logits", (*values, *norms))
-    return TopContributions(text, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, names)
+    return TopContributions(
+        opened.symbols, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, names
+    )
 
 
 def most_probable(split: Contributions, num_outputs: int) -> TopContributions:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import alphabet_of, as_array, read_text, read_texts
-from keras_interp_rnn._numbers import is_integer
 
 Names = Sequence[str] | Mapping[int, str]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._network import as_array, as_symbols, listed
-from keras_interp_rnn._numbers import is_number
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 

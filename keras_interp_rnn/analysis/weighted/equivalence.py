@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._numbers import is_integer, is_number
+from keras_interp_rnn._checks import is_integer, is_number
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted import _bounds, _exact

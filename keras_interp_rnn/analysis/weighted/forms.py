@@ -16,19 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
-    affine_readout,
+    AffineReading,
     alphabet_of,
     as_float64,
     as_symbols,
-    check_forwards,
     encode_text,
     is_text,
-    isan_layer,
-    isan_weights,
     listed,
 )
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._types import (
     Array,
     FiniteAutomaton,
@@ -166,10 +163,10 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     pair = _pair(network)
     if pair is not None and readout is None:
         network, readout = pair
-    weights, head = isan_weights(network), affine_readout(network, readout)
-    check_forwards(network)
+    reading = AffineReading(network).forwards()
+    weights, head = reading.weights(), reading.readout(readout)
     names = alphabet_of(network) if alphabet is None else alphabet
-    sequences = getattr(isan_layer(network), "return_sequences", False)
+    sequences = getattr(reading.layer, "return_sequences", False)
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
 
@@ -263,14 +260,13 @@ def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | 
     Raises:
         ValueError: as `affine_form`.
     """
-    layer = isan_layer(network)
-    cell = getattr(layer, "cell", layer)
+    reading = AffineReading(network)
+    cell = reading.cell
     if not hasattr(cell, "into_factors"):
         form = affine_form(network)
         names = ("initial", "kernel", "bias", "readout", "offset")
         return {name: getattr(form, name) for name in names}, form.alphabet
-    head = affine_readout(network)
-    check_forwards(network)
+    head = reading.forwards().readout()
     known = cell.equations(as_float64)
     arrays = {
         "initial": as_float64(cell.initial_state),

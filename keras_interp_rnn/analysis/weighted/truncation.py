@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import check_range, isan_of, listed
-from keras_interp_rnn._numbers import is_integer
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap

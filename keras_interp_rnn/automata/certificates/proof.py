@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn import _io
+from keras_interp_rnn._checks import as_path
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _bounds, _proved
 from keras_interp_rnn.automata.certificates._proved import Proved
@@ -165,7 +166,7 @@ def write(path: str | os.PathLike[str], proof: Proof) -> None:
         "decision_margins": [_proved.rounded_down(float(x)) for x in proof.decision_margins],
         "assumptions": list(assumptions(proof.proved)),
     }
-    _io.write_json(_io.as_path(path), content)
+    _io.write_json(as_path("path", path), content)
 
 
 def read(path: str | os.PathLike[str]) -> Proof:
@@ -176,7 +177,7 @@ def read(path: str | os.PathLike[str]) -> Proof:
         ValueError: if it is damaged, of another version, or was changed; if its proof fails.
     """
     kinds = {"format": str, "version": int, **PARTS}
-    path = _io.as_path(path)
+    path = as_path("path", path)
     content = _io.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, REMEDY)
     try:
         return _from_json(content)

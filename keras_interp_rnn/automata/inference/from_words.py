@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from keras_interp_rnn._numbers import choice, fraction, positive
+from keras_interp_rnn._checks import choice, fraction, positive
 from keras_interp_rnn.automata.inference._deadline import Deadline
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
 from keras_interp_rnn.automata.inference._sample import sample_of

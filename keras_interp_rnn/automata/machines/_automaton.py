@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import needed
-from keras_interp_rnn._numbers import at_least
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.automata.machines import _dot, drawing, formats, regex
 from keras_interp_rnn.automata.machines._deterministic import MISSING, Deterministic
@@ -277,7 +277,7 @@ class Language(Automaton):
                 "The symbols of an expression must be single characters, and none of its operators, "
                 f"{' '.join(regex.OPERATORS)}. Received: alphabet={symbols!r}. Write other characters for them."
             )
-        rows, accepting = regex.table(expression, characters, at_least("max_states", max_states, 1))
+        rows, accepting = regex.table(expression, characters, integer("max_states", max_states, 1))
         return cls._read(formats.Table(rows, accepting, 0, characters)).minimize()
 
     @classmethod

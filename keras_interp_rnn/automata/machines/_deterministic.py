@@ -14,7 +14,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from keras_interp_rnn._numbers import is_integer
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn.automata.machines.words import checked_alphabet, checked_word, ordered
 
 Self = TypeVar("Self", bound="Deterministic")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any
 
-from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.machines._automaton import Language
 from keras_interp_rnn.automata.machines._deterministic import MISSING, Names, as_state, shortest_word
@@ -224,7 +224,7 @@ class DFA(Language):
 
 def count_completions(dfa: DFA, length: int) -> list[list[int]]:
     """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
-    length = at_least("length", length, 0)
+    length = integer("length", length, 0)
     # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state: an object.
     size = len(dfa) * length * (COUNT_BYTES + length / 2 * math.log2(len(dfa.alphabet)) / 8)
     if size > MAX_COUNT_BYTES:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._numbers import at_least, is_integer
+from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._results import short_repr
 
 Word = tuple[Hashable, ...]
@@ -154,7 +154,7 @@ class WordEncoding:
         rows_of = checked_words(words)
         num_tokens = len(self.tokens)
         longest = max(map(len, rows_of), default=0) + num_tokens
-        if length is not None and longest > at_least("length", length, 0):
+        if length is not None and longest > integer("length", length, 0):
             raise ValueError(
                 f"A row must hold its word and the tokens. Received: length={length}, and a word that needs {longest}. "
                 "Give a larger length, or shorter words."

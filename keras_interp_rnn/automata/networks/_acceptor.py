@@ -24,7 +24,7 @@ from keras_interp_rnn._network import (
     read_above,
     recurrent_layer_inputs,
     regularized_stack,
-    run_cell,
+    step_cell,
 )
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis import trace
@@ -246,7 +246,7 @@ class Acceptor:
 def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array, Array]:
     """Outputs u (rows, n) and alpha (rows, k) of one step of a cell from states h (rows, n)."""
     h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
-    u, *_ = run_cell(cell.cell, ops.convert_to_tensor(inputs), [h])
+    _, [u, *_] = step_cell(cell.cell, ops.convert_to_tensor(inputs), [h])
     alpha, _ = cell.stochastic_component().transition_weights(ops, u)
     u, alpha = (np.asarray(ops.convert_to_numpy(x), np.float64) for x in (u, alpha))
     return u, alpha

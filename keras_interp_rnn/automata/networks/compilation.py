@@ -26,7 +26,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._numbers import choice
+from keras_interp_rnn._checks import choice
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import FIRST, START, Automaton, MooreMachine, checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks.recognizer import Recognizer

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._numbers import at_least, choice
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.inference import interval
@@ -173,7 +173,7 @@ class Extraction(Sentence):
             ("num_searched", num_searched, 0),
             ("seed", seed, 0),
         ):
-            at_least(name, value, least)
+            integer(name, value, least)
         limit = self.network.max_length
         if limit is not None and max_length > limit:
             raise ValueError(

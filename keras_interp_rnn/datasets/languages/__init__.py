@@ -1,19 +1,18 @@
-"""The generated data as a dataset of TensorFlow Datasets: the words and sequences of the modules beside, and no others.
+"""A builder of TensorFlow Datasets for the generated data of `datasets`.
 
     made = languages.builder("tomita_4")
     made.info.metadata                               # the alphabet, numbers of words and positives of each split
     made.as_dataset("train[:10%]", as_supervised=True).batch(32)
 
-The config is the name of the module, and after "_" that of its config: "tomita_1" to "tomita_7",
+The config joins the name of a module and its config by "_": "tomita_1" to "tomita_7",
 "balanced_parentheses_small", "palindromes_large_near", ...; and "counting".
 """
 
 import os
 from typing import TYPE_CHECKING
 
-from keras_interp_rnn._numbers import at_least
+from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn.datasets import _tfds
-from keras_interp_rnn.datasets._arguments import one_of
 
 if TYPE_CHECKING:
     from keras_interp_rnn.datasets.languages.languages_dataset_builder import Builder
@@ -30,7 +29,7 @@ def builder(config: str, *, seed: int = 0, data_dir: str | os.PathLike[str] | No
         data_dir: folder of prepared data; None for the environment variable TFDS_DATA_DIR, or ~/tensorflow_datasets.
 
     Returns:
-        The builder, for `as_dataset` and everything else TFDS offers.
+        The builder, for `as_dataset` and the other methods of TFDS.
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
@@ -46,8 +45,8 @@ def builder(config: str, *, seed: int = 0, data_dir: str | os.PathLike[str] | No
     _tfds.imported("languages")
     from keras_interp_rnn.datasets.languages.languages_dataset_builder import Builder
 
-    one_of("config", config, sorted(Builder.builder_configs))
-    seed = at_least("seed", seed, 0)
+    choice("config", config, sorted(Builder.builder_configs))
+    seed = integer("seed", seed, 0)
     root = _tfds.data_root(data_dir)
     with _tfds.undamaged(root / "languages"):
         made = Builder(config=Builder.config_of(config, seed), data_dir=root)

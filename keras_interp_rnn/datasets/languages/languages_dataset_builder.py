@@ -1,4 +1,4 @@
-"""TFDS builder of generated data: what `tomita`, `balanced_parentheses`, `palindromes` and `counting` draw."""
+"""TFDS builder of the data of `tomita`, `balanced_parentheses`, `palindromes` and `counting`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WordsConfig(tfds.core.BuilderConfig):
     """The words of a language.
 
     Attributes:
-        language: name of its module. subset: the config of its `load`. seed: that of its `load`.
+        language: name of its module. subset: config of its `load`. seed: seed of its `load`.
     """
 
     language: str
@@ -33,16 +33,16 @@ class WordsConfig(tfds.core.BuilderConfig):
     names: ClassVar[tuple[str, str]] = ("word", "label")
 
     def features(self) -> dict[str, Any]:
-        """Of an example."""
+        """The features of an example."""
         return {"word": tfds.features.Text(), "label": tfds.features.Scalar(np.bool_)}
 
     def splits(self) -> dict[str, LabelledWords]:
-        """Split -> its words."""
+        """The words of each split."""
         language = LANGUAGES[self.language]
         return {split: language.load(split, self.subset, self.seed) for split in language.splits}
 
     def metadata(self, splits: Mapping[str, LabelledWords]) -> dict[str, Any]:
-        """What the words are made of, and numbers of each split."""
+        """Alphabet, seed, and numbers of words in each split."""
         numbers = {name: {"words": len(data), "positives": data.positives} for name, data in splits.items()}
         return {"alphabet": LANGUAGES[self.language].alphabet, "seed": self.seed, "splits": numbers}
 
@@ -53,7 +53,7 @@ class WordsConfig(tfds.core.BuilderConfig):
 
 @dataclasses.dataclass(kw_only=True)
 class CountingConfig(tfds.core.BuilderConfig):
-    """Sequences of parentheses and noise, with the numbers of `counting.load`."""
+    """Sequences of parentheses and noise, with the settings of `counting.load`."""
 
     num_types: int = 2
     max_count: int = 5
@@ -65,20 +65,20 @@ class CountingConfig(tfds.core.BuilderConfig):
     names: ClassVar[tuple[str, str]] = ("symbols", "counts")
 
     def features(self) -> dict[str, Any]:
-        """Of an example."""
+        """The features of an example."""
         return {
             "symbols": tfds.features.Tensor(shape=(self.length,), dtype=np.int32),
             "counts": tfds.features.Tensor(shape=(self.length, self.num_types), dtype=np.int32),
         }
 
     def splits(self) -> dict[str, Counts]:
-        """Split -> its sequences."""
+        """The sequences of each split."""
         numbers = ("num_types", "max_count", "delay", "num_noise_symbols", "length", "seed")
         options = {name: getattr(self, name) for name in numbers}
         return {split: counting.load(split, **options) for split in counting.SIZES}
 
     def metadata(self, splits: Mapping[str, Counts]) -> dict[str, Any]:
-        """Names of the symbols, and numbers of each split."""
+        """Names of the symbols, seed, and numbers of sequences in each split."""
         names = counting.symbol_names(self.num_types, self.num_noise_symbols)
         sizes = {name: {"sequences": len(data.symbols)} for name, data in splits.items()}
         return {"symbols": list(names), "seed": self.seed, "splits": sizes}
@@ -108,7 +108,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
 
     @classmethod
     def config_of(cls, name: str, seed: int) -> Any:
-        """The config of a name, with another seed; one that is not 0 has a folder of its own."""
+        """The config of this name and seed; each seed other than 0 has its own folder."""
         config: Any = cls.builder_configs[name]
         return dataclasses.replace(config, name=f"{name}-seed{seed}", seed=seed) if seed else config
 

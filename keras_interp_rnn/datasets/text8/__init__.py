@@ -5,8 +5,8 @@
     own = text8.load("train", source="my_text.txt.gz")
     text8.info(source="my_text.txt.gz")["whole_text8"] # False
 
-The first call prepares the data: from the file given as `source`; else from a file in `<data_dir>/downloads/manual`
-(text8.zip, text8.xz, ...); else from the download. Data of a file are kept in a folder named by its sha256, so that
+The first call prepares the data from the file `source`, if given; else from a file in `<data_dir>/downloads/manual`
+(text8.zip, text8.xz, ...); else from the download. Data of a file are stored in a folder named by its sha256, so that
 two files never share prepared data. The split is 90 : 5 : 5 by characters, in text order, as in Mikolov et al. (2012).
 """
 
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import choice
 from keras_interp_rnn.datasets import _tfds
-from keras_interp_rnn.datasets._arguments import one_of
 
 if TYPE_CHECKING:
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder
@@ -37,7 +37,7 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
         data_dir: folder of prepared data; None for the environment variable TFDS_DATA_DIR, or ~/tensorflow_datasets.
 
     Returns:
-        The builder, for `as_dataset` and everything else TFDS offers.
+        The builder, for `as_dataset` and the other methods of TFDS.
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
@@ -54,11 +54,12 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
     _tfds.imported("text8")
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder, manual_file
 
-    one_of("config", config, sorted(Builder.builder_configs))
+    choice("config", config, sorted(Builder.builder_configs))
     root = _tfds.data_root(data_dir)
     source = manual_file(root / "downloads" / "manual") if source is None else source
     made = Builder(config=config, source=source, data_dir=root)
-    return _tfds.prepare(made, quiet=source is not None)
+    _tfds.prepare(made, quiet=source is not None)
+    return made
 
 
 def load(
@@ -90,7 +91,7 @@ def load(
     dtype('uint16')
     """
     made = builder(config, source=source, data_dir=data_dir)
-    import tensorflow_datasets as tfds  # after `builder`, which says what to install if it is missing
+    import tensorflow_datasets as tfds  # after `builder`, whose error names the extra to install
 
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import CHUNK
 

@@ -1,4 +1,4 @@
-"""TFDS builder of text8: a text as a row of symbols, in text order, in chunks.
+"""TFDS builder of text8: a text as symbols, in text order, in chunks.
 
 The text comes from the first of these that exists:
 
@@ -7,8 +7,8 @@ The text comes from the first of these that exists:
 3. the download.
 
 The first two can be any text file: it is read by `datasets.text.read` and split 90 : 5 : 5 like text8. The metadata
-describe it: name and sha256 of the file, sha256 and length of the text, and whether that is text8 itself. A text with
-the length of text8 and its name or opening, but another sha256, is refused.
+describe it: name and sha256 of the file, sha256 and length of the text, and whether it is text8 itself. A text with the
+length of text8 and its name or opening, but another sha256, raises an error.
 """
 
 import hashlib
@@ -51,8 +51,8 @@ _DTYPES = {"chars": np.uint8, "pairs": np.uint16}
 class Builder(tfds.core.GeneratorBasedBuilder):
     """text8, or another text instead of it, one example per chunk of `CHUNK` characters.
 
-    With a `source`, the data are kept in a folder of `data_dir` named by the sha256 of the file, so that two sources
-    never share prepared data. Without one, prepared data are used again, as everywhere in TFDS.
+    With a `source`, the data are stored in a folder of `data_dir` named by the sha256 of the file, so that two sources
+    never share prepared data. Without one, prepared data are reused, as everywhere in TFDS.
 
     Args:
         source: a text file to read instead of the download.
@@ -129,27 +129,27 @@ def _manual_file(dl_manager: tfds.download.DownloadManager) -> Path | None:
 
 
 def _download(dl_manager: tfds.download.DownloadManager) -> Path:
-    """Downloads text8; the error says where to put it by hand."""
+    """Downloads text8; the error has the folder for a manual download."""
     try:
         if not any((dl_manager.download_dir / Builder.name).glob("*.zip")):
-            # TFDS tries ten times in three minutes before it reports that there is no network. This answers at once.
+            # TFDS retries for three minutes before it reports a missing network. This fails at once.
             urllib.request.urlopen(urllib.request.Request(URL, method="HEAD"), timeout=10).close()
         return Path(dl_manager.download(URL))
     except (OSError, tfds.download.DownloadError) as error:
         raise DataError(
-            f"text8 cannot be downloaded from {URL} ({error}). Download it by other means and put it into "
+            f"text8 must be downloadable from {URL}. Received: {error}. Download it by other means and put it into "
             f"{dl_manager.download_dir / 'manual'}, or give any text file as `source`."
         ) from error
 
 
 def _record(path: Path, symbols: NDArray[np.uint8]) -> dict[str, Any]:
-    """Describes a text, and refuses one that claims to be text8 and is not."""
+    """Describes a text; DataError if it claims to be text8 and is not."""
     sha256 = text.sha256(symbols)
     whole = sha256 == SHA256
     claims = path.name.split(".")[0] == "text8" or text.decode(symbols[: len(OPENING)]) == OPENING
     if len(symbols) == CHARACTERS and claims and not whole:
         raise DataError(
-            f"text8 has the sha256 {SHA256}. Received: {path}, which has its length and its name or opening, but "
+            f"text8 must have the sha256 {SHA256}. Received: {path}, with its length and its name or opening, but "
             f"the sha256 {sha256}. Download {URL} again, or rename the file if it is another text."
         )
     return {

@@ -115,9 +115,10 @@ export function lines(series, options) {
   root.append(svg('text', {x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'axis'}, options.x),
     svg('text', {x: 0, y: 11, class: 'axis'}, options.y));
   const path = (points) => points.map(([a, b], i) => `${i ? 'L' : 'M'}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join('');
+  const bands = series.filter(({band}) => band?.length).length;
   for (const {band = [], color} of series) {
     const known = band.filter(([, low, high]) => usable(low) && usable(high));
-    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band', opacity: Math.max(0.05, 0.25 - 0.03 * series.length).toFixed(2)}));
+    if (known.length > 1) root.append(svg('path', {d: `${path([...known.map(([a, , high]) => [a, high]), ...known.reverse().map(([a, low]) => [a, low])])}Z`, fill: color, class: 'band', opacity: Math.max(0.05, 0.25 - 0.03 * bands).toFixed(2)}));
   }
   for (const one of series) {
     const points = one.points.filter(([, value]) => usable(value));
@@ -168,8 +169,12 @@ function spaced(names, x) {
 
 /** A map of numbers: a row for each of some names, a column for each of others.
  * options: width and height (at most), largest (side of a cell), label, parts (in [0, 1], row by row) or texts (instead of colours), colour,
- * tip(row, column), onpick(row, column), chosen ({row} or {column}). */
-export function heatMap(rows, columns, {width: most, height: tallest, largest, label, parts, texts, colour, tip, onpick = null, chosen = {}}) {
+ * tip(row, column), onpick(row, column), chosen ({row} or {column}).
+ * @param {{width: number, height: number, largest: number, label: string, parts?: Float32Array, texts?: string[],
+ *   colour: function(number): string, tip: function(number, number): string, onpick?: function(number, number): void,
+ *   chosen?: {row?: number, column?: number}}} options */
+export function heatMap(rows, columns, options) {
+  const {width: most, height: tallest, largest, label, parts, texts, colour, tip, onpick = null, chosen = {}} = options;
   const room = (names, limit) => Math.min(limit, 12 + 7.2 * Math.max(...names.map((name) => name.length)));
   const left = room(rows, 110), above = 6, foot = 20;
   const wide = Math.max(3, Math.min(largest, (most - left - 8) / columns.length));
@@ -187,6 +192,7 @@ export function heatMap(rows, columns, {width: most, height: tallest, largest, l
   const {row, column} = chosen;
   if (row !== undefined) root.append(svg('rect', {x: left, y: above + row * high, width: across, height: high, fill: 'none', class: 'chosen'}));
   if (column !== undefined) root.append(svg('rect', {x: left + column * wide, y: above, width: wide, height: down, fill: 'none', class: 'chosen'}));
+  /** @returns {[number, number]} */
   const at = (event) => {
     const frame = root.getBoundingClientRect();
     const inside = (part, size, first, cell, count) => Math.max(0, Math.min(count - 1, Math.floor((part * size - first) / cell)));

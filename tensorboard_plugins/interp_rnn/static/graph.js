@@ -90,7 +90,7 @@ export function diagram(graph, positions, options) {
   pick(root, options.onpick);
   const buttons = html('span', {class: 'controls', style: 'margin: 0; display: inline-flex'}, button('−', 'smaller', () => zoom(1 / 1.3)),
     button('+', 'larger', () => zoom(1.3)), button('Fit', 'all of it', fitted));
-  return {root: frame, buttons, mark, show, whole, at: () => at, focused: () => document.activeElement?.closest?.('[data-state]')?.dataset.state,
+  return {root: frame, buttons, mark, show, whole, at: () => at, focused: () => document.activeElement?.closest?.('[data-state]')?.getAttribute('data-state'),
     focus: (id) => states.get(Number(id))?.focus({preventScroll: true})};
 }
 

@@ -19,6 +19,7 @@ model.fit(x, y, callbacks=[
 ])`;
 
 const BAND = [16, 50, 84];
+const BANDS = 4; // runs whose bands can be told apart; of more, the chosen one has its band
 
 /** Of a step and a lag: 16 %, median, 84 % of the singular values. */
 const bandOf = ({lines: known, percentiles}, s, l) => BAND.map((percent) => percentiles[s][l][known.indexOf(percent)]);
@@ -38,20 +39,21 @@ export async function draw(body, page) {
     page.remember();
     paint();
   };
-  const thick = ({name}) => (name === page.run && all.length > 1 ? 3 : 1.75);
+  const thick = ({name}) => (name === page.run && all.length > 1 ? 3 : all.length > BANDS ? 1 : 1.75);
+  const banded = ({name}, bands) => (all.length <= BANDS || name === page.run ? bands.map(([at, low, , high]) => [at, low, high]) : []);
   const form = () => (state.logarithmic ? 'logarithmic' : 'linear');
 
   function paint() {
     const width = page.width() >= 900 && steps.length > 1 ? (page.width() - 24) / 2 : page.width();
-    const chart = (series, options) => lines(series, {width, height: 320, y: 'passed on: singular values, median and 16 to 84%', form: form(), low: 0, ...options});
+    const chart = (series, options) => lines(series, {width, height: 320, y: `passed on: singular values, median and 16 to 84%${all.length > BANDS ? ` of ${page.run || all[0].name}` : ''}`, form: form(), low: 0, ...options});
     const through = all.filter(({series}) => series.lags.includes(state.lag)).map((run) => {
       const bands = run.series.steps.map((step, s) => [step, ...bandOf(run.series, s, run.series.lags.indexOf(state.lag))]);
-      return {name: run.name, color: run.color, width: thick(run), points: bands.map(([step, , median]) => [step, median]), band: bands.map(([step, low, , high]) => [step, low, high])};
+      return {name: run.name, color: run.color, width: thick(run), points: bands.map(([step, , median]) => [step, median]), band: banded(run, bands)};
     });
     const back = all.map((run) => {
       const s = run.series.steps.indexOf(nearest(run.series.steps, state.step));
       const bands = run.series.lags.map((lag, l) => [lag, ...bandOf(run.series, s, l)]).sort((a, b) => a[0] - b[0]);
-      return {name: run.name, color: run.color, width: thick(run), points: bands.map(([lag, , median]) => [lag, median]), band: bands.map(([lag, low, , high]) => [lag, low, high])};
+      return {name: run.name, color: run.color, width: thick(run), points: bands.map(([lag, , median]) => [lag, median]), band: banded(run, bands)};
     });
     const chosen = all.find(({name}) => name === page.run) ?? all[0];
     patch(body,
@@ -60,7 +62,7 @@ export async function draw(body, page) {
       h('div', {class: 'controls', key: 'controls'},
         lags.length > 1 && steps.length > 1 ? h('label', {}, 'Steps back ', h('select', {value: String(state.lag), onchange: (event) => choose({lag: Number(event.target.value)})}, lags.map((lag) => h('option', {key: lag, value: String(lag)}, lag)))) : null,
         h('label', {}, h('input', {type: 'checkbox', checked: state.logarithmic, onchange: (event) => choose({logarithmic: event.target.checked})}), ' logarithmic'),
-        all.length > 1 ? all.map(({name, color}) => h('span', {key: name, class: 'legend'}, h('span', {class: 'key', style: `background: ${color}`}), name)) : null),
+        all.length > 1 && all.length <= BANDS ? all.map(({name, color}) => h('span', {key: name, class: 'legend'}, h('span', {class: 'key', style: `background: ${color}`}), name)) : null),
       h('div', {class: width < page.width() ? 'two' : '', key: 'charts'},
         h('figure', {key: 'back'}, h('figcaption', {}, `How far back${steps.length > 1 ? `, at step ${state.step}` : ''}`),
           chart(back, {x: 'steps back', wholeX: true, label: `what is passed on by the steps back, at step ${state.step}`})),

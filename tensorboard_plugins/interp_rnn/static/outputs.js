@@ -25,8 +25,10 @@ export function says(outputs, logits, shared = 1) {
   return `${first} ${percent(part)}, then ${second} ${percent(rest)}`;
 }
 
-/** "isan-128 says r, 96% sure, because of the space before “world”": what a reading says, and by which token. */
-export function sentence(run, {outputs, logits, others}, symbols, lead, [first]) {
+/** "isan-128 says r, 96% sure, because of the space before “world”": what a reading says, and by which token.
+ * pair: the outputs compared. */
+export function sentence(run, {outputs, logits, others}, symbols, lead, pair) {
+  const [first] = pair;
   const all = outputs.map((_, o) => logits(o));
   const strongest = symbols.reduce((best, _, i) => (lead(i) > lead(best) ? i : best), 0);
   const because = lead(strongest) > 0 ? `, ${outputs.length === 1 ? 'most of all ' : ''}because of ${placeOf(symbols, strongest)}` : '';

@@ -7,8 +7,11 @@ export const title = 'Overview';
 export const about = 'What every run says, in a sentence.';
 export const example = logging;
 
+const DRAWN = 6; // runs whose cards have drawings; of more, each has its sentences
+
 export async function draw(body, page) {
   const found = new Map();
+  const few = page.runs.length <= DRAWN;
   const width = Math.max(260, Math.min(page.width() - 34, 1000));
   const paint = () => patch(body, page.runs.map(({name}) => h('section', {class: 'card', key: name, 'data-run': name}, drawn(name))));
 
@@ -18,7 +21,7 @@ export async function draw(body, page) {
     if (!cards.length) return [h('h2', {class: 'headline'}, name), h('p', {class: 'note'}, 'Nothing of it can be drawn.')];
     return cards.map(({place, sentence, drawing}, i) => h('div', {key: place},
       h(i ? 'h3' : 'h2', {class: 'headline'}, sentence),
-      drawing ? h('figure', {}, drawing(width)) : null,
+      drawing && few ? h('figure', {}, drawing(width)) : null,
       h('button', {type: 'button', class: 'more', 'aria-label': `${page.places[place].title} of ${name}`, onclick: () => page.go({place, run: name})}, `${page.places[place].title} ▸`)));
   }
 

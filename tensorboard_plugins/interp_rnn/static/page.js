@@ -60,7 +60,7 @@ export function redraw() {
 /** Name of a run -> its tags: [{run, tag, kind}], of all folders of callbacks in its folder. */
 function runs() {
   const found = new Map();
-  for (const [folder, entries] of Object.entries(tags)) {
+  for (const [folder, entries] of Object.entries(tags).sort(([a], [b]) => a.localeCompare(b, undefined, {numeric: true}))) {
     const parts = folder.split('/');
     const name = host.folders.includes(parts[parts.length - 1]) ? parts.slice(0, -1).join('/') || '.' : folder;
     const known = entries.filter(({kind}) => kind).map((entry) => ({...entry, run: folder}));
@@ -153,7 +153,6 @@ async function pageOf(name, entries, body, current) {
       return row;
     },
     width: () => body.clientWidth,
-    dark: () => getComputedStyle(document.documentElement).getPropertyValue('--scheme') === 'dark',
   };
   if (entry && !places[state.place].several && places[state.place].kinds.length) {
     page.series = await page.read(entry);

@@ -45,7 +45,7 @@ const support = (row, {of, predicted}) => of.reduce((sum, kind, i) => sum + (kin
 /** Columns, one a token: the token, a cell for each state that is used, shaded by its probability, and the name of the state.
  * `shade` shades the tokens by the probability of a state; else, null, by their support, where classes are known, or by their
  * own state's; and marks a position, from 1, or none. onpick(position) at a click. */
-export function columns({tokens, states, alpha = null}, {name, kinds, dark, onpick}) {
+export function columns({tokens, states, alpha = null}, {name, kinds, onpick}) {
   const used = alpha ? [...new Set(alpha.flatMap((row) => [...row.keys()].filter((i) => row[i] >= 0.05)))].sort((a, b) => a - b) : [];
   const rows = used.length > 1 ? used : [];
   const cell = (style, words = '') => html('span', {style: `display: block; ${style}`}, words);
@@ -58,13 +58,13 @@ export function columns({tokens, states, alpha = null}, {name, kinds, dark, onpi
     const says = `${t + 1}: after “${token}”, ${state === null ? 'no state: no edge has it' : `state ${name(state)}`}${row ? ` (${shown(row[state])})` : ''}${row && kinds ? `, support of class ${kinds.predicted} ${shown(support(row, kinds))}` : ''}`;
     return html('button', {type: 'button', style: `${column}; cursor: pointer; min-width: 16px`, title: says, onclick: () => onpick(t + 1)},
       cell('padding: 1px 4px; outline-offset: -2px', token),
-      ...rows.map((i) => cell(`height: 13px; margin: 0 0 1px; background: ${share(row[i], dark)}; outline: 0.5px solid var(--line)`)),
+      ...rows.map((i) => cell(`height: 13px; margin: 0 0 1px; background: ${share(row[i])}; outline: 0.5px solid var(--line)`)),
       cell('padding: 0 3px; color: var(--faint)', state === null ? '–' : name(state)));
   });
   const shade = (by, marked) => buttons.forEach((button, t) => {
     const row = alpha?.[t];
     const look = button.firstChild.style;
-    if (row) look.background = by !== null ? share(0.4 * row[by], dark) : kinds ? signed(0.45 * support(row, kinds), 1, dark) : share(0.4 * row[states[t + 1]], dark);
+    if (row) look.background = by !== null ? share(0.4 * row[by]) : kinds ? signed(0.45 * support(row, kinds), 1) : share(0.4 * row[states[t + 1]]);
     look.outline = marked === t + 1 ? '2px solid var(--accent)' : '';
     button.setAttribute('aria-pressed', String(marked === t + 1));
   });

@@ -50,7 +50,8 @@ const summed = (reading) => ({
 
 /** A reading of terms: of tokens, value(i, o); of the initial state, start(o); bias(o). */
 export const ofTerms = ({start, bias, ...reading}) => ({
-  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Bars: nats for ${lead}.`}),
+  ...summed({...reading, about: (lead) => `Bars: nats for ${lead}.`,
+    rest: [['the initial state', start], ['the bias', bias]].filter(([, of]) => reading.outputs.some((_, o) => of(o)))}),
   without: true,
 });
 
@@ -118,7 +119,8 @@ export async function textsOf(page) {
   return [...texts.values()];
 }
 
-/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one. */
+/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one.
+ * @param {{outputs: string[], logits: function(number): number}} reading @param {{up?: string, down?: string}} chosen */
 export function pairOf({outputs, logits}, {up, down}) {
   if (outputs.length === 1) return [0];
   const parts = softmax(outputs.map((_, o) => logits(o)));
@@ -128,5 +130,6 @@ export function pairOf({outputs, logits}, {up, down}) {
   return [first, second];
 }
 
-/** How far a token moved the first output ahead of the second. */
+/** How far a token moved the first output ahead of the second.
+ * @param {{value: function(number, number): number}} reading @param {number[]} pair */
 export const leadOf = ({value}, [first, second]) => (i) => value(i, first) - (second === undefined ? 0 : value(i, second));

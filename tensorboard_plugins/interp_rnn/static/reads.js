@@ -95,12 +95,12 @@ export async function drawTexts(body, page, texts) {
       h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
-      reading.sums ? ` With ${rest.join(' and ')} they add up to what the network says.` : '',
+      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to what the network says.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, lead, against, format),
+      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
@@ -109,7 +109,7 @@ export async function drawTexts(body, page, texts) {
   }
 
   /** What the network says as it is, without a term of the sum, with the symbol deleted or replaced. */
-  function panel(groups, picked, tokens, lead, against, format) {
+  function panel(groups, picked, tokens, against, format) {
     const {symbols, reading, answers, changes} = drawn;
     const group = groups[picked];
     const logits = reading.outputs.map((_, o) => reading.logits(o));
@@ -213,7 +213,7 @@ function preview(symbols) {
 
 /** The tokens of each word: a word begins at white space, which is its first token. */
 function wordsOf(symbols) {
-  const starts = symbols.map((symbol, i) => i).filter((i) => i === 0 || isSpace(symbols[i]));
+  const starts = symbols.map((_, i) => i).filter((i) => i === 0 || isSpace(symbols[i]));
   return starts.map((start, w) => [...Array((starts[w + 1] ?? symbols.length) - start).keys()].map((offset) => start + offset));
 }
 
@@ -223,7 +223,8 @@ function tableOf(head, rows) {
 }
 
 /** What the bars show, as a table: of a long text the largest. */
-function numbers([head, ...rows]) {
+function numbers(lines) {
+  const [head, ...rows] = lines;
   const bar = head.length - 1;
   const kept = new Set([...rows].sort((a, b) => Math.abs(b[bar]) - Math.abs(a[bar])).slice(0, ROWS));
   const formats = head.map((_, c) => (c < 2 ? String : column(rows.map((row) => row[c]))));

@@ -19,7 +19,7 @@ export function h(tag, attributes, ...children) {
 
 /** Makes an element hold these children and no others. */
 export function patch(place, ...children) {
-  const focused = document.activeElement;
+  const focused = /** @type {HTMLElement} */ (document.activeElement);
   arrange(place, h('', {}, children).children);
   if (focused?.isConnected && focused !== document.activeElement) focused.focus({preventScroll: true});
 }

@@ -17,7 +17,8 @@ export function rangeOf(values, {low = -Infinity, high = Infinity, form = 'linea
   return from < to ? [from, to] : [from, from + 1];
 }
 
-/** A function from [low, high] to [from, to], with `ticks`: linear, logarithmic, or symlog, which has both signs and 0. */
+/** A function from [low, high] to [from, to], with `ticks`: linear, logarithmic, or symlog, which has both signs and 0.
+ * @param {number[]} range @param {number[]} to @param {string} [form] */
 export function scale([low, high], [from, to], form = 'linear') {
   const f = FORMS[form];
   const span = f(high) - f(low) || 1;

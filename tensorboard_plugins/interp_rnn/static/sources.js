@@ -37,7 +37,7 @@ export const server = {
   series: (run, tag) => json('series', {run, tag}),
   graph: (run, tag, step) => json('graph', {run, tag, step}),
   texts: (run, tag, step) => json('texts', {run, tag, step}),
-  slice: (run, tag, step, index = 0) => fetched(`./slice?${new URLSearchParams({run, tag, step, index})}`, async (response) => ({
+  slice: (run, tag, step, index = 0) => fetched(`./slice?${new URLSearchParams({run, tag, step, index: String(index)})}`, async (response) => ({
     shape: response.headers.get('X-Shape').split(',').map(Number),
     values: new Float32Array(await response.arrayBuffer()),
   })),

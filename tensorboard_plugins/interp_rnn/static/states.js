@@ -26,6 +26,8 @@ model.fit(x, y, callbacks=[
 const AHEAD = 3;
 const COLOURS = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
+const IN_A_CARD = 12; // states of the largest automaton that the overview draws
+
 export async function draw(body, page) {
   const {series, state} = page;
   const counted = series.kind === 'transition_counts';
@@ -133,7 +135,7 @@ export async function draw(body, page) {
   function trace() {
     typed = graph.start !== null && word.value.trim() !== '';
     path = typed ? walked(graph, word.value) : text;
-    strip = path && columns(path, {name: (id) => nameOf(graph, id), kinds: typed ? null : kinds, dark: page.dark(), onpick: (at) => {
+    strip = path && columns(path, {name: (id) => nameOf(graph, id), kinds: typed ? null : kinds, onpick: (at) => {
       state.token = state.token === at ? null : at;
       page.remember();
       mark();
@@ -168,7 +170,7 @@ export async function draw(body, page) {
 
   if (expected) {
     reference.append(html('summary', {}, `The reference: ${numberOf(expected.states)}`), diagram(expected, expected.positions, {
-      edges: shownEdges(expected, 0), width: page.width(), fill: ({output}) => (output === undefined ? null : colour({output})), note: () => null, says: () => ''}).root);
+      edges: shownEdges(expected, 0), width: page.width(), fill: (node) => (node.output === undefined ? null : colour(node)), note: () => null, says: () => ''}).root);
   }
   body.replaceChildren(
     headline, remarks, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, numbers, reference,
@@ -341,5 +343,11 @@ export async function card(page) {
   if (!series.steps.length) return null;
   const graph = await page.graph(series.steps[series.steps.length - 1]);
   const [first, ...others] = verdict(graph, series.kind === 'transition_counts' ? () => null : null);
-  return {sentence: [`${page.title || 'The network'}: ${first.replace(/^(An?|Not|The) /, (word) => word.toLowerCase())}`, ...others], drawing: null};
+  const small = graph.states.length <= IN_A_CARD;
+  let picture = null; // drawn once
+  return {
+    sentence: [`${page.title || 'The network'}: ${first.replace(/^(An?|Not|The) /, (word) => word.toLowerCase())}`, ...others],
+    drawing: small ? (width) => picture ??= diagram(graph, series.positions, {
+      edges: shownEdges(graph, 0.2), width: Math.min(width, 560), fill: () => null, note: () => null, says: () => ''}).root : null,
+  };
 }

@@ -15,7 +15,7 @@ export function triangleOf(page, {method: {entry}, all, target}, width, onpick) 
     const largest = known.reduce((most, value) => Math.max(most, value), 1e-9);
     place.replaceChildren(heatMap(sources, all, {
       width, height: 22 * (steps + 1), largest: 22, label: `norms of the contributions of ${steps + 1} sources to ${steps} predictions`,
-      parts: Float32Array.from(known, (value) => Math.sqrt(value / largest)), colour: share, chosen: {column: target - 1}, onpick: (s, t) => onpick(t + 1),
+      parts: Float32Array.from(known, (value) => Math.sqrt(value / largest)), colour: share, chosen: {column: target - 1}, onpick: (_, t) => onpick(t + 1),
       tip: (s, t) => (s > t + 1 ? `${sources[s]} is read later` : `${sources[s]} → after ${all[t]} (${t + 1}): norm ${shown(values[s * steps + t])} nats`),
     }), colourBar('0', `${shown(largest)} nats; colour by the square root`, share));
   }, () => place.replaceChildren('The norms cannot be read.'));

@@ -69,10 +69,10 @@ export async function draw(body, page) {
     const few = given.alternatives.length * ids.length <= CHANGES;
     const known = new Map(); // number of symbols -> the beginning of the text, as it is read
     const until = (target) => known.get(target) ?? known.set(target, read(ids.slice(0, target))).get(target);
-    const method = (id, name, reading) => ({id, name, series: given, earlier: true, load: (step, target) => reading(until(target), opened(until(target)))});
+    const method = (id, name, reading) => ({id, name, series: given, earlier: true, load: (_, target) => reading(until(target), opened(until(target)))});
     return {
       key: '', symbols, traces: [],
-      changes: {series: given, earlier: true, load: (step, target) => {
+      changes: {series: given, earlier: true, load: (_, target) => {
         const {logits, deleted, replaced, carryAll} = until(target);
         return {original: logits, deleted, replaced, all: few ? carryAll : null};
       }},

@@ -237,7 +237,7 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match=r"Separators are symbols in \[0, 4\)\. Received: separator="):
             analysis.timescales(model, [0, 2, 1, 0, 1, 1], max_age=2, separator=separator)
     for max_age in (-1, 1.5, "1", True):
-        with pytest.raises(ValueError, match="`max_age` must be an integer of at least 0. Received: max_age="):
+        with pytest.raises(ValueError, match="`max_age` must be a non-negative integer. Received: max_age="):
             list(contributions_by_age(model, [0, 2, 1], max_age=max_age))
     for outputs in (3, 5):
         sentence = f"The outputs are the logits of the next symbol, 4 of them. Received: a head of {outputs}."

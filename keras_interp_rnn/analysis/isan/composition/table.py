@@ -29,16 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write
-from keras_interp_rnn._network import (
-    affine_readout,
-    as_symbols,
-    check_forwards,
-    check_range,
-    isan_weights,
-    listed,
-)
-from keras_interp_rnn._numbers import is_number
+from keras_interp_rnn._network import AffineReading, as_symbols, check_range, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
@@ -126,8 +119,7 @@ class CompositionTable:
         self.dtype = _check_dtype(dtype)
         if not is_number(max_bytes):
             raise ValueError(f"max_bytes is a number. Received: max_bytes={max_bytes!r}.")
-        check_forwards(network)
-        weights = isan_weights(network)
+        weights = AffineReading(network).forwards().weights()
         symbols, units = weights.bias.shape
         head, outputs = _head(network, readout)
         self._trie = segmentation.build((_check_word(word, symbols) for word in listed("Words", words)), symbols)
@@ -190,7 +182,7 @@ class CompositionTable:
         _check_dtype(dtype)
         if not 1 <= max_length <= MAX_LENGTH:
             raise ValueError(f"max_length must lie in [1, {MAX_LENGTH}]. Received: max_length={max_length}. Pass 12.")
-        vocabulary, units = isan_weights(network).bias.shape
+        vocabulary, units = AffineReading(network).weights().bias.shape
         _, outputs = _head(network, readout)
 
         def size(words: int, nodes: int) -> int:
@@ -444,7 +436,7 @@ def _head(network: Any, readout: Any) -> tuple[AffineMap | None, int]:
     """The affine readout and its number of outputs; None and 0 for a layer by itself."""
     if readout is None and not hasattr(network, "layers"):
         return None, 0
-    head = affine_readout(network, readout)
+    head = AffineReading(network).readout(readout)
     return head, head.matrix.shape[1]
 
 

@@ -1,0 +1,356 @@
+"""Cells along sequences, in reading order: their states, their outputs, and their steps linearized.
+
+A cell whose equations are known (`_cells.equations_of`) runs, and is linearized, by them in float64; another one by its
+own code, in its own dtype, which the backend differentiates: one backward pass per step over one copy of the batch for
+each row of P.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+from numpy.typing import NDArray
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
+from keras_interp_rnn._network.recurrent import only_recurrent_layer, step_cell
+from keras_interp_rnn._types import Array, Tensor
+from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
+
+States = tuple[Array, ...]
+Mask = NDArray[np.bool_]
+
+
+def along(
+    xp: Any, step: Callable[[int, Sequence[Tensor]], Sequence[Tensor]], states: Sequence[Tensor], read: Any, steps: int
+) -> Iterator[Sequence[Tensor]]:
+    """The states after each step, where a masked step keeps those before it. An output that is repeated is one of them.
+
+    Args:
+        xp: array namespace. step: (t, states) -> states. states: each (batch, n), at the start.
+        read: bool (batch, steps), which steps are read, in reading order; None for all.
+    """
+    for t in range(steps):
+        new = step(t, states)
+        if read is not None:
+            new = [xp.where(read[:, t, None], x, old) for x, old in zip(new, states, strict=True)]
+        states = new
+        yield states
+
+
+def output_size(cell: Any) -> int:
+    """The length of a cell's output; without a size of its own it is the first state."""
+    return int(tree.flatten(getattr(cell, "output_size", cell.state_size))[0])
+
+
+def last_read(read: Mask, steps: int) -> NDArray[np.intp]:
+    """(steps, batch): the last steps that each sequence reads, the last one first."""
+    return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
+
+
+class CellAlong:
+    """A cell of a recurrent layer along sequences.
+
+    Attributes:
+        equations: None where the cell's own code runs, and the backend differentiates it.
+    """
+
+    def __init__(self, layer: Any, cell: Any = None) -> None:
+        self.layer, self.cell = layer, layer.cell if cell is None else cell
+        # Equations know no noise, which the cell's own code draws.
+        self.draws = getattr(getattr(self.cell, "transition", None), "is_deterministic", True) is False
+        self.equations = None if self.draws else equations_of(self.cell, as_float64)
+        # A state-regularized layer may leave its centroids out at the last step: there the cell inside steps alone.
+        self.leaves_out = not getattr(layer, "regularize_last_step", True)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the steps are linearized by equations."""
+        return self.equations is not None and self.equations.has_derivative
+
+    @property
+    def pulls_outputs(self) -> bool:
+        """Whether the derivative of the output is known in closed form too: it is h."""
+        return self.equations is not None and self.is_closed and self.equations.outputs_state
+
+    def run(self, inputs: NDArray[Any], read: Mask, starts: Sequence[Array] | None = None) -> Array:
+        """The outputs (batch, time, n), repeated where a step is masked, 0 before the first one that is read.
+
+        Args:
+            inputs: (batch, time, ...). read: bool (batch, time). Both in reading order.
+            starts: the states, each (batch, n); None for those of the layer.
+        """
+        rows, steps = read.shape
+        if starts is None:
+            starts = [as_float64(x) for x in tree.flatten(self.layer.get_initial_state(batch_size=rows))]
+        self.inputs, self.last = inputs, np.zeros(read.shape, bool)
+        if self.leaves_out:
+            self.last[np.arange(rows), last_read(read, 1)[0]] = True
+        self.drive = (inputs,) if self.equations is None else self._drive(self.equations)
+        self.before = [np.empty((steps, *start.shape)) for start in starts]
+
+        def step(t: int, states: Sequence[Array]) -> list[Array]:
+            for kept, state in zip(self.before, states[1:], strict=True):
+                kept[t] = state
+            return self._step(tuple(states[1:]), t)
+
+        found = along(np, step, [np.zeros((rows, output_size(self.cell))), *starts], read, steps)
+        return np.stack([output for output, *_ in found], axis=1)
+
+    def linear(self, t: Any, *, outputs: bool = False) -> LinearStep:
+        """The steps t of the last run, linearized; t: int, or (batch,) of ints.
+
+        With `outputs` the columns of P begin with those of the output, before those of the states.
+        """
+        rows = np.arange(len(self.last))
+        states, now = tuple(x[t, rows] for x in self.before), tuple(x[rows, t] for x in self.drive)
+        inputs, last = self.inputs[rows, t], self.last[rows, t]
+        of = functools.partial(self._linear, states=states, now=now, inputs=inputs, outputs=outputs)
+        if not last.any():
+            return of(self._by)
+        if last.all():
+            return of(self._by.cell)
+        parts, at = (of(self._by), of(self._by.cell)), last[:, None, None]
+        regularized, plain = parts
+        return LinearStep(
+            lambda product: np.where(at, plain.before(product), regularized.before(product)),
+            lambda product: np.where(at, plain.input(product), regularized.input(product)),
+        )
+
+    @property
+    def _by(self) -> Any:
+        """What steps: the equations, or the cell; its `cell` steps without the stochastic component."""
+        return self.cell if self.equations is None else self.equations
+
+    def _drive(self, equations: CellEquations) -> tuple[Array, ...]:
+        return equations.drive(NUMPY, read_by_equations(self.cell, self.inputs))
+
+    def _step(self, states: States, t: int) -> list[Array]:
+        """The output and the states after a step."""
+        last, now = self.last[:, t, None], tuple(x[:, t] for x in self.drive)
+        new = self._one(self._by, states, now)
+        if last.any():
+            plain = self._one(self._by.cell, states, now)
+            new = [np.where(last, a, b) for a, b in zip(plain, new, strict=True)]
+        return new
+
+    def _one(self, by: Any, states: States, now: tuple[Array, ...]) -> list[Array]:
+        if self.equations is not None:
+            new = by.step(NUMPY, states, now).states
+            return [self.equations.output(NUMPY, new, now), *new]
+        tensors = [ops.convert_to_tensor(x, dtype=by.variable_dtype) for x in states]
+        return [as_float64(x) for x in self._by_code(by, self._readable(now[0]), tensors)]
+
+    def _readable(self, inputs: NDArray[Any]) -> Any:
+        floats = np.issubdtype(inputs.dtype, np.floating)
+        return ops.convert_to_tensor(inputs.astype(self.cell.variable_dtype) if floats else inputs)
+
+    def _by_code(self, cell: Any, inputs: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+        """The output and the states by a cell's own code; without the stochastic component the output is the state."""
+        output, new = step_cell(cell, inputs, [ops.cast(x, cell.compute_dtype) for x in states])
+        return [output if cell is self.cell else new[0], *new]
+
+    def _linear(
+        self, by: Any, states: States, now: tuple[Array, ...], inputs: NDArray[Any], outputs: bool
+    ) -> LinearStep:
+        if self.pulls_outputs if outputs else self.is_closed:
+            linear = by.linearization(NUMPY, states, now)
+            into = _into_inputs(self.cell, linear.input, inputs)
+            if not outputs:
+                return LinearStep(linear.before, into)
+            return LinearStep(lambda p: linear.before(_joined(p, states)), lambda p: into(_joined(p, states)))
+        return self._differentiated(self.cell if by is self._by else self.cell.cell, states, inputs, outputs)
+
+    def _differentiated(self, cell: Any, states: States, inputs: NDArray[Any], outputs: bool) -> LinearStep:
+        """By the backend; the cell treats the rows of a batch independently."""
+        dtype = self.cell.variable_dtype
+        state = np.concatenate(states, axis=-1).astype(dtype)
+        ends = np.cumsum([x.shape[1] for x in states]).tolist()
+
+        def step(state: Tensor, inputs: Tensor) -> Tensor:
+            parts = [state[:, start:end] for start, end in itertools.pairwise([0, *ends])]
+            found = self._by_code(cell, inputs, parts)
+            return ops.concatenate(found if outputs else found[1:], axis=-1)
+
+        def copies(rows: Any, product: Array) -> Tensor:
+            return ops.repeat(rows, product.shape[1], axis=0)
+
+        def before(product: Array) -> Array:
+            given = copies(self._readable(inputs), product)
+            return _pulled_back(lambda state: step(state, given), state, product)
+
+        def by_input(product: Array) -> Array:
+            given = copies(ops.convert_to_tensor(state), product)
+            return _pulled_back(lambda x: step(given, x), _differentiable(inputs, self.cell), product)
+
+        return LinearStep(before, by_input)
+
+
+def _joined(product: Array, states: States) -> Array:
+    """P over [output, states], as P over states of which the first is the output."""
+    units = states[0].shape[-1]
+    joined = product[..., units:].copy()
+    joined[..., :units] += product[..., :units]
+    return joined
+
+
+def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, steps: int) -> Iterator[LinearStep]:
+    """The last `steps` steps that each sequence reads, the last one first.
+
+    Raises:
+        ValueError: if a sequence reads fewer, or if states are no vectors.
+    """
+    enough = read.sum(axis=1) >= steps
+    if not enough.all():
+        row = int(np.argmin(enough))
+        raise ValueError(
+            f"A lag of {steps - 1} needs {steps} steps that are read. Received: sequence {row} with "
+            f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
+            "shorter lag."
+        )
+    shapes = [tuple(x.shape) for x in tree.flatten(recurrent.layer.get_initial_state(batch_size=len(read)))]
+    if any(len(shape) != 2 for shape in shapes):
+        raise ValueError(
+            "Jacobians are taken of states that are vectors, (batch, n). Received: states of shapes "
+            f"{shapes} in {recurrent.layer.name}."
+        )
+    recurrent.run(sequences, read)
+    return (recurrent.linear(t) for t in last_read(read, steps))
+
+
+def output_in_state(layer: Any) -> Array:
+    """dh/ds (n, s): which entries of the whole state are the output h, the first state of the topmost cell."""
+    top = layer.cell
+    while hasattr(top, "cells"):
+        top = top.cells[-1]
+    everything, of_top = (int(sum(tree.flatten(cell.state_size))) for cell in (layer.cell, top))
+    return np.eye(int(tree.flatten(top.state_size)[0]), everything, everything - of_top)
+
+
+def read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
+    """The sequences as the equations read them, (batch, time, ...): ids without an axis of 1, or float64."""
+    size = vocabulary_of(cell)
+    if size is not None and np.issubdtype(sequences.dtype, np.integer) and sequences.shape[2:] in ((), (1,)):
+        as_symbols(sequences.ravel(), size)
+        sequences = sequences.reshape(*sequences.shape[:2], 1)
+    elif size is not None and sequences.shape[2:] != (size,):
+        raise ValueError(
+            "An ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, "
+            f"{size}). Received: {sequences.dtype} of shape {sequences.shape}. Cast ids to an integer dtype."
+        )
+    if not hasattr(cell, "encode"):
+        return as_float64(sequences)
+    flat = sequences.reshape(-1, *sequences.shape[2:])
+    encoded = np.asarray(ops.convert_to_numpy(cell.encode(ops.convert_to_tensor(flat))))
+    encoded = encoded.reshape(*sequences.shape[:2], *encoded.shape[1:])
+    return encoded if np.issubdtype(encoded.dtype, np.integer) else encoded.astype(np.float64)
+
+
+def vocabulary_of(cell: Any) -> int | None:
+    """The vocabulary size of the innermost cell; None if it does not read symbols."""
+    size = getattr(_innermost(cell), "vocabulary_size", None)
+    return None if size is None else int(size)
+
+
+def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]) -> Callable[[Array], Array]:
+    """P -> P @ ds_t/dx_t, through the encoder, if the cell has one. Ids count as one-hot vectors."""
+    encoder = getattr(_innermost(cell), "encoder", None)
+    if encoder is None and vocabulary_of(cell) is not None:
+        return pull
+    if encoder is None:
+        return lambda product: (_differentiable(inputs, cell), pull(product))[1]
+
+    def through_encoder(product: Array) -> Array:
+        given, of_latent = _differentiable(inputs, cell), pull(product)
+        if _is_dense_tanh(encoder) and given.ndim == 2:
+            slope = 1 - as_float64(encoder(given)) ** 2
+            return (of_latent * slope[:, None]) @ as_float64(encoder.kernel).T
+        return _pulled_back(encoder, given, of_latent)
+
+    return through_encoder
+
+
+def _innermost(cell: Any) -> Any:
+    """The cell that reads the inputs."""
+    while hasattr(cell, "cell"):
+        cell = cell.cell
+    return cell
+
+
+def _is_dense_tanh(encoder: Any) -> bool:
+    return (
+        type(encoder) is keras.layers.Dense
+        and encoder.activation is keras.activations.tanh
+        and encoder.quantization_mode is None
+        and not encoder.lora_enabled
+    )
+
+
+def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Array) -> Array:
+    """P @ df/dx at every row x of a function of independent rows: (rows, r, outputs) -> (rows, r, features).
+
+    Every row is repeated r times, and each copy takes one row of P: a single backward pass for all.
+    """
+    wanted = ops.convert_to_tensor(product.reshape(-1, product.shape[-1]).astype(rows.dtype))
+    gradient = _backend.gradient(
+        lambda x: ops.sum(ops.cast(function(x), wanted.dtype) * wanted), np.repeat(rows, product.shape[1], axis=0)
+    )
+    return np.asarray(gradient, np.float64).reshape(*product.shape[:2], -1)
+
+
+def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
+    if not np.issubdtype(inputs.dtype, np.floating):
+        raise ValueError(
+            "Only real-valued inputs have a derivative. Received: inputs of dtype "
+            f"{inputs.dtype}. Ask for with_respect_to='state', or pass the embedded inputs to the layer behind the "
+            "Embedding."
+        )
+    return inputs.astype(cell.variable_dtype)
+
+
+def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, Array]], int]:
+    """Whole states (rows, s) -> the states after one step under one input (features,), and the Jacobians (rows, s, s).
+
+    Returns:
+        That function, and s.
+
+    Raises:
+        ValueError: if the recurrent layer's equations are not known in closed form.
+    """
+    layer = network if not isinstance(network, keras.Model) else only_recurrent_layer(network)
+    if not isinstance(layer, keras.layers.RNN):
+        raise ValueError(f"Fixed points are those of a recurrent layer. Received: {layer!r}. Pass an RNN of the cell.")
+    if not layer.cell.built:
+        raise ValueError(f"The layer has no weights yet. Received: {layer.name}. Call it on sequences once.")
+    check_finite(layer)
+    recurrent = CellAlong(layer)
+    equations = recurrent.equations
+    if equations is None or not recurrent.is_closed:
+        raise ValueError(
+            "Fixed points are computed from the equations of the cell, with their derivative: of Keras's cells with "
+            "their usual activations, of SimpleRNN with relu, sigmoid or none too. Received: "
+            f"{layer.name} over {type(layer.cell).__name__}. Give a subclass of the cell a method `equations`; pass "
+            "the layers of a stack one by one."
+        )
+    features = getattr(_innermost(layer.cell), "kernel", None)
+    if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):
+        raise ValueError(f"The cell reads {features.shape[0]} features. Received: inputs of shape {held.shape}.")
+    sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
+    drive = equations.drive(NUMPY, read_by_equations(layer.cell, held[None, None]))
+    ends = np.cumsum(sizes)[:-1].tolist()
+
+    def step(state: Array) -> tuple[Array, Array]:
+        parts = tuple(np.split(state, ends, axis=-1))
+        now = tuple(np.repeat(x[:, 0], len(state), axis=0) for x in drive)
+        product = np.tile(np.eye(sum(sizes)), (len(state), 1, 1))
+        after = np.concatenate(equations.step(NUMPY, parts, now).states, axis=-1)
+        return after, equations.linearization(NUMPY, parts, now).before(product)
+
+    return step, sum(sizes)

@@ -1,0 +1,50 @@
+"""ISAN layers made of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_interp_rnn._network.affine_reading import AffineReading
+from keras_interp_rnn._types import Array
+
+
+def isan_like(network: Any, kernel: Array, bias: Array, initial_state: Array, dtype: str) -> Any:
+    """A built ISAN layer with the arguments of the one in `network`, and these weights.
+
+    Raises:
+        ValueError: if the network has no `layers.ISAN`.
+    """
+    template = AffineReading(network).layer
+    if type(template).__name__ != "ISAN":
+        raise ValueError(
+            f"A change of basis makes one ISAN layer out of one. Received: {template!r}. Pass an ISAN layer, and its "
+            "readout."
+        )
+    config = {**template.get_config(), "units": len(initial_state), "dtype": dtype, "stateful": False}
+    return _built(type(template).from_config(config), kernel, bias, initial_state)
+
+
+def isan_of(kernel: Array, bias: Array, initial_state: Array, *, dtype: str, return_sequences: bool = False) -> Any:
+    """A built `layers.ISAN` with these weights; of no unit, one with a unit that stays 0."""
+    if not len(initial_state):
+        kernel, bias, initial_state = np.zeros((len(kernel), 1, 1)), np.zeros((len(kernel), 1)), np.zeros(1)
+    # By its registered name, as `layers` stands beside this package, not below it.
+    make = keras.saving.get_registered_object("keras_interp_rnn>ISAN")
+    layer = make(
+        len(initial_state), len(kernel), recurrent_constraint=None, return_sequences=return_sequences, dtype=dtype
+    )
+    return _built(layer, kernel, bias, initial_state)
+
+
+def _built(layer: Any, kernel: Array, bias: Array, initial_state: Array) -> Any:
+    layer.build((None, None))
+    for variable, value in zip(
+        (layer.cell.recurrent_kernel, layer.cell.bias, layer.cell.initial_state),
+        (kernel, bias, initial_state),
+        strict=True,
+    ):
+        variable.assign(value)
+    return layer

@@ -1,0 +1,156 @@
+"""The layers above recurrent ones, as functions in float64 and their derivatives: one list, extended here.
+
+A layer is a few parts, one after the other. Types are exact: a subclass, or a layer that was quantized, may compute
+something else, and has none.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._network.arrays import as_float64
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.equations import NUMPY
+
+Mask = NDArray[np.bool_]
+
+IDENTITIES = (
+    *(keras.layers.InputLayer, keras.layers.Identity, keras.layers.ActivityRegularization),
+    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.AlphaDropout),
+    *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
+)
+"""Layers whose output is their input, outside training."""
+
+ALPHABET = "keras_interp_rnn>AlphabetLayer"
+"""The registered name of a layer of `datasets`, which passes on what it reads."""
+
+
+class Part(Protocol):
+    """A function of (rows, time, ...) or (rows, ...), and what pulls a gradient back through its last values."""
+
+    def forward(self, x: Array, mask: Mask) -> Array: ...
+
+    def backward(self, gradient: Array) -> Array: ...
+
+
+def registered(thing: Any) -> str:
+    """The name under which a class was registered: a subclass that changes the step has another."""
+    return str(keras.saving.get_registered_name(type(thing)))
+
+
+def parts_of(layer: Any) -> list[Linear | Activation | Mean | Zeroed] | None:
+    """What a layer computes outside training; None for one that is not on the list."""
+    kind = type(layer)
+    if kind in IDENTITIES or registered(layer) == ALPHABET:
+        return []
+    if kind is keras.layers.Dense and layer.quantization_mode is None:
+        return [Linear(layer), *_activation(layer.activation, layer)]
+    if kind is keras.layers.Activation:
+        return [*_activation(layer.activation, layer)]
+    if kind is keras.layers.Softmax and layer.axis == -1:
+        return [Activation(keras.activations.softmax, layer)]
+    if kind is keras.layers.Masking and layer.mask_value == 0:
+        return [Zeroed()]
+    if kind is keras.layers.GlobalAveragePooling1D and layer.data_format == "channels_last" and not layer.keepdims:
+        return [Mean()]
+    return None
+
+
+def _activation(function: Any, layer: Any) -> list[Activation]:
+    return [] if function is keras.activations.linear else [Activation(function, layer)]
+
+
+class Linear:
+    """x R + c, of a Dense layer."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+
+    @functools.cached_property
+    def arrays(self) -> tuple[Array, Array]:
+        """R and c."""
+        matrix, bias = as_float64(self.layer.kernel), self.layer.bias
+        return matrix, np.zeros(matrix.shape[1]) if bias is None else as_float64(bias)
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        matrix, bias = self.arrays
+        return x @ matrix + bias
+
+    def backward(self, gradient: Array) -> Array:
+        return gradient @ self.arrays[0].T
+
+
+class Mean:
+    """The mean over the steps that are read."""
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        self.weights = (mask / mask.sum(axis=1, keepdims=True))[:, :, None]
+        return (x * self.weights).sum(axis=1)
+
+    def backward(self, gradient: Array) -> Array:
+        return gradient[:, None, :] * self.weights
+
+
+class Zeroed:
+    """0 where all is 0: the same values, and for the layers above another mask."""
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        return x
+
+    def backward(self, gradient: Array) -> Array:
+        return gradient
+
+
+class ByKeras:
+    """A function that Keras runs and differentiates, in a dtype."""
+
+    def __init__(self, name: str, function: Any, dtype: str) -> None:
+        self.name, self.function, self.dtype = name, function, dtype
+
+    def _run(self, x: Any) -> Any:
+        takes = inspect.signature(getattr(self.function, "call", self.function)).parameters
+        arguments = {"training": False, "mask": self.mask if len(x.shape) == 3 else None}
+        return self.function(x, **{name: given for name, given in arguments.items() if name in takes})
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        self.inputs, self.mask = x.astype(self.dtype), mask
+        return as_float64(self._run(ops.convert_to_tensor(self.inputs)))
+
+    def backward(self, gradient: Array) -> Array:
+        weights = ops.convert_to_tensor(gradient.astype(self.dtype))
+        return np.asarray(_backend.gradient(lambda x: ops.sum(self._run(x) * weights), self.inputs), np.float64)
+
+
+_CLOSED: dict[Any, tuple[Callable[[Array], Array], Callable[[Array, Array], Array]]] = {
+    keras.activations.sigmoid: (NUMPY.sigmoid, lambda y, gradient: gradient * y * (1 - y)),
+    keras.activations.tanh: (np.tanh, lambda y, gradient: gradient * (1 - y * y)),
+    keras.activations.relu: (lambda x: np.maximum(x, 0), lambda y, gradient: gradient * (y > 0)),
+    keras.activations.softmax: (NUMPY.softmax, lambda y, gradient: y * (gradient - (gradient * y).sum(-1)[..., None])),
+}
+"""Activation -> its function, and what its value y makes of a gradient."""
+
+
+class Activation(ByKeras):
+    """An activation; of those that are not known in closed form by Keras, in the dtype of their layer."""
+
+    def __init__(self, function: Any, layer: Any) -> None:
+        super().__init__(layer.name, function, layer.compute_dtype)
+        self.closed = _CLOSED.get(function)
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        self.value = super().forward(x, mask) if self.closed is None else self.closed[0](x)
+        return self.value
+
+    def backward(self, gradient: Array) -> Array:
+        if self.closed is None:
+            return super().backward(gradient)
+        return self.closed[1](self.value, gradient)
