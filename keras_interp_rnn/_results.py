@@ -36,12 +36,6 @@ def rgb(color: str) -> tuple[int, int, int]:
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
-def rgba(color: str, opacity: float) -> str:
-    """A CSS colour with an opacity in [0, 1]."""
-    red, green, blue = rgb(color)
-    return f"rgba({red},{green},{blue},{opacity:.3f})"
-
-
 def signed(value: float) -> str:
     """The colour of a signed number."""
     return FOR if value > 0 else AGAINST

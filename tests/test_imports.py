@@ -117,7 +117,7 @@ MAY_IMPORT = {
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},
     "datasets/tomita.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     # SciPy inside the function that counts word vectors.
-    "datasets/words.py": {"scipy", f"{OURS}.datasets"},
+    "datasets/words.py": {"keras", "scipy", f"{OURS}.datasets"},
     "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
     "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
     "__main__.py": {OURS, f"{OURS}.automata.certificates"},

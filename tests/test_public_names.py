@@ -28,8 +28,8 @@ NAMES = {
         extract infer largest_temperature tomita train_recognizer
     """,
     "keras_interp_rnn.callbacks": """
-        Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability Substitutions
-        TemperatureSchedule Traces TransitionProbabilities
+        Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability
+        Substitutions TemperatureSchedule Traces TransitionProbabilities
     """,
     "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """

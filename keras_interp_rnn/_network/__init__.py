@@ -8,21 +8,16 @@ layer, or with several, is refused; pass the layer itself.
 from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
 from keras_interp_rnn._network.along import CellAlong, linear_steps, output_in_state
 from keras_interp_rnn._network.arrays import (
-    alphabet_of,
     as_array,
     as_float64,
     as_symbols,
     check_finite,
     check_range,
-    encode_text,
+    check_reads,
     generator,
-    is_text,
     listed,
-    read_text,
-    read_texts,
-    symbol_ids,
 )
-from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
+from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, gives_probabilities, predict_on_batch
 from keras_interp_rnn._network.linear_recurrences import feature_addends
 from keras_interp_rnn._network.made_isans import isan_like, isan_of
 from keras_interp_rnn._network.quantities import run_with_quantities
@@ -42,27 +37,41 @@ from keras_interp_rnn._network.recurrent import (
     step_cell,
 )
 from keras_interp_rnn._network.stepper import Stepper
+from keras_interp_rnn._network.symbols import (
+    GivenNames,
+    Names,
+    WordNames,
+    is_text,
+    read_text,
+    read_texts,
+    resolve_names,
+    token_name,
+    token_names,
+)
 
 __all__ = [
     "AffineReading",
     "Way",
     "CellAlong",
+    "GivenNames",
     "ISANWeights",
+    "Names",
     "OpenedText",
     "Stepper",
-    "alphabet_of",
+    "WordNames",
     "apply_head",
     "as_array",
     "as_float64",
     "generator",
+    "gives_probabilities",
     "listed",
     "as_symbols",
     "centroids_of",
     "check_finite",
     "check_one_output",
     "check_range",
+    "check_reads",
     "decision_threshold",
-    "encode_text",
     "ends_in_softmax",
     "evaluate",
     "feature_addends",
@@ -80,9 +89,11 @@ __all__ = [
     "recurrent_layer_inputs",
     "regularized_stack",
     "recurrent_layers",
+    "resolve_names",
     "resolve_recurrent_layer",
     "run_with_quantities",
     "states_to_set",
-    "symbol_ids",
     "step_cell",
+    "token_name",
+    "token_names",
 ]

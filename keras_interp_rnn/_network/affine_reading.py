@@ -13,16 +13,16 @@ from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import built_for, equations_of
 from keras_interp_rnn._network import isan_models
 from keras_interp_rnn._network.arrays import (
-    alphabet_of,
     as_array,
     as_float64,
     as_symbols,
     check_finite,
     check_range,
-    read_text,
 )
+from keras_interp_rnn._network.graph import call_of
 from keras_interp_rnn._network.linear_recurrences import affine_maps
 from keras_interp_rnn._network.parts import Linear
+from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, resolve_names
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
@@ -75,14 +75,18 @@ class AffineReading:
     Args:
         network: an ISAN, a FactoredISAN with a vocabulary or a linear recurrence, its cell, `keras.layers.RNN` around
             an ISAN's cell, or a model with one of these.
+        alphabet: names of the ids; None for those that a model carries.
+
+    Attributes:
+        network: what is read, from the ids on. names: of the ids; None where they have none.
 
     Raises:
         ValueError: of a model that has no graph, or several inputs.
     """
 
-    def __init__(self, network: Any) -> None:
-        self.network = network
-        self.flow = isan_models.follow_symbols(network) if isinstance(network, keras.Model) else None
+    def __init__(self, network: Any, alphabet: GivenNames | None = None) -> None:
+        self.network, self.names = resolve_names(network, alphabet)
+        self.flow = isan_models.follow_symbols(self.network) if isinstance(self.network, keras.Model) else None
 
     @functools.cached_property
     def layer(self) -> Any:
@@ -259,10 +263,23 @@ class AffineReading:
             AffineMap(head.matrix, shift @ head.matrix + head.offset),
         )
 
-    def open(
-        self, symbols: Any, readout: Any = None, origin: Any = None, alphabet: Any = None, *, whole: bool = False
-    ) -> OpenedText:
-        """A text, ids or symbols of the alphabet, and the network that reads it.
+    def splits(self) -> bool:
+        """Whether every logit is a sum over what is read, given nothing but that: not of a stack.
+
+        Raises:
+            ValueError: if it is none, as `open`.
+        """
+        head = self._top
+        if head is not None and self._is_stack(head):
+            return False
+        if head is not None and (head.pooled or isan_models.is_two_way(head.layer)):
+            self._head(pooled=True)
+        else:
+            self.forwards().readout()
+        return True
+
+    def open(self, symbols: Any, readout: Any = None, origin: Any = None, *, whole: bool = False) -> OpenedText:
+        """A text, ids or symbols with names, and the network that reads it.
 
         A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols. The
         uppermost linear recurrence of a stack is opened on what the layers below it make of the text.
@@ -275,10 +292,10 @@ class AffineReading:
             ValueError: as `weights`, `readout`, `centred` and `as_symbols`; if the network reads backwards; of such a
                 head, if no step is read, or for an origin.
         """
-        read = _text(symbols, alphabet_of(self.network) if alphabet is None else alphabet)
+        read = _text(symbols, self.names)
         head = self._top if readout is None else None
         if head is not None and self._is_stack(head):
-            below = keras.Model(self.network.inputs[0], head.layer.input)
+            below = keras.Model(self.network.inputs[0], call_of(self.network, head.layer).input_tensors[0])
             vectors = as_float64(below(keras.ops.convert_to_tensor(read[None])))[0]
             opened = AffineReading(head.layer)._opened(vectors, self._head(pooled=whole), origin)
             opened = opened._replace(given=head.layer.name)
@@ -348,7 +365,8 @@ class AffineReading:
         None of a cell, and of a stateful network: to run it would change its states, which need not be those at the
         start of a text.
         """
-        if isan_models.is_isan_cell(self.network) or getattr(self.layer, "stateful", False):
+        parts = walk_layers(self.network) if isinstance(self.network, keras.layers.Layer) else []
+        if isan_models.is_isan_cell(self.network) or any(getattr(part, "stateful", False) for part in parts):
             return None
         computed = self.network(keras.ops.convert_to_tensor(inputs), training=False)
         own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
@@ -367,7 +385,7 @@ def _built_cell(layer: Any) -> Any:
     return cell
 
 
-def _text(symbols: Any, names: Any) -> NDArray[Any]:
+def _text(symbols: Any, names: Names | None) -> NDArray[Any]:
     """A text as ids, or one sequence of vectors (time, features)."""
     given = None if isinstance(symbols, str) else np.asarray(symbols)
     if given is None or not _are_vectors(given):

@@ -7,7 +7,6 @@ each row of P.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,7 +21,7 @@ from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
 from keras_interp_rnn._network.recurrent import only_recurrent_layer, step_cell
 from keras_interp_rnn._types import Array, Tensor
-from keras_interp_rnn.equations import NUMPY, CellEquations, LinearStep
+from keras_interp_rnn.equations import NUMPY, LinearStep
 
 States = tuple[Array, ...]
 Mask = NDArray[np.bool_]
@@ -75,11 +74,6 @@ class CellAlong:
         """Whether the steps are linearized by equations."""
         return self.equations is not None and self.equations.has_derivative
 
-    @property
-    def pulls_outputs(self) -> bool:
-        """Whether the derivative of the output is known in closed form too: it is h."""
-        return self.equations is not None and self.is_closed and self.equations.outputs_state
-
     def run(self, inputs: NDArray[Any], read: Mask, starts: Sequence[Array] | None = None) -> Array:
         """The outputs (batch, time, n), repeated where a step is masked, 0 before the first one that is read.
 
@@ -90,16 +84,21 @@ class CellAlong:
         rows, steps = read.shape
         if starts is None:
             starts = [as_float64(x) for x in tree.flatten(self.layer.get_initial_state(batch_size=rows))]
-        self.inputs, self.last = inputs, np.zeros(read.shape, bool)
+        drive = None if self.equations is None else self.equations.drive(NUMPY, read_by_equations(self.cell, inputs))
+        self.inputs, self.drive, self.last = inputs, drive or (inputs,), np.zeros(read.shape, bool)
         if self.leaves_out:
             self.last[np.arange(rows), last_read(read, 1)[0]] = True
-        self.drive = (inputs,) if self.equations is None else self._drive(self.equations)
         self.before = [np.empty((steps, *start.shape)) for start in starts]
 
         def step(t: int, states: Sequence[Array]) -> list[Array]:
             for kept, state in zip(self.before, states[1:], strict=True):
                 kept[t] = state
-            return self._step(tuple(states[1:]), t)
+            now, last = tuple(x[:, t] for x in self.drive), self.last[:, t, None]
+            new = self._step(self._by, states[1:], now)
+            if last.any():
+                plain = self._step(self._by.cell, states[1:], now)
+                new = [np.where(last, a, b) for a, b in zip(plain, new, strict=True)]
+            return new
 
         found = along(np, step, [np.zeros((rows, output_size(self.cell))), *starts], read, steps)
         return np.stack([output for output, *_ in found], axis=1)
@@ -111,67 +110,60 @@ class CellAlong:
         """
         rows = np.arange(len(self.last))
         states, now = tuple(x[t, rows] for x in self.before), tuple(x[rows, t] for x in self.drive)
-        inputs, last = self.inputs[rows, t], self.last[rows, t]
-        of = functools.partial(self._linear, states=states, now=now, inputs=inputs, outputs=outputs)
-        if not last.any():
-            return of(self._by)
-        if last.all():
-            return of(self._by.cell)
-        parts, at = (of(self._by), of(self._by.cell)), last[:, None, None]
-        regularized, plain = parts
-        return LinearStep(
-            lambda product: np.where(at, plain.before(product), regularized.before(product)),
-            lambda product: np.where(at, plain.input(product), regularized.input(product)),
-        )
+        inputs, last = self.inputs[rows, t], self.last[rows, t, None, None]
+        steps = [self._linear(by, states, now, inputs, outputs) for by in self._by_with_and_without()]
+        if len(steps) == 1:
+            return steps[0]
+
+        def chosen(pulls: list[Callable[[Array], Array]]) -> Callable[[Array], Array]:
+            return lambda product: np.where(last, pulls[1](product), pulls[0](product))
+
+        return LinearStep(chosen([step.before for step in steps]), chosen([step.input for step in steps]))
 
     @property
     def _by(self) -> Any:
         """What steps: the equations, or the cell; its `cell` steps without the stochastic component."""
         return self.cell if self.equations is None else self.equations
 
-    def _drive(self, equations: CellEquations) -> tuple[Array, ...]:
-        return equations.drive(NUMPY, read_by_equations(self.cell, self.inputs))
+    def _by_with_and_without(self) -> list[Any]:
+        return [self._by, self._by.cell] if self.leaves_out else [self._by]
 
-    def _step(self, states: States, t: int) -> list[Array]:
+    def _step(self, by: Any, states: Sequence[Array], now: tuple[Array, ...]) -> list[Array]:
         """The output and the states after a step."""
-        last, now = self.last[:, t, None], tuple(x[:, t] for x in self.drive)
-        new = self._one(self._by, states, now)
-        if last.any():
-            plain = self._one(self._by.cell, states, now)
-            new = [np.where(last, a, b) for a, b in zip(plain, new, strict=True)]
-        return new
-
-    def _one(self, by: Any, states: States, now: tuple[Array, ...]) -> list[Array]:
         if self.equations is not None:
-            new = by.step(NUMPY, states, now).states
+            new = by.step(NUMPY, tuple(states), now).states
             return [self.equations.output(NUMPY, new, now), *new]
         tensors = [ops.convert_to_tensor(x, dtype=by.variable_dtype) for x in states]
         return [as_float64(x) for x in self._by_code(by, self._readable(now[0]), tensors)]
 
-    def _readable(self, inputs: NDArray[Any]) -> Any:
+    def _readable(self, inputs: NDArray[Any]) -> Tensor:
         floats = np.issubdtype(inputs.dtype, np.floating)
         return ops.convert_to_tensor(inputs.astype(self.cell.variable_dtype) if floats else inputs)
 
     def _by_code(self, cell: Any, inputs: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
-        """The output and the states by a cell's own code; without the stochastic component the output is the state."""
+        """As `_step`; without the stochastic component the output is the state."""
         output, new = step_cell(cell, inputs, [ops.cast(x, cell.compute_dtype) for x in states])
         return [output if cell is self.cell else new[0], *new]
 
     def _linear(
         self, by: Any, states: States, now: tuple[Array, ...], inputs: NDArray[Any], outputs: bool
     ) -> LinearStep:
-        if self.pulls_outputs if outputs else self.is_closed:
-            linear = by.linearization(NUMPY, states, now)
-            into = _into_inputs(self.cell, linear.input, inputs)
-            if not outputs:
-                return LinearStep(linear.before, into)
-            return LinearStep(lambda p: linear.before(_joined(p, states)), lambda p: into(_joined(p, states)))
-        return self._differentiated(self.cell if by is self._by else self.cell.cell, states, inputs, outputs)
+        if self.equations is None or not self.is_closed or (outputs and not self.equations.outputs_state):
+            return self._differentiated(self.cell if by is self._by else self.cell.cell, states, inputs, outputs)
+        linear, units = by.linearization(NUMPY, states, now), states[0].shape[-1]
+        into = _into_inputs(self.cell, linear.input, inputs)
+        if not outputs:
+            return LinearStep(linear.before, into)
+
+        def joined(product: Array) -> Array:  # the output is the first state
+            first = product[..., :units] + product[..., units : 2 * units]
+            return np.concatenate([first, product[..., 2 * units :]], axis=-1)
+
+        return LinearStep(lambda product: linear.before(joined(product)), lambda product: into(joined(product)))
 
     def _differentiated(self, cell: Any, states: States, inputs: NDArray[Any], outputs: bool) -> LinearStep:
         """By the backend; the cell treats the rows of a batch independently."""
-        dtype = self.cell.variable_dtype
-        state = np.concatenate(states, axis=-1).astype(dtype)
+        state = np.concatenate(states, axis=-1).astype(self.cell.variable_dtype)
         ends = np.cumsum([x.shape[1] for x in states]).tolist()
 
         def step(state: Tensor, inputs: Tensor) -> Tensor:
@@ -179,26 +171,15 @@ class CellAlong:
             found = self._by_code(cell, inputs, parts)
             return ops.concatenate(found if outputs else found[1:], axis=-1)
 
-        def copies(rows: Any, product: Array) -> Tensor:
-            return ops.repeat(rows, product.shape[1], axis=0)
-
         def before(product: Array) -> Array:
-            given = copies(self._readable(inputs), product)
+            given = ops.repeat(self._readable(inputs), product.shape[1], axis=0)
             return _pulled_back(lambda state: step(state, given), state, product)
 
         def by_input(product: Array) -> Array:
-            given = copies(ops.convert_to_tensor(state), product)
+            given = ops.repeat(ops.convert_to_tensor(state), product.shape[1], axis=0)
             return _pulled_back(lambda x: step(given, x), _differentiable(inputs, self.cell), product)
 
         return LinearStep(before, by_input)
-
-
-def _joined(product: Array, states: States) -> Array:
-    """P over [output, states], as P over states of which the first is the output."""
-    units = states[0].shape[-1]
-    joined = product[..., units:].copy()
-    joined[..., :units] += product[..., :units]
-    return joined
 
 
 def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, steps: int) -> Iterator[LinearStep]:

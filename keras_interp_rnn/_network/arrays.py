@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -11,7 +11,6 @@ from keras import ops
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import is_integer
-from keras_interp_rnn._results import separator
 
 
 def as_array(what: str, given: Any) -> NDArray[Any]:
@@ -43,6 +42,41 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
             f"{array.dtype}. Pass a NumPy array or a tensor."
         )
     return array
+
+
+def as_sequences(inputs: Any) -> NDArray[Any]:
+    """Inputs (batch, time, ...) as an array; raises ValueError unless there is at least one, of at least one step."""
+    sequences = as_array("The inputs", inputs)
+    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
+        raise ValueError(
+            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
+            f"{sequences.shape}."
+        )
+    return sequences
+
+
+def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which steps (batch, time) are read, all where `mask` is None; raises ValueError for another shape."""
+    read = np.ones(shape, bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
+    if read.shape != shape:
+        raise ValueError(f"mask must have the shape (batch, time) = {shape} of the inputs. Received: {read.shape}.")
+    return read
+
+
+def check_reads(read: NDArray[np.bool_]) -> None:
+    """Raises ValueError if a sequence reads no step."""
+    empty = np.flatnonzero(~read.any(axis=1))
+    if empty.size:
+        raise ValueError(
+            "Every sequence must read at least one step. Received: a mask that is False all along for sequence "
+            f"{empty[0]}. Leave such sequences out."
+        )
+
+
+def check_own_mask(network: Any, mask: Any) -> None:
+    """Raises ValueError for a mask besides a model."""
+    if mask is not None and isinstance(network, keras.Model):
+        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -119,120 +153,3 @@ def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:
             f"{name} must fit into floats. Received: weights so large that they overflow. Scale the weights down, or "
             "pass a shorter text."
         )
-
-
-class WordNames(Sequence[str]):
-    """The names of the ids of a `WordEncoding`, padding and tokens included, as an alphabet that encodes words."""
-
-    def __init__(self, encoding: Any) -> None:
-        self.encoding = encoding
-        names = dict(zip(encoding.codes, map(str, encoding.alphabet), strict=True))
-        tokens = {encoding.end: "</s>", encoding.start: "<s>", 0: "<pad>"}
-        self.names = tuple((tokens | names).get(i, str(i)) for i in range(encoding.size))
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.names[index]
-
-    def encode(self, word: Any) -> NDArray[np.int32]:
-        return self.encode_all([word])[0]
-
-    def encode_all(self, words: Any) -> NDArray[np.int32]:
-        """Words as rows of ids, padded to the longest."""
-        return np.asarray(self.encoding.ids(words))
-
-
-def alphabet_of(model: Any) -> Any | None:
-    """The names of the ids that a model reads, where a layer carries them; None where none does.
-
-    That is an `AlphabetLayer`, as `datasets.text.Alphabet.layer` makes it, or an `automata.SymbolEmbedding`.
-    """
-    for part in getattr(model, "layers", []):
-        alphabet = alphabet_of(part) if hasattr(part, "layers") else getattr(part, "alphabet", None)
-        if not hasattr(part, "layers") and hasattr(part, "encoding"):
-            alphabet = WordNames(part.encoding)
-        if hasattr(alphabet, "encode"):
-            return alphabet
-    return None
-
-
-def is_text(given: Any) -> bool:
-    """Whether something is a string or a list of strings, not ids."""
-    if isinstance(given, np.ndarray):
-        return given.dtype.kind in "UT" or (given.dtype.kind == "O" and given.size > 0 and is_text(given.tolist()))
-    if isinstance(given, (list, tuple)):
-        return len(given) > 0 and all(map(is_text, given))
-    return isinstance(given, str)
-
-
-def encode_text(text: Any, alphabet: Any) -> NDArray[np.integer[Any]]:
-    """A text as ids, by an `Alphabet`, a sequence of symbols or a mapping from ids to symbols.
-
-    Args:
-        text: a string, each of whose characters is a symbol, or a list of symbols.
-
-    Raises:
-        ValueError: without an alphabet, or if the text has symbols that are not in it.
-    """
-    if alphabet is None:
-        raise ValueError(
-            f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
-            "`Alphabet.layer()` right after the input of the model."
-        )
-    # An Alphabet may have a symbol for those unknown; strings and bytes encode to bytes.
-    if hasattr(alphabet, "encode") and not isinstance(alphabet, str):
-        return np.asarray(alphabet.encode(text))
-    names = (
-        alphabet.items() if isinstance(alphabet, Mapping) else enumerate(listed("The symbols of an alphabet", alphabet))
-    )
-    ids = {name: i for i, name in names}
-    strays = [name for name in text if name not in ids]
-    if strays:
-        longer = isinstance(text, str) and any(len(str(name)) > 1 for name in ids)
-        raise ValueError(
-            f"A text is made of the alphabet's symbols. Received: {strays[0]!r}."
-            f"{' Pass a list of them, as some have several letters.' if longer else ''}"
-        )
-    return np.array([ids[name] for name in text], np.int64)
-
-
-def symbol_ids(alphabet: Any, symbols: Any = None) -> NDArray[np.integer[Any]]:
-    """The ids of some symbols of an alphabet, None for all: without the tokens and the padding of words."""
-    if isinstance(alphabet, WordNames):
-        codes = alphabet.encoding.codes if symbols is None else map(alphabet.encoding.code, symbols)
-        return np.array([*codes], np.int64)
-    return np.arange(len(alphabet)) if symbols is None else encode_text(symbols, alphabet)
-
-
-def read_text(what: str, given: Any, alphabet: Any) -> NDArray[Any]:
-    """One text, ids or symbols of the alphabet, as an array of ids; raises ValueError as `as_array`, `encode_text`."""
-    return encode_text(given, alphabet) if is_text(given) else as_array(what, given)
-
-
-def read_texts(given: Any, alphabet: Any) -> Any:
-    """A batch of texts as users pass it: symbols as ids (batch, time), anything else as it is.
-
-    Args:
-        given: a string, or a list of strings or of lists of symbols; of an alphabet with names of several letters a
-            list of symbols is one text. Numbers are not looked at.
-
-    Raises:
-        ValueError: as `encode_text`; if texts have different lengths, and the alphabet has no padding.
-    """
-    if not is_text(given):
-        return given
-    symbols = getattr(getattr(alphabet, "encoding", None), "alphabet", alphabet)
-    tokens = symbols is not None and separator(symbols) != ""
-    texts = [given] if isinstance(given, str) or (tokens and all(isinstance(x, str) for x in given)) else list(given)
-    if isinstance(alphabet, WordNames):
-        return alphabet.encode_all(texts)
-    rows = [encode_text(text, alphabet) for text in texts]
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) > 1:
-        raise ValueError(
-            f"Texts that are read together have one length. Received: lengths from {lengths[0]} to {lengths[-1]}. Pass "
-            "one at a time; or ids, padded as those that the model was trained on."
-        )
-    return np.stack(rows)

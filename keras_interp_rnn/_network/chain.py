@@ -1,10 +1,9 @@
 """A model as a chain of recurrent layers and a head, run and differentiated in float64.
 
 Layers before the first recurrent one are run by Keras, once: each of them must treat every step by itself. A stack of
-cells is a chain of layers of one cell each, under one mask. A cell whose equations are known runs by them in float64;
-another one by its own code, in its own dtype, and is not differentiated. Layers of the head that are not known in
-closed form run, and are differentiated, by Keras in their dtype. What a chain computes is compared with what Keras
-computes, so that a model that is read wrongly is refused.
+cells is a chain of layers of one cell each, under one mask. Cells run as `along` says. Layers and operations above that
+are not on the list of `parts` run, and are differentiated, by Keras in their dtype. What a chain computes is compared
+with what Keras computes, so that a model that is read wrongly is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +18,18 @@ from keras import ops, tree
 
 from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._network.along import CellAlong, vocabulary_of
-from keras_interp_rnn._network.arrays import as_array, as_float64, as_symbols, check_finite
-from keras_interp_rnn._network.graph import evaluate
-from keras_interp_rnn._network.parts import ByKeras, Mask, Part, parts_of
+from keras_interp_rnn._network.arrays import (
+    as_float64,
+    as_mask,
+    as_sequences,
+    as_symbols,
+    check_finite,
+    check_id_range,
+    check_own_mask,
+    check_reads,
+)
+from keras_interp_rnn._network.graph import evaluate, vocabulary_sizes
+from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, Part, parts_of
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
 
@@ -47,7 +55,7 @@ class Chain:
 
     def run(self, x: Array, mask: Mask) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, features)."""
-        x = self._forward(x, mask)
+        x = self._forward(x, mask, last=True)
         return x[:, -1] if x.ndim == 3 else x
 
     def gradient(self, x: Array, mask: Mask, output: int) -> tuple[Array, Array]:
@@ -60,8 +68,11 @@ class Chain:
             gradient = part.backward(gradient)
         return x[place], gradient
 
-    def _forward(self, x: Array, mask: Mask) -> Array:
-        for part in self.parts:
+    def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
+        """All steps; of those that the parts behind treat alike, only the `last` one."""
+        for i, part in enumerate(self.parts):
+            if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
+                x = x[:, -1:]
             before, x = x, part.forward(x, mask)
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
                 raise _refusal(f"{part.name}, which changes the number of steps")
@@ -86,16 +97,10 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
             "Pass the part that reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that "
             "layer as target."
         )
-    given = as_array("The inputs", inputs)
-    if given.ndim < 2 or 0 in given.shape[:2]:
-        raise ValueError(
-            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
-            f"{given.shape}."
-        )
+    given = as_sequences(inputs)
     if not np.isfinite(given.astype(np.float64)).all():
         raise ValueError("The inputs must be finite. Received: NaN or infinity. Remove those sequences.")
-    if isinstance(network, keras.Model) and mask is not None:
-        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+    check_own_mask(network, mask)
     if not isinstance(network, (keras.Model, *_RECURRENT)):
         raise ValueError(
             "Steps are explained of a model with recurrent layers, or of a recurrent layer. Received: "
@@ -104,6 +109,9 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     if isinstance(network, keras.Model) and not hasattr(network, "inputs"):
         network(given)
     calls = _calls(network)
+    for size in vocabulary_sizes(network) if isinstance(network, keras.Model) else ():
+        if size is not None:
+            check_id_range(given, size)
     layers = [call.operation for call in calls]
     first = next((i for i, layer in enumerate(layers) if isinstance(layer, _RECURRENT)), None)
     if first is None:
@@ -117,16 +125,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
     output = as_float64(own)
     check_finite(network)
-    steps = np.ones(given.shape[:2], bool) if read is None else np.asarray(ops.convert_to_numpy(read), bool)
-    if steps.shape != given.shape[:2]:
-        raise ValueError(
-            f"mask must have the shape (batch, time) = {given.shape[:2]} of the inputs. Received: {steps.shape}."
-        )
-    if not steps.any(axis=1).all():
-        raise ValueError(
-            "Every sequence must read at least one step. Received: a mask that is False all along for sequence "
-            f"{int(np.argmin(steps.any(axis=1)))}. Leave such sequences out."
-        )
+    steps = as_mask(read, given.shape[:2])
+    check_reads(steps)
     kind = keras.backend.standardize_dtype(x.dtype)
     size = vocabulary_of(getattr(layers[first], "forward_layer", layers[first]).cell)
     if size is not None and "int" in kind and tuple(x.shape[2:]) in ((), (1,)):
@@ -158,34 +158,28 @@ def _refusal(received: str, remedy: str = OWN_INPUTS) -> ValueError:
 
 
 class _Call(NamedTuple):
-    """A layer or an operation of a chain, and the node of its call in a model, if it is in one."""
+    """A layer or an operation of a chain, what it makes of a tensor, and the dtype in which it computes."""
 
     operation: Any
-    node: Any = None
+    run: Callable[..., Any]
+    dtype: str
 
-    @property
-    def run(self) -> Callable[..., Any]:
-        """What it makes of a tensor; an operation has its other arguments from the graph."""
-        if isinstance(self.operation, keras.layers.Layer):
-            return self.operation
 
-        def run(x: Any) -> Any:
-            args, kwargs = self.node.arguments.fill_in({id(self.node.input_tensors[0]): x})
-            return self.operation(*args, **kwargs)
+def _call(operation: Any, node: Any = None) -> _Call:
+    if isinstance(operation, keras.layers.Layer):
+        return _Call(operation, operation, str(operation.compute_dtype))
+    read = node.input_tensors[0]
 
-        return run
+    def run(x: Any) -> Any:
+        args, kwargs = node.arguments.fill_in({id(read): x})  # the others from the graph
+        return operation(*args, **kwargs)
 
-    @property
-    def dtype(self) -> str:
-        """In which it computes."""
-        if isinstance(self.operation, keras.layers.Layer):
-            return str(self.operation.compute_dtype)
-        return str(keras.backend.standardize_dtype(self.node.input_tensors[0].dtype))
+    return _Call(operation, run, str(keras.backend.standardize_dtype(read.dtype)))
 
 
 def _calls(network: Any) -> list[_Call]:
     if not isinstance(network, keras.Model):
-        return [_Call(network)]
+        return [_call(network)]
     if not getattr(network, "inputs", None) or len(network.inputs) != 1 or len(network.outputs) != 1:
         raise _refusal(f"{network.name}, which has not exactly one input and one output")
 
@@ -195,9 +189,9 @@ def _calls(network: Any) -> list[_Call]:
         # A mask, or what is made of masks alone, is no part of the chain: it is computed beside it.
         if operation_name(operation) == "NotEqual" or not chains:
             return [None] * len(node.output_tensors)
-        if len(chains) != 1:
-            raise _refusal(f"{operation.name}, which reads {len(chains)} tensors")
-        parts = _calls(operation) if isinstance(operation, keras.Model) else [_Call(operation, node)]
+        if len(chains) != 1 or (len(read) > 1 and not isinstance(operation, keras.layers.Layer)):
+            raise _refusal(f"{operation.name}, which reads {len(read)} tensors")
+        parts = _calls(operation) if isinstance(operation, keras.Model) else [_call(operation, node)]
         return [[*chains[0], *parts]] * len(node.output_tensors)
 
     start: Any = []

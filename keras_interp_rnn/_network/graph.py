@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import keras
+import numpy as np
 from keras import tree
+from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import made_by, nodes_of
 
@@ -65,6 +67,11 @@ def ends_in_softmax(model: Any) -> bool:
         operation, _ = made_by(outputs[0])
     activation = getattr(operation, "activation", None)
     return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax
+
+
+def gives_probabilities(model: Any, rows: NDArray[Any]) -> bool:
+    """Whether a model ends in a softmax; where no graph tells it, whether all outputs (rows, n) are distributions."""
+    return ends_in_softmax(model) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
 
 def vocabulary_sizes(model: keras.Model) -> list[int | None]:

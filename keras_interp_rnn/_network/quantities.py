@@ -15,6 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._network.along import last_read
 from keras_interp_rnn._network.recurrent import step_cell
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
@@ -37,8 +38,7 @@ def run_with_quantities(
     states = [ops.cast(x, layer.variable_dtype) for x in keras.tree.flatten(layer.get_initial_state(batch_size=batch))]
     ends = np.ones(read.shape, bool)
     if not getattr(layer, "regularize_last_step", True):
-        last = read.shape[1] - 1 - np.argmax(read[:, ::-1], axis=1)
-        ends[np.arange(batch), last] = False
+        ends[np.arange(batch), last_read(read, 1)[0]] = False
     for t in range(sequences.shape[1]):
         applied = ends[:, t]
         regularize = None if applied.all() else ops.convert_to_tensor(applied[:, None])

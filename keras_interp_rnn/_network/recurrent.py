@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._network import carried_states
-from keras_interp_rnn._network.arrays import as_array, check_finite, check_id_range
+from keras_interp_rnn._network.arrays import (
+    as_array,
+    as_mask,
+    as_sequences,
+    check_finite,
+    check_id_range,
+    check_own_mask,
+)
 from keras_interp_rnn._network.graph import call_of, vocabulary_sizes
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
@@ -31,9 +38,8 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
         ValueError: if there is no such layer, if there are several, or if the layer has two directions.
     """
     layer = network
+    check_own_mask(network, mask)
     if isinstance(layer, keras.Model):
-        if mask is not None:
-            raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
         layer, inputs, mask = recurrent_layer_inputs(layer, inputs)
     if isinstance(layer, keras.layers.Bidirectional):
         raise ValueError(
@@ -45,19 +51,10 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
             "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
             f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
         )
-    sequences = as_array("The inputs", inputs)
+    sequences = as_sequences(inputs)
     if np.issubdtype(sequences.dtype, np.floating):
         sequences = sequences.astype(layer.variable_dtype)
-    if sequences.ndim < 2 or 0 in sequences.shape[:2]:
-        raise ValueError(
-            "The inputs must be sequences (batch, time, ...), at least one of at least one step. Received: shape="
-            f"{sequences.shape}."
-        )
-    read = np.ones(sequences.shape[:2], bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
-    if read.shape != sequences.shape[:2]:
-        raise ValueError(
-            f"mask must have the shape (batch, time) = {sequences.shape[:2]} of the inputs. Received: {read.shape}."
-        )
+    read = as_mask(mask, sequences.shape[:2])
     if layer.go_backwards:
         sequences, read = sequences[:, ::-1], read[:, ::-1]
     if not layer.cell.built:
@@ -81,10 +78,9 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
     Raises:
         ValueError: as `recurrent_layer_inputs`.
     """
+    check_own_mask(network, mask)
     if not isinstance(network, keras.Model):
         return _directions("", network, inputs, mask)
-    if mask is not None:
-        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
     _build_on(network, inputs)
     names = [part.name for part in network.layers if isinstance(part, _RECURRENT)]
     if len(names) < 2:

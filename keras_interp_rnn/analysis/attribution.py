@@ -16,25 +16,36 @@ Embedding, if there is one). With f the output in question, x the sequence and r
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from keras_interp_rnn._checks import integer, is_integer
-from keras_interp_rnn._network import AffineReading, alphabet_of, as_array, read_texts
+from keras_interp_rnn._network import (
+    AffineReading,
+    GivenNames,
+    as_array,
+    gives_probabilities,
+    read_text,
+    read_texts,
+    resolve_names,
+    token_names,
+)
 from keras_interp_rnn._network.chain import Chain, open_chain
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._results import Result, output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
-from keras_interp_rnn.analysis.state_regularized.tokens import Names
-from keras_interp_rnn.analysis.traces import token_names
 
 METHODS = ("auto", "telescoping", "path_integral", "occlusion", "contributions")
 ROWS = 4096
 """Sequences that are run at a time, at most."""
+
+MANY_OUTPUTS, TOP = 64, 16
+"""Outputs above which a view has the most probable ones alone, and how many of these."""
 
 WORKING_MEMORY = 2**27
 """Bytes of inputs that are run at a time; the layers need a few times as much."""
@@ -91,7 +102,8 @@ def attribution(
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     num_points: int = 32,
-    alphabet: Names | None = None,
+    alphabet: GivenNames | None = None,
+    tokens: GivenNames | None = None,
 ) -> Attribution:
     r"""Splits one output of a recurrent network among the steps that it read.
 
@@ -99,16 +111,18 @@ def attribution(
         network: a model that is a chain of layers: any that treat steps one by one (not Conv1D, which mixes them),
             recurrent layers (SimpleRNN, GRU, LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or
             cells), a head of any layers; or a recurrent layer, whose last state is then explained.
-        inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts of one
-            length, strings or lists of symbols, where there is an alphabet.
+        inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts, strings or
+            lists of symbols, where the ids have names; of one length, unless the names have padding.
         target: the output that is explained, an index; of a model with one output 0.
         method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module; "auto" is
-            "contributions" for an ISAN with a head that is affine before its activation, else "telescoping".
+            "contributions" where these are given nothing but the inputs, as of an ISAN, in both directions or under a
+            mean too, with a head that is affine before its activation; else "telescoping".
         reference: (features,), what the first recurrent layer reads where a step is not there; None for zeros, and for
             the mean of all symbols where it reads symbols, as an ISAN does.
         mask: bool (batch, time), of a layer; a model makes its own.
         num_points: points of the quadrature of "path_integral".
-        alphabet: names of the ids; by default those that a model carries (`datasets.text.Alphabet`), or the ids.
+        alphabet, tokens: names of the ids, by one of the two: a sequence, a mapping, an `Alphabet`, a `Vocabulary`, a
+            text layer of Keras; by default those that a model carries, or the ids.
 
     Returns:
         `Attribution`.
@@ -119,7 +133,7 @@ def attribution(
 
     Units: those of the output.
     Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
-        else runs in its own dtype. `residual` and `difference` report the rest.
+        else runs, and is differentiated, in its own dtype. `residual` and `difference` report the rest.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -130,8 +144,116 @@ def attribution(
 
     Reference: Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365; Zeiler and Fergus, ECCV 2014, for occlusion.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
+    if alphabet is not None and tokens is not None:
+        raise ValueError("Names must be given once. Received: `alphabet` and `tokens`. Leave one of them out.")
+    network, names = resolve_names(network, tokens if alphabet is None else alphabet)
     inputs = read_texts(inputs, names)
+    found = _split(
+        network, inputs, lambda outputs: [_check_target(target, outputs.shape[-1])], method, reference, mask, num_points
+    )
+    return Attribution(
+        found.shares[..., 0],
+        found.output[:, 0],
+        found.reference_output[:, 0],
+        found.residual,
+        found.difference,
+        found.method,
+        token_names(inputs, names),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopAttribution(Result):
+    r"""Shares of the steps of one text in the most probable outputs of a network.
+
+    Attributes:
+        tokens: (T,), the names of what is read.
+        top: (K,), the outputs, the most probable first; all of few.
+        says: (K,), their probabilities by a softmax; of a single output its value.
+        shares: (T, K). reference_output: (K,), the outputs where no step is there.
+        outputs: the names of all outputs.
+        residual, method: as of `Attribution`.
+    """
+
+    tokens: tuple[str, ...]
+    top: NDArray[np.int64]
+    says: Array
+    shares: Array
+    reference_output: Array
+    outputs: tuple[str, ...]
+    residual: float
+    method: str
+
+
+def top_attribution(
+    network: Any, text: ArrayLike | str, *, method: str = "auto", alphabet: GivenNames | None = None
+) -> TopAttribution:
+    """Splits the outputs after one text among its steps; of more than 64 outputs the 16 most probable.
+
+    Args:
+        network, method, alphabet: as `attribution`.
+        text: ids (time,), or a string or a list of symbols, where the ids have names.
+
+    Returns:
+        `TopAttribution`.
+
+    Raises:
+        ValueError: as `attribution`.
+    """
+    network, names = resolve_names(network, alphabet)
+    ids = read_text("A text", text, names)[None]
+    found = _split(network, ids, _most_probable, method)
+    whole = found.all_outputs
+    if whole.shape[1] > 1 and (found.method == "contributions" or not gives_probabilities(network, whole)):
+        whole = softmax(whole, axis=-1)
+    num = whole.shape[1]
+    outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
+    [tokens] = token_names(ids, names)
+    return TopAttribution(
+        tokens,
+        found.top,
+        whole[0, found.top],
+        found.shares[0],
+        found.reference_output[0],
+        outputs,
+        found.residual,
+        found.method,
+    )
+
+
+def _most_probable(outputs: Array) -> NDArray[np.int64]:
+    return np.argsort(-outputs[0], kind="stable")[: TOP if outputs.shape[1] > MANY_OUTPUTS else None]
+
+
+class _Split(NamedTuple):
+    """Shares (batch, time, K) in the outputs `top`, all outputs, and the former where no step is there."""
+
+    shares: Array
+    top: NDArray[np.int64]
+    all_outputs: Array
+    reference_output: Array
+    difference: float
+    method: str
+
+    @property
+    def output(self) -> Array:
+        return self.all_outputs[:, self.top]
+
+    @property
+    def residual(self) -> float:
+        return float(np.abs(self.reference_output + self.shares.sum(axis=1) - self.output).max())
+
+
+def _split(
+    network: Any,
+    inputs: Any,
+    choose: Callable[[Array], Sequence[int] | NDArray[np.int64]],
+    method: str,
+    reference: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    num_points: int = 32,
+) -> _Split:
+    """The shares in the outputs that are chosen of all, (batch, outputs)."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
     replaces = mask is not None or reference is not None
@@ -141,47 +263,42 @@ def attribution(
             "Contributions need nothing in place of a step, so they have no reference, and no mask. Received: "
             f"method='contributions' with {given}. Leave them out, or choose 'telescoping'."
         )
-    if method == "contributions" or (method == "auto" and not replaces and _is_affine(network)):
-        found = _by_contributions(network, inputs, target)
-        return replace(found, tokens=token_names(inputs, names))
+    if method == "contributions" or (method == "auto" and not replaces and _splits_exactly(network)):
+        return _by_contributions(network, inputs, choose)
     method = "telescoping" if method == "auto" else method
     chain = open_chain(network, inputs, mask)
-    output = _check_target(target, chain.output.shape[-1])
+    top = np.asarray(choose(chain.output), np.int64)
     absent = _check_reference(reference, chain)
-    whole = _outputs(chain, chain.inputs, chain.mask)[:, output]
-    nothing = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, output]
+    whole = _outputs(chain, chain.inputs, chain.mask)
+    nothing = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, top]
     if method == "path_integral":
-        shares = _path_integral(chain, absent, output, num_points)
+        shares = np.stack([_path_integral(chain, absent, int(output), num_points) for output in top], axis=-1)
     else:
-        shares = _by_replacing(chain, absent, output, telescoping=method == "telescoping")
-    shares = np.where(chain.mask, shares, 0.0)
-    residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
-    difference = float(np.abs(whole - chain.output[:, output]).max())
-    return Attribution(shares, whole, nothing, residual, difference, method, token_names(inputs, names))
+        shares = _by_replacing(chain, absent, top, telescoping=method == "telescoping")
+    shares = np.where(chain.mask[..., None], shares, 0.0)
+    difference = float(np.abs(whole - chain.output)[:, top].max())
+    return _Split(shares, top, whole, nothing, difference, method)
 
 
-def _is_affine(network: Any) -> bool:
+def _splits_exactly(network: Any) -> bool:
     try:
-        AffineReading(network).forwards().readout()
+        return AffineReading(network).splits()
     except ValueError:
         return False
-    return True
 
 
-def _by_contributions(network: Any, inputs: ArrayLike, target: int) -> Attribution:
+def _by_contributions(network: Any, inputs: ArrayLike, choose: Callable[[Array], Any]) -> _Split:
     rows = as_array("The inputs", inputs)
     if not rows.ndim or not len(rows):
         raise ValueError(f"The inputs are sequences (batch, time), at least one. Received: shape={rows.shape}.")
     splits = [contributions(network, row, targets=-1) for row in rows]
-    output = _check_target(target, splits[0].logits.shape[-1])
-    shares = np.stack([split.values[1:, 0, output] for split in splits])
-    nothing = np.array([split.bias[output] + split.values[0, 0, output] for split in splits])
-    whole = np.array([split.logits[0, output] for split in splits])
-    residual = float(np.abs(nothing + shares.sum(axis=1) - whole).max())
-    logits = np.array([split.logits[0] for split in splits])
+    logits = np.stack([split.logits[0] for split in splits])
+    top = np.asarray(choose(logits), np.int64)
+    shares = np.stack([split.values[1:, 0, top] for split in splits])
+    nothing = np.stack([(split.bias + split.values[0, 0])[top] for split in splits])
     found = AffineReading(network).last_outputs(rows, logits)
-    apart = np.nan if found is None else np.abs(found[1] - found[0])[:, output].max()
-    return Attribution(shares, whole, nothing, residual, float(apart), "contributions")
+    apart = np.nan if found is None else np.abs(found[1] - found[0])[:, top].max()
+    return _Split(shares, top, logits, nothing, float(apart), "contributions")
 
 
 def _outputs(chain: Chain, x: Array, mask: NDArray[np.bool_]) -> Array:
@@ -194,15 +311,15 @@ def _rows_at_a_time(chain: Chain) -> int:
     return max(1, min(ROWS, WORKING_MEMORY // chain.inputs[0].nbytes))
 
 
-def _by_replacing(chain: Chain, absent: Array, output: int, *, telescoping: bool) -> Array:
+def _by_replacing(chain: Chain, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
     shares = []
     for x, mask in zip(chain.inputs, chain.mask, strict=True):
-        steps, values = np.arange(len(x)), np.empty(len(x) + 1)
+        steps, values = np.arange(len(x)), np.empty((len(x) + 1, len(outputs)))
         for rows in np.array_split(np.arange(len(x) + 1), -(-(len(x) + 1) // _rows_at_a_time(chain))):
             there = steps < rows[:, None] if telescoping else steps != rows[:, None]
             changed = np.where(there[:, :, None], x, absent)
-            values[rows] = chain.run(changed, np.tile(mask, (len(rows), 1)))[:, output]
-        shares.append(np.diff(values) if telescoping else values[-1] - values[:-1])
+            values[rows] = chain.run(changed, np.tile(mask, (len(rows), 1)))[:, outputs]
+        shares.append(np.diff(values, axis=0) if telescoping else values[-1] - values[:-1])
     return np.stack(shares)
 
 

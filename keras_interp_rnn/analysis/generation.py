@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, is_number
-from keras_interp_rnn._network import Stepper, alphabet_of, encode_text, generator, is_text
+from keras_interp_rnn._network import Stepper, generator, is_text, read_text, resolve_names
 from keras_interp_rnn._results import separator
 
 
@@ -105,8 +105,10 @@ def generate(
             f"inverse_temperature must be a number >= 0. Received: inverse_temperature={inverse_temperature!r}. Pass 1 "
             "to draw from the model's own probabilities."
         )
-    names = alphabet_of(network) if alphabet is None else alphabet
-    begin = encode_text(prompt, names) if is_text(prompt) else np.asarray(prompt)
+    network, names = resolve_names(network, alphabet)
+    begin = read_text("A prompt", prompt, names) if is_text(prompt) else np.asarray(prompt)
+    if is_text(prompt) and names is not None and names.end is not None:
+        begin = begin[begin != names.end]  # the text goes on
     if begin.ndim != 1 or not begin.size or not np.issubdtype(begin.dtype, np.integer):
         raise ValueError(
             "A prompt is a string, or the integers of one text, shape (time,), at least one symbol. Received: "

@@ -21,6 +21,8 @@ from keras_interp_rnn._network import (
     linear_steps,
     listed,
     output_in_state,
+    read_texts,
+    resolve_names,
     resolve_recurrent_layer,
 )
 from keras_interp_rnn._results import as_html, as_text
@@ -71,7 +73,8 @@ def input_output_jacobian(
         network: a layer of this package, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`), or a
             model with exactly one such layer. Steps count in reading order, `go_backwards` included, from the layer's
             own initial state.
-        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given.
+        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given; or a text or texts,
+            where the model carries the names of its ids.
         lag: int >= 0, k. T is the last step that a sequence reads; masked steps do not count.
         mask: bool (batch, time), False where a step is not read; a model makes its own.
         with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, with the whole state (an LSTM's
@@ -146,6 +149,8 @@ def _jacobians(
     if with_respect_to not in ("input", "state"):
         raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
     wanted = {_check_lag(lag) for lag in lags}
+    network, names = resolve_names(network)
+    inputs = read_texts(inputs, names)
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     recurrent = CellAlong(layer)
     method = "closed form" if recurrent.is_closed else "autodiff"

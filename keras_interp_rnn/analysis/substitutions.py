@@ -12,14 +12,13 @@ from scipy.special import softmax
 
 from keras_interp_rnn._checks import integer, is_integer
 from keras_interp_rnn._network import (
-    alphabet_of,
     as_array,
     check_finite,
-    ends_in_softmax,
+    gives_probabilities,
     is_text,
     predict_on_batch,
     read_text,
-    symbol_ids,
+    resolve_names,
 )
 from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn._types import Array
@@ -146,7 +145,7 @@ def substitutions(
     if not hasattr(network, "predict_on_batch"):
         raise ValueError(f"Texts are read by a model. Received: {network!r}. Put the layer into one.")
     check_finite(network)
-    names = alphabet_of(network) if alphabet is None else alphabet
+    network, names = resolve_names(network, alphabet)
     text = _ids("A text", read_text("A text", symbols, names))
     if getattr(network, "stateful", False) or any(
         getattr(layer, "stateful", False) for layer in getattr(network, "layers", [])
@@ -159,10 +158,9 @@ def substitutions(
         raise ValueError(
             "The symbols to be tried must be known. Received: neither alternatives nor an alphabet. Pass one of them."
         )
-    by_name = alternatives is None or is_text(alternatives)
-    others = _ids("Alternatives", symbol_ids(names, alternatives) if by_name else alternatives)
-    encoding = getattr(names, "encoding", None)  # of words, whose tokens stay in their places
-    places = np.flatnonzero(~np.isin(text, () if encoding is None else encoding.tokens))
+    by_name = names is not None and (alternatives is None or is_text(alternatives))
+    others = _ids("Alternatives", names.ids(alternatives) if names is not None and by_name else alternatives)
+    places = np.flatnonzero(~np.isin(text, () if names is None else names.frame))
     [original], num_bytes = _outputs(network, text[None], target)
     outputs = np.empty((len(text) * len(others), len(original)))
     batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))
@@ -174,7 +172,7 @@ def substitutions(
         changed = np.repeat(text[None], len(rows), axis=0)
         changed[np.arange(len(rows)), place[rows]] = others[other[rows]]
         outputs[rows], _ = _outputs(network, changed, target)
-    are_probabilities = _are_probabilities(network, np.concatenate([original[None], outputs]))
+    are_probabilities = gives_probabilities(network, np.concatenate([original[None], outputs]))
     return Substitutions(
         text,
         others,
@@ -199,11 +197,6 @@ def _deleted(
         if len(rows):
             deleted[rows], _ = _outputs(network, np.stack([np.delete(text, place) for place in rows]), target)
     return deleted
-
-
-def _are_probabilities(network: Any, rows: Array) -> bool:
-    """Whether a network ends in a softmax; where no graph tells it, whether all outputs (rows, n) are distributions."""
-    return ends_in_softmax(network) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
 
 def _outputs(network: Any, ids: NDArray[np.int64], target: int) -> tuple[Array, int]:

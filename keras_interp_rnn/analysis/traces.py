@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._network import (
-    alphabet_of,
-    as_array,
+    GivenNames,
+    check_reads,
     read_texts,
     recurrent_layers,
+    resolve_names,
     resolve_recurrent_layer,
     run_with_quantities,
     states_to_set,
+    token_names,
 )
-from keras_interp_rnn._results import Result, visible
-from keras_interp_rnn.analysis.state_regularized.tokens import Names, token_name
+from keras_interp_rnn._results import Result
 
 STATES = ("h", "c")
 
@@ -56,7 +57,7 @@ def trace(
     *,
     mask: Any = None,
     set: Mapping[int, Any] | None = None,
-    tokens: Names | None = None,
+    tokens: GivenNames | None = None,
 ) -> Trace:
     r"""Every quantity of every step, by its paper's name.
 
@@ -108,7 +109,7 @@ def trace(
 
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 13 to 25; Chen, 2017, eqs. 1 to 3.
     """
-    names = alphabet_of(network) if tokens is None else tokens
+    network, names = resolve_names(network, tokens)
     inputs = read_texts(inputs, names)
     found = recurrent_layers(network, inputs, mask)
     if set and len(found) > 1:
@@ -129,38 +130,12 @@ def trace(
     return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)
 
 
-def token_names(inputs: Any, tokens: Names | None = None, *, backwards: bool = False) -> tuple[tuple[str, ...], ...]:
-    """The names of ids (batch, time), as views show them; () for any other input.
-
-    Args:
-        inputs: of a layer or model. tokens: names of the ids; None for the ids themselves.
-        backwards: whether they are read from the last step to the first.
-
-    Raises:
-        ValueError: if an id has no name.
-    """
-    try:
-        ids = as_array("Tokens", inputs)
-    except ValueError:  # several inputs, or no numbers
-        return ()
-    if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
-        return ()
-    names = {token: visible(str(token_name(tokens, token))) for token in np.unique(ids).tolist()}
-    read = ids[:, ::-1] if backwards else ids
-    return tuple(tuple(names[token] for token in row) for row in read.tolist())
-
-
 def _quantities(
     network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
     """Of one layer, in reading order, and which steps it reads."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
-    empty = np.flatnonzero(~read.any(axis=1))
-    if empty.size:
-        raise ValueError(
-            f"Every sequence must read at least one step. Received: a mask that is False all along for sequence "
-            f"{empty[0]}. Leave such sequences out."
-        )
+    check_reads(read)
     wanted = states_to_set(layer, given, *sequences.shape[:2])
     steps = list(run_with_quantities(layer, sequences, read, wanted))
     quantities = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}

@@ -1,5 +1,6 @@
 """Callbacks for `fit`: state carried over long texts, runs that survive a kill, and what TensorBoard shows of both."""
 
+from keras_interp_rnn.callbacks.attributions import Attributions
 from keras_interp_rnn.callbacks.automaton import Automaton
 from keras_interp_rnn.callbacks.carried_state import CarriedState
 from keras_interp_rnn.callbacks.contributions import Contributions
@@ -13,6 +14,7 @@ from keras_interp_rnn.callbacks.traces import Traces
 from keras_interp_rnn.callbacks.transition_probabilities import TransitionProbabilities
 
 __all__ = [
+    "Attributions",
     "Automaton",
     "CarriedState",
     "Contributions",

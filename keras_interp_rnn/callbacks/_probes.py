@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import operator
 import os
@@ -16,7 +17,7 @@ import numpy as np
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
 from keras_interp_rnn._checks import as_path, is_integer
-from keras_interp_rnn._network import recurrent_layer_inputs
+from keras_interp_rnn._network import GivenNames, Names, is_text, read_texts, recurrent_layer_inputs, resolve_names
 from keras_interp_rnn.callbacks import _summaries
 
 
@@ -105,7 +106,10 @@ class Probe(keras.callbacks.Callback):
 
 
 class InputProbe(Probe):
-    """A probe that looks at a layer while it reads a fixed batch.
+    """A probe that looks at a layer while it reads a fixed batch, as the model reads it, or of texts.
+
+    Attributes:
+        tokens: names of the ids, as the subclass documents them; None for those that the model carries.
 
     Args:
         log_dir, inputs, layer, update_freq: as the subclass documents them.
@@ -113,6 +117,8 @@ class InputProbe(Probe):
     Raises:
         ValueError: if the batch is empty or the frequency is no positive number.
     """
+
+    tokens: GivenNames | None = None
 
     def __init__(
         self,
@@ -122,17 +128,40 @@ class InputProbe(Probe):
         update_freq: str | int,
     ) -> None:
         super().__init__(log_dir, update_freq)
-        self.inputs = keras.tree.map_structure(np.array, inputs)  # a copy: whoever gave it may write into it
+        self.inputs = copied(inputs)
         self.layer = layer
-        parts = keras.tree.flatten(self.inputs)
-        if not parts or any(part.ndim == 0 or len(part) == 0 for part in parts):
+        parts = [] if is_text(inputs) else keras.tree.flatten(self.inputs)
+        if not (parts or is_text(inputs)) or any(part.ndim == 0 or len(part) == 0 for part in parts):
             raise ValueError(f"{type(self).__name__} reads a fixed batch. Received: no sequence. Give it a few.")
+
+    def resolved(self) -> tuple[keras.Model, Names | None]:
+        """The model from the ids on, and their names."""
+        return resolve_names(self.model, self.tokens)
+
+    def read(self, inputs: Any) -> Any:
+        """Inputs as the model reads them, texts as ids."""
+        return read_texts(inputs, self.resolved()[1])
 
     def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:
         """The watched layer, what it reads when the model is given these inputs, and its mask or None."""
         if isinstance(self.layer, keras.layers.Layer):
-            return self.layer, inputs, None
-        return recurrent_layer_inputs(self.model, inputs, self.layer)
+            return self.layer, self.read(inputs), None
+        return recurrent_layer_inputs(self.resolved()[0], self.read(inputs), self.layer)
+
+
+def copied(inputs: Any) -> Any:
+    """Arrays of inputs that nobody else writes into; texts as they are."""
+    return copy.deepcopy(inputs) if is_text(inputs) else keras.tree.map_structure(np.array, inputs)
+
+
+def copied_text(text: Any) -> Any:
+    """One text: a string, or an array that nobody else writes into, of ids or of symbols."""
+    return text if isinstance(text, str) else np.array(text)
+
+
+def length_of(text: Any) -> tuple[int, ...]:
+    """The shape of a text: (T,), if it is one."""
+    return (len(text),) if isinstance(text, str) else tuple(text.shape)
 
 
 def _folder(log_dir: Path, name: str, callbacks: Sequence[keras.callbacks.Callback]) -> Path:

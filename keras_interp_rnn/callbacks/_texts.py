@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._network import check_finite
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
 from keras_interp_rnn.views.tags import Tag
 from tensorboard_plugins.interp_rnn import schema
 
@@ -46,9 +45,9 @@ class TextProbe(Probe):
             raise ValueError(
                 f"{type(self).__name__} takes a list of texts. Received: texts={texts!r}. Give [text] for one text."
             )
-        self.texts = [text if isinstance(text, str) else np.array(text) for text in texts]
+        self.texts = [copied_text(text) for text in texts]
         self.alphabet = alphabet
-        lengths = [(len(text),) if isinstance(text, str) else text.shape for text in self.texts]
+        lengths = [length_of(text) for text in self.texts]
         if not lengths or any(len(shape) != 1 or not 0 < shape[0] <= self.longest for shape in lengths):
             raise ValueError(
                 f"{type(self).__name__} takes texts of 1 to {self.longest} symbols, at least one. Received: shapes "

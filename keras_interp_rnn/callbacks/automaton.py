@@ -66,8 +66,8 @@ class Automaton(Probe):
     | `SRSimpleRNN`, `SRGRU`, models of `automata.train_recognizer` | "exact" | none |
     | `SRLSTM`, `SRPeepholeLSTM`, whose cells have a memory besides | "counts" or "mean_probability" | words |
 
-    A model of `automata.train_recognizer` carries its alphabet; for any other give `alphabet`, and `start` and `end` if
-    its words have such tokens.
+    A model of `automata.train_recognizer` carries its alphabet, and so does one with `Alphabet.layer()`; for any other
+    give `alphabet`. Give `start` and `end` if its words have such tokens.
 
     Steps are the optimizer's, so they continue when a saved model is trained further. While the network's
     strength is below 1 its centroids are not its states, and nothing is written.
@@ -118,7 +118,9 @@ class Automaton(Probe):
         self.reference = reference
         self.data = None if data is None else [tuple(word) for word in checked_words(data)]
         self.method, self.num_words = method, num_words
-        self.encoding = encoding_of(alphabet, start, end)
+        self.words: dict[str, Any] = {"alphabet": alphabet, "start": start, "end": end}
+        if alphabet is not None:
+            encoding_of(alphabet, start, end)
         languages = [] if reference is None else _languages(reference)
         self._of_reference = [accepted_words(language, max(1, num_words // len(languages))) for language in languages]
 
@@ -127,7 +129,7 @@ class Automaton(Probe):
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
         check_finite(self.model)
-        found = automata.extract(self.model, self.data, method=self.method, alphabet=self.encoding)
+        found = automata.extract(self.model, self.data, method=self.method, **self.words)
         if self.reference is not None and type(self.reference) is not type(found.dfa):
             raise ValueError(
                 "A network that accepts words is compared with a DFA, one with an output for each label with a "

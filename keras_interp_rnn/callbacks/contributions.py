@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from keras_interp_rnn import analysis
 from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn.analysis.isan import contributions
-from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, top_contributions
+from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, most_probable, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
 from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import schema
@@ -27,7 +27,9 @@ class Contributions(TextProbe):
 
     - `interp_rnn/contributions/text_i/step_n`, for the plugin: all of them, 2 T (T + 3) outputs bytes a text and step,
       as long as these are at most 2^22 numbers, 16 MiB. Otherwise as many outputs as fit, at each target those that are
-      most probable there, and the sum of all others: of 5,000 outputs 781 for T = 100, 31 for T = 500;
+      most probable there, and the sum of all others: of 5,000 outputs 781 for T = 100, 31 for T = 500.
+      Of a network that reads the text as a whole or in both directions, a mean of states for one, those of the last
+      target alone;
     - `interp_rnn/contributions_residual`, by how much their sum misses the logits, the largest of all texts.
 
     Steps are optimizer iterations and continue when a saved model is trained further.
@@ -69,12 +71,17 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Result:
-        opened = AffineReading(self.model).open(text, self.readout, None, self.alphabet, whole=True)
+        opened = AffineReading(self.model, self.alphabet).open(text, self.readout, whole=True)
         outputs, length = len(opened.ways[0].head.offset), len(opened.symbols)
+        given = {"readout": self.readout, "alphabet": self.alphabet}
+        if opened.at_the_end or len(opened.ways) > 1:
+            split = analysis.contributions(self.model, text, targets=-1, **given)
+            top = MAX_NUMBERS // (length + 3) - 2
+            return split if (length + 2) * outputs <= MAX_NUMBERS else most_probable(split, top)
         if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
-            return analysis.contributions(self.model, text, readout=self.readout, alphabet=self.alphabet)
+            return analysis.contributions(self.model, text, **given)
         top = MAX_NUMBERS // schema.block_rows(length).stop - 2
-        return top_contributions(self.model, text, num_outputs=top, readout=self.readout, alphabet=self.alphabet)
+        return top_contributions(self.model, text, num_outputs=top, **given)
 
     def kind(self, found: Result) -> str:
         return "top_contributions" if isinstance(found, TopContributions) else self.folder

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import optimizer_steps
-from keras_interp_rnn._network import AffineReading, alphabet_of, as_symbols
+from keras_interp_rnn._network import AffineReading, as_symbols, read_text, resolve_names
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import Probe
+from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
 
 SPIKE = 1.5
 """Warns of a batch whose loss is this many times that of a uniform guess."""
@@ -46,7 +46,8 @@ class Stability(Probe):
 
     Args:
         log_dir: its events go to the folder `stability` in it, a run of its own.
-        text: int (T,), T > 0, as the ISAN reads it: some thousands of symbols, with the runs that the data hold.
+        text: int (T,), T > 0, as the ISAN reads it, or a string, where there is an alphabet: some thousands of symbols,
+            with the runs that the data hold.
         alphabet: symbols by id, for the warnings; by default the one that the model carries, or else ids.
         update_freq: "epoch", or a number of training steps. Logged before the first step too. Losses are watched at
             every step.
@@ -68,16 +69,16 @@ class Stability(Probe):
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
-        text: ArrayLike,
+        text: ArrayLike | str,
         *,
         alphabet: Sequence[str] | None = None,
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, update_freq)
-        self.text, self.alphabet = np.array(text), alphabet
-        if self.text.ndim != 1 or not len(self.text):
+        self.text, self.alphabet = copied_text(text), alphabet
+        if len(length_of(self.text)) != 1 or not len(self.text):
             raise ValueError(
-                f"Stability reads one text (T,), T > 0. Received: shape {self.text.shape}. Give it a few thousand "
+                f"Stability reads one text (T,), T > 0. Received: shape {length_of(self.text)}. Give it a few thousand "
                 "symbols of the data."
             )
 
@@ -98,8 +99,9 @@ class Stability(Probe):
         super().on_train_batch_end(batch, logs)
 
     def measure(self) -> Bounds:
-        weights = AffineReading(self.model).weights()
-        text = as_symbols(self.text, len(weights.kernel))
+        reading = AffineReading(self.model, self.alphabet)
+        weights, names = reading.weights(), reading.names
+        text = as_symbols(read_text("A text", self.text, names), len(weights.kernel))
         radius, symbol = _largest_radius(weights.kernel)
         norms, state = np.empty(len(text)), weights.initial_state
         with np.errstate(over="ignore", invalid="ignore"):  # a state that overflows is what this is about
@@ -109,7 +111,7 @@ class Stability(Probe):
         worst = int(np.nan_to_num(norms, nan=np.inf).argmax())
         if not norms[worst] <= FAR * np.median(norms) and not self._states_seen:
             self._states_seen = True
-            read = text_of(self._names(), text[max(0, worst - 19) : worst + 1])
+            read = text_of(names, text[max(0, worst - 19) : worst + 1])
             warnings.warn(
                 f"The state of {self.model.name} has a norm of {norms[worst]:.3g} after reading {read!r}, where "
                 f"{np.median(norms):.3g} is usual. {self._advice(radius, symbol)}",
@@ -149,14 +151,12 @@ class Stability(Probe):
         return uniform if np.isclose(uniform, np.log(outputs[-1]) / np.array([1, np.log(2)]), rtol=1e-3).any() else None
 
     def _advice(self, radius: float, symbol: int) -> str:
+        _, names = resolve_names(self.model, self.alphabet)
         return (
-            f"The largest spectral radius is {radius:.3g}, of {symbol_name(self._names(), symbol)!r}; above 1, a run "
+            f"The largest spectral radius is {radius:.3g}, of {symbol_name(names, symbol)!r}; above 1, a run "
             "of the symbol makes the state grow without bound. Keep the ISAN's recurrent_constraint, or lower the "
             "learning rate."
         )
-
-    def _names(self) -> Sequence[str] | None:
-        return alphabet_of(self.model) if self.alphabet is None else self.alphabet
 
 
 def _largest_radius(kernel: NDArray[np.float64]) -> tuple[float, int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.analysis.traces import Trace, token_names
+from keras_interp_rnn._network import GivenNames, token_names
+from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe
 from keras_interp_rnn.views import tags
@@ -26,8 +26,9 @@ class Traces(InputProbe):
 
     Args:
         log_dir: its events go to the folder `traces` in it, a run of its own.
-        inputs: the fixed sequences, (sequences, time, ...), as the model reads them. A handful is plenty.
-        tokens: names of the ids in `inputs`; a sequence, or a mapping; as `analysis.trace`.
+        inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, where the ids have
+            names. A handful is plenty.
+        tokens: names of the ids in `inputs`; as `analysis.trace`.
         layer: name of the recurrent layer, where the model has several. Or the layer itself, for a subclassed model;
             `inputs` are then what the layer reads.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
@@ -50,7 +51,7 @@ class Traces(InputProbe):
         log_dir: str | os.PathLike[str],
         inputs: Any,
         *,
-        tokens: Sequence[str] | Mapping[int, str] | None = None,
+        tokens: GivenNames | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
     ) -> None:
@@ -60,7 +61,8 @@ class Traces(InputProbe):
     def measure(self) -> Trace:
         layer, reads, mask = self.layer_and_reads(self.inputs)
         traced = analysis.trace(layer, reads, mask=mask)
-        names = token_names(self.inputs, self.tokens, backwards=getattr(layer, "go_backwards", False))
+        backwards = getattr(layer, "go_backwards", False)
+        names = token_names(self.read(self.inputs), self.resolved()[1], backwards=backwards)
         return dataclasses.replace(traced, tokens=names)
 
     def write(self, found: Trace, step: int) -> None:

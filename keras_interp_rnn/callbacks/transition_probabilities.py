@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._network import apply_head, carried_states, centroids_of, decision_threshold
+from keras_interp_rnn._network import GivenNames, apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import InputProbe
+from keras_interp_rnn.callbacks._probes import InputProbe, copied
 from tensorboard_plugins.interp_rnn import schema
 
 CELL = 14
@@ -72,9 +72,10 @@ class TransitionProbabilities(InputProbe):
     Args:
         log_dir: its events go to the folder `transitions` in it, a run of its own beside those of
             `keras.callbacks.TensorBoard(log_dir)`.
-        inputs: the fixed sequences, (sequences, time, ...), as the model reads them. A handful is plenty.
+        inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, where the ids have
+            names. A handful is plenty.
         validation: the same, a few hundred.
-        tokens: names of the ids in `inputs`; a sequence, or a mapping.
+        tokens: names of the ids in `inputs`; as `analysis.trace`.
         layer: name of the state-regularized layer, where the model has several recurrent ones. Or the layer itself,
             for a subclassed model; inputs are then what the layer reads.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
@@ -99,13 +100,13 @@ class TransitionProbabilities(InputProbe):
         inputs: Any,
         *,
         validation: Any = None,
-        tokens: Sequence[str] | Mapping[int, str] | None = None,
+        tokens: GivenNames | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
         num_images: int = 4,
     ) -> None:
         super().__init__(log_dir, inputs, layer, update_freq)
-        self.validation = None if validation is None else keras.tree.map_structure(np.array, validation)
+        self.validation = None if validation is None else copied(validation)
         self.tokens = tokens
         self.num_images = integer("num_images", num_images, 0)
 
@@ -117,7 +118,7 @@ class TransitionProbabilities(InputProbe):
         probabilities = np.clip(alpha[read], 1e-30, 1)
         k = alpha.shape[-1]
         shares = np.bincount(centroid[read], minlength=k) / max(read.sum(), 1)
-        ids = _ids(self.inputs if self.validation is None else self.validation)
+        ids = _ids(self.read(self.inputs if self.validation is None else self.validation))
         if layer.go_backwards:  # moves are in the order in which the tokens are read
             alpha, centroid, ids = alpha[:, ::-1], centroid[:, ::-1], None if ids is None else ids[:, ::-1]
         return Found(
@@ -169,11 +170,11 @@ class TransitionProbabilities(InputProbe):
             return None
         layer, _, _ = self.layer_and_reads(self.inputs)
         try:
-            of_centroids = apply_head(self.model, layer, centroids_of(layer))
+            of_centroids = apply_head(self.resolved()[0], layer, centroids_of(layer))
         except ValueError:
             return None
         with carried_states.from_the_start(self.model):
-            of_sequences = keras.tree.flatten(self.model(self.inputs, training=False))
+            of_sequences = keras.tree.flatten(self.resolved()[0](self.read(self.inputs), training=False))
         if len(of_sequences) != 1:
             return None
         found = np.asarray(keras.ops.convert_to_numpy(of_sequences[0]), np.float32)
@@ -181,16 +182,12 @@ class TransitionProbabilities(InputProbe):
         return np.concatenate([of_centroids.astype(np.float32), found]) if found.ndim == 2 else None
 
     def _names(self) -> list[list[str]]:
-        ids = _ids(self.inputs)
+        ids = _ids(self.read(self.inputs))
         return [] if ids is None else [[self._name(token) for token in row] for row in ids.tolist()]
 
     def _name(self, token: int) -> str:
-        if self.tokens is None:
-            return str(token)
-        if isinstance(self.tokens, Mapping):
-            name = self.tokens.get(token, str(token))
-        else:
-            name = self.tokens[token] if 0 <= token < len(self.tokens) else str(token)
+        _, names = self.resolved()
+        name = str(token) if names is None or token >= len(names) else str(names[token])
         return name and visible(name)  # an empty name, of padding, stays out of texts
 
 

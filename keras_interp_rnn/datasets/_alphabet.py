@@ -153,7 +153,8 @@ class Alphabet(Sequence[str]):
         >>> Alphabet.of(model).symbols
         'abc'
         """
-        alphabets = dict.fromkeys(part.alphabet for part in _layers(model) if isinstance(part, AlphabetLayer))
+        carried = [part.alphabet for part in _layers(model) if isinstance(part, AlphabetLayer)]
+        alphabets = dict.fromkeys(alphabet for alphabet in carried if isinstance(alphabet, Alphabet))
         if len(alphabets) != 1:
             raise ValueError(
                 f"A model must have one alphabet. Received: {model.name}, with {len(alphabets)}. Put Alphabet.layer() "
@@ -329,17 +330,17 @@ class Alphabet(Sequence[str]):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class AlphabetLayer(keras.layers.Identity):
-    """An identity layer that holds the alphabet of the ids that a model reads: `Alphabet.layer()`.
+    """An identity layer that holds what names the ids that a model reads: `Alphabet.layer()`, `Vocabulary.layer()`.
 
     Args:
-        alphabet: an `Alphabet`.
+        alphabet: an `Alphabet`, or a `Vocabulary` of words.
         **kwargs: as `keras.layers.Layer`.
     """
 
-    def __init__(self, alphabet: Alphabet, **kwargs: Any) -> None:
+    def __init__(self, alphabet: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(alphabet, Alphabet):
-            raise invalid("alphabet", "an Alphabet", alphabet, "Use Alphabet.layer().")
+        if not (hasattr(alphabet, "encode") and hasattr(alphabet, "get_config")):
+            raise invalid("alphabet", "an Alphabet or a Vocabulary", alphabet, "Use its layer().")
         self.alphabet = alphabet
 
     def get_config(self) -> dict[str, Any]:

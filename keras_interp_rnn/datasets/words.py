@@ -5,13 +5,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import keras
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import expanded_path, integer
 from keras_interp_rnn._io import atomic_write
 from keras_interp_rnn._results import short_repr
+from keras_interp_rnn.datasets._alphabet import AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
 
 __all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]
@@ -45,21 +48,34 @@ def tokenize(text: str) -> list[str]:
     return _TOKENS.findall(_MARKUP.sub(" ", text.lower()))
 
 
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
 @short_repr
 @dataclass(frozen=True)
 class Vocabulary:
     """The words that have their own ids.
+
+    A vocabulary can be given wherever names of ids are taken; texts are then read as `encode` writes them.
 
     Attributes:
         names: the name of each id; the first four are padding, unknown word, start and end.
 
     Example:
 
-    >>> vocabulary = Vocabulary.of([tokenize("a b a c"), tokenize("b a")], max_size=6)
+    >>> vocabulary = Vocabulary.of(["a b a c", "b a"], max_size=6)
     >>> vocabulary.names
     ('<pad>', '<unk>', '<s>', '</s>', 'a', 'b')
     >>> vocabulary.encode([["a", "c"]], length=5)
     array([[2, 4, 1, 3, 0]], dtype=int32)
+
+    A model has its vocabulary in a layer that returns its inputs, so that it is saved with the model:
+
+        model = keras.Sequential([
+            keras.Input((None,), dtype="int32"),
+            vocabulary.layer(),
+            keras.layers.Embedding(len(vocabulary), 64, mask_zero=True),
+            layers.MinGRU(64),
+            keras.layers.Dense(1),
+        ])
     """
 
     names: tuple[str, ...]
@@ -73,17 +89,17 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]], max_size: int) -> "Vocabulary":
-        """The vocabulary of the most frequent words of tokenized texts.
+        """The vocabulary of the most frequent words of texts.
 
         Args:
-            texts: lists of tokens.
+            texts: strings, which `tokenize` splits, or lists of tokens.
             max_size: int > 4, largest number of ids, including the four special ones.
 
         Returns:
             The vocabulary, in descending order of frequency, ties in alphabetical order.
 
         Raises:
-            ValueError: if `max_size` leaves no room for a word; if a text is a string.
+            ValueError: if `max_size` leaves no room for a word; if there is one string in place of several texts.
 
         Example:
 
@@ -91,7 +107,7 @@ class Vocabulary:
         8
         """
         integer("max_size", max_size, len(SPECIAL) + 1, f"{len(SPECIAL)} of the ids are special.")
-        counts = Counter(word for text in texts for word in _tokens(text))
+        counts = Counter(word for text in _several(texts) for word in _tokens(text))
         # Ties in alphabetical order, so that the same texts make the same vocabulary.
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls((*SPECIAL, *(word for word, _ in ranked[: max_size - len(SPECIAL)])))
@@ -139,39 +155,69 @@ class Vocabulary:
             )
         return cls(names)
 
-    def encode(self, texts: Sequence[Sequence[str]], length: int, *, end: bool = True) -> NDArray[np.int32]:
-        """Encodes tokenized texts as rows of ids: a start token, the last words of the text, an end token, padding.
+    def encode(
+        self, texts: Sequence[str | Sequence[str]], length: int | None = None, *, end: bool = True
+    ) -> NDArray[np.int32]:
+        """Encodes texts as rows of ids: a start token, the last words of the text, an end token, padding.
 
         Args:
-            texts: lists of tokens.
-            length: int, ids per row, including start and end token. The last words of a longer text are kept.
+            texts: strings, which `tokenize` splits, or lists of tokens.
+            length: int, ids per row, including start and end token; the last words of a longer text are kept. None for
+                the length of the longest text.
             end: whether an end token follows each text.
 
         Returns:
             int32 (num_texts, length).
 
         Raises:
-            ValueError: if `length` leaves no room for start and end; if a text is a string.
+            ValueError: if `length` leaves no room for start and end; if there is one string in place of several texts.
 
         Example:
 
         >>> Vocabulary((*SPECIAL, "good", "bad")).encode([["not", "bad"]], length=4, end=False)
         array([[2, 1, 5, 0]], dtype=int32)
         """
+        tokens = [_tokens(text) for text in _several(texts)]
+        if length is None:
+            length = 1 + end + max(map(len, tokens), default=0)
         integer("length", length, 1 + end, "A row has a start token, and an end token with end=True.")
-        ids = np.zeros((len(texts), length), np.int32)
+        ids = np.zeros((len(tokens), length), np.int32)
         room = length - 1 - end
-        for row, text in zip(ids, map(_tokens, texts), strict=True):
+        for row, text in zip(ids, tokens, strict=True):
             words = [self._ids.get(word, UNKNOWN) for word in text[max(0, len(text) - room) :]]
             line = [START, *words, *([END] if end else [])]
             row[: len(line)] = line
         return ids
 
+    def layer(self) -> AlphabetLayer:
+        """A layer that returns its inputs and holds this vocabulary. Put it right after the input of a model.
 
-def _tokens(text: Sequence[str]) -> Sequence[str]:
-    if isinstance(text, str):
-        raise ValueError(f"Each text must be a list of tokens. Received: {text[:60]!r}. Split it by `tokenize`.")
-    return text
+        Returns:
+            The layer.
+
+        Example:
+
+        >>> Vocabulary((*SPECIAL, "good", "bad")).layer().alphabet.names[4:]
+        ('good', 'bad')
+        """
+        return AlphabetLayer(self)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"names": list(self.names)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Vocabulary":
+        return cls(tuple(config["names"]))
+
+
+def _several(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    if isinstance(texts, str):
+        raise ValueError(f"`texts` must be several texts. Received: the string {texts[:60]!r}. Pass [text] for one.")
+    return texts
+
+
+def _tokens(text: str | Sequence[str]) -> Sequence[str]:
+    return tokenize(text) if isinstance(text, str) else text
 
 
 def vectors(

@@ -90,7 +90,7 @@ class Preset(Result):
                     f"`text` must have a word of the vocabulary of {self.name}, {len(self.vocabulary):,} English "
                     f"words. Received: {text!r}. Give another text."
                 )
-            ids = self.vocabulary.encode([tokens], length=len(tokens) + 2)[0]
+            ids = self.vocabulary.encode([tokens])[0]
         elif self.automaton is not None:
             ids = self.model.layers[0].encoding.ids([text])[0]
         else:
@@ -171,7 +171,8 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
             f"The sizes of {name} must match its weights. Received: {strays}. Card and weights are of two "
             "versions: install the package again."
         )
-    model = networks.build(settings["model"])
+    names = {"names": settings["vocabulary"]} if "vocabulary" in settings else {}
+    model = networks.build({**settings["model"], **names})
     storage.assign(model, arrays, name)
     parts: dict[str, Any] = {}
     if settings["model"]["kind"] in ("symbols", "memory"):

@@ -60,9 +60,13 @@ def recognizer(settings: Mapping[str, Any]) -> keras.Model:
 
 
 def words(settings: Mapping[str, Any]) -> keras.Model:
-    """An SR-LSTM-P with a readout of the mean hidden state: ids (batch, time), 0 for padding, to one logit."""
+    """An SR-LSTM-P with a readout of the mean hidden state: ids (batch, time), 0 for padding, to one logit.
+
+    It carries its vocabulary, where the settings have the `names` of its ids.
+    """
     ids = keras.Input((None,), dtype="int32")
-    reads = keras.layers.Embedding(settings["vocabulary"], settings["embedding"], mask_zero=True, name="words")(ids)
+    named = datasets.words.Vocabulary(tuple(settings["names"])).layer()(ids) if "names" in settings else ids
+    reads = keras.layers.Embedding(settings["vocabulary"], settings["embedding"], mask_zero=True, name="words")(named)
     states = layers.SRPeepholeLSTM(
         settings["units"],
         settings["centroids"],

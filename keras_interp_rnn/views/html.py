@@ -1,27 +1,21 @@
-"""Results as HTML: a piece for notebooks, and a page for a file. Everything that comes from a user is escaped."""
+"""Results as HTML: a piece for notebooks, and a page for a file. Everything that comes from a user is escaped.
+
+A result that has a place in the plugin is drawn there (`view_of`), in a notebook in a frame of its own. Behind the
+drawing, and where scripts are blocked, are its numbers as text or as a table. Others are tables and drawings of SVG.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import softmax
 
-from keras_interp_rnn._results import (
-    RAMP,
-    Result,
-    as_html,
-    as_text,
-    rgba,
-    separator,
-    signed,
-    visible,
-)
+from keras_interp_rnn._results import Result, as_html, as_text, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -38,7 +32,7 @@ from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.inference import Evidence
-from keras_interp_rnn.automata.machines import MISSING
+from keras_interp_rnn.automata.machines import MISSING, Automaton
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
 from keras_interp_rnn.presets.cards import Card
 from keras_interp_rnn.presets.loading import Preset
@@ -49,14 +43,25 @@ from tensorboard_plugins.interp_rnn.recording import TooLarge
 
 MAX_ROWS = 500
 """Rows of a table."""
-MAX_SEQUENCES = 20
-"""Sequences of an attribution that are drawn, the first ones."""
 
 
 @functools.singledispatch
 def as_page(result: Any) -> str:
-    """A result as a document of its own: the plugin's view, where it has one, over the piece of HTML."""
-    return interactive_page(result, title_of(result), as_html(result))
+    """A result as a document of its own: the plugin's view, where it has one, else the piece of HTML."""
+    try:
+        drawn = interactive_page(result)
+    except TooLarge as error:
+        left_out = f"<p>The interactive view is left out. {html.escape(str(error))}</p>"
+        return page(title_of(result), f"{numbers(result)}{left_out}")
+    return page(title_of(result), as_html(result)) if drawn is None else drawn
+
+
+def interactive_page(result: Any) -> str | None:
+    """The plugin's view over the numbers; None where there is no such view. Raises TooLarge as `view_of`."""
+    view = view_of(result)
+    if view is None:
+        return None
+    return page(title_of(result), numbers(result), view=view.name, data=view.data, lead=lead_of(result))
 
 
 def title_of(result: Any) -> str:
@@ -71,74 +76,103 @@ def title_of(result: Any) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
 
 
-def interactive_page(result: Any, title: str, body: str) -> str:
-    """The plugin's view over a piece of HTML; the piece alone where there is no such view, or too much data for it."""
-    try:
-        view = view_of(result)
-    except TooLarge as error:
-        return page(title, f"{body}<p>The interactive view is left out. {html.escape(str(error))}</p>")
-    return (
-        page(title, body) if view is None else page(title, body, view=view.name, data=view.data, lead=lead_of(result))
-    )
-
-
 def lead_of(result: Any) -> str:
     """What stands above the plugin's view of a result, if the view does not say it."""
-    return f"Class {result.prediction}; {_caption(result)}." if isinstance(result, Explanation) else ""
+    if not isinstance(result, Explanation):
+        return ""
+    centroids = ", ".join(map(str, result.centroids))
+    return f"Class {result.prediction}; shade: probability of moving to centroid {centroids}."
+
+
+@as_html.register(Contributions)
+@as_html.register(Attribution)
+@as_html.register(Substitutions)
+@as_html.register(Trace)
+@as_html.register(Explanation)
+@as_html.register(DFA)
+@as_html.register(MooreMachine)
+@as_html.register(Extraction)
+@as_html.register(Certificate)
+def framed(result: Any) -> str:
+    """The page in a frame of its own, and below it, folded, the numbers; these alone where there is no such page."""
+    drawn = None
+    with contextlib.suppress(TooLarge):
+        drawn = interactive_page(result)
+    if drawn is None:
+        return numbers(result)
+    return _frame(drawn, title_of(result), numbers(result))
 
 
 def in_notebook(result: Any) -> str:
-    """A result as a notebook shows it: its page in a frame of its own, and below it, folded, the piece of HTML.
-
-    Where frames or scripts are blocked, the piece is what is left.
-    """
-    document = as_page(result)
-    if "<script>" not in document:
+    """A result as `views.show` displays it in a notebook: its piece of HTML; of a network its page in a frame."""
+    if as_html.dispatch(type(result)) is framed:
         return as_html(result)
+    document = as_page(result)
+    return _frame(document, title_of(result), as_html(result)) if "<script>" in document else as_html(result)
+
+
+def _frame(document: str, title: str, plain: str) -> str:
     return (
-        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title_of(result))}" width="100%" '
-        f'height="640" sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>'
-        f"{as_html(result)}</details></div>"
+        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title)}" width="100%" height="640" '
+        f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>{plain}</details>'
+        "</div>"
     )
 
 
-@as_html.register
-def contributions(split: Contributions, *, target: int = -1) -> str:
-    """One target: every symbol shaded by how far it moved the winner ahead of the runner-up, or a single output."""
-    if not len(split.targets):
-        return "<p>Contributions of an empty text</p>"
-    first, second = split.winner(target)
-    step, difference = int(split.targets[target]), split.logit_difference(target)
-    p = softmax(split.logits[target])
-    scale = max(float(np.abs(difference[1 : step + 1]).max(initial=0)), 1e-300)
-    names = map(split.source_name, range(1, step + 1))
-    spans = _shaded(names, difference[1 : step + 1], "{:+.4f} nats", separator(split.alphabet))
-    winner, runner = (html.escape(split.output_name(i)) for i in (first, second))
-    bias = split.bias[first] - split.bias[second]
-    heading = (
-        f"Next: <b>{winner}</b> {p[first]:.1%} before <b>{runner}</b> {p[second]:.1%}. "
-        f"Blue moved {winner} ahead, orange {runner}; up to {scale:.2f} nats a symbol. "
-    )
-    if split.logits.shape[1] == 1:
-        bias = split.bias[0]
-        heading = f"Output <b>{split.logits[target, 0]:.4f}</b>. Blue raised it, orange lowered it; up to {scale:.2f}. "
-    name = split.bias_name
-    start = f"Initial state {difference[0]:+.3f}, {name}" if split.values[0].any() else name.capitalize()
-    return (
-        f"<div><p>{heading}{html.escape(start)} {bias:+.3f}. "
-        f'Residual of the sum {split.residual:.1e}.</p><p style="font-family:monospace;font-size:130%;'
-        f'overflow-wrap:anywhere">{spans}</p></div>'
-    )
+@functools.singledispatch
+def numbers(result: Any) -> str:
+    """What stands behind the drawing of a result, for readers of the screen: its text."""
+    return preformatted(result)
 
 
-def _shaded(names: Iterable[str], values: NDArray[np.float64], number: str, blank: str) -> str:
-    """The symbols of a text, the bluer or redder, the larger their values, which are their tooltips."""
-    scale = max(float(np.abs(values).max(initial=0)), 1e-300)
-    return blank.join(
-        f'<span title="{number.format(value)}" style="background:{rgba(signed(value), 0.45 * abs(value) / scale)}">'
-        f"{html.escape(name)}</span>"
-        for name, value in zip(names, values.tolist(), strict=True)
+@numbers.register(DFA)
+@numbers.register(MooreMachine)
+def transitions(dfa: DFA | MooreMachine) -> str:
+    """A row for each transition."""
+    return _transitions(dfa, range(len(dfa)))
+
+
+@numbers.register
+def extraction(result: Extraction) -> str:
+    """What is known of each transition."""
+
+    def taken(state: int, column: int) -> str:
+        if result.support[state, column]:
+            return f"{result.support[state, column]:,}"
+        never = result.unsupported is not None and (state, result.dfa.alphabet[column]) in result.unsupported
+        return "" if result.unsupported is None else "no" if never else "yes"
+
+    def sure(state: int, column: int) -> str:
+        confidence = result.confidence[state, column]
+        return "" if np.isnan(confidence) else f"{confidence:.4f}"
+
+    columns = {"taken by words": taken, "confidence": sure}
+    return f"<div>{sentences(result)}{_transitions(result.dfa, result.centroids, columns)}</div>"
+
+
+@numbers.register
+def certificate(result: Certificate) -> str:
+    """The verdict, and the margin of every transition of the automaton that the network follows."""
+    columns = {"margin, nats": lambda state, column: f"{result.margins[state][column]:.2f}"}
+    return f"<div>{sentences(result)}{_transitions(result.path, result.centroids, columns)}</div>"
+
+
+def _transitions(
+    dfa: Automaton, names: Sequence[Any], more: Mapping[str, Callable[[int, int], str]] | None = None
+) -> str:
+    """A row for each transition, its states by these names; further columns by state and number of the symbol."""
+    columns = more or {}
+    rows = (
+        (
+            str(names[state]),
+            html.escape(visible(str(dfa.alphabet[column]))),
+            "never seen" if target == MISSING else str(names[target]),
+            *(cell(state, column) for cell in columns.values()),
+        )
+        for state, targets in enumerate(dfa.transitions)
+        for column, target in enumerate(targets)
     )
+    return table(("from", "symbol", "to", *columns), rows)
 
 
 @as_html.register
@@ -157,25 +191,6 @@ def word_contributions(result: WordContributions) -> str:
         f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
         f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
         f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
-    )
-
-
-@as_html.register
-def attribution(result: Attribution) -> str:
-    """The steps of each sequence, shaded by their shares."""
-    pieces = []
-    for i, shares in enumerate(result.shares[:MAX_SEQUENCES]):
-        names = result.tokens[i] if result.tokens else [str(step + 1) for step in range(len(shares))]
-        read = _shaded(names, shares[: len(names)], "{:+.4g}", separator(names))
-        pieces.append(
-            f"<p>Output {result.output[i]:.4g}, {result.reference_output[i]:.4g} without any step:</p>"
-            f'<p style="font-family:monospace;font-size:130%;overflow-wrap:anywhere">{read}</p>'
-        )
-    left_out = len(result.shares) - MAX_SEQUENCES
-    more = f"<p>{left_out:,} more sequences</p>" if left_out > 0 else ""
-    return (
-        f"<div><p>By {html.escape(result.method.replace('_', ' '))}; residual of the sums {result.residual:.1e}. Blue "
-        f"raised the output, orange lowered it.</p>{''.join(pieces)}{more}</div>"
     )
 
 
@@ -202,22 +217,6 @@ def cell_fixed_points(result: CellFixedPoints) -> str:
 
 
 @as_html.register
-def explanation(explained: Explanation) -> str:
-    """The text, each token shaded by its probability."""
-    spans = " ".join(
-        f'<span title="{weight:.2f}" style="background:{rgba(RAMP, 0.4 * weight)};padding:1px 2px">'
-        f"{html.escape(visible(token))}</span>"
-        for token, weight in zip(explained.tokens, explained.weights.tolist(), strict=True)
-    )
-    caption = f"class {explained.prediction}; {_caption(explained)}{html.escape(text.not_regularized(explained))}"
-    return f'<div style="line-height:1.7">{spans}<br><small>{caption}</small></div>'
-
-
-def _caption(explained: Explanation) -> str:
-    return f"shade: probability of moving to centroid {', '.join(map(str, explained.centroids))}"
-
-
-@as_html.register
 def prototypes(result: Prototypes) -> str:
     """A row for each centroid that is used."""
     rows = (
@@ -236,22 +235,15 @@ def phrases(best: Phrases) -> str:
 
 @as_html.register
 def jacobians(values: Derivatives) -> str:
-    """Of singular values a line for each lag; of a Jacobian the matrix of the first sequence."""
+    """Of singular values the page of the lags; of a Jacobian the matrix of the first sequence."""
     if values.lags or values.ndim != 3 or not values.size:
-        return preformatted(values)
+        return framed(values)
     return (
         f"<div><p>The Jacobian of the first of {len(values)} sequences, by {html.escape(values.method)}: a row for "
         f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
         f"Blue is positive, orange negative; full colour is the largest value.</p>"
         f"{svg.heat_map(np.asarray(values[0]).T, least=0)}</div>"
     )
-
-
-@as_html.register(DFA)
-@as_html.register(MooreMachine)
-def automaton(dfa: DFA | MooreMachine) -> str:
-    """The drawing."""
-    return f"<div>{dfa.to_svg()}</div>"
 
 
 @as_html.register
@@ -276,46 +268,9 @@ def sentences(result: Result) -> str:
 
 
 @as_html.register(TransitionSpectra)
-@as_html.register(Trace)
-@as_html.register(Substitutions)
 def preformatted(result: Any) -> str:
     """The table of the text."""
     return f"<div><pre>{html.escape(as_text(result))}</pre></div>"
-
-
-@as_html.register
-def extraction(result: Extraction) -> str:
-    """The automaton, its states named by their centroids, and what is known of each transition."""
-    names = [str(centroid) for centroid in result.centroids]
-    rows = []
-    for state, targets in enumerate(result.dfa.transitions):
-        for column, target in enumerate(targets):
-            symbol, confidence = result.dfa.alphabet[column], result.confidence[state, column]
-            reached = "never seen" if target == MISSING else names[target]
-            sure = "" if np.isnan(confidence) else f"{confidence:.4f}"
-            taken = "" if result.unsupported is None else "no" if (state, symbol) in result.unsupported else "yes"
-            if result.support[state, column]:
-                taken = f"{result.support[state, column]:,}"
-            rows.append((names[state], html.escape(visible(str(symbol))), reached, taken, sure))
-    return (
-        f"<div><p>{html.escape(as_text(result))}</p>{result.dfa.to_svg(names, unsupported=result.unsupported or ())}"
-        f"{table(('from centroid', 'symbol', 'to centroid', 'taken by words', 'confidence'), rows)}</div>"
-    )
-
-
-@as_html.register
-def certificate(result: Certificate) -> str:
-    """The verdict, the automaton that the network follows, and the margin of every transition."""
-    names = [str(centroid) for centroid in result.centroids]
-    rows = []
-    for state, margins in enumerate(np.asarray(result.margins)):
-        for symbol, margin in zip(result.path.alphabet, margins, strict=True):
-            target = names[result.path.step(state, symbol)]
-            rows.append((names[state], html.escape(visible(str(symbol))), target, f"{margin:.2f}"))
-    return (
-        f"<div>{sentences(result)}{result.path.to_svg(names)}"
-        f"{table(('from centroid', 'symbol', 'to centroid', 'margin, nats'), rows)}</div>"
-    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_interp_rnn._results import as_text, visible
-from keras_interp_rnn.analysis.attribution import Attribution
+from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP, Attribution
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.top_contributions import most_probable
 from keras_interp_rnn.analysis.jacobians import Derivatives
@@ -22,8 +22,6 @@ from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
-MANY_OUTPUTS, TOP = 64, 16
-"""Outputs above which a page has the terms of the most probable ones alone, and how many of these."""
 MAX_EDGES = 2000
 """Transitions of an automaton, between states, that are drawn."""
 
@@ -47,12 +45,13 @@ def view_of(result: Any) -> View | None:
 
 @view_of.register
 def contributions(split: Contributions) -> View | None:
-    """Where every prediction is taken apart."""
-    if not len(split.symbols) or split.targets.tolist() != list(range(1, len(split.symbols) + 1)):
+    """Where the last predictions are taken apart."""
+    last = tags.last_targets(split)
+    if last is None:
         return None
-    if split.logits.shape[1] > MANY_OUTPUTS:
-        return _view("reads", "top_contributions", *tags.top_contributions(most_probable(split, TOP)))
-    return _view("reads", "contributions", *tags.contributions(split))
+    if last.logits.shape[1] > MANY_OUTPUTS:
+        return _view("reads", "top_contributions", *tags.top_contributions(most_probable(last, TOP)))
+    return _view("reads", "contributions", *tags.contributions(last))
 
 
 @view_of.register
@@ -73,7 +72,11 @@ def attribution(result: Attribution) -> View | None:
     """The steps of each sequence."""
     if not result.shares.size:
         return None
-    return _view("reads", "attribution", *tags.attribution(result))
+    recorded = (
+        recording.single("attribution", tensor, f"sequence_{i}", **description)
+        for i, (tensor, description) in enumerate(tags.attributions(result))
+    )
+    return _pane("reads", *recorded)
 
 
 @view_of.register

@@ -5,6 +5,7 @@ Each function gives the tensor and the description of a kind, as `tensorboard_pl
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._results import output_name, symbol_name, visible
-from keras_interp_rnn.analysis.attribution import Attribution
+from keras_interp_rnn.analysis.attribution import Attribution, TopAttribution
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions
 from keras_interp_rnn.analysis.substitutions import Substitutions
@@ -26,10 +27,39 @@ Tag = tuple[NDArray[Any], dict[str, Any]]
 """A tensor, and the description beside it."""
 
 
+def last_targets(split: Contributions) -> Contributions | None:
+    """The text up to its last target, with all targets that end there without a gap, each a sum over what is before it.
+
+    None where there is no target, or symbols after the last one have terms: a network may read in both directions.
+    """
+    ends: list[int] = []
+    for column in np.argsort(-split.targets, kind="stable").tolist():
+        target = int(split.targets[column])
+        if split.values[target + 1 :, column].any() or (ends and target != split.targets[ends[-1]] - 1):
+            break
+        ends.append(column)
+    if not ends:
+        return None
+    columns, end = ends[::-1], int(split.targets[ends[0]])
+    return dataclasses.replace(
+        split,
+        symbols=split.symbols[:end],
+        targets=split.targets[columns],
+        values=split.values[: end + 1, columns],
+        logits=split.logits[columns],
+        features=None,
+    )
+
+
 def contributions(split: Contributions) -> Tag:
-    """Of all targets of a text."""
+    """Of the last targets of a text, `last_targets`."""
     rows = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
-    return np.concatenate([*rows, split.bias[None]]).astype(np.float32), _names_of(split)
+    described = {**_names_of(split), **_first(len(split.symbols) - len(split.targets) + 1)}
+    return np.concatenate([*rows, split.bias[None]]).astype(np.float32), described
+
+
+def _first(target: int) -> dict[str, int]:
+    return {"first": target} if target > 1 else {}
 
 
 def top_contributions(split: TopContributions) -> Tag:
@@ -44,6 +74,7 @@ def top_contributions(split: TopContributions) -> Tag:
         "symbols": [symbol_name(split.alphabet, int(symbol)) for symbol in split.symbols],
         "outputs": [output_name(split.alphabet, output, split.num_outputs) for output in range(split.num_outputs)],
         "top": split.top.shape[1],
+        **_first(len(split.symbols) - len(split.top) + 1),
     }
 
 
@@ -75,15 +106,34 @@ def substitutions(changed: Substitutions) -> Tag:
     }
 
 
-def attribution(result: Attribution) -> Tag:
-    """Shares of all sequences, the output and that of nothing."""
-    ends = np.stack([result.output, result.reference_output], axis=1)
-    names = [list(row) for row in result.tokens if len(row) == result.shares.shape[1]]
-    return np.concatenate([result.shares, ends], axis=1).astype(np.float32), {
+def attribution(result: TopAttribution) -> Tag:
+    """Shares of one text in its outputs, with their numbers, what the network says, and says of nothing."""
+    parts = (result.top[None], result.says[None], result.shares, result.reference_output[None])
+    return np.concatenate(parts).astype(np.float32), {
         "method": result.method,
-        "output": "the output",
-        "tokens": names if len(names) == len(result.shares) else [],
+        "symbols": list(result.tokens),
+        "outputs": list(result.outputs),
     }
+
+
+def attributions(result: Attribution) -> list[Tag]:
+    """Of each sequence by itself: its shares in the one output."""
+    steps = tuple(str(step + 1) for step in range(result.shares.shape[1]))
+    return [
+        attribution(
+            TopAttribution(
+                result.tokens[i] if result.tokens else steps,
+                np.zeros(1, np.int64),
+                result.output[i : i + 1],
+                shares[:, None],
+                result.reference_output[i : i + 1],
+                ("the output",),
+                result.residual,
+                result.method,
+            )
+        )
+        for i, shares in enumerate(result.shares)
+    ]
 
 
 def trace(traced: Trace) -> Tag:

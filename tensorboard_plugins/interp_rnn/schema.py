@@ -43,8 +43,8 @@ KINDS: dict[str, Kind] = {
 """Every kind, the file kinds/NAME.py; tabs stand in the order of the first kind that each shows."""
 
 FOLDERS = (
-    *("automaton", "contributions", "jacobians", "shapley_values", "stability", "substitutions", "traces"),
-    "transitions",
+    *("attributions", "automaton", "contributions", "jacobians", "shapley_values", "stability", "substitutions"),
+    *("traces", "transitions"),
 )
 """Where callbacks write in the folder of a training: to a reader all of them are one run."""
 

@@ -236,6 +236,11 @@ def test_operations_may_come_first_and_last():
     states = keras.layers.RNN(layers.ISANCell(UNITS, 5))(ops.one_hot(ops.cast(ids, "int64"), 5))
     model = keras.Model(ids, keras.layers.Dense(2)(2 * ops.tanh(states)))
     assert_split(model, np.array([[0, 3, 1], [2, 4, 0]]))
+    read = ops.not_equal(ids, 0)
+    zeroed = ops.where(read[:, :, None], ops.one_hot(ids, 5), 0.0)
+    model = keras.Model(ids, keras.layers.Dense(2)(keras.layers.GRU(UNITS)(zeroed)))
+    with pytest.raises(ValueError, match="one chain.*Received: where.*, which reads 2 tensors"):
+        analysis.attribution(model, np.array([[0, 3, 1]]), target=0)
 
 
 @pytest.mark.parametrize("name", AFTER)
@@ -319,6 +324,7 @@ def test_what_is_refused():
     isan = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
     gru, of_nan, x = network("GRU"), network("GRU"), batch()
     of_nan.weights[0].assign(np.full(of_nan.weights[0].shape, np.nan))
+    of_ids = keras.Sequential([keras.Input((None,)), keras.layers.Embedding(5, 3), keras.layers.GRU(2)])
     before_conv = keras.Sequential([keras.layers.GRU(2, return_sequences=True), keras.layers.Conv1D(3, 2)])
     contributions, text = {"method": "contributions"}, np.array([[0, 3, 1]])
     for model, inputs, options, sentence in (
@@ -333,6 +339,7 @@ def test_what_is_refused():
         (of_nan, x, {}, "weights must be finite"),
         (keras.layers.GRU(2), x, {"mask": MASK & False}, "False all along for sequence 0"),
         (keras.layers.LSTM(2, return_state=True), x, {}, "return_state=True. Rebuild it without return_state"),
+        (of_ids, [[1, 5]], {}, r"Ids must be integers in \[0, 5\). Received: from 1 to 5"),
         (keras.layers.Dense(2), x, {}, "model with recurrent layers, or of a recurrent layer"),
         (keras.Sequential([keras.layers.Dense(2)]), x, {}, "has no recurrent layer"),
         (before_conv, x, {}, "which changes the number of steps. Pass the recurrent layer and its own inputs, and a u"),

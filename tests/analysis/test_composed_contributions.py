@@ -133,6 +133,27 @@ def test_masked_steps_have_no_share(kind, form):
     np.testing.assert_allclose(read.values[1:], split.values[1:][text != 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("form", ["mean", "both", "both, mean"])
+def test_an_attribution_takes_the_exact_split_wherever_there_is_one(form):
+    model = masked("MinGRU", form)
+    batch = np.array([[3, 1, 0, 4], [2, 2, 1, 0]], np.int32)
+    found = analysis.attribution(model, batch, target=1)
+    assert found.method == "contributions"
+    assert max(found.residual, found.difference) < 1e-12
+    for shares, text in zip(found.shares, batch, strict=True):
+        expected = analysis.contributions(model, text, targets=-1).values[1:, 0, 1]
+        np.testing.assert_array_equal(shares, expected)
+    assert analysis.attribution(model, batch, target=1, mask=None, reference=np.zeros(3)).method == "telescoping"
+
+
+def test_an_attribution_of_a_stack_does_not_take_what_the_layers_below_make_as_given():
+    embedding = keras.layers.Embedding(SYMBOLS, 3, dtype="float64")
+    below = keras.layers.GRU(3, return_sequences=True, dtype="float64")
+    model = draw(embedding, below, RECURRENCES["MinGRU"](), dense())
+    assert analysis.contributions(model, [1, 2, 3]).given == model.layers[-2].name
+    assert analysis.attribution(model, [[1, 2, 3]], target=0).method == "telescoping"
+
+
 def test_a_network_with_masks_is_an_automaton_whose_padding_changes_nothing():
     model, text = masked("MinGRU", "last"), np.array([0, 3, 1, 0, 2, 0], np.int32)
     shares = analysis.shapley_values(model, text)

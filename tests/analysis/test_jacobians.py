@@ -542,7 +542,7 @@ class TestErrors:
                 (np.ones((2, 6), bool), r"bool of shape \(2, 6\)"),
                 (np.ones((2, 6, 1)), r"float\d+ of shape \(2, 6, 1\)"),
                 (np.ones((2, 6, 3)) / 3, r"float\d+ of shape \(2, 6, 3\)"),
-                ("ab", "a string. Encode it first, e.g. by datasets.text.encode"),
+                ("ab", "'ab', and none. Pass alphabet=..., or put `Alphabet.layer"),
                 (None, "NoneType"),
             ):
                 refused(f"Received: {received}", inputs, layer)

@@ -1,5 +1,6 @@
 """Texts as users pass them, and names where they read: of every function, for a model that carries its alphabet."""
 
+import html
 import itertools
 
 import keras
@@ -12,12 +13,38 @@ from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
 
 LETTERS, EVENTS = Alphabet("-^ACGT"), Alphabet(["<pad>", "<s>", "login", "fail", "logout", "A"])
-TEXTS = {"letters": (LETTERS, "^ACGTA"), "events": (EVENTS, ["<s>", "login", "fail", "fail", "logout", "A"])}
+WORDS = Vocabulary((*SPECIAL, "good", "bad", "film"))
+TEXTS = {
+    "letters": "^ACGTA",
+    "events": ["<s>", "login", "fail", "fail", "logout", "A"],
+    "words": "Good film, bad film",
+    "tokens": ["good", "film", "unheard"],
+    "vectorization": "Good film good bad",
+    "lookup": ["login", "fail", "unheard", "fail"],
+}
+"""What carries the names -> a text."""
+
+on_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="Keras splits texts by TensorFlow")
 
 
-def network(alphabet, kind):
+def front(kind):
+    """An input, the layer that carries the names, and their number."""
+    ids = keras.Input((None,), dtype="int32")
+    if kind in ("letters", "events"):
+        alphabet = {"letters": LETTERS, "events": EVENTS}[kind]
+        return ids, alphabet.layer(), len(alphabet)
+    if kind in ("words", "tokens"):
+        return ids, WORDS.layer(), len(WORDS)
+    if kind == "vectorization":
+        layer = keras.layers.TextVectorization(vocabulary=["good", "bad", "film"])
+        return keras.Input((), dtype="string"), layer, layer.vocabulary_size()
+    layer = keras.layers.StringLookup(vocabulary=["login", "fail"], mask_token="")
+    return keras.Input((None,), dtype="string"), layer, layer.vocabulary_size()
+
+
+def network(names, kind):
     keras.utils.set_random_seed(0)
-    size = len(alphabet)
+    given, layer, size = front(names)
     body = {
         "ISAN": lambda: [layers.ISAN(3, size, return_sequences=True), keras.layers.Dense(size)],
         "LSTM": lambda: [keras.layers.Embedding(size, 3), keras.layers.LSTM(4), keras.layers.Dense(1)],
@@ -25,7 +52,18 @@ def network(alphabet, kind):
             *(keras.layers.Embedding(size, 3, mask_zero=True), layers.SRGRU(4, 2), keras.layers.Dense(1)),
         ],
     }[kind]()
-    return keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *body])
+    return keras.Sequential([given, layer, *body])
+
+
+def ids_of(kind, text):
+    """The ids of a text, by what carries the names."""
+    _, layer, _ = front(kind)
+    if kind in ("letters", "events"):
+        return layer.alphabet.encode(text)
+    if kind in ("words", "tokens"):
+        return WORDS.encode([text])[0]
+    given = [text] if kind == "vectorization" else text
+    return keras.ops.convert_to_numpy(layer(keras.ops.convert_to_tensor(given))).reshape(-1)
 
 
 def recent(model, text):
@@ -58,45 +96,118 @@ def arrays(result):
     return [value for value in vars(result).values() if isinstance(value, np.ndarray)]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("kind", TEXTS)
-def test_a_text_is_read_by_the_alphabet_of_the_model(name, kind):
-    alphabet, text = TEXTS[kind]
+@pytest.mark.parametrize("kind", [*TEXTS][:4] + [pytest.param(kind, marks=on_tensorflow) for kind in [*TEXTS][4:]])
+def test_a_text_is_read_by_the_names_that_the_model_carries(name, kind):
     model_kind, function = FUNCTIONS[name]
-    model, ids = network(alphabet, model_kind), alphabet.encode(text)
-    by_text, by_ids = function(model, text), function(model, ids[None] if name in BATCHES else ids)
+    model, text, ids = network(kind, model_kind), TEXTS[kind], ids_of(kind, TEXTS[kind])
+    given = [text] if kind == "tokens" and name in BATCHES else text  # else several texts of a word each
+    by_text = function(model, given)
     if name == "generate":
-        assert list(by_text[: len(text)]) == list(text)
-        assert alphabet.encode(by_text).tolist() == by_ids.tolist()
+        begin = ids[:-1] if kind in ("words", "tokens") else ids  # a text that goes on has no end
+        by_ids = function(model, begin)
+        assert list(by_text)[: len(begin)] == names_of_ids(kind, begin)
+        assert list(by_text) == names_of_ids(kind, by_ids)
         return
+    by_ids = function(model, ids[None] if name in BATCHES else ids)
     for one, other in zip(arrays(by_text), arrays(by_ids), strict=True):
         np.testing.assert_array_equal(one, other)
     for found in (by_text, by_ids) if name not in NAMELESS else ():
         shown = found.tokens if name == "trace" else str(found) + as_html(found)
-        assert all(symbol in str(shown) for symbol in text)
-        assert "loginfail" not in str(shown)
+        shown = html.unescape(str(shown))
+        assert all(symbol in shown for symbol in names_of_ids(kind, ids))
+        assert "loginfail" not in shown
     if name in BATCHES:
         both = function(model, [text, text])
         assert len(both.tokens if hasattr(both, "tokens") else both) >= 1
 
 
+def names_of_ids(kind, ids):
+    layer = front(kind)[1]
+    names = {
+        "letters": lambda: LETTERS,
+        "events": lambda: EVENTS,
+        **dict.fromkeys(("words", "tokens"), lambda: WORDS.names),
+        **dict.fromkeys(("vectorization", "lookup"), lambda: ["<pad>", *layer.get_vocabulary()[1:]]),
+    }[kind]()
+    return [names[i] for i in ids]
+
+
+@pytest.mark.parametrize("names", [WORDS, WORDS.names, dict(enumerate(WORDS.names))])
+def test_names_are_a_vocabulary_a_sequence_or_a_mapping(names):
+    model = keras.Sequential(network("words", "LSTM").layers[1:])
+    shares = analysis.attribution(model, [[2, 4, 6, 3]], target=0, tokens=names)
+    assert shares.tokens == (("<s>", "good", "film", "</s>"),)
+    framed = names is WORDS  # which writes the tokens around a text by itself
+    text = ["good", "film"] if framed else ["<s>", "good", "film", "</s>"]
+    again = analysis.attribution(model, [text], target=0, alphabet=names)
+    np.testing.assert_array_equal(again.shares, shares.shares)
+    with pytest.raises(ValueError, match="Names must be given once. Received: `alphabet` and `tokens`."):
+        analysis.attribution(model, [text], target=0, alphabet=names, tokens=names)
+
+
+def test_texts_of_words_are_padded_as_their_vocabulary_pads_them():
+    model = network("words", "SRGRU")
+    both = analysis.attribution(model, ["Good film", "bad"], target=0)
+    assert both.tokens[1] == ("<s>", "bad", "</s>", "<pad>")
+    [alone] = analysis.attribution(model, ["bad"], target=0).shares
+    np.testing.assert_allclose(both.shares[1], [*alone, 0], atol=1e-7)
+
+
+@on_tensorflow
+@pytest.mark.parametrize("kind", ["Sequential", "functional"])
+def test_a_model_of_strings_is_read_from_behind_its_text_layer(kind):
+    keras.utils.set_random_seed(0)
+    given, layer, size = front("vectorization")
+    parts = [keras.layers.Embedding(size, 3), keras.layers.LSTM(3, return_sequences=True), layers.MinGRU(4)]
+    model = keras.Sequential([given, layer, *parts, keras.layers.Dense(1)])
+    if kind == "functional":
+        model = keras.Model(given, model.outputs)
+    text = "good film good"
+    [said] = keras.ops.convert_to_numpy(model(keras.ops.convert_to_tensor([text])))
+    split = analysis.contributions(model, text)
+    np.testing.assert_allclose(split.logits[-1], said, rtol=1e-5)
+    assert split.given == parts[-1].name
+    shares = analysis.attribution(model, text, target=0, method="telescoping")
+    np.testing.assert_allclose(shares.output, said, rtol=1e-5)
+    assert shares.tokens == (("good", "film", "good"),)
+
+
+@on_tensorflow
+def test_a_text_layer_that_makes_no_ids_is_refused():
+    layer = keras.layers.TextVectorization(vocabulary=["good"], output_mode="multi_hot")
+    with pytest.raises(ValueError, match="A text layer must make ids of texts. Received: .* output_mode='multi_hot'"):
+        analysis.trace(keras.Sequential(network("words", "LSTM").layers[1:]), "good", tokens=layer)
+
+
+def test_several_texts_are_not_read_as_one():
+    with pytest.raises(ValueError, match="must be one text. Received: 2 lists of symbols. Pass one of them."):
+        analysis.contributions(network("events", "ISAN"), [["login"], ["fail"]])
+
+
 def test_texts_that_are_read_together_have_one_length():
     with pytest.raises(ValueError, match="have one length. Received: lengths from 2 to 3. Pass one at a time; or ids"):
-        analysis.attribution(network(LETTERS, "LSTM"), ["AC", "ACG"], target=0)
+        analysis.attribution(network("letters", "LSTM"), ["AC", "ACG"], target=0)
     with pytest.raises(ValueError, match="A string is read by an alphabet. Received: 'ACG', and none"):
-        analysis.trace(network(LETTERS, "LSTM").layers[-2], "ACG")
+        analysis.trace(network("letters", "LSTM").layers[-2], "ACG")
 
 
-@pytest.mark.parametrize("kind", TEXTS)
-def test_an_automaton_is_extracted_by_the_alphabet_of_the_model(kind):
-    alphabet, text = TEXTS[kind]
-    extraction = automata.extract(network(alphabet, "SRGRU"), start=1)
-    assert extraction.dfa.alphabet == tuple(alphabet)[2:]
-    assert extraction.network.encoding.ids([text[1:]]).tolist() == [alphabet.encode(text).tolist()]
+@pytest.mark.parametrize(
+    ("kind", "start", "symbols"),
+    [("letters", 1, tuple(LETTERS)[2:]), ("events", 1, tuple(EVENTS)[2:]), ("words", 2, WORDS.names[4:])],
+)
+def test_an_automaton_is_extracted_by_the_alphabet_of_the_model(kind, start, symbols):
+    extraction = automata.extract(network(kind, "SRGRU"), start=start)
+    assert extraction.dfa.alphabet == symbols
+    first = {"letters": 2, "events": 2, "words": 4}[kind]
+    assert extraction.network.encoding.ids([symbols[:2]]).tolist() == [[start, first, first + 1]]
 
 
 def test_an_alphabet_without_padding_is_told_what_is_missing():
-    model = keras.Sequential([*network(LETTERS, "SRGRU").layers[:1], keras.layers.Embedding(6, 3), layers.SRGRU(3, 2)])
+    model = keras.Sequential(
+        [*network("letters", "SRGRU").layers[:1], keras.layers.Embedding(6, 3), layers.SRGRU(3, 2)]
+    )
     with pytest.raises(ValueError, match="Give its Embedding mask_zero=True, and its symbols the ids from 1"):
         automata.extract(keras.Sequential([*model.layers, keras.layers.Dense(1)]), start=1)
 
@@ -141,5 +252,5 @@ def test_ids_are_separated_and_positions_printed():
 
 def test_letters_are_not_separated():
     text = "".join(itertools.islice(itertools.cycle("ACGT"), 12))
-    assert f"after {text!r}: " in str(analysis.contributions(network(LETTERS, "ISAN"), text))
-    assert f"after {text!r}: " in str(analysis.substitutions(network(LETTERS, "LSTM"), text))
+    assert f"after {text!r}: " in str(analysis.contributions(network("letters", "ISAN"), text))
+    assert f"after {text!r}: " in str(analysis.substitutions(network("letters", "LSTM"), text))

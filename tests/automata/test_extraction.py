@@ -293,6 +293,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
         ),
         (lambda: other_model(keras.layers.GRU(4, name="gru")), ITS, "a state-regularized layer. Received: gru"),
         (lambda: gru({"mask": False}), ITS, "would read the padding"),
+        (lambda: other_model(keras.layers.LSTM(4, name="lstm"), mask=False), ITS, "-regularized layer. Received: lstm"),
         (lambda: gru({"outputs": 2}), ITS, "one output, whether it accepts. Received: a model with 2"),
         (lambda: gru(strength=0.5), ITS, "with a strength of 0.5. Continue training"),
         (lambda: gru(transition="sample"), ITS, "must be deterministic. Received"),

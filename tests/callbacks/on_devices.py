@@ -78,6 +78,7 @@ def stateful() -> keras.Model:
 
 
 logs, sample, held_out = folder / "logs", text[:8], datasets.Windows(text[::-1], LANES, length=LENGTH)
+run("Attributions", regularized, callbacks.Attributions(logs, words[:1]))
 run("Contributions", language_model, callbacks.Contributions(logs, [sample]))
 run("ShapleyValues", language_model, callbacks.ShapleyValues(logs, [sample]))
 run("Stability", language_model, callbacks.Stability(logs, text))

@@ -5,8 +5,9 @@ import json
 import keras
 import numpy as np
 import pytest
+from tensorboard import errors
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import Contributions, contributions
 from tensorboard_plugins.interp_rnn import checks, schema
 from tests.callbacks.events import described, look, points
@@ -163,6 +164,30 @@ class TestManyOutputs:
         assert blocks[0] == slice(0, 4)
         assert all(one.stop == other.start for one, other in zip(blocks, blocks[1:], strict=False))
         assert all(rows.stop - rows.start == t + 3 for t, rows in enumerate(blocks, start=1))
+
+
+@pytest.mark.parametrize("outputs", [4, 70])
+@pytest.mark.parametrize("kind", ["mean", "two-way"])
+def test_of_a_network_that_reads_a_text_as_a_whole_the_last_target_is_written(kind, outputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(contributions, "MAX_NUMBERS", 100)
+    keras.utils.set_random_seed(0)
+    isan = layers.ISAN(4, 3, return_sequences=kind == "mean")
+    read = [isan, keras.layers.GlobalAveragePooling1D()] if kind == "mean" else [keras.layers.Bidirectional(isan)]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *read, keras.layers.Dense(outputs)])
+    look(model, Contributions(tmp_path, TEXTS[:1]))
+    [(_, written)] = points(tmp_path / "contributions", "contributions/text_0/step_0")
+    content = described(tmp_path / "contributions", "contributions/text_0/step_0")
+    split = analysis.contributions(model, TEXTS[0])
+    assert content["first"] == 5
+    if outputs == 4:
+        np.testing.assert_allclose(written, [*split.values[:, 0], split.bias], rtol=1e-6)
+    else:
+        assert (content["top"], written.shape) == (100 // 8 - 2, (8, 100 // 8))
+        np.testing.assert_allclose(written[1:-1, :-2], split.values[:, 0, written[0, :-2].astype(int)], rtol=1e-6)
+    served, where = plugin_over(tmp_path / "contributions"), {"run": ".", "tag": "interp_rnn/contributions/text_0"}
+    np.testing.assert_array_equal(cut(served, **where, step=0, index=5), written)
+    with pytest.raises(errors.InvalidArgumentError, match=r"index must lie in \[5, 5\]"):
+        cut(served, **where, step=0)
 
 
 class TestSchema:

@@ -11,8 +11,8 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("on_devices.py")
 CALLBACKS = (
-    "Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability Substitutions "
-    "TemperatureSchedule Traces TransitionProbabilities"
+    "Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability "
+    "Substitutions TemperatureSchedule Traces TransitionProbabilities"
 ).split()
 WRITE_NOTHING = {"CarriedState", "Resumable", "TemperatureSchedule"}
 TENSORFLOW = ["tensorflow-mirrored-2", "tensorflow-mirrored-3"]

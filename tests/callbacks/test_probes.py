@@ -172,6 +172,7 @@ PROBES = {
     "JacobianHistograms": (of_states, {"inputs": X[:2], "lags": (0, 3)}, "jacobians"),
     "TransitionProbabilities": (of_states, {"inputs": X[:2]}, "transitions"),
     "Automaton": (lambda: network_of(tomita(4)), {}, "automaton"),
+    "Attributions": (of_states, {"texts": X[:1]}, "attributions"),
     "Contributions": (of_symbols, {"texts": X[:1]}, "contributions"),
     "ShapleyValues": (of_symbols, {"texts": X[:1], "alphabet": "_ab"}, "shapley_values"),
     "Substitutions": (of_symbols, {"texts": X[:1], "alternatives": [1, 2]}, "substitutions"),

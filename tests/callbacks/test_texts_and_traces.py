@@ -1,12 +1,15 @@
-"""What ShapleyValues, Substitutions and Traces write, read back from the event files."""
+"""What Attributions, ShapleyValues, Substitutions and Traces write, read back from the event files."""
 
 import keras
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from keras_interp_rnn import analysis, callbacks, layers
+from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP
+from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
 from keras_interp_rnn.views import tags
-from tests.callbacks.events import described, look, points
+from tests.callbacks.events import described, events, look, points
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
 
@@ -47,6 +50,61 @@ def test_substitutions_are_those_of_analysis(tmp_path):
             np.testing.assert_allclose(deleted, expected.deleted, atol=1e-6)
         content = described(tmp_path / "substitutions", f"substitutions/text_{i}")
         assert (content["alternatives"], content["deletions"]) == (["a", "b"], len(text) > 1)
+
+
+def recurrent(outputs, activation=None, sequences=False):
+    keras.utils.set_random_seed(0)
+    lstm = keras.layers.LSTM(4, return_sequences=sequences)
+    head = keras.layers.Dense(outputs, activation)
+    return keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2), lstm, head])
+
+
+@pytest.mark.parametrize("method", ["auto", "path_integral", "occlusion"])
+@pytest.mark.parametrize("activation", [None, "softmax"])
+def test_attributions_are_those_of_analysis(tmp_path, method, activation):
+    model, text = recurrent(3, activation, sequences=activation is None), TEXTS[0]
+    look(model, callbacks.Attributions(tmp_path, TEXTS, method=method, alphabet="_ab"))
+    [(step, value)] = points(tmp_path / "attributions", "attributions/text_0")
+    content = described(tmp_path / "attributions", "attributions/text_0")
+    assert (step, value.shape, content["kind"]) == (0, (len(text) + 3, 3), "attribution")
+    assert content["method"] == ("telescoping" if method == "auto" else method)
+    assert (content["symbols"], content["outputs"]) == (["_ab"[symbol] for symbol in text], ["_", "a", "b"])
+    said = keras.ops.convert_to_numpy(model(text[None]))[0]
+    said = said if activation else keras.ops.convert_to_numpy(keras.ops.softmax(said[-1]))
+    numbers = value[0].astype(int)
+    np.testing.assert_array_equal(numbers, np.argsort(-said))
+    np.testing.assert_allclose(value[1], said[numbers], rtol=1e-5)
+    for column, target in enumerate(numbers):
+        one = analysis.attribution(model, text[None], target=int(target), method=method)
+        np.testing.assert_allclose(value[2:-1, column], one.shares[0], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(value[-1, column], one.reference_output[0], rtol=1e-5)
+    [(_, residual)] = points(tmp_path / "attributions", "attributions_residual")
+    found = [analysis.attribution(model, one[None], target=k, method=method) for one in TEXTS for k in range(3)]
+    assert residual == pytest.approx(max(one.residual for one in found), rel=1e-5, abs=1e-12)
+
+
+def test_attributions_to_many_outputs_are_those_to_the_most_probable(tmp_path):
+    outputs = MANY_OUTPUTS + 1
+    model, text = recurrent(outputs), TEXTS[0]
+    look(model, callbacks.Attributions(tmp_path, [text]))
+    [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
+    logits = keras.ops.convert_to_numpy(model(text[None]))[0]
+    assert value.shape == (len(text) + 3, TOP)
+    np.testing.assert_array_equal(value[0], np.argsort(-logits)[:TOP])
+    np.testing.assert_allclose(value[1], softmax(logits)[value[0].astype(int)], rtol=1e-5)
+    np.testing.assert_allclose(value[2:].sum(axis=0), logits[value[0].astype(int)], atol=1e-6)
+    assert len(described(tmp_path / "attributions", "attributions/text_0")["outputs"]) == outputs
+
+
+def test_an_attribution_to_one_output_has_its_value(tmp_path):
+    model, text = recurrent(1, "sigmoid"), TEXTS[0]
+    look(model, callbacks.Attributions(tmp_path, [text]))
+    [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
+    said = keras.ops.convert_to_numpy(model(text[None]))[0]
+    np.testing.assert_allclose(value[:2, 0], [0, *said], rtol=1e-6)
+    assert described(tmp_path / "attributions", "attributions/text_0")["outputs"] == ["the output"]
+    with pytest.raises(ValueError, match="`method` must be one of 'auto', 'telescoping'.* Received: method='shapley'"):
+        callbacks.Attributions(tmp_path, [text], method="shapley")
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -92,7 +150,10 @@ def test_sequences_without_tokens_are_as_many_as_were_logged(both, tmp_path):
     assert values.shape[:2] == (3, 6)
 
 
-@pytest.mark.parametrize("kind", [callbacks.Contributions, callbacks.ShapleyValues, callbacks.Substitutions])
+TEXT_PROBES = [callbacks.Attributions, callbacks.Contributions, callbacks.ShapleyValues, callbacks.Substitutions]
+
+
+@pytest.mark.parametrize("kind", TEXT_PROBES)
 def test_rejects_other_texts(kind, tmp_path):
     for texts in ([], [[]], [[[1]]], [np.zeros((2, 3), int)], [np.zeros(kind.longest + 1, int)]):
         with pytest.raises(ValueError, match=rf"{kind.__name__} takes texts of 1 to {kind.longest} symbols"):
@@ -100,6 +161,60 @@ def test_rejects_other_texts(kind, tmp_path):
     for texts in ("abab", None, 5):
         with pytest.raises(ValueError, match="takes a list of texts. Received: texts=.*Give .text. for one text."):
             kind(tmp_path, texts)
+
+
+WORDS = Vocabulary((*SPECIAL, "good", "bad", "film"))
+
+
+def of_words(kind):
+    keras.utils.set_random_seed(0)
+    carried = [keras.Input((None,), dtype="int32"), WORDS.layer()]
+    if kind == "ISAN":
+        return keras.Sequential([*carried, layers.ISAN(3, 7, return_sequences=True), keras.layers.Dense(7)])
+    return keras.Sequential(
+        [*carried, keras.layers.Embedding(7, 3, mask_zero=True), layers.SRGRU(4, 3), keras.layers.Dense(1)]
+    )
+
+
+READS_TEXTS = {
+    "Attributions": ("SRGRU", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
+    "Contributions": ("ISAN", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
+    "ShapleyValues": ("ISAN", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
+    "Substitutions": ("ISAN", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
+    "Stability": ("ISAN", {"text": "Good film"}, {"text": [2, 4, 6, 3]}),
+    "Traces": ("SRGRU", {"inputs": ["Good film", "bad"]}, {"inputs": np.array([[2, 4, 6, 3], [2, 5, 3, 0]])}),
+    "JacobianHistograms": (
+        "SRGRU",
+        {"inputs": ["Good film", "bad"], "lags": [0, 2]},
+        {"inputs": np.array([[2, 4, 6, 3], [2, 5, 3, 0]]), "lags": [0, 2]},
+    ),
+    "TransitionProbabilities": (
+        "SRGRU",
+        {"inputs": ["Good film", "bad"]},
+        {"inputs": np.array([[2, 4, 6, 3], [2, 5, 3, 0]])},
+    ),
+    "Automaton": (
+        "SRGRU",
+        {"start": 2, "end": 3},
+        {"alphabet": {"good": 4, "bad": 5, "film": 6}, "start": 2, "end": 3},
+    ),
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", READS_TEXTS)
+def test_texts_are_read_and_named_by_what_the_model_carries(name, tmp_path):
+    kind, texts, ids = READS_TEXTS[name]
+    written = []
+    for where, given in (("texts", texts), ("ids", ids)):
+        look(of_words(kind), getattr(callbacks, name)(tmp_path / where, **given))
+        [folder] = (tmp_path / where).iterdir()
+        found = events(folder)
+        written.append({tag: [event.tensor_proto for event in found.Tensors(tag)] for tag in found.Tags()["tensors"]})
+        described_as = {tag: found.SummaryMetadata(tag).plugin_data.content for tag in written[-1]}
+        if name not in ("Stability", "JacobianHistograms"):
+            assert any(b'"good"' in content for content in described_as.values())
+    assert written[0] == written[1]
 
 
 @pytest.mark.parametrize("layer", [keras.layers.SimpleRNN, keras.layers.GRU])

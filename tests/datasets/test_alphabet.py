@@ -232,5 +232,5 @@ def test_a_model_carries_one_alphabet(alphabets):
 @pytest.mark.parametrize("alphabet", [None, "abc", 3])
 def test_a_layer_without_an_alphabet_is_refused(alphabet):
     config = {**Alphabet("abc").layer().get_config(), "alphabet": alphabet}
-    with pytest.raises(ValueError, match="`alphabet` must be an Alphabet. Received: "):
+    with pytest.raises(ValueError, match="`alphabet` must be an Alphabet or a Vocabulary. Received: "):
         type(Alphabet("abc").layer()).from_config(config)

@@ -1,9 +1,11 @@
 """Texts as words, sequences of ids, and word vectors."""
 
+import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn.datasets import words
+from keras_interp_rnn.datasets.text import Alphabet
 
 
 @pytest.mark.parametrize(
@@ -105,14 +107,35 @@ class TestVectors:
 @pytest.mark.parametrize(
     "made",
     [
-        lambda: words.Vocabulary.of(["good film"], 10),
         lambda: words.Vocabulary.of("good film", 10),
-        lambda: words.Vocabulary((*words.SPECIAL, "good", "bad")).encode(["good", "bad"], 4),
+        lambda: words.Vocabulary((*words.SPECIAL, "good", "bad")).encode("good film", 4),
     ],
 )
-def test_texts_are_lists_of_tokens(made):
-    with pytest.raises(ValueError, match="Each text must be a list of tokens. Received: 'g.*Split it by `tokenize`."):
+def test_one_string_in_place_of_several_texts_is_refused(made):
+    with pytest.raises(
+        ValueError, match="`texts` must be several texts. Received: the string 'good film'. Pass .text."
+    ):
         made()
+
+
+def test_a_string_is_split_into_words():
+    found = words.Vocabulary.of(["Good film!", "a good one"], 8)
+    assert found == words.Vocabulary.of([["good", "film", "!"], ["a", "good", "one"]], 8)
+    rows = [["a", "good", "film"], ["bad"]]
+    assert (
+        found.encode(["A good film", "Bad"]).tolist() == found.encode(rows).tolist() == found.encode(rows, 5).tolist()
+    )
+    assert found.encode([]).shape == (0, 2)
+
+
+def test_a_vocabulary_is_saved_with_its_model(tmp_path):
+    vocabulary = words.Vocabulary.of(["good film", "bad film"], 8)
+    parts = [vocabulary.layer(), keras.layers.Embedding(len(vocabulary), 2), keras.layers.GRU(2)]
+    keras.Sequential([keras.Input((None,), dtype="int32"), *parts]).save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.layers[0].alphabet == vocabulary
+    with pytest.raises(ValueError, match="A model must have one alphabet. Received: .*, with 0"):
+        Alphabet.of(again)
 
 
 def test_a_name_is_one_line(tmp_path):

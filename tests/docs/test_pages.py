@@ -21,6 +21,7 @@ RUN = [
     "shapley-values.md",
     "tensorboard.md",
     "scaling.md",
+    "functions-and-models.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -161,7 +161,7 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     "a nested model called in training": (lambda: nested(training=True), "functional.*, which is called with training"),
     "a mask": (masked, "isan.*, which is called with mask"),
     "a mask and zeros": (lambda: masked(zero_output_for_mask=True), "isan.*, which is called with mask"),
-    "a Masking layer before": (masked_one_hot, "isan.*, which is called with mask"),
+    "a Masking layer before": (masked_one_hot, r"masking.* \(Masking\), on its symbols"),
     "an initial state": (begun, "isan.*, which is called with initial_state"),
     "shifted ids": (lambda: of_ids(lambda x: (x + 1) % SYMBOLS), r"add.* \(Add\), on its symbols"),
     "reversed ids": (lambda: of_ids(lambda x: ops.flip(x, axis=1)), r"flip.* \(Flip\), on its symbols"),
@@ -204,8 +204,8 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
         lambda: of_states(lambda x: [dense()(x), ops.tanh(x)]),
         r"tanh.* \(Tanh\), on its states",
     ),
-    "both directions": (
-        lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan())),
+    "both directions multiplied": (
+        lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan(), merge_mode="mul")),
         r"with 0; it has bidirectional.* \(Bidirectional\), on its symbols",
     ),
     "backwards": (lambda: of_states(dense(), go_backwards=True), "a model whose ISAN has go_backwards=True"),
@@ -233,6 +233,7 @@ READ: dict[str, Callable[[], keras.Model]] = {
         lambda x: dense()(keras.layers.GaussianNoise(1.0)(keras.layers.SpatialDropout1D(0.5)(x)))
     ),
     "a Masking that zeroes zeros": lambda: of_states(lambda x: dense()(keras.layers.Masking(0.0)(x))),
+    "both directions": lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan())),
     "nested": nested,
     "a nested head": lambda: of_states(keras.Sequential([keras.Input((None, UNITS)), dense()])),
     "a cell in an RNN": lambda: over_cell(layers.ISANCell(UNITS, SYMBOLS)),

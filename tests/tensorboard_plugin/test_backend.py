@@ -147,15 +147,13 @@ class TestSlices:
         np.testing.assert_allclose(alpha[there].sum(axis=1), 1, rtol=1e-5)
         assert len(found["tokens"][4]) == len(alpha)
 
-    def test_an_attribution_comes_by_the_sequence(self, tmp_path):
-        described = schema.metadata("attribution", method="occlusion", output="x", tokens=[["a"], ["b"]])
-        values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    def test_an_attribution_comes_whole(self, tmp_path):
+        described = schema.metadata("attribution", method="occlusion", symbols=["a"], outputs=["x", "y", "z"])
+        values = np.array([[2, 0], [0.5, 0.25], [3, 4], [5, 6]], np.float32)
         write(tmp_path, "interp_rnn/attribution", values, described)
         served, where = plugin_over(tmp_path), {"run": ".", "tag": "interp_rnn/attribution"}
         assert get(served, "/series", **where)["method"] == "occlusion"
-        np.testing.assert_array_equal(cut(served, **where, step=0, index=1), values[1])
-        with pytest.raises(errors.InvalidArgumentError, match="index must lie in"):
-            cut(served, **where, step=0, index=2)
+        np.testing.assert_array_equal(cut(served, **where, step=0), values)
 
     def test_counts_come_whole(self):
         where = {"run": "sr/transitions", "tag": "interp_rnn/transition_counts"}
@@ -399,12 +397,22 @@ HOSTILE = {
         "deletions must be true or false. Received: 1",
     ),
     "an attribution of more steps than names": (
-        description("attribution", method="telescoping", output="x", tokens=[["a"]]),
-        np.zeros((1, 4), np.float32),
-        "attribution must have the shape .*, with a name for each step or none. Received",
+        description("attribution", method="telescoping", symbols=["a"], outputs=["x"]),
+        np.zeros((5, 1), np.float32),
+        r"attribution must have the shape \(4, outputs\), of at most 1 outputs. Received: \(5, 1\)",
+    ),
+    "an attribution to more outputs than there are": (
+        description("attribution", method="telescoping", symbols=["a"], outputs=["x"]),
+        np.zeros((4, 2), np.float32),
+        r"attribution must have the shape \(4, outputs\), of at most 1 outputs. Received: \(4, 2\)",
+    ),
+    "an attribution to no output": (
+        description("attribution", method="telescoping", symbols=["a"], outputs=["x"]),
+        np.ones((4, 1), np.float32),
+        "attribution: the first row of a block must be numbers of outputs, of which there are 1. Received: 1 to 1",
     ),
     "an attribution without a method": (
-        description("attribution", method="", output="x", tokens=[]),
+        description("attribution", method="", symbols=["a"], outputs=["x"]),
         np.zeros((1, 4), np.float32),
         "method must be a name. Received: ''",
     ),

@@ -10,7 +10,7 @@ import pytest
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.views import html as html_views
-from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols
+from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols, whole_text
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -306,6 +306,23 @@ def test_an_attribution_has_a_bar_on_each_token(driver, tmp_path):
     assert not driver.get_log("browser")
 
 
+@pytest.mark.parametrize("kind", ["mean", "two-way, every step"])
+def test_contributions_to_the_last_target_alone_are_bars(driver, kind, tmp_path):
+    split = analysis.contributions(whole_text(kind), [0, 1, 2, 0], alphabet="abc")
+    opened(driver, split, tmp_path)
+    assert "".join(tokens_of(driver)) == "abca"
+    labels = [token.get_attribute("aria-label") for token in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
+    shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
+    np.testing.assert_allclose(shown, split.logit_difference()[1:], rtol=2e-2, atol=1e-3)
+    press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[2], Keys.ENTER)
+    names = [f"output {i}" for i in range(4)]
+    assert answers(driver)["as it is"] == said(split.logits[-1], names)
+    assert answers(driver)["without this term of the sum"] == said(split.without([3])[-1], names)
+    assert not driver.find_elements(By.CSS_SELECTOR, "input[type=range]")  # of earlier predictions
+    assert "All 4 predictions" not in driver.find_element(By.TAG_NAME, "body").text
+    assert not driver.get_log("browser")
+
+
 def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
     opened(driver, automata.tomita(4), tmp_path)
     state = driver.find_element(By.CSS_SELECTOR, "[data-state='2']")
@@ -355,7 +372,7 @@ def test_a_notebook_converted_to_html_shows_results(driver, name, tmp_path):
     nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
     result = RESULTS[name]()
     outputs = [
-        nbformat.v4.new_output("display_data", {"text/html": html_views.in_notebook(result)}),
+        nbformat.v4.new_output("display_data", {"text/html": as_html(result)}),
         nbformat.v4.new_output("execute_result", {"text/html": as_html(result)}, execution_count=1),
     ]
     cell = nbformat.v4.new_code_cell("views.show(result)\nresult", outputs=outputs)
@@ -363,13 +380,13 @@ def test_a_notebook_converted_to_html_shows_results(driver, name, tmp_path):
     (tmp_path / "notebook.html").write_text(document, encoding="utf-8")
     driver.get((tmp_path / "notebook.html").as_uri())
     frames = driver.find_elements(By.TAG_NAME, "iframe")
-    assert len(frames) == (name in VIEWS)
+    assert len(frames) == 2 * (name in VIEWS)
     for frame in frames:
         driver.switch_to.frame(frame)
         assert driver.find_elements(By.CSS_SELECTOR, ".view figure svg")
         driver.switch_to.default_content()
     text = driver.find_element(By.TAG_NAME, "body").text
-    assert "Next:" in text if name == "contributions" else "1 of 2 words" in text if name == "agreement" else True
+    assert ("1 of 2 words" in text) == (name == "agreement")
     # The template of nbconvert asks for its own scripts, in vain; of ours nothing is asked or refused.
     ours = [entry["message"] for entry in driver.get_log("browser") if "srcdoc" in entry["message"]]
     assert not ours

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, is_integer
-from keras_interp_rnn._network import AffineReading, OpenedText, Way, alphabet_of, check_range, feature_addends
+from keras_interp_rnn._network import AffineReading, OpenedText, Way, check_range, feature_addends
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -266,8 +266,8 @@ def contributions(
 
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
-    opened = AffineReading(network).open(symbols, readout, origin, names, whole=True)
+    reading = AffineReading(network, alphabet)
+    opened = reading.open(symbols, readout, origin, whole=True)
     steps, bias = len(opened.symbols), opened.ways[0].head.offset
     outputs = len(bias)
     wanted = _check_targets(steps if targets is None and opened.at_the_end else targets, steps)
@@ -289,7 +289,9 @@ def contributions(
     check_range("Contributions and logits", (values, logits))
     residual = np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0)
     split = _by_feature(opened, wanted) if by_feature else None
-    return Contributions(opened.symbols, wanted, values, bias, logits, float(residual), names, split, opened.given)
+    return Contributions(
+        opened.symbols, wanted, values, bias, logits, float(residual), reading.names, split, opened.given
+    )
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -387,7 +389,7 @@ def recent_contributions(
     """
     if not is_integer(window) or window < 1:
         raise ValueError(f"A window holds at least one symbol. Received: window={window!r}.")
-    [(weights, head, text, *_)] = AffineReading(network).open(symbols, readout, origin, alphabet).ways
+    [(weights, head, text, *_)] = AffineReading(network, alphabet).open(symbols, readout, origin).ways
     return _recent(weights, head, text, window)
 
 

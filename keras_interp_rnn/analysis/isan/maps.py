@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import AffineReading, as_symbols, check_range
+from keras_interp_rnn._network import AffineReading, as_symbols, check_range, read_text
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
 
-def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
+def affine_map(network: Any, symbols: ArrayLike | str) -> AffineMap:
     r"""The effect of reading a word: one affine map of the state, $h \mapsto h A + b$.
 
     $A = W_{x_1} \cdots W_{x_T}$ and $b = \sum_s b_{x_s} W_{x_{s+1}} \cdots W_{x_T}$.
 
     Args:
         network: an ISAN, its cell, or a model with one.
-        symbols: int (time,), the word; empty for the identity.
+        symbols: int (time,), the word, or a text, where the model carries the names of its ids; empty for the identity.
 
     Returns:
         `AffineMap`, float64; `apply` it to states (..., n), or compose it with another by `then`.
@@ -45,8 +45,10 @@ def affine_map(network: Any, symbols: ArrayLike) -> AffineMap:
 
     Reference: Foerster et al., ICML 2017, section 5.1.
     """
-    weights = AffineReading(network).forwards().weights()
-    maps = [AffineMap(weights.kernel[s], weights.bias[s]) for s in as_symbols(symbols, len(weights.kernel))]
+    reading = AffineReading(network).forwards()
+    weights = reading.weights()
+    word = as_symbols(read_text("symbols", symbols, reading.names), len(weights.kernel))
+    maps = [AffineMap(weights.kernel[s], weights.bias[s]) for s in word]
     with np.errstate(over="ignore", invalid="ignore"):
         composed = AffineMap.compose(maps, weights.bias.shape[1])
     check_range("The map of a text", composed)

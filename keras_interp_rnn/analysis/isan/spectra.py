@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import AffineReading, alphabet_of, as_array
+from keras_interp_rnn._network import AffineReading, as_array
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import ROUNDING
@@ -107,4 +107,4 @@ def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
     read, written = left[:, :, 0], right[:, 0, :]
     columns = head.matrix / np.maximum(np.linalg.norm(head.matrix, axis=0), 1e-300)
     radius = np.abs(np.linalg.eigvals(kernel)).max(axis=1)
-    return TransitionSpectra(values, read, written, np.abs(read @ columns), radius, alphabet_of(network))
+    return TransitionSpectra(values, read, written, np.abs(read @ columns), radius, reading.names)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import AffineReading, alphabet_of, check_range
+from keras_interp_rnn._network import AffineReading, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -77,8 +77,8 @@ def top_contributions(
     Units: nats (logits).
     Exactness: as `contributions`.
     """
-    names = alphabet_of(network) if alphabet is None else alphabet
-    opened = AffineReading(network).open(symbols, readout, None, names)
+    reading = AffineReading(network, alphabet)
+    opened = reading.open(symbols, readout)
     [(weights, head, text, *_)] = opened.ways
     whole, gram = head.matrix.sum(axis=1), head.matrix @ head.matrix.T
     top, bias = np.empty((len(text), num_outputs), np.int64), np.empty((len(text), num_outputs + 1))
@@ -101,7 +101,7 @@ def top_contributions(
             residual = max(residual, float(np.abs(missed).max()))
     check_range("Contributions and logits", (*values, *norms))
     return TopContributions(
-        opened.symbols, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, names
+        opened.symbols, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, reading.names
     )
 
 

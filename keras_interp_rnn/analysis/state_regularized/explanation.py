@@ -14,16 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import (
+    GivenNames,
     carried_states,
     check_one_output,
     check_range,
     listed,
     predict_on_batch,
     predicted_classes,
+    resolve_names,
+    token_name,
 )
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
-from keras_interp_rnn.analysis.state_regularized.tokens import Names, as_index, check_text, names_of, token_name
+from keras_interp_rnn.analysis.state_regularized.tokens import as_index, check_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +68,7 @@ def explain(
     network: Any,
     sequence: ArrayLike | str,
     *,
-    tokens: Names | None = None,
+    tokens: GivenNames | None = None,
     centroids: Sequence[int] | None = None,
 ) -> Explanation:
     r"""The probability with which each token of a text moved the network to the predicted class (algorithm 3).
@@ -95,8 +98,8 @@ def explain(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 3 and table 9.
     """
-    tokens = names_of(network, tokens)
-    ids = check_text(sequence, tokens)[None]
+    network, names = resolve_names(network, tokens)
+    ids = check_text(sequence, names)[None]
     check_one_output(network)
     [(_, alpha, read, layer)] = moves(network, ids)
     with carried_states.from_the_start(network):
@@ -120,5 +123,5 @@ def explain(
             f"Centroids are numbers in [0, {k - 1}], at least one. Received: centroids={centroids!r}. Leave them out "
             "for the last one of the predicted class."
         )
-    names = tuple(token_name(tokens, t) for t in ids[0][read[0]])
-    return Explanation(names, alpha[0][read[0]].astype(np.float64), tuple(map(int, centroids)), output, prediction)
+    read_ones = tuple(token_name(names, t) for t in ids[0][read[0]])
+    return Explanation(read_ones, alpha[0][read[0]].astype(np.float64), tuple(map(int, centroids)), output, prediction)

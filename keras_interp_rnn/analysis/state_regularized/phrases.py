@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import predicted_classes
+from keras_interp_rnn._network import GivenNames, predicted_classes, resolve_names, token_name
 from keras_interp_rnn._results import Sentence, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import (
-    Names,
     as_index,
     check_counts,
     check_ids,
-    names_of,
     ranked,
-    token_name,
 )
 
 Ranking = tuple[tuple[str, float, int], ...]
@@ -56,7 +53,7 @@ def phrases(
     inputs: ArrayLike,
     *,
     length: int,
-    tokens: Names | None = None,
+    tokens: GivenNames | None = None,
     num_phrases: int = 10,
     min_count: int = 1,
 ) -> Phrases:
@@ -90,8 +87,8 @@ def phrases(
     if (as_index(length) or 0) < 1:
         raise ValueError(f"A phrase has at least one token. Received: length={length!r}. Pass an int > 0.")
     check_counts(num_phrases=num_phrases, min_count=min_count)
-    tokens = names_of(network, tokens)
-    ids = check_ids(inputs, tokens)
+    network, names = resolve_names(network, tokens)
+    ids = check_ids(inputs, names)
     classes = None
     gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}
     for rows, alpha, _, layer in moves(network, ids):
@@ -111,7 +108,7 @@ def phrases(
         distinct, which = np.unique(np.concatenate(texts), axis=0, return_inverse=True)
         ranking = ranked(which.ravel(), np.concatenate(scores), by="mean", min_count=min_count)
         best[label] = tuple(
-            (" ".join(visible(token_name(tokens, t)) for t in distinct[int(w)]), p, n)
+            (" ".join(visible(token_name(names, t)) for t in distinct[int(w)]), p, n)
             for w, p, n in ranking[:num_phrases]
         )
     return Phrases(best)

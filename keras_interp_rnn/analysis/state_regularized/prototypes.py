@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import predicted_classes
+from keras_interp_rnn._network import GivenNames, predicted_classes, resolve_names, token_name
 from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import (
-    Names,
     check_counts,
     check_ids,
-    names_of,
     ranked,
-    token_name,
 )
 
 
@@ -49,7 +46,7 @@ def prototypes(
     network: Any,
     inputs: ArrayLike,
     *,
-    tokens: Names | None = None,
+    tokens: GivenNames | None = None,
     num_tokens: int = 10,
     by: str = "highest",
     min_count: int = 1,
@@ -85,8 +82,8 @@ def prototypes(
     check_counts(num_tokens=num_tokens, min_count=min_count)
     if by not in ("highest", "mean"):
         raise ValueError(f"by must be 'highest' or 'mean'. Received: {by!r}.")
-    tokens = names_of(network, tokens)
-    ids = check_ids(inputs, tokens)
+    network, names = resolve_names(network, tokens)
+    ids = check_ids(inputs, names)
     outputs = None
     arrivals: list[NDArray[Any]] = []
     for rows, alpha, _, layer in moves(network, ids):
@@ -103,7 +100,7 @@ def prototypes(
     share = np.bincount(centroid.astype(np.int64), minlength=k) / len(centroid)
     best_tokens = tuple(
         tuple(
-            (token_name(tokens, t), p, n)
+            (token_name(names, t), p, n)
             for t, p, n in ranked(token[centroid == i], probability[centroid == i], by=by, min_count=min_count)[
                 :num_tokens
             ]

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import is_integer
-from keras_interp_rnn._network import alphabet_of, as_array, read_text, read_texts
-
-Names = Sequence[str] | Mapping[int, str]
-
-
-def names_of(network: Any, tokens: Names | None) -> Names | None:
-    """The names of ids that a user passed, or else those that the model carries."""
-    return alphabet_of(network) if tokens is None else tokens
+from keras_interp_rnn._network import Names, as_array, read_text, read_texts
 
 
 def check_ids(inputs: Any, tokens: Names | None) -> NDArray[Any]:
@@ -54,21 +46,6 @@ def check_counts(**counts: Any) -> None:
 def as_index(value: Any) -> int | None:
     """An integer as an int, None for anything else."""
     return operator.index(value) if is_integer(value) else None
-
-
-def token_name(tokens: Names | None, token: Any) -> str:
-    """The name of an id, or the id itself where there are no names; raises ValueError for an id without a name."""
-    if tokens is None:
-        return str(int(token))
-    if isinstance(tokens, bytes) or not isinstance(tokens, Sequence | Mapping | np.ndarray):
-        raise ValueError(f"tokens are a list or a dict of names. Received: {tokens!r}. Pass one, or none.")
-    try:
-        return tokens[int(token)]
-    except (IndexError, KeyError):
-        raise ValueError(
-            f"tokens names every id that occurs. Received: {len(tokens)} names, none for the id {int(token)}. Pass "
-            "those of the vocabulary that made the ids, or none."
-        ) from None
 
 
 def ranked(what: NDArray[Any], values: NDArray[Any], *, by: str, min_count: int) -> list[tuple[int, float, int]]:

@@ -19,10 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._network import (
     AffineReading,
-    alphabet_of,
+    Names,
     as_float64,
     as_symbols,
-    encode_text,
     is_text,
     listed,
 )
@@ -114,8 +113,8 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if is_text(word) and hasattr(alphabet, "unknown"):  # an Alphabet, which may have a symbol for unknown ones
-        return encode_text(word, alphabet).astype(np.int64)
+    if is_text(word) and isinstance(alphabet, Names):
+        return alphabet.encode(word).astype(np.int64)
     given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
     # A bool is an int, and equal to 0 or 1.
@@ -163,9 +162,9 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     pair = _pair(network)
     if pair is not None and readout is None:
         network, readout = pair
-    reading = AffineReading(network).forwards()
+    reading = AffineReading(network, alphabet).forwards()
     weights, head = reading.weights(), reading.readout(readout)
-    names = alphabet_of(network) if alphabet is None else alphabet
+    names = reading.names
     sequences = getattr(reading.layer, "return_sequences", False)
     return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
 
@@ -273,4 +272,4 @@ def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | 
         **{"into": known.into_factors, "gains": known.switch_kernel, "out": known.out_of_factors},
         **{"bias": known.kernel, "readout": head.matrix, "offset": head.offset},
     }
-    return (arrays if known.shared is None else {**arrays, "shared": known.shared}), alphabet_of(network)
+    return (arrays if known.shared is None else {**arrays, "shared": known.shared}), reading.names

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._network import (
-    alphabet_of,
+    WordNames,
     apply_head,
     carried_states,
     centroids_of,
@@ -24,6 +24,7 @@ from keras_interp_rnn._network import (
     read_above,
     recurrent_layer_inputs,
     regularized_stack,
+    resolve_names,
     step_cell,
 )
 from keras_interp_rnn._types import Array
@@ -256,9 +257,9 @@ def given_encoding(
     model: Any, alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None, end: int | None
 ) -> WordEncoding | None:
     """As `encoding_of`; without an alphabet that of a model's `AlphabetLayer`, whose symbol 0 is padding."""
-    carried = alphabet_of(model) if alphabet is None else None
-    if carried is not None and hasattr(carried, "unknown"):
-        alphabet = {symbol: i for i, symbol in enumerate(carried) if i not in (0, start, end)}
+    _, names = resolve_names(model)
+    if alphabet is None and names is not None and not isinstance(names, WordNames):
+        alphabet = {names[i]: i for i in names.symbols if i not in (0, start, end)}
     return encoding_of(alphabet, start, end)
 
 
@@ -290,15 +291,15 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     if not hasattr(model, "inputs"):
         model(keras.Input((None,), dtype="int32"))  # a Sequential model that was not told its input yet
     acceptor = Acceptor(model, encoding)
-    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
-        raise ValueError(
-            f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
-            "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."
-        )
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
             f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU "
             "or its like; for other networks, let AALpy learn the automaton by queries."
+        )
+    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
+        raise ValueError(
+            f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
+            "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."
         )
     return acceptor
 

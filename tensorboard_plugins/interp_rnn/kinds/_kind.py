@@ -53,6 +53,10 @@ class Kind(abc.ABC):
         """How many parts the value of one step has."""
         return 0
 
+    def first_slice(self, description: Description) -> int:
+        """The first of these parts that is there."""
+        return 0
+
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
         """One part of the value of one step; raises BadRequest if there is no such part."""
         raise BadRequest(f"{self.NAME} has no slices: it comes as a whole.")
@@ -70,12 +74,12 @@ class Kind(abc.ABC):
         count = self.num_slices(description, value)
         slices: list[dict[str, Any]] = []
         size = 0
-        for index in reversed(range(count)):
+        for index in reversed(range(self.first_slice(description), count)):
             if self.LAST_SLICES is not None and slices and size > self.LAST_SLICES:
                 return {"slices": [None] * (index + 1) + slices[::-1]}
             slices.append(encoded(self.slice(description, value, index)))
             size += len(slices[-1]["values"])
-        return {"slices": slices[::-1]}
+        return {"slices": [None] * (count - len(slices)) + slices[::-1]}
 
 
 class ArrayKind(Kind):
@@ -130,6 +134,15 @@ def decoded_text(name: str, tensor: NDArray[Any]) -> dict[str, Any]:
     if not isinstance(text, bytes | str):
         raise UnknownContent(f"{name} must be a JSON text. Received: {tensor.dtype} of shape {tensor.shape}.")
     return parsed(text)
+
+
+def require_numbers(name: str, numbers: NDArray[Any], outputs: int) -> None:
+    """Raises UnknownContent unless all are numbers of outputs, of which there are so many."""
+    if not np.isin(numbers, np.arange(outputs)).all():
+        raise UnknownContent(
+            f"{name}: the first row of a block must be numbers of outputs, of which there are {outputs}. Received: "
+            f"{numbers.min():g} to {numbers.max():g}."
+        )
 
 
 def require_within(index: int, low: int, high: int) -> None:

@@ -1,34 +1,40 @@
-"""attribution: float32 (sequences, time + 2), shares of steps in one output, the output, and the output of nothing.
+"""attribution: float32 (T + 3, columns), what each token of a text added to some outputs, and took from them.
 
-A slice is one sequence, (time + 2,).
+First the numbers of the outputs that have a column, and what the network says: their probabilities, of a single output
+its value; then the shares of the T tokens; last the outputs where no token is there. A slice is the whole.
 
-Description: method, by which the shares were found; output, its name; tokens, a list of names for each sequence, or [].
+Description: method, by which the shares were found; symbols, the names of the T; outputs, the names of all.
 """
 
 from __future__ import annotations
 
-from tensorboard_plugins.interp_rnn.checks import Rule, list_of, names
-from tensorboard_plugins.interp_rnn.kinds._kind import Description, SequencesKind
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tensorboard_plugins.interp_rnn.checks import Rule, names
+from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_numbers
 
 
-class _Attribution(SequencesKind):
+class _Attribution(ArrayKind):
     NAME = "attribution"
     VIEW = "reads"
     FINITE = True
     RULES = (
         Rule("method", "a name", lambda value: isinstance(value, str) and value != ""),
-        Rule("output", "a name", lambda value: isinstance(value, str)),
-        Rule("tokens", "lists of names", lambda value: list_of(value, names)),
+        Rule("symbols", "a list of names", names),
+        Rule("outputs", "a list of names", names),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
-        tokens = description["tokens"]
-        fits = (
-            len(shape) == 2
-            and shape[1] > 2
-            and (not tokens or [len(row) for row in tokens] == [shape[1] - 2] * shape[0])
-        )
-        return "(sequences, time + 2), with a name for each step or none", fits
+        rows, most = len(description["symbols"]) + 3, len(description["outputs"])
+        fits = rows > 3 and len(shape) == 2 and shape[0] == rows and shape[1] <= most
+        return f"({rows}, outputs), of at most {most} outputs", fits
+
+    def decode(self, description: Description, tensor: NDArray[Any]) -> NDArray[Any]:
+        value = super().decode(description, tensor)
+        require_numbers(self.NAME, value[0], len(description["outputs"]))
+        return value
 
 
 KIND = _Attribution()

@@ -2,9 +2,9 @@
 
 For each target t = 1, ..., T the terms of the sources 0, ..., t, source 0 the initial state; last the readout's own
 bias. `target_rows` says where which is. The slice of target t is (t + 2, outputs), the bias last; slice 0 has the norms
-of all terms, (T + 1, T), and below them the logits, (outputs, T).
+of all terms, (T + 1, T), and below them the logits, (outputs, T). There may be the last targets alone.
 
-Description: symbols, the names of the T; outputs, their names.
+Description: as of `TargetsKind`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorboard_plugins.interp_rnn.checks import Rule, names
-from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_within
+from tensorboard_plugins.interp_rnn.kinds._kind import Description
+from tensorboard_plugins.interp_rnn.kinds._targets import TargetsKind
 
 
 def target_rows(target: int) -> slice:
@@ -24,34 +24,24 @@ def target_rows(target: int) -> slice:
     return slice(first, first + target + 1)
 
 
-class _Contributions(ArrayKind):
+class _Contributions(TargetsKind):
     NAME = "contributions"
-    VIEW = "reads"
-    FINITE = True
-    LAST_SLICES = 3 * 2**16
-    RULES = (Rule("symbols", "a list of names", names), Rule("outputs", "a list of names", names))
+    rows = staticmethod(target_rows)
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
-        steps = len(description["symbols"])
-        expected = (steps * (steps + 3) // 2 + 1, len(description["outputs"]))
+        expected = (self.num_rows(description) + 1, len(description["outputs"]))
         return str(expected), shape == expected
 
-    def num_slices(self, description: Description, value: Any) -> int:
-        return len(description["symbols"]) + 1
+    def of_target(self, description: Description, value: NDArray[Any], target: int) -> NDArray[Any]:
+        return np.concatenate([self.block(description, value, target), value[-1:]])
 
-    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
-        steps = len(description["symbols"])
-        require_within(index, 0, steps)
-        if index:
-            return np.concatenate([value[target_rows(index)], value[-1:]]).astype(np.float32)
-        norms = np.zeros((steps + 1, steps), np.float32)
-        logits = np.zeros((value.shape[1], steps), np.float32)
-        lengths = np.sqrt(np.einsum("ro,ro->r", value, value))
-        for target in range(1, steps + 1):
-            rows = target_rows(target)
-            norms[: target + 1, target - 1] = lengths[rows]
-            logits[:, target - 1] = value[rows].sum(axis=0) + value[-1]
-        return np.concatenate([norms, logits])
+    def of_all(self, description: Description, value: NDArray[Any]) -> NDArray[Any]:
+        targets = range(1, len(description["symbols"]) + 1)
+        logits = [self.block(description, value, target).sum(axis=0) + value[-1] for target in targets]
+        return np.concatenate([super().of_all(description, value), np.transpose(logits)])
+
+    def norms(self, block: NDArray[Any]) -> NDArray[Any]:
+        return np.linalg.norm(block, axis=1)
 
 
 KIND = _Contributions()

@@ -22,11 +22,13 @@ const METHODS = {
   attribution: (page, entry, series) => [{
     id: `attribution by ${series.method}`, name: series.method[0].toUpperCase() + series.method.slice(1).replaceAll('_', ' '), entry, series,
     load: async (step) => {
-      const {values} = await page.part(entry, step, series.row);
-      const T = values.length - 2;
-      const reading = summed({outputs: [series.output], tokens: Math.min(T, series.symbols.length), value: (i) => values[i], rest: [['an empty text', () => values[T + 1]]],
-        logits: () => values[T], about: () => 'Bars: what each token added to the output, or took from it.'});
-      return {...reading, sums: series.method !== 'occlusion'};
+      const {shape: [rows, K], values} = await page.part(entry, step, 0);
+      const says = values.subarray(K, 2 * K);
+      const left = series.outputs.length - K;
+      return {outputs: [...values.subarray(0, K)].map((number) => series.outputs[number]), tokens: rows - 3, value: (i, o) => values[(i + 2) * K + o],
+        rest: [['an empty text', (o) => values[(rows - 1) * K + o]]], logits: (o) => (K === 1 && !left ? says[0] : Math.log(says[o])), sums: series.method !== 'occlusion',
+        others: left ? {count: left, probability: Math.max(0, 1 - says.reduce((sum, part) => sum + part, 0))} : null,
+        about: (lead) => `Bars: what each token added to ${lead}, or took from it.`};
     },
   }],
   substitutions: (page, entry, series) => ['deleted', 'replaced'].filter((id) => id === 'replaced' ? series.alternatives.length > 1 : series.deletions).map((id) => ({
@@ -50,8 +52,7 @@ const summed = (reading) => ({
 
 /** A reading of terms: of tokens, value(i, o); of the initial state, start(o); bias(o). */
 export const ofTerms = ({start, bias, ...reading}) => ({
-  ...summed({...reading, about: (lead) => `Bars: nats for ${lead}.`,
-    rest: [['the initial state', start], ['the bias', bias]].filter(([, of]) => reading.outputs.some((_, o) => of(o)))}),
+  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Bars: nats for ${lead}.`}),
   without: true,
 });
 
@@ -101,18 +102,15 @@ export async function textsOf(page) {
   const order = ['contributions', 'top_contributions', 'shapley_values', 'attribution', 'substitutions', 'trace'];
   all.sort(([a], [b]) => order.indexOf(a.kind) - order.indexOf(b.kind));
   for (const [entry, series] of all.filter(([, {steps}]) => steps.length)) {
-    if (entry.kind === 'trace' || entry.kind === 'attribution') {
-      const rows = series.tokens.length ? series.tokens : [...Array(series.shapes[0][0]).keys()].map(() => []);
-      rows.forEach((tokens, row) => {
-        const symbols = tokens.length ? tokens : [...Array(series.shapes[0][1] - (entry.kind === 'attribution' ? 2 : 0)).keys()].map((t) => String(t + 1));
-        const text = textOf(symbols);
-        if (entry.kind === 'trace') text.traces.push({entry, series, row});
-        else text.methods.push(...METHODS.attribution(page, entry, {...series, row, symbols}));
-      });
+    if (entry.kind === 'trace') {
+      const [sequences, time] = series.shapes[0];
+      const rows = series.tokens.length ? series.tokens : [...Array(sequences)].map(() => []);
+      rows.forEach((tokens, row) => textOf(tokens.length ? tokens : [...Array(time).keys()].map((t) => String(t + 1))).traces.push({entry, series, row}));
     } else {
       const text = textOf(series.symbols);
       const methods = METHODS[entry.kind](page, entry, series);
-      text.methods.push(...methods);
+      const twice = series.method === 'contributions' && text.methods.some(({id}) => id === 'contributions');
+      text.methods.push(...(twice ? [] : methods));
       if (entry.kind === 'substitutions') text.changes = {series, load: async (step) => changed(series, await page.part(entry, step, 0))};
     }
   }

@@ -40,7 +40,7 @@ export async function drawTexts(body, page, texts) {
   async function show() {
     const {symbols, methods, traces, changes} = text();
     const chosen = method();
-    const first = chosen?.series.slices?.indexOf(true, 1) ?? 1; // a file may have the last predictions alone
+    const first = Math.max(chosen?.series.first ?? 1, chosen?.series.slices?.indexOf(true, 1) ?? 1); // a file may have the last predictions alone
     const target = chosen?.earlier ? Math.min(Math.max(first, state.target ?? symbols.length), symbols.length) : symbols.length;
     page.slider(show, (chosen ?? traces[0]).series.steps);
     const step = state.step;
@@ -89,7 +89,8 @@ export async function drawTexts(body, page, texts) {
     const logits = reading.outputs.map((_, o) => reading.logits(o));
     const outputs = ranked(reading.outputs, logits, reading.others ? 1 - reading.others.probability : 1);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
-    const rest = reading.rest.map(([name, of]) => `${format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0))} of ${name}`);
+    const rest = reading.rest.map(([name, of]) => [format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0)), name])
+      .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
       h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
@@ -102,7 +103,7 @@ export async function drawTexts(body, page, texts) {
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
       picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
-      chosen.earlier && chosen.series.slices?.[0] !== false ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
+      chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
       fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups))),
     ];

@@ -1,0 +1,322 @@
+"""Names of the ids that a network reads: texts to ids, and ids to names, by one rule for all functions.
+
+What a user passes names the ids; else what the model carries. That is, given or carried,
+
+- a sequence of names, or a mapping from ids to names: a string is a text of single characters, a list one of names;
+- an `Alphabet` of `datasets.text`, which may have a symbol for unknown ones; carried in its `layer`;
+- a `Vocabulary` of `datasets.words`: a string is split into words; start and end tokens are added; carried likewise;
+- a `WordEncoding` of `automata`, with its tokens; carried in a `SymbolEmbedding`;
+- a `TextVectorization` or `StringLookup` of Keras. A model that begins with one is read from the ids behind it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from keras_interp_rnn._network.arrays import as_array
+from keras_interp_rnn._network.graph import call_of
+from keras_interp_rnn._results import separator, visible
+
+GivenNames = Any
+"""Names as users pass them: any of those above."""
+
+_TEXT_LAYERS = (keras.layers.TextVectorization, keras.layers.StringLookup)
+
+
+class Names(Sequence[str]):
+    """The names of ids, and the ids of texts.
+
+    Args:
+        names: by id; an id without a name is shown as a number.
+
+    Attributes:
+        symbols: the ids that a text is made of, without padding and tokens around it.
+        frame: the ids of tokens before and behind a text. end: that of the one behind it; None where there is none.
+        splits: whether a string is split into words; else it is one of symbols of one letter.
+        pads: whether texts of different lengths are padded by the id 0.
+        unknown: the symbol that stands for those without an id; None where they are refused.
+    """
+
+    frame: tuple[int, ...] = ()
+    end: int | None = None
+    unknown: str | None = None
+    splits = pads = False
+
+    def __init__(self, names: Mapping[int, Any] | Iterable[Any]) -> None:
+        self._names = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
+        self.symbols = tuple(self._names)
+
+    def __len__(self) -> int:
+        return max(self._names, default=-1) + 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        place = range(len(self))[index]
+        return self._names.get(place, str(place))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def name(self, token: Any) -> str:
+        """The name of an id; raises ValueError where it has none."""
+        if int(token) not in self._names:
+            raise ValueError(
+                f"tokens names every id that occurs. Received: {len(self._names)} names, none for the id {int(token)}. "
+                "Pass those of the vocabulary that made the ids, or none."
+            )
+        return str(self._names[int(token)])
+
+    def encode(self, text: Any) -> NDArray[np.integer[Any]]:
+        """The ids (time,) of a text, a string or a list of symbols; raises ValueError for symbols without an id."""
+        ids = {name: i for i, name in self._names.items()}
+        strays = [name for name in text if name not in ids]
+        if strays:
+            longer = isinstance(text, str) and not self._has_letters()
+            raise ValueError(
+                f"A text is made of the alphabet's symbols. Received: {strays[0]!r}."
+                f"{' Pass a list of them, as some have several letters.' if longer else ''}"
+            )
+        return np.array([ids[name] for name in text], np.int64)
+
+    def encode_all(self, texts: Any) -> NDArray[np.integer[Any]]:
+        """The ids (batch, time) of texts; a string is one, and a list of symbols of several letters.
+
+        Raises:
+            ValueError: as `encode`; if texts have different lengths, and there is no padding.
+        """
+        listed = not self.splits and not self._has_letters() and all(isinstance(x, str) for x in texts)
+        rows = [self.encode(text) for text in ([texts] if isinstance(texts, str) or listed else texts)]
+        lengths = sorted({len(row) for row in rows})
+        if len(lengths) > 1 and not self.pads:
+            raise ValueError(
+                f"Texts that are read together have one length. Received: lengths from {lengths[0]} to {lengths[-1]}. "
+                "Pass one at a time; or ids, padded as those that the model was trained on."
+            )
+        return np.stack([np.pad(row, (0, lengths[-1] - len(row))) for row in rows])
+
+    def ids(self, symbols: Any = None) -> NDArray[np.integer[Any]]:
+        """The ids of some symbols, each by itself; None for all that a text is made of."""
+        if symbols is None:
+            return np.array(self.symbols, np.int64)
+        return Names.encode(self, symbols)
+
+    def _has_letters(self) -> bool:
+        return separator(self[i] for i in self.symbols) == ""
+
+
+class _AlphabetNames(Names):
+    """Those of an `Alphabet`."""
+
+    def __init__(self, alphabet: Any) -> None:
+        super().__init__(alphabet)
+        self._alphabet, self.unknown = alphabet, alphabet.unknown
+
+    def encode(self, text: Any) -> NDArray[np.integer[Any]]:
+        return np.asarray(self._alphabet.encode(text))
+
+    def ids(self, symbols: Any = None) -> NDArray[np.integer[Any]]:
+        return super().ids() if symbols is None else self.encode(symbols)
+
+
+class _VocabularyNames(Names):
+    """Those of a `Vocabulary`, which splits a text into words, and whose first four ids are no words."""
+
+    splits = pads = True
+
+    def __init__(self, vocabulary: Any) -> None:
+        super().__init__(vocabulary.names)
+        self._vocabulary = vocabulary
+        self.frame, self.end, self.symbols = (2, 3), 3, self.symbols[4:]
+
+    def encode(self, text: Any) -> NDArray[np.integer[Any]]:
+        return np.asarray(self._vocabulary.encode([text])[0])
+
+
+class WordNames(Names):
+    """Those of a `WordEncoding`: words are sequences of symbols, which may be numbers."""
+
+    pads = True
+
+    def __init__(self, encoding: Any) -> None:
+        tokens = {encoding.end: "</s>", encoding.start: "<s>", 0: "<pad>"}
+        symbols = dict(zip(encoding.codes, map(str, encoding.alphabet), strict=True))
+        known = {i: name for i, name in (tokens | symbols).items() if i is not None}
+        super().__init__({i: known.get(i, str(i)) for i in range(encoding.size)})
+        self.encoding = encoding
+        self.symbols, self.frame, self.end = encoding.codes, encoding.tokens, encoding.end
+
+    def encode(self, text: Any) -> NDArray[np.integer[Any]]:
+        return np.asarray(self.encoding.ids([text])[0])
+
+    def ids(self, symbols: Any = None) -> NDArray[np.integer[Any]]:
+        return super().ids() if symbols is None else np.array([*map(self.encoding.code, symbols)], np.int64)
+
+
+class _TextLayerNames(Names):
+    """Those of a `TextVectorization` or a `StringLookup`, which encodes texts itself."""
+
+    def __init__(self, layer: Any) -> None:
+        names = layer.get_vocabulary()
+        mode = layer.get_config()["output_mode"]
+        if mode != "int":
+            raise ValueError(
+                f"A text layer must make ids of texts. Received: {layer.name} with output_mode={mode!r}. Make it with "
+                "output_mode='int'."
+            )
+        self.splits = isinstance(layer, keras.layers.TextVectorization)
+        special = 2 if self.splits else layer.num_oov_indices + (layer.mask_token is not None)
+        self.pads = self.splits or layer.mask_token is not None
+        super().__init__(["<pad>" if i == 0 and self.pads else name for i, name in enumerate(names)])
+        self._layer, self.symbols, self._known = layer, self.symbols[special:], self.splits or layer.num_oov_indices
+
+    def encode(self, text: Any) -> NDArray[np.integer[Any]]:
+        if self.splits:
+            blank = "" if self._layer.get_config()["split"] == "character" else " "
+            text = [text if isinstance(text, str) else blank.join(text)]
+        elif not self._known or (isinstance(text, str) and not self._has_letters()):
+            return super().encode(text)
+        ids = np.asarray(ops.convert_to_numpy(self._layer(np.array([*text], object))), np.int64)
+        return ids[0] if self.splits else ids
+
+
+def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, Names | None]:
+    """A network that reads ids, and their names: those given, or else those that it carries; None where it has none.
+
+    Args:
+        network: a model, a layer or a cell. A model of strings, which begins with a text layer, is read from behind it.
+        given: any of the names above.
+
+    Raises:
+        ValueError: if what is given names nothing.
+    """
+    layer = _text_layer(network)
+    carried = names_of(layer) if layer is not None else _carried(network)
+    network = network if layer is None else _behind(network, layer)
+    if given is None:
+        return network, carried
+    if isinstance(carried, WordNames) and isinstance(given, Sequence) and tuple(given) == carried.encoding.alphabet:
+        return network, carried  # its symbols, without their tokens
+    return network, names_of(given)
+
+
+def names_of(given: GivenNames) -> Names:
+    """The names that something stands for; raises ValueError for anything else."""
+    if isinstance(given, Names):
+        return given
+    if isinstance(given, _TEXT_LAYERS):
+        return _TextLayerNames(given)
+    if hasattr(given, "encoding") and isinstance(given, keras.layers.Layer):
+        return WordNames(given.encoding)
+    if hasattr(given, "codes") and hasattr(given, "tokens"):
+        return WordNames(given)
+    if hasattr(given, "encode") and hasattr(given, "names"):
+        return _VocabularyNames(given)
+    if hasattr(given, "encode") and hasattr(given, "unknown"):
+        return _AlphabetNames(given)
+    if isinstance(given, bytes) or not isinstance(given, Sequence | Mapping | np.ndarray):
+        raise ValueError(f"tokens are a list or a dict of names. Received: {given!r}. Pass one, or none.")
+    return Names(given if isinstance(given, Mapping) else list(given))
+
+
+def _carried(model: Any) -> Names | None:
+    """The names that a layer of a model carries."""
+    for part in getattr(model, "layers", []):
+        found = part if hasattr(part, "encoding") else getattr(part, "alphabet", None)
+        if hasattr(part, "layers"):
+            if (names := _carried(part)) is not None:
+                return names
+        elif hasattr(found, "encode") or hasattr(found, "encoding"):
+            return names_of(found)
+    return None
+
+
+def _text_layer(network: Any) -> Any | None:
+    """The layer with which a model of strings begins."""
+    layers = getattr(network, "layers", []) if isinstance(network, keras.Model) else []
+    return next(
+        (part for part in layers if isinstance(part, _TEXT_LAYERS) and not getattr(part, "invert", False)), None
+    )
+
+
+def _behind(network: Any, layer: Any) -> Any:
+    """The model of ids behind its text layer, of the same layers."""
+    if isinstance(network, keras.Sequential) and network.layers[0] is layer:
+        return keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)
+    return keras.Model(call_of(network, layer).output_tensors[0], network.outputs, name=network.name)
+
+
+def is_text(given: Any) -> bool:
+    """Whether something is a string or a list of strings, not ids."""
+    if isinstance(given, np.ndarray):
+        return given.dtype.kind in "UT" or (given.dtype.kind == "O" and given.size > 0 and is_text(given.tolist()))
+    if isinstance(given, (list, tuple)):
+        return len(given) > 0 and all(map(is_text, given))
+    return isinstance(given, str)
+
+
+def read_text(what: str, given: Any, names: Names | None) -> NDArray[Any]:
+    """One text, ids or a string or a list of symbols, as an array of ids.
+
+    Raises:
+        ValueError: as `as_array`; for a text without names; as `Names.encode`.
+    """
+    if not is_text(given):
+        return as_array(what, given)
+    if not isinstance(given, str) and not all(isinstance(symbol, str) for symbol in given):
+        raise ValueError(f"{what} must be one text. Received: {len(given)} lists of symbols. Pass one of them.")
+    return np.asarray(_required(given, names).encode(given))
+
+
+def read_texts(given: Any, names: Names | None) -> Any:
+    """A batch of texts as users pass it: texts as ids (batch, time), anything else as it is.
+
+    Args:
+        given: a string, or a list of strings or of lists of symbols; of names of several letters a list of symbols is
+            one text, unless strings are split into words. Numbers are not looked at.
+
+    Raises:
+        ValueError: for texts without names; as `Names.encode_all`.
+    """
+    return _required(given, names).encode_all(given) if is_text(given) else given
+
+
+def _required(text: Any, names: Names | None) -> Names:
+    if names is None:
+        raise ValueError(
+            f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
+            "`Alphabet.layer()` right after the input of the model."
+        )
+    return names
+
+
+def token_name(names: Names | None, token: Any) -> str:
+    """The name of an id, or the id itself where there are no names; raises ValueError for an id without a name."""
+    return str(int(token)) if names is None else names.name(token)
+
+
+def token_names(inputs: Any, names: Names | None = None, *, backwards: bool = False) -> tuple[tuple[str, ...], ...]:
+    """The names of ids (batch, time), as views show them; () for any other input.
+
+    Args:
+        inputs: of a layer or model. names: of the ids; None for the ids themselves.
+        backwards: whether they are read from the last step to the first.
+
+    Raises:
+        ValueError: if an id has no name.
+    """
+    try:
+        ids = as_array("Tokens", inputs)
+    except ValueError:  # several inputs, or no numbers
+        return ()
+    if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+        return ()
+    shown = {token: visible(token_name(names, token)) for token in np.unique(ids).tolist()}
+    read = ids[:, ::-1] if backwards else ids
+    return tuple(tuple(shown[token] for token in row) for row in read.tolist())

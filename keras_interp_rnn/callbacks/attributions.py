@@ -1,0 +1,70 @@
+"""What every step of a few texts added to the outputs of any recurrent network, through training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn._checks import choice
+from keras_interp_rnn._network import GivenNames
+from keras_interp_rnn.analysis.attribution import METHODS, TopAttribution, top_attribution
+from keras_interp_rnn.callbacks._texts import TextProbe
+from keras_interp_rnn.views import tags
+
+
+class Attributions(TextProbe):
+    r"""Logs the share of every step of fixed texts in the outputs of a network after the last step, during `fit`.
+
+    - `interp_rnn/attributions/text_i`, for the plugin: (T + 3) outputs numbers a text and step; of more than 64 outputs
+      the 16 that are most probable at that step;
+    - `interp_rnn/attributions_residual`, by how much the shares miss the outputs, the largest of all texts: rounding
+      for "telescoping" and "contributions".
+
+    Steps are optimizer iterations and continue when a saved model is trained further.
+
+    Args:
+        log_dir: its events go to the folder `attributions` in it, a run of its own.
+        texts: a few, each int (T,), T <= 500, as the model reads them; or strings, where there is an alphabet.
+        method: as `analysis.attribution`.
+        alphabet: names of the ids, and of the outputs where there are as many; as `analysis.attribution`.
+        update_freq: "epoch", or a number of training steps. Logged before the first step too.
+
+    Raises:
+        ValueError: if there is no text, one is empty or too long, the method none of these, or a frequency is no
+            positive number; when training begins, as `analysis.attribution`.
+
+    If weights become non-finite, warns once and stops logging; training continues.
+
+    Cost: "telescoping" and "occlusion" read T + 1 sequences a text and step, "path_integral" 32 for each output.
+
+    Example:
+
+        model.fit(ids, labels, callbacks=[Attributions("logs", ["a good film"], alphabet=vocabulary)])  # an LSTM
+    """
+
+    folder = "attributions"
+    longest = 500
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        texts: Sequence[ArrayLike],
+        *,
+        method: str = "auto",
+        alphabet: GivenNames | None = None,
+        update_freq: str | int = "epoch",
+    ) -> None:
+        super().__init__(log_dir, texts, alphabet, update_freq)
+        self.method = choice("method", method, METHODS)
+
+    def measured(self, text: Any) -> TopAttribution:
+        return top_attribution(self.model, text, method=self.method, alphabet=self.alphabet)
+
+    def kind(self, found: TopAttribution) -> str:
+        return "attribution"
+
+    def tag(self, found: TopAttribution) -> tags.Tag:
+        return tags.attribution(found)

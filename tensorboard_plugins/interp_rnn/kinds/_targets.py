@@ -1,0 +1,74 @@
+"""What contributions have in common: a block of rows for each target, a step of a text after which it is predicted."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorboard_plugins.interp_rnn.checks import Rule, integer, names
+from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_within
+
+
+class TargetsKind(ArrayKind):
+    """A kind whose values have a block for each target t = first, ..., T; the slice of a target is its own block.
+
+    Slice 0 has the norms of all terms, (T + 1, T), if all targets are there.
+
+    Description: symbols, the names of the T; outputs, their names; first, the first target, 1 if missing: a network
+    that reads a text as a whole has the last one alone.
+    """
+
+    VIEW = "reads"
+    FINITE = True
+    LAST_SLICES = 3 * 2**16
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule("symbols", "a list of names", names),
+        Rule("outputs", "a list of names", names),
+        Rule("first", "a target", lambda value: integer(value, 1), needed=False),
+    )
+
+    @staticmethod
+    @abc.abstractmethod
+    def rows(target: int) -> slice:
+        """The rows of a target, from 1, where all targets are there."""
+
+    def block(self, description: Description, value: NDArray[Any], target: int) -> NDArray[Any]:
+        """The rows of a target."""
+        rows, before = self.rows(target), self.rows(description.get("first", 1)).start
+        return value[rows.start - before : rows.stop - before]
+
+    def num_rows(self, description: Description) -> int:
+        """Of all blocks; 0 if there is no target."""
+        first, steps = description.get("first", 1), len(description["symbols"])
+        return max(0, self.rows(steps).stop - self.rows(first).start) if steps else 0
+
+    def num_slices(self, description: Description, value: Any) -> int:
+        return len(description["symbols"]) + 1
+
+    def first_slice(self, description: Description) -> int:
+        first: int = description.get("first", 1)
+        return first if first > 1 else 0
+
+    def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
+        require_within(index, self.first_slice(description), len(description["symbols"]))
+        found = self.of_target(description, value, index) if index else self.of_all(description, value)
+        return found.astype(np.float32)
+
+    def of_target(self, description: Description, value: NDArray[Any], target: int) -> NDArray[Any]:
+        """The slice of a target."""
+        return self.block(description, value, target)
+
+    def of_all(self, description: Description, value: NDArray[Any]) -> NDArray[Any]:
+        """The norms (T + 1, T) of all terms."""
+        steps = len(description["symbols"])
+        norms = np.zeros((steps + 1, steps))
+        for target in range(1, steps + 1):
+            norms[: target + 1, target - 1] = self.norms(self.block(description, value, target))
+        return norms
+
+    @abc.abstractmethod
+    def norms(self, block: NDArray[Any]) -> NDArray[Any]:
+        """Of the terms (t + 1,) in the block of a target t."""
