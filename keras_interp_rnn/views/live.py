@@ -20,6 +20,7 @@ import base64
 import contextlib
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -46,6 +47,8 @@ LEADS = {
 """View -> what stands above it."""
 FIRST = 8
 """Symbols that are typed at first, where no text is given."""
+NO_SYMBOL = "\U0010ffff"
+"""Of no alphabet: Unicode will never have it."""
 KIND = "network"
 """What the page calls the only tag that it shows."""
 
@@ -70,20 +73,32 @@ def live_view(
     except ValueError as error:
         raise _refused(network, error) from None
     symbols, answers = len(arrays["bias"]), len(arrays["offset"])
-    unknown = getattr(alphabet, "unknown", None)
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
         "weights": _weights(network, arrays),
         "alphabet": names,
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
         "outputs": [*outputs] or [output_name(alphabet, i, answers) for i in range(answers)],
-        "unknown": None if unknown is None else list(alphabet or ()).index(unknown),
+        **_typed(alphabet, symbols),
         "said": [*said],
         "steps": [0],
     }
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
-    state = {"place": "typing", "word": text or separator(names).join(names[:FIRST])}
+    first = [names[i] for i in series["typed"]]
+    state = {"place": "typing", "word": text or separator(first).join(first[:FIRST])}
     return View("typing", {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}})
+
+
+def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
+    """How a typed text is read: the ids of its symbols, that of unknown ones, those before a text and behind it."""
+    if alphabet is None:
+        return {"typed": [*range(symbols)], "unknown": None, "frame": [[], []]}
+    before = [int(i) for i in alphabet.frame if i != alphabet.end]
+    behind = [] if alphabet.end is None else [int(alphabet.end)]
+    unknown = None
+    with contextlib.suppress(ValueError):  # unknown symbols are refused
+        unknown = int(alphabet.encode([NO_SYMBOL])[len(before)])
+    return {"typed": [int(i) for i in alphabet.symbols], "unknown": unknown, "frame": [before, behind]}
 
 
 def _view_of_automaton(network: keras.Model, word: str) -> View:

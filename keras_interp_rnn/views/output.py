@@ -66,8 +66,9 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
     verdict. Each array is stored in the shortest float that holds it exactly: the page of `text-isan` has 1.2 MB.
 
     Args:
-        result: what a function of `analysis` or `automata` returned; or a preset, or such a model. The alphabet that
-            the model carries (`datasets.text.Alphabet.layer`) is what is typed, else ids.
+        result: what a function of `analysis` or `automata` returned; or a preset, or such a model. What is
+            typed are symbols of the alphabet or words of the vocabulary that the model carries, by its `layer`, else
+            ids.
         path: ends in ".html" for a page that needs no other file and no network, in ".txt" for the text, or in ".svg"
             for the drawing of an automaton, an extraction, a certificate or a trace.
 
