@@ -33,7 +33,6 @@ from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import html
 from keras_interp_rnn.views.interactive import View, view_of
-from tensorboard_plugins.interp_rnn.document import page
 
 MAX_NUMBERS = 2**24
 """Of all arrays of a page, which a browser holds unpacked."""
@@ -86,7 +85,8 @@ def live_view(
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
     first = [names[i] for i in series["typed"]]
     state = {"place": "typing", "word": text or separator(first).join(first[:FIRST])}
-    return View("typing", {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}})
+    data = {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}}
+    return View("typing", data, network.name, LEADS["typing"])
 
 
 def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
@@ -112,7 +112,8 @@ def _view_of_automaton(network: keras.Model, word: str) -> View:
         raise ValueError(
             f"An automaton must have few enough edges to be drawn. Received: {len(result.machine)} states."
         )
-    return view._replace(data={**view.data, "state": {**view.data["state"], "word": word}})
+    data = {**view.data, "state": {**view.data["state"], "word": word}}
+    return View(view.name, data, network.name, LEADS["states"])
 
 
 def _weights(network: keras.Model, arrays: dict[str, Array]) -> dict[str, dict[str, str]]:
@@ -154,24 +155,20 @@ def network_text(network: keras.Model) -> str:
     return f"{network.name}: {network.count_params():,} weights. views.save(model, 'live.html') makes a page of it."
 
 
-@as_html.register
-def network_html(network: keras.Model) -> str:
-    """What is left of a live page without scripts."""
-    return f"<p>{network.count_params():,} weights, which the page reads texts with where scripts are allowed.</p>"
-
-
-@html.as_page.register
-def network_page(network: keras.Model) -> str:
+@view_of.register
+def network_view(network: keras.Model) -> View:
     """A network that reads what is typed."""
-    view = live_view(network)
-    return page(network.name, as_html(network), view=view.name, data=view.data, lead=LEADS[view.name])
+    return live_view(network)
 
 
-@html.as_page.register
-def preset_page(preset: Preset) -> str:
-    """A preset that reads what is typed; the card alone of one that cannot, or whose outputs are not one choice."""
-    card, begins = preset.card, preset.card.settings.get("page")
+@view_of.register
+def preset_view(preset: Preset) -> View | None:
+    """A preset that reads what is typed; None of one that cannot, or whose outputs are not one choice."""
+    begins = preset.card.settings.get("page")
     if not begins:
-        return page(preset.name, as_html(preset))
+        return None
     view = live_view(preset.model, preset.name, begins["text"], begins["outputs"], as_text(preset).splitlines()[1:])
-    return page(preset.name, as_html(preset), view=view.name, data=view.data, lead=f"{card.what} {LEADS[view.name]}")
+    return view._replace(title=preset.name, lead=f"{preset.card.what} {view.lead}")
+
+
+as_html.register(keras.Model, html.framed)

@@ -42,9 +42,7 @@ def show(result: Any, *, browser: bool | None = None) -> None:
     """
     _check_result(result)
     if _in_notebook():
-        sys.modules["IPython.display"].display(
-            {"text/html": html.in_notebook(result), "text/plain": as_text(result)}, raw=True
-        )
+        sys.modules["IPython.display"].display({"text/html": as_html(result), "text/plain": as_text(result)}, raw=True)
         return
     print(as_text(result))
     if _at_a_display() if browser is None else browser:

@@ -9,7 +9,6 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_html
-from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols, whole_text
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -582,7 +581,7 @@ def test_a_live_page_without_an_alphabet_reads_ids(driver, tmp_path):
 
 
 def test_a_live_page_reads_in_a_notebook(driver, reader, tmp_path):
-    cell = f'<!doctype html><meta charset="utf-8">{html_views.in_notebook(reader)}'
+    cell = f'<!doctype html><meta charset="utf-8">{as_html(reader)}'
     (tmp_path / "notebook.html").write_text(cell, encoding="utf-8")
     driver.get((tmp_path / "notebook.html").as_uri())
     driver.switch_to.frame(driver.find_element(By.TAG_NAME, "iframe"))
