@@ -8,12 +8,13 @@ tensors of any Keras backend.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._results import short_repr
+from keras_interp_rnn._types import Tensor
 
 
 @short_repr
@@ -32,10 +33,10 @@ class AffineMap(NamedTuple):
     array([3., 7.])
     """
 
-    matrix: Any
-    offset: Any
+    matrix: Tensor
+    offset: Tensor
 
-    def apply(self, state: Any) -> Any:
+    def apply(self, state: Tensor) -> Tensor:
         """$h A + b$ for rows `state`, shape (..., n).
 
         Raises:

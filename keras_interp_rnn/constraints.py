@@ -80,7 +80,7 @@ class MaxSpectralRadius(keras.constraints.Constraint):
         steps: int >= 4, even: of the power iteration.
         words: int >= 0 or None, number of pairs of each symbol a: with the symbols a + 1 to a + `words`, cyclically.
             For up to 2 `words` + 1 symbols these are all pairs. None allows 2,080 pairs in total: all of up to 65
-            symbols, 21 for each of 96, 8 for each of 256, and none above 2,080 symbols.
+            symbols, 21 for each of 96, 8 for each of 256, 0 above 2,080 symbols.
 
     Call arguments:
         w: (K, n, n), a matrix for each symbol; or (n, n).

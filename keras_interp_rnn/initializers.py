@@ -311,7 +311,7 @@ def _lstm(bias: float, scale: float, drive: float) -> tuple[float, float]:
 
     hidden = _fixed_point(following)
     state, argument = cell(hidden), scale * hidden + drive
-    kept = _square(_sigmoid, bias, argument)
+    forget = _square(_sigmoid, bias, argument)
     into_cell = scale * (
         _square(_sigmoid_slope, bias, argument) * state
         + _square(_sigmoid_slope, -bias, argument) * _square(np.tanh, 0.0, argument)
@@ -319,7 +319,7 @@ def _lstm(bias: float, scale: float, drive: float) -> tuple[float, float]:
     )
     shown = _square(_sigmoid, 0.0, argument) * _square(_tanh_slope, 0.0, state)
     through_output = scale * _square(_sigmoid_slope, 0.0, argument) * _square(np.tanh, 0.0, state)
-    step = np.array([[kept, into_cell], [shown * kept, shown * into_cell + through_output]])
+    step = np.array([[forget, into_cell], [shown * forget, shown * into_cell + through_output]])
     return state, float(np.abs(np.linalg.eigvals(step)).max())
 
 

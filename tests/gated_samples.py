@@ -79,7 +79,7 @@ class Sample(NamedTuple):
     def outputs(
         self, start: np.ndarray | None = None, go_backwards: bool = False, zero_output_for_mask: bool = False
     ) -> np.ndarray:
-        """What a Keras RNN puts out."""
+        """The outputs of a Keras RNN."""
         return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def cell(self, **arguments: Any) -> layers.MinimalRNNCell | layers.CFNCell:

@@ -49,7 +49,7 @@ class Sample(NamedTuple):
     def outputs(
         self, start: np.ndarray | None = None, go_backwards: bool = False, zero_output_for_mask: bool = False
     ) -> np.ndarray:
-        """What a Keras RNN puts out."""
+        """The outputs of a Keras RNN."""
         return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def layer(self, path: str | None = None, **arguments: Any) -> ISAN:
@@ -99,7 +99,7 @@ def sample(
 def outputs_of(
     states: np.ndarray, mask: np.ndarray | None, go_backwards: bool = False, zero_output_for_mask: bool = False
 ) -> np.ndarray:
-    """What a Keras RNN puts out: zero before the first unmasked step, then the last unmasked state (or zero)."""
+    """The outputs of a Keras RNN: zero before the first unmasked step, then the last unmasked state (or zero)."""
     result = states.copy()
     if mask is None:
         return result

@@ -123,7 +123,7 @@ class Sample(NamedTuple):
         return oracle.path(self.network, self.stochastic, start, self.inputs, memory, g, self.mask, **flags)
 
     def outputs(self, path: oracle.Path, go_backwards: bool = False, zero_output_for_mask: bool = False) -> np.ndarray:
-        """What a Keras RNN puts out."""
+        """The outputs of a Keras RNN."""
         return outputs_of(path.h, self.mask, go_backwards, zero_output_for_mask)
 
     def settings(self) -> dict[str, Any]:

@@ -22,26 +22,8 @@ def network(seed: int, shared: bool = True, factors: int = FACTORS) -> oracle.Ne
 
 
 def tensors(xp, *arrays: np.ndarray | None) -> list:
-    """With states as rows: transposed."""
+    """Tensors with states as rows: the transposed arrays."""
     return [None if a is None else a.T.copy() if xp is np else keras.ops.convert_to_tensor(a.T) for a in arrays]
-
-
-@NAMESPACES
-@SEEDS
-def test_gains_and_addends_are_linear_in_the_input(xp, backend: str | None, seed: int) -> None:
-    some = network(seed)
-    x = np.random.default_rng(seed + 9).normal(size=(BATCH, FEATURES))
-    gains, addends = equations.projections(xp, *tensors(xp, x.T, some.P, some.B, some.c))
-    for row in range(BATCH):
-        assert_close(gains[row], some.P @ x[row], "float64", backend)
-        assert_close(addends[row], oracle.affine_map(some, x[row])[1], "float64", backend)
-
-
-@NAMESPACES
-def test_without_c_there_is_no_constant(xp, backend: str | None) -> None:
-    some = network(0)
-    _, addends = equations.projections(xp, *tensors(xp, np.zeros((FEATURES, BATCH)), some.P, some.B))
-    assert_close(addends, np.zeros((BATCH, UNITS)), "float64", backend)
 
 
 @NAMESPACES

@@ -16,7 +16,6 @@ from tests.samples import MASKS, make_mask
 from tests.state_regularized_samples import (
     GATED,
     KINDS,
-    WITH_MEMORY,
     make_cell,
     sample,
     set_weights,
@@ -33,7 +32,6 @@ NAMESPACES = pytest.mark.parametrize(
 )
 every_seed = pytest.mark.parametrize("seed", SEEDS)
 every_kind = pytest.mark.parametrize("kind", [*KINDS, *GATED])
-without_memory = pytest.mark.parametrize("kind", [kind for kind in (*KINDS, *GATED) if kind not in WITH_MEMORY])
 
 
 def tensor(xp, array):
@@ -259,49 +257,8 @@ class TestTheOracle:
             np.testing.assert_array_equal(found.h, mirrored.path(g=g, regularize_last_step=flag).h)
 
 
-class TestTheorems:
-    """What section 4.1 of the paper says of networks without a memory, over random networks and texts."""
-
-    @every_seed
-    @without_memory
-    def test_a_sampling_network_is_a_probabilistic_automaton(self, kind: str, seed: int) -> None:
-        """Theorem 4.1: the centroid before and the symbol alone decide on the probabilities, whatever came before."""
-        some = sample(kind, seed, "sample", batch=6, time=20, centroids=3, features=5)
-        rng = np.random.default_rng(seed)
-        symbols = rng.normal(size=(2, 5))
-        text = rng.integers(2, size=(6, 20))
-        some = some._replace(inputs=symbols[text])
-        path = some.path(g=rng.gumbel(size=(6, 20, 3)))
-        automaton = oracle.probabilistic_automaton(some.network, some.stochastic, symbols)
-        assert_close(path.alpha[:, 1:], automaton[text[:, 1:], path.chosen[:, :-1]], "float64", "numpy")
-        assert len({*zip(text[:, 1:].flat, path.chosen[:, :-1].flat, strict=True)}) > 3, "too few pairs seen"
-
-    @pytest.mark.parametrize("kind", WITH_MEMORY)
-    def test_a_network_with_a_memory_is_no_automaton(self, kind: str) -> None:
-        some = sample(kind, 0, "sample", batch=6, time=20, features=5, centroids=3)
-        symbol = np.tile(some.inputs[:1, :1], (6, 20, 1))
-        path = some._replace(inputs=symbol).path(g=np.random.default_rng(0).gumbel(size=(6, 20, 3)))
-        for i in range(3):
-            alphas = path.alpha[:, 1:][path.chosen[:, :-1] == i]
-            assert len(alphas) < 2 or np.ptp(alphas, axis=0).max() > 0.01
-
-    @pytest.mark.parametrize("seed", [0, 1])
-    @pytest.mark.parametrize("transition", ["mixture", "sample", "gumbel", "soft_argmax"])
-    @without_memory
-    def test_a_cold_network_is_a_deterministic_automaton(self, kind: str, transition: str, seed: int) -> None:
-        """Theorem 4.2, with tau so far below the least margin that no other centroid has a weight above e^-40."""
-        some = sample(kind, seed, transition, batch=4, time=15, features=5, centroids=3, noise=0.0)
-        rng = np.random.default_rng(seed)
-        symbols = rng.normal(size=(2, 5))
-        text = rng.integers(2, size=(4, 15))
-        automaton = oracle.deterministic_automaton(some.network, some.stochastic, np.zeros(4), symbols)
-        cold = some.with_(tau=automaton.margin / 60)._replace(inputs=symbols[text])
-        g = np.minimum(rng.gumbel(size=(4, 15, 3)), 10)
-        path = cold.path(g=g)
-        expected = np.array([automaton.walk(word) for word in text])
-        np.testing.assert_array_equal(path.chosen, expected)
-        assert_close(path.h, some.stochastic.S.T[expected], "float64", "numpy")
-        assert np.sort(path.alpha, axis=-1)[..., -2].max() < np.exp(-40)
+class TestLimits:
+    """Limits of the stochastic component. The theorems of section 4.1 are checked on the layers."""
 
     def test_a_warm_network_has_no_certain_centroid(self) -> None:
         some = sample("GRU", time=20)

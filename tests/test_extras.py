@@ -1,4 +1,4 @@
-"""Without the packages of an extra: what needs one says which, and how to install it."""
+"""Errors without the packages of an extra name the package and how to install it."""
 
 import importlib
 import json
@@ -14,7 +14,7 @@ from keras_interp_rnn.automata import DFA, tomita
 
 
 def hide(monkeypatch, package):
-    """As if the package were not installed, and no module that needs it imported yet."""
+    """Hides a package, and forgets the modules that import it."""
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, package, None)
@@ -51,13 +51,13 @@ def test_the_commands_name_the_extra_in_one_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(_commands._report, "write", lambda *of: importlib.import_module("keras_interp_rnn.figures"))
     arguments = ["report", "--records", str(tmp_path), "--out", str(tmp_path / "results.md")]
     assert main([*arguments]) == 2
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert "pip install 'keras_interp_rnn[figures]'" in said
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "pip install 'keras_interp_rnn[figures]'" in error
     assert main(["tune", "sr-imdb", "--row", "LSTM", "--trials", "1", "--smoke"]) == 2
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert "pip install 'keras_interp_rnn[tuner]'" in said
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "pip install 'keras_interp_rnn[tuner]'" in error
 
 
 def test_an_import_that_succeeds_and_other_errors_pass():

@@ -50,7 +50,7 @@ def states_of(path, mask, is_complex):
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("is_complex", [False, True])
 @pytest.mark.parametrize("steps", LENGTHS)
-def test_states_and_gradients_are_the_oracles(path, is_complex, steps):
+def test_states_and_gradients_equal_the_oracles(path, is_complex, steps):
     for seed, mask in ((steps, None), (steps + 1, "scattered")):
         [*arrays, cotangent], read = draw(seed, steps, is_complex, mask)
         states = states_of(path, read, is_complex)
@@ -98,23 +98,6 @@ def test_a_graph_takes_any_number_of_steps(path, is_complex, compiled):
         assert_close(function(*tensors)[0], expected_states(*arrays, None, is_complex), "float64")
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="the witness is JAX's")
-@pytest.mark.parametrize("path", PATHS)
-def test_states_are_those_of_jaxs_associative_scan(path):
-    import jax
-
-    [decay, addend, start, _], _ = draw(0, 50, False, None)
-    first = decay[:, :1] * start[:, None] + addend[:, :1]
-
-    def both(earlier, later):
-        return later[0] * earlier[0], later[0] * earlier[1] + later[1]
-
-    inputs = decay, np.concatenate([first, addend[:, 1:]], axis=1)
-    _, expected = jax.lax.associative_scan(both, tuple(map(jax.numpy.asarray, inputs)), axis=1)
-    tensors = [ops.convert_to_tensor(x) for x in (decay, addend, start)]
-    assert_close(states_of(path, None, False)(*tensors), expected, "float64")
-
-
 def test_decays_of_zero_and_one_are_exact():
     """A step that forgets everything, and one that keeps everything, on both paths."""
     decay = np.array([1.0, 0.0, 1.0, 1.0, 0.0])[None, :, None]
@@ -141,7 +124,7 @@ def test_unrolled_steps_take_no_path():
 @pytest.mark.parametrize("one_decay", [False, True])
 @pytest.mark.parametrize("mask", [None, "scattered", "leading"])
 @pytest.mark.parametrize("chunk", [64, 4, 3])
-def test_matrix_states_outputs_and_gradients_are_the_oracles(monkeypatch, equations, one_decay, mask, chunk):
+def test_matrix_states_outputs_and_gradients_equal_the_oracles(monkeypatch, equations, one_decay, mask, chunk):
     monkeypatch.setattr(matrix_state, "CHUNK", chunk)
     rng, batch, steps, heads, keys, values = np.random.default_rng(5), 2, 6, 2, 3, 2
     decay = rng.uniform(0.2, 1, (batch, steps, heads, 1 if one_decay or equations is DeltaNet else keys))

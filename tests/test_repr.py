@@ -1,4 +1,4 @@
-"""What results look like at the prompt: never a screen of numbers."""
+"""Results at the prompt are short."""
 
 import dataclasses
 import importlib

@@ -323,7 +323,7 @@ class AffineReading:
 
     @property
     def _top(self) -> isan_models.Value | None:
-        """What a model outputs, if it is affine in the states of one layer."""
+        """The output of a model, if it is affine in the states of one layer."""
         if self.flow is None:
             return None
         first, *others = self.flow.outputs
@@ -360,7 +360,7 @@ class AffineReading:
         return OpenedText(ways, text, cell, None, at_the_end=not layer.return_sequences)
 
     def last_outputs(self, inputs: Array, outputs: Array) -> tuple[Array, Array] | None:
-        """What the network computes itself, (batch, outputs), at the last step, and what it makes of these logits.
+        """The outputs (batch, outputs) of the network itself at the last step, and what it makes of these logits.
 
         None of a cell, and of a stateful network: to run it would change its states, which need not be those at the
         start of a text.
@@ -436,7 +436,7 @@ def _vectors(cell: Any, given: Array | None, embedding: Any) -> Array:
 
 
 def _joined(cell: Any, matrix: Array, offset: Array) -> AffineMap:
-    """What reads outputs (..., units), as a map of states, to which they have been joined where they are others."""
+    """A map of outputs (..., units) as one of states, to which they have been joined where they are others."""
     known = equations_of(cell, as_float64) if isan_models.is_linear_recurrence(cell) else None
     joined = known is not None and not known.outputs_state
     return AffineMap(

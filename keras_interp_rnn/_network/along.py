@@ -122,7 +122,7 @@ class CellAlong:
 
     @property
     def _by(self) -> Any:
-        """What steps: the equations, or the cell; its `cell` steps without the stochastic component."""
+        """The equations, or the cell; its `cell` steps without the stochastic component."""
         return self.cell if self.equations is None else self.equations
 
     def _by_with_and_without(self) -> list[Any]:
@@ -290,7 +290,7 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
     if not np.issubdtype(inputs.dtype, np.floating):
         raise ValueError(
             "Only real-valued inputs have a derivative. Received: inputs of dtype "
-            f"{inputs.dtype}. Ask for with_respect_to='state', or pass the embedded inputs to the layer behind the "
+            f"{inputs.dtype}. Ask for with_respect_to='state', or pass the embedded inputs to the layer after the "
             "Embedding."
         )
     return inputs.astype(cell.variable_dtype)

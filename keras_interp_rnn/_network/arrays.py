@@ -1,4 +1,4 @@
-"""What users pass, and weights, as NumPy arrays: checked once, with one error sentence each."""
+"""Arguments of users, and weights, as NumPy arrays: checked once, with one error sentence each."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def generator(seed: Any) -> np.random.Generator:
 
 
 def listed(what: str, given: Any) -> list[Any]:
-    """What a user passes several of, as a list.
+    """Several things that a user passes, as a list.
 
     Raises:
         ValueError: if it is one thing.

@@ -15,7 +15,7 @@ from keras_interp_rnn._backend import keras_quirks
 
 @contextlib.contextmanager
 def from_the_start(model: keras.Model) -> Iterator[None]:
-    """What is read within is read from the initial states; afterwards all layers carry what they carried before."""
+    """Within, all is read from the initial states; afterwards all layers carry what they carried before."""
     carried = read(model)
     # These begin with their learned initial state, whatever it will be then.
     at_start = [layer for layer in stateful_layers(model) if getattr(layer, "at_start", False)]

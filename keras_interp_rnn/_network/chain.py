@@ -1,7 +1,7 @@
 """A model as a chain of recurrent layers and a head, run and differentiated in float64.
 
 Layers before the first recurrent one are run by Keras, once: each of them must treat every step by itself. A stack of
-cells is a chain of layers of one cell each, under one mask. Cells run as `along` says. Layers and operations above that
+cells is a chain of layers of one cell each, under one mask. Cells run as in `along`. Layers and operations above that
 are not on the list of `parts` run, and are differentiated, by Keras in their dtype. What a chain computes is compared
 with what Keras computes, so that a model that is read wrongly is refused.
 """
@@ -69,7 +69,7 @@ class Chain:
         return x[place], gradient
 
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
-        """All steps; of those that the parts behind treat alike, only the `last` one."""
+        """All steps; of those that the following parts treat alike, only the `last` one."""
         for i, part in enumerate(self.parts):
             if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
                 x = x[:, -1:]
@@ -226,7 +226,7 @@ def _parts(call: _Call) -> list[Part]:
 
 
 def _run_by_steps(call: _Call, x: Any) -> Any:
-    """What is made of sequences (batch, time, ...); ValueError unless every step is treated by itself."""
+    """The output for sequences (batch, time, ...); raises ValueError unless every step is treated by itself."""
     layer = call.operation
     training = {"training": False} if isinstance(layer, keras.layers.Layer) else {}
     together = call.run(x, **training)

@@ -77,7 +77,7 @@ def gives_probabilities(model: Any, rows: NDArray[Any]) -> bool:
 def vocabulary_sizes(model: keras.Model) -> list[int | None]:
     """For each input of a Sequential or functional model the number of its ids; None where it is not read as ids.
 
-    Ids are what an Embedding reads, or a layer with a `vocabulary_size`, which may stand behind an `Identity`.
+    Ids are what an Embedding reads, or a layer with a `vocabulary_size`, which may come after an `Identity`.
     """
     inputs = tree.flatten(model.inputs)
     sizes: list[int | None] = [None] * len(inputs)

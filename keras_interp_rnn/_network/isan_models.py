@@ -1,4 +1,4 @@
-"""What a model computes from symbols, derived along its graph: which ISAN reads them, and which head reads the states.
+"""A model of symbols, derived along its graph: which ISAN reads them, and which head reads the states.
 
 A tensor of the model holds the symbols, an ISAN's states, their logits or probabilities, or something else. The rules
 are a closed list of exact types: a subclass, a quantized layer, a mask or an unknown operation gives "other", with the
@@ -23,7 +23,7 @@ _OURS = "keras_interp_rnn>"
 
 @dataclass(frozen=True)
 class Value:
-    """What a tensor holds: "symbols", "vectors" of symbols, "states", "logits", "activated logits" or "other".
+    """The content of a tensor: "symbols", "vectors" of symbols, "states", "logits", "activated logits" or "other".
 
     Attributes:
         embedding: of vectors the Embedding that makes them.
@@ -81,7 +81,7 @@ def reads_symbols(layer: Any) -> bool:
 
 
 def is_two_way(layer: Any) -> bool:
-    """Whether it is a Bidirectional of such layers whose outputs stand side by side, or are added."""
+    """Whether it is a Bidirectional of such layers whose outputs are concatenated or added."""
     if type(layer) is not keras.layers.Bidirectional or layer.merge_mode not in ("concat", "sum", "ave"):
         return False
     ways = (layer.forward_layer, layer.backward_layer)
@@ -90,7 +90,7 @@ def is_two_way(layer: Any) -> bool:
 
 
 def follow_symbols(model: keras.Model) -> SymbolFlow:
-    """What each ISAN of a Sequential or functional model reads, and what the model outputs; nested models are entered.
+    """The inputs of each ISAN of a Sequential or functional model, and its outputs; nested models are entered.
 
     Raises:
         ValueError: if the model has no graph.
@@ -171,7 +171,7 @@ def _rule(operation: Any, read: Value, rank: int) -> Value | None:
 
 
 def _passed(part: Any, read: Value, rank: int) -> Value | None:
-    """What a part of a layer makes of states or logits: an affine map of them, their mean, an activation at the end."""
+    """The values after a part of a layer: an affine map of states or logits, their mean, an activation at the end."""
     affine = read.kind in ("states", "logits")
     if isinstance(part, Linear) and affine:
         return replace(read, kind="logits", head=(*read.head, part))

@@ -18,7 +18,7 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
 MAX_BYTES = 2**32
-"""Of all matrices together."""
+"""The most that all matrices may take together."""
 
 
 def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ def isan_of(kernel: Array, bias: Array, initial_state: Array, *, dtype: str, ret
     """A built `layers.ISAN` with these weights; of no unit, one with a unit that stays 0."""
     if not len(initial_state):
         kernel, bias, initial_state = np.zeros((len(kernel), 1, 1)), np.zeros((len(kernel), 1)), np.zeros(1)
-    # By its registered name, as `layers` stands beside this package, not below it.
+    # By its registered name: this package does not import `layers`.
     make = keras.saving.get_registered_object("keras_interp_rnn>ISAN")
     layer = make(
         len(initial_state), len(kernel), recurrent_constraint=None, return_sequences=return_sequences, dtype=dtype

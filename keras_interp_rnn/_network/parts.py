@@ -48,12 +48,16 @@ def registered(thing: Any) -> str:
 
 
 def parts_of(layer: Any) -> list[Linear | Activation | Mean | Zeroed] | None:
-    """What a layer computes outside training; None for one that is not on the list."""
+    """The parts of a layer, outside training; None for one that is not on the list."""
     kind = type(layer)
     if kind in IDENTITIES or registered(layer) == ALPHABET:
         return []
     if kind is keras.layers.Dense and layer.quantization_mode is None:
         return [Linear(layer), *_activation(layer.activation, layer)]
+    if kind is keras.layers.TimeDistributed and type(layer.layer) is keras.layers.Dense:
+        return parts_of(layer.layer)
+    if kind is keras.layers.BatchNormalization and layer.axis == -1:
+        return [Normalized(layer)]
     if kind is keras.layers.Activation:
         return [*_activation(layer.activation, layer)]
     if kind is keras.layers.Softmax and layer.axis == -1:
@@ -70,7 +74,7 @@ def _activation(function: Any, layer: Any) -> list[Activation]:
 
 
 class Linear:
-    """x R + c, of a Dense layer."""
+    """x R + c: a Dense layer."""
 
     def __init__(self, layer: Any) -> None:
         self.layer = layer
@@ -87,6 +91,19 @@ class Linear:
 
     def backward(self, gradient: Array) -> Array:
         return gradient @ self.arrays[0].T
+
+
+class Normalized(Linear):
+    """A BatchNormalization outside training: x diag(s) + c, s = gamma / sqrt(variance + epsilon)."""
+
+    @functools.cached_property
+    def arrays(self) -> tuple[Array, Array]:
+        """diag(s) and c = beta - mean s."""
+        layer = self.layer
+        mean, variance = as_float64(layer.moving_mean), as_float64(layer.moving_variance)
+        scale = 1 / np.sqrt(variance + layer.epsilon)
+        scale = scale if layer.gamma is None else scale * as_float64(layer.gamma)
+        return np.diag(scale), (0.0 if layer.beta is None else as_float64(layer.beta)) - mean * scale
 
 
 class Mean:

@@ -218,7 +218,7 @@ def check_one_output(model: Any) -> None:
 
 
 def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
-    """What a model outputs where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
+    """The outputs of a model where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
 
     For a layer that returns sequences every state stands for a sequence of one step.
 
@@ -263,7 +263,7 @@ def last_regularized(model: Any) -> str | None:
 
 
 def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.RNN, states: NDArray[Any]) -> Any:
-    """What the recurrent layer above reads where the one below outputs these states: (rows, n) -> (rows, m).
+    """The inputs of the recurrent layer above where the one below outputs these states: (rows, n) -> (rows, m).
 
     Raises:
         ValueError: if it reads anything else, or if what it reads of a step depends on other steps.
@@ -289,7 +289,7 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
 
 
 def decision_threshold(model: keras.Model) -> float:
-    """Above it a model's single output means class 1: 0.5 behind a sigmoid, else 0, as for a logit."""
+    """Above it a model's single output means class 1: 0.5 after a sigmoid, else 0, as for a logit."""
     return 0.5 if getattr(model.layers[-1], "activation", None) is keras.activations.sigmoid else 0.0
 
 

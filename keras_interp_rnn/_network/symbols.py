@@ -6,7 +6,7 @@ What a user passes names the ids; else what the model carries. That is, given or
 - an `Alphabet` of `datasets.text`, which may have a symbol for unknown ones; carried in its `layer`;
 - a `Vocabulary` of `datasets.words`: a string is split into words; start and end tokens are added; carried likewise;
 - a `WordEncoding` of `automata`, with its tokens; carried in a `SymbolEmbedding`;
-- a `TextVectorization` or `StringLookup` of Keras. A model that begins with one is read from the ids behind it on.
+- a `TextVectorization` or `StringLookup` of Keras. A model that begins with one is read from the ids after it on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Names(Sequence[str]):
 
     Attributes:
         symbols: the ids that a text is made of, without padding and tokens around it.
-        frame: the ids of tokens before and behind a text. end: that of the one behind it; None where there is none.
+        frame: the ids of tokens before and after a text. end: that of the one after it; None where there is none.
         splits: whether a string is split into words; else it is one of symbols of one letter.
         pads: whether texts of different lengths are padded by the id 0.
         unknown: the symbol that stands for those without an id; None where they are refused.
@@ -190,7 +190,7 @@ def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, N
     """A network that reads ids, and their names: those given, or else those that it carries; None where it has none.
 
     Args:
-        network: a model, a layer or a cell. A model of strings, which begins with a text layer, is read from behind it.
+        network: a model, a layer or a cell. A model of strings, which begins with a text layer, is read from after it.
         given: any of the names above.
 
     Raises:
@@ -246,7 +246,7 @@ def _text_layer(network: Any) -> Any | None:
 
 
 def _behind(network: Any, layer: Any) -> Any:
-    """The model of ids behind its text layer, of the same layers."""
+    """The model of ids after its text layer, of the same layers."""
     if isinstance(network, keras.Sequential) and network.layers[0] is layer:
         return keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)
     return keras.Model(call_of(network, layer).output_tensors[0], network.outputs, name=network.name)

@@ -1,6 +1,6 @@
 r"""How much each step of a sequence added to one output of any recurrent network.
 
-A step that is not there is replaced by a reference vector r, at the inputs of the first recurrent layer (behind the
+A step that is not there is replaced by a reference vector r, at the inputs of the first recurrent layer (after the
 Embedding, if there is one). With f the output in question, x the sequence and r the reference at every step:
 
 - telescoping: $a_t = f(x_1 \dots x_t, r \dots r) - f(x_1 \dots x_{t-1}, r \dots r)$. The sum is f(x) - f(r), whatever

@@ -110,7 +110,7 @@ def substitutions(
     target: int = -1,
     alphabet: Sequence[str] | None = None,
 ) -> Substitutions:
-    r"""What a network says if one symbol of a text is another, or not there: all T (A + 1) texts changed in one place.
+    r"""The outputs of a network if one symbol of a text is another, or missing: T (A + 1) texts changed in one place.
 
     Args:
         network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs);

@@ -82,7 +82,7 @@ def trace(
             one length, strings or lists of tokens, where the tokens have names.
         mask: bool (batch, time), False where a step is not read; a model makes its own.
         set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
-            (n,) or (batch, n), and the steps behind it go on from there. A list of states where the cell has several,
+            (n,) or (batch, n), and the steps after it go on from there. A list of states where the cell has several,
             `[h, c]` for an LSTM.
         tokens: names of the ids that are read, for views; by default those of the alphabet that a model carries, or the
             ids themselves.
@@ -90,7 +90,7 @@ def trace(
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order: time
         runs backwards for a layer with `go_backwards`, but not for the backward layer of a Bidirectional one, whose
-        entries stand at the step that it read. Where a step is masked, `h` and `c` are the states kept, all
+        entries are at the step that it read. Where a step is masked, `h` and `c` are the states kept, all
         other quantities are NaN and `centroid` is -1; so are `alpha` and `centroid` where the stochastic component is
         left out (`regularize_last_step=False`). `centroid` is the one chosen; in a mixture, the most probable one.
 
@@ -133,7 +133,7 @@ def trace(
 def _quantities(
     network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
-    """Of one layer, in reading order, and which steps it reads."""
+    """The quantities of one layer, in reading order, and which steps it reads."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     check_reads(read)
     wanted = states_to_set(layer, given, *sequences.shape[:2])

@@ -86,7 +86,7 @@ def collect(
             attempts += 1
             if attempts > 10_000:
                 raise ValueError(
-                    f"The language must have enough words. Received: {missing[label]} more to draw, and none found in "
+                    f"The language must have enough words. Received: {missing[label]} words missing after "
                     "10,000 attempts. Ask for fewer."
                 )
             if word in taken or accepts(word) != label:

@@ -24,13 +24,13 @@ def imported(name: str) -> Any:
     return tensorflow_datasets
 
 
-def prepare(made: Any, quiet: bool = False) -> Any:
+def prepare(builder: Any, quiet: bool = False) -> Any:
     """Prepares the data of a builder, unless another process prepares them at the same time.
 
     A killed process leaves a folder `incomplete.*` next to the data, which is never read.
 
     Args:
-        made: a builder.
+        builder: of TFDS.
         quiet: whether to suppress the progress bars and messages of TFDS, for data that are not downloaded.
 
     Returns:
@@ -43,17 +43,17 @@ def prepare(made: Any, quiet: bool = False) -> Any:
             stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         try:
-            made.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
+            builder.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
         except OSError:
-            if not (Path(made.data_dir) / INFO).is_file():
+            if not (Path(builder.data_dir) / INFO).is_file():
                 raise
-            made.info.read_from_directory(made.data_dir)  # another process was faster
-    if not (Path(made.data_dir) / INFO).is_file():
-        raise _damaged(Path(made.data_dir), f"{INFO} is missing")
-    return made
+            builder.info.read_from_directory(builder.data_dir)  # another process was faster
+    if not (Path(builder.data_dir) / INFO).is_file():
+        raise _damaged(Path(builder.data_dir), f"{INFO} is missing")
+    return builder
 
 
-def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
+def in_order(builder: Any, split: str, decoders: Any = None) -> Iterator[Any]:
     """Yields the examples of a split as NumPy arrays, in the order in which they were written.
 
     Raises:
@@ -62,11 +62,11 @@ def in_order(made: Any, split: str, decoders: Any = None) -> Iterator[Any]:
     import tensorflow_datasets as tfds
 
     config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
-    with undamaged(Path(made.data_dir)):
-        dataset = made.as_dataset(split=split, decoders=decoders, shuffle_files=False, read_config=config)
+    with undamaged(Path(builder.data_dir)):
+        dataset = builder.as_dataset(split=split, decoders=decoders, shuffle_files=False, read_config=config)
     examples = iter(tfds.as_numpy(dataset))
     while True:
-        with undamaged(Path(made.data_dir)):
+        with undamaged(Path(builder.data_dir)):
             example = next(examples, None)
         if example is None:
             return

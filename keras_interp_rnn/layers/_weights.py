@@ -56,7 +56,7 @@ def reseeded(initializer: Any, k: int) -> Any:
 
 
 def blockwise(initializer: Any, blocks: int, stacked: bool = False) -> Initializer:
-    """An initializer of (n, blocks * m), or stacked of (blocks, n, m), that draws each (n, m) by itself.
+    """An initializer that draws each (n, m) of (n, blocks * m), or of (blocks, n, m) if stacked, separately.
 
     One orthogonal matrix for all gates contains no orthogonal gate, and Keras's initializers take stacked matrices for
     one kernel with `blocks` times the inputs. Many orthogonal matrices are drawn at once.

@@ -73,8 +73,8 @@ class WordDropout(keras.layers.Layer):
         return keras.KerasTensor(ids.shape, dtype=self._checked(ids).dtype)
 
     def get_config(self) -> dict[str, Any]:
-        own = {"rate": self.rate, "unknown_id": self.unknown_id, "padding_id": self.padding_id, "seed": self.seed}
-        return {**super().get_config(), **own}
+        settings = {"rate": self.rate, "unknown_id": self.unknown_id, "padding_id": self.padding_id, "seed": self.seed}
+        return {**super().get_config(), **settings}
 
     @staticmethod
     def _checked(ids: Any) -> Tensor:

@@ -119,8 +119,8 @@ def automaton(dfa: Automaton) -> View | None:
 @view_of.register
 def extraction(result: Extraction) -> View | None:
     """The automaton of the centroids, with the confidence of each transition."""
-    said = as_text(result).splitlines()
-    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported, verdict=said)
+    verdict = as_text(result).splitlines()
+    return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported, verdict=verdict)
 
 
 @view_of.register

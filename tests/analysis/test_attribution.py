@@ -187,8 +187,22 @@ BEFORE = {
     "LeakyReLU": keras.layers.LeakyReLU,
     "TimeDistributed": lambda: keras.layers.TimeDistributed(keras.layers.Dense(3, activation="gelu")),
 }
+
+
+def batch_normalization():
+    """With statistics and weights that are not those of a new one."""
+    start, scale = keras.initializers.RandomNormal(seed=1), keras.initializers.RandomUniform(0.5, 2, seed=2)
+    return keras.layers.BatchNormalization(
+        beta_initializer=start,
+        gamma_initializer=scale,
+        moving_mean_initializer=start,
+        moving_variance_initializer=scale,
+    )
+
+
 AFTER = {
     "LayerNormalization": lambda: [keras.layers.LayerNormalization()],
+    "BatchNormalization": lambda: [keras.layers.TimeDistributed(keras.layers.Dense(3)), batch_normalization()],
     "Flatten": lambda: [keras.layers.Flatten()],
     "GlobalMaxPooling1D": lambda: [keras.layers.GlobalMaxPooling1D()],
     "Conv1D": lambda: [keras.layers.Conv1D(3, 2, padding="same"), keras.layers.GlobalAveragePooling1D()],

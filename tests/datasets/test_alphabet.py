@@ -28,7 +28,7 @@ def test_the_alphabet_of_a_text_encodes_it_and_decodes_it(raw):
 
 
 @pytest.mark.parametrize("block", [1, 3, 1 << 20])
-def test_blocks_join(block, monkeypatch):
+def test_encoding_does_not_depend_on_the_block_size(block, monkeypatch):
     monkeypatch.setattr("keras_interp_rnn.datasets._alphabet._BLOCK", block)
     alphabet = Alphabet("zyxabc é\n")
     raw = "".join(np.random.default_rng(0).choice(list(alphabet), 50))
@@ -223,7 +223,7 @@ def test_a_model_within_a_model_carries_its_alphabet_too():
 
 
 @pytest.mark.parametrize("alphabets", [[], [Alphabet("abc"), Alphabet("acb")]])
-def test_a_model_carries_one_alphabet(alphabets):
+def test_a_model_without_exactly_one_alphabet_is_refused(alphabets):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), *(a.layer() for a in alphabets)])
     with pytest.raises(ValueError, match=rf"must have one alphabet. Received: .*, with {len(alphabets)}. Put"):
         Alphabet.of(model)

@@ -32,9 +32,9 @@ def test_a_stream_counts_as_the_oracle(seed, types, maximum, delay, noise):
         assert set(np.unique(symbols)) <= set(range(2 * types + noise))
         targets = counting.one_hot(counts, maximum)
         for row, found, code in zip(symbols, counts, targets, strict=True):
-            wanted = oracle.counts(row, types, maximum, delay)
-            np.testing.assert_array_equal(found, wanted)
-            np.testing.assert_array_equal(code, [oracle.target(step, maximum) for step in wanted])
+            expected = oracle.counts(row, types, maximum, delay)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(code, [oracle.target(step, maximum) for step in expected])
 
 
 def test_the_papers_target_is_a_two_hot_vector_of_twelve():

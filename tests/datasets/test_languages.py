@@ -92,7 +92,7 @@ DIGESTS = {
     ("palindromes", "small_near", 0, "train"): "ebd052ef2ff7b9fe",
     ("balanced_parentheses", "small", 0, "test_d5_l200"): "446f3f73a1fa338c",
 }
-"""Of words and labels: records name them, so a seed goes on giving them."""
+"""Hashes of words and labels: a seed draws the same data in every version."""
 
 
 @pytest.mark.parametrize(("name", "config", "seed", "split"), DIGESTS)
@@ -110,15 +110,15 @@ def test_the_builder_holds_what_is_drawn(config, seed, tmp_path):
     made = languages.builder(config, seed=seed, data_dir=tmp_path)
     name, _, subset = config.partition("_")
     options = {"seed": seed, **({"config": subset} if subset else {})}
-    for split, said in made.info.metadata["splits"].items():
+    for split, sizes in made.info.metadata["splits"].items():
         examples = list(tfds.as_numpy(made.as_dataset(split, as_supervised=True, shuffle_files=False)))
         drawn = getattr(datasets, name).load(split, **options)
         if name == "counting":
-            assert said == {"sequences": len(examples)}
-            for example, wanted in zip(examples, zip(*drawn, strict=True), strict=True):
-                np.testing.assert_equal(example, wanted)
+            assert sizes == {"sequences": len(examples)}
+            for example, expected in zip(examples, zip(*drawn, strict=True), strict=True):
+                np.testing.assert_equal(example, expected)
         else:
-            assert said == {"words": len(drawn), "positives": drawn.positives}
+            assert sizes == {"words": len(drawn), "positives": drawn.positives}
             assert tuple(word.decode() for word, _ in examples) == drawn.words
             np.testing.assert_array_equal([label for _, label in examples], drawn.labels)
     assert made.info.metadata["seed"] == seed
@@ -231,7 +231,7 @@ def test_ids_have_padding_start_symbols_and_end():
         words.ids(end=True, length=4)
 
 
-def test_the_words_up_to_a_length():
+def test_up_to_selects_words_by_length():
     words = LabelledWords(("ab", "", "bbca"), np.array([True, False, True]), "abc")
     short = words.up_to(2)
     assert (short.words, short.labels.tolist(), short.alphabet) == (("ab", ""), [True, False], "abc")
@@ -239,7 +239,7 @@ def test_the_words_up_to_a_length():
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: tomita.load("train", config="8"), r"`config` must be one of '1', .*\. Received: config='8'"),
         (
@@ -257,12 +257,12 @@ def test_the_words_up_to_a_length():
         (lambda: languages.builder("counting", seed=-2), "Received: seed=-2"),
     ],
 )
-def test_there_is_no_such_split_config_or_seed(call, says):
-    with pytest.raises(ValueError, match=says):
+def test_an_unknown_split_config_or_seed_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_ids_of_a_symbol_outside_the_alphabet():
+def test_ids_of_a_symbol_outside_the_alphabet_are_refused():
     words = LabelledWords(("a", "ab"), np.array([True, False]), "a")
     with pytest.raises(ValueError, match=r"over the alphabet \('a',\)\. Received: the symbol 'b' in 'ab'\."):
         words.ids()

@@ -1,4 +1,4 @@
-"""The text8 builder on small generated texts, against the split computed anew."""
+"""The text8 builder on small generated texts, against a split computed by hand."""
 
 import gzip
 import hashlib
@@ -132,7 +132,7 @@ def test_two_sources_are_never_mixed_up(tmp_path: Path) -> None:
     np.testing.assert_array_equal(symbols, parts(some_text(3))["test"])
 
 
-def test_a_file_put_there_by_hand(tmp_path: Path) -> None:
+def test_a_file_in_the_manual_folder_is_found(tmp_path: Path) -> None:
     manual = tmp_path / "downloads" / "manual"
     for seed, name in ((1, "text8.prefix.xz"), (2, "text8.zip")):  # text8.zip comes first in the list
         write(manual / name, some_text(seed))
@@ -140,7 +140,7 @@ def test_a_file_put_there_by_hand(tmp_path: Path) -> None:
         np.testing.assert_array_equal(text8.load("test", data_dir=tmp_path), parts(some_text(seed))["test"])
 
 
-def test_a_manual_folder_of_tfds(tmp_path: Path) -> None:
+def test_the_manual_folder_of_tfds_is_used(tmp_path: Path) -> None:
     write(tmp_path / "elsewhere" / "text8.gz", some_text())
     builder = text8_dataset_builder.Builder(config="chars", data_dir=tmp_path)
     builder.download_and_prepare(
@@ -184,7 +184,7 @@ def test_the_download_is_kept_for_the_other_config(
     np.testing.assert_array_equal(text8.load("test", config="pairs", data_dir=tmp_path), text.pairs(chars))
 
 
-def test_a_page_that_is_not_there(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_page_is_reported(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
     with pytest.raises(DataError, match=r"must be downloadable from .*404"):
         text8.load("train", data_dir=tmp_path)
@@ -224,19 +224,19 @@ def test_a_damaged_source_is_refused(tmp_path: Path) -> None:
     assert len(text8.load("train", source=source, data_dir=tmp_path)) == 27_006
 
 
-def test_a_source_is_a_file_with_enough_text(tmp_path: Path) -> None:
+def test_a_missing_or_short_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"`source` must be a file. Received: .*nowhere\.xz, which does not exist"):
         text8.load("train", source=tmp_path / "nowhere.xz", data_dir=tmp_path)
     with pytest.raises(DataError, match=r"at least two symbols. Received: 9 symbols"):
         text8.load("train", source=write(tmp_path / "mine.txt", "too short"), data_dir=tmp_path)
 
 
-def test_a_config_is_one_of_two(tmp_path: Path) -> None:
+def test_an_unknown_config_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"`config` must be one of 'chars', 'pairs'. Received: config='words'."):
         text8.load("train", config="words", data_dir=tmp_path)
 
 
-def test_a_split_is_one_of_three(tmp_path: Path) -> None:
+def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "mine.txt", some_text())
     with pytest.raises(ValueError, match=r"Unknown split 'dev'"):
         text8.load("dev", source=source, data_dir=tmp_path)
@@ -269,3 +269,12 @@ def test_chunks_of_the_real_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     source = write(tmp_path / "mine.zip", characters)
     for split, expected in parts(characters).items():
         np.testing.assert_array_equal(text8.load(split, source=source, data_dir=tmp_path), expected)
+
+
+@pytest.mark.parametrize("value", [3, "", b"folder"])
+def test_a_source_and_a_folder_of_data_are_paths(value: object) -> None:
+    for name in ("source", "data_dir"):
+        with pytest.raises(ValueError, match=rf"`{name}` must be a path: a string, not empty, .* Received: {name}="):
+            text8.load("train", **{name: value})
+    with pytest.raises(ValueError, match=r"must be a path: a string, not empty, .* Received: path="):
+        text.load(value)

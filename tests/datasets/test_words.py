@@ -79,9 +79,9 @@ class TestVectors:
         ids = np.random.default_rng(seed).integers(0, 24, (30, 12)) ** 2 // 24  # the first ids are the most frequent
         found = words.vectors(ids, 24, num_features=20, window=3, num_contexts=24).astype(float)
         left, values, _ = np.linalg.svd(self.information(ids.tolist(), 24, 3))
-        wanted = (left * np.sqrt(values))[:, :20]
-        wanted *= 1 / np.sqrt(np.mean(wanted[np.unique(ids[ids > 3])] ** 2))
-        np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-4)
+        expected = (left * np.sqrt(values))[:, :20]
+        expected *= 1 / np.sqrt(np.mean(expected[np.unique(ids[ids > 3])] ** 2))
+        np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)
         assert not found[:4].any()
 
     def test_words_in_the_same_places_are_alike(self):
@@ -93,7 +93,7 @@ class TestVectors:
         assert angles[5] > 0.9 > angles[6:].max()
         assert np.mean(found[4:] ** 2) == pytest.approx(1, rel=1e-4)
 
-    def test_no_words_no_vectors(self):
+    def test_texts_without_words_have_zero_vectors(self):
         assert not words.vectors(np.zeros((2, 5), np.int32), 12, num_features=3).any()
         assert words.vectors(np.full((2, 1), 5), 12, num_features=3).shape == (12, 3)
 
@@ -138,13 +138,13 @@ def test_a_vocabulary_is_saved_with_its_model(tmp_path):
         Alphabet.of(again)
 
 
-def test_a_name_is_one_line(tmp_path):
+def test_a_name_with_a_line_break_is_refused(tmp_path):
     with pytest.raises(ValueError, match="Names must have no line breaks. Received: 'a.nb'."):
         words.Vocabulary((*words.SPECIAL, "a\nb")).save(tmp_path / "vocabulary.txt")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("window", [0, -1, 1.5])
-def test_a_window_has_a_word(window):
+def test_a_window_below_one_is_refused(window):
     with pytest.raises(ValueError, match="`window` must be a positive integer. Received: window="):
         words.vectors(np.array([[2, 4, 5, 3]]), 8, num_features=2, window=window)

@@ -44,8 +44,8 @@ def names_of(labels):
 
 def bars_of(axis, color):
     """Bars of one colour in the order they were drawn."""
-    wanted = matplotlib.colors.to_rgba(color)
-    return [bar for bar in axis.patches if bar.get_facecolor() == wanted]
+    rgba = matplotlib.colors.to_rgba(color)
+    return [bar for bar in axis.patches if bar.get_facecolor() == rgba]
 
 
 def lines_of(axis):
@@ -150,12 +150,8 @@ def test_timescales_are_drawn_as_found(fit):
 
 @pytest.mark.parametrize("counts", [(), (3, 2)])
 def test_timescales_of_a_text_with_few_words_have_no_medians(counts):
-    [_, position, _] = figures.timescales(found_timescales(counts)).axes
+    [_, position, _] = saved(figures.timescales(found_timescales(counts))).axes
     assert [len(line.get_xdata()) for line in position.lines] == [0, 0, 0]
-
-
-def test_timescales_of_a_text_without_words_can_be_saved():
-    saved(figures.timescales(found_timescales(())))
 
 
 CHARACTERS = {
@@ -185,3 +181,31 @@ def test_names_do_not_overlap_and_can_be_read(count):
             for one, next_one in itertools.pairwise(boxes):
                 assert not one.overlaps(next_one), (axis.get_title(), one, next_one)
     assert most >= count, "every name is drawn"
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda names: figures.contribution_column(split_of([0, 1], alphabet=names)),
+        lambda names: figures.state_spectra({names[0]: [0.5, 0.5]}),
+    ],
+)
+def test_a_symbol_of_two_dollars_is_no_formula(draw):
+    saved(draw(["$^$", "b", "c", "d", "e"]))
+
+
+def test_networks_whose_name_begins_with_an_underscore_are_in_the_legend():
+    # matplotlib hides such labels, and warns if no other is left.
+    [axis] = figures.state_spectra({"_tanh": [0.5, 0.5], "ISAN": [0.7, 0.3]}).axes
+    assert [text.get_text().strip() for text in axis.get_legend().get_texts()] == ["_tanh", "ISAN"]
+
+
+def test_the_last_word_of_a_column_ends_where_the_target_is():
+    split = split_of([0, 1, 3], alphabet=" ab<_")
+    assert names_of(figures.contribution_column(split, target=1).axes[2].get_yticklabels())[1] == "␣a"
+
+
+def test_a_figure_of_an_empty_text_is_refused():
+    empty = Contributions(np.zeros(0, int), np.zeros(0, int), np.zeros((1, 0, 5)), np.zeros(5), np.zeros((0, 5)), 0.0)
+    with pytest.raises(ValueError, match="[Ee]mpty|at least one"):
+        figures.contribution_column(empty)

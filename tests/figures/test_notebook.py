@@ -20,8 +20,8 @@ def test_a_figure_shows_itself_as_the_png_it_would_be_saved_as():
     assert png.startswith(b"\x89PNG\r\n")
     saved = io.BytesIO()
     figure.savefig(saved)
-    shown, wanted = (matplotlib.image.imread(io.BytesIO(data)) for data in (png, saved.getvalue()))
-    np.testing.assert_array_equal(shown, wanted)
+    shown, expected = (matplotlib.image.imread(io.BytesIO(data)) for data in (png, saved.getvalue()))
+    np.testing.assert_array_equal(shown, expected)
     assert np.ptp(shown[..., :3]) > 0.5, "something is drawn"
 
 

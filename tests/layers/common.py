@@ -1,4 +1,4 @@
-"""What the tests of several layers share."""
+"""Helpers of several test files of layers."""
 
 import json
 import os
@@ -29,8 +29,8 @@ def tensor(x: Any) -> Any:
     return ops.convert_to_tensor(x)
 
 
-def says(*parts: str) -> str:
-    """A pattern of these sentences in this order, whatever stands between them."""
+def regex(*parts: str) -> str:
+    """A pattern of these sentences in this order, with any text between them."""
     return ".*".join(re.escape(part) for part in parts)
 
 
@@ -42,7 +42,7 @@ def next_symbols(units: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def serialized(name: str, value: Any) -> Any:
-    """An argument as it stands in a configuration that went through JSON."""
+    """An argument in a configuration that was written to JSON and read back."""
     for kind in (keras.initializers, keras.regularizers, keras.constraints):
         if name.endswith(kind.__name__.split(".")[-1].removesuffix("s")):
             value = kind.serialize(kind.get(value))

@@ -41,7 +41,7 @@ class Subject(NamedTuple):
             are None for the layer's own.
         reads: "features", "distributions", "ids" (batch, time) or "columns" of ids (batch, time, 1).
         units: as many as the path of `path` needs.
-        path: what `chosen_path` says, where there is such.
+        path: the name in `chosen_path`, if the layer has one.
         states: how many states there are.
         state_size: of a state, by the number of units, where the outputs are not the first state.
         exact: whether products keep the variable dtype under mixed precision.
@@ -80,7 +80,7 @@ class Subject(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Of a state."""
+        """The number of entries of a state."""
         return self.state_size(self.units) if self.state_size else self.units
 
     @property
@@ -89,19 +89,19 @@ class Subject(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """Of the sequences."""
+        """The dtype of the sequences."""
         return "int32" if self.integers else "float64"
 
     @property
     def step_shape(self) -> tuple[int, ...]:
-        """Of what stands at one step of one sequence."""
+        """The shape of one step of one sequence."""
         return {"ids": (), "columns": (1,)}.get(self.reads, (self.features,))
 
     def input(self, batch: int | None = None, time: int | None = None, dtype: str | None = None) -> Any:
         return keras.Input((time, *self.step_shape), batch_size=batch, dtype=dtype or self.dtype)
 
     def layer(self, **arguments: Any) -> keras.layers.RNN:
-        """As long as it has no weights."""
+        """A layer without weights."""
         return self.make(self.units, self.features, **{"dtype": "float64", **arguments})
 
     def sample(
@@ -170,7 +170,7 @@ class Sample(NamedTuple):
         return self.run(given, go_backwards)[-1 if self.subject.state_size else 0]
 
     def run(self, given: bool, go_backwards: bool) -> list[np.ndarray]:
-        """What the oracle returns."""
+        """The states of the oracle."""
         order = slice(None, None, -1) if go_backwards else slice(None)
         mask = None if self.mask is None else self.mask[:, order]
         return self.subject.oracle(self.weights, self.inputs[:, order], self.starts if given else None, mask)
@@ -178,7 +178,7 @@ class Sample(NamedTuple):
     def outputs(
         self, given: bool = False, go_backwards: bool = False, zero_output_for_mask: bool = False
     ) -> np.ndarray:
-        """What a Keras RNN puts out."""
+        """The outputs of a Keras RNN."""
         return outputs_of(self.read_out(given, go_backwards), self.mask, go_backwards, zero_output_for_mask)
 
     def layer(self, **arguments: Any) -> keras.layers.RNN:

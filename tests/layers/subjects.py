@@ -1,4 +1,4 @@
-"""Who signs the contract of tests/layers/test_contract.py: every layer, by name."""
+"""Subjects of tests/layers/test_contract.py: every layer, by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Weights = dict[str, np.ndarray]
 
 
 def of(kind: str, *sizes: int, symbols: bool = False, **own: Any) -> Callable[..., keras.layers.RNN]:
-    """What makes a layer of this name, with these sizes after the units, and with its symbols if it has such."""
+    """Makes a layer of this name, with these sizes after the units, and a vocabulary size if it reads symbols."""
 
     def make(units: int, features: int, **arguments: Any) -> keras.layers.RNN:
         return getattr(layers, kind)(units, *sizes, *([features] if symbols else []), **{**own, **arguments})
@@ -33,7 +33,7 @@ def of(kind: str, *sizes: int, symbols: bool = False, **own: Any) -> Callable[..
 
 
 def over(cell: Callable[..., keras.layers.Layer], **component: Any) -> Callable[..., keras.layers.RNN]:
-    """What makes a state-regularized layer over a cell."""
+    """Makes a state-regularized layer over a cell."""
 
     def make(units: int, features: int, dtype: Any = None, **flags: Any) -> keras.layers.RNN:
         inner = cell(units, features, dtype=dtype)
@@ -120,7 +120,7 @@ def state_regularized_by(
     temperature: float = 0.75,
     **component: Any,
 ) -> Callable[..., list[np.ndarray]]:
-    """What runs a network with the stochastic component, at inference: gumbel draws no noise."""
+    """Runs a network with the stochastic component at inference, where gumbel draws no noise."""
 
     def run(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
         S = weights["centroids"].T
@@ -167,13 +167,13 @@ def run_rg_lru(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np
 
 
 def run_matrix_state(layer: str, **settings: Any) -> Callable[..., list[np.ndarray]]:
-    """Of two heads, whose state is stored as a row."""
+    """A layer of two heads, whose state is stored as a row."""
 
     def run(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
         values = len(weights["output_kernel"])
-        beside = HEADS if layer == "delta_net" else 0
-        keys = (weights["kernel"].shape[1] - values - beside) // 2
-        q, k, v, *beta = np.split(weights["kernel"], [keys, 2 * keys, 2 * keys + values][: 2 + bool(beside)], axis=1)
+        strengths = HEADS if layer == "delta_net" else 0
+        keys = (weights["kernel"].shape[1] - values - strengths) // 2
+        q, k, v, *beta = np.split(weights["kernel"], [keys, 2 * keys, 2 * keys + values][: 2 + bool(strengths)], axis=1)
         rest = (weights.get("scale"), weights["output_kernel"])
         if layer == "delta_net":
             gates = (weights.get(name) for name in ("decay_kernel", "rate", "decay_bias", "gate_kernel"))
@@ -195,7 +195,7 @@ def run_matrix_state(layer: str, **settings: Any) -> Callable[..., list[np.ndarr
 
 
 def run_diagonal_isan(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
-    """As the ISAN whose matrices have the decays on their diagonal."""
+    """The ISAN whose matrices have the decays on their diagonal."""
     decays = weights["recurrent_kernel"][:, :, 0, 0]
     kernel = decays[:, :, None] * np.eye(decays.shape[1])
     return run_isan({**weights, "recurrent_kernel": kernel}, inputs, starts, mask)
@@ -514,7 +514,7 @@ def parametrized(subjects: list[Subject]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("subject", [pytest.param(subject, id=subject.name) for subject in subjects])
 
 
-# JAX compiles every eager call anew, three quarters of an hour for all: there one layer of each family, unless all are
+# JAX compiles every eager call, three quarters of an hour for all: there one layer of each family, unless all are
 # asked for.
 TRIED = ALL if BACKEND != "jax" or "EVERY_LAYER" in os.environ else [some for some in ALL if some.representative]
 

@@ -17,7 +17,7 @@ import pytest
 
 from keras_interp_rnn import automata, layers
 from keras_interp_rnn.datasets.text import Alphabet
-from tests.layers.common import numpy, says
+from tests.layers.common import numpy, regex
 from tests.layers.contract import BACKEND
 from tests.layers.subjects import SUBJECTS, TRIED
 
@@ -216,7 +216,7 @@ class TestExport:
     @every_stack
     @pytest.mark.parametrize("subclassed", [False, True])
     def test_a_saved_model(self, stack: Stack, subclassed: bool, tmp_path: Path) -> None:
-        """Of the dtype that the model has been given, or has made of it."""
+        """Inputs have the dtype with which the model was built."""
         import tensorflow as tf
 
         parts = stack.make()
@@ -281,7 +281,7 @@ class TestFractions:
         floats = self.floats(reader)
         floats[1, 0] = value
         with pytest.raises(
-            ValueError, match=says(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=float32.")
+            ValueError, match=regex(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=float32.")
         ):
             self.READERS[reader]()(floats)
 
@@ -289,7 +289,7 @@ class TestFractions:
     def test_ids_in_half_precision_are_refused(self, reader: str) -> None:
         floats = keras.ops.cast(self.floats(reader), "bfloat16")
         with pytest.raises(
-            ValueError, match=says(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=bfloat16.")
+            ValueError, match=regex(f"Inputs of {reader} must be integer ids", "Received: ", "dtype=bfloat16.")
         ):
             self.READERS[reader]()(floats)
 

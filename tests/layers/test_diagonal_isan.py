@@ -1,4 +1,4 @@
-"""Diagonal and block-diagonal ISANs, beside the ISAN with the same matrices."""
+"""Diagonal and block-diagonal ISANs, compared with the ISAN of the same matrices."""
 
 import keras
 import numpy as np
@@ -30,7 +30,7 @@ def isan_of(layer, **flags):
 
 @pytest.mark.parametrize("block_size", [1, 2, 3, 6])
 @pytest.mark.parametrize("distributions", [False, True])
-def test_outputs_and_gradients_are_those_of_the_isan_with_its_matrices(block_size, distributions):
+def test_outputs_and_gradients_equal_those_of_the_isan_with_its_matrices(block_size, distributions):
     flags = {"recurrent_constraint": None, "return_sequences": True, "dtype": "float64"}
     layer = draw(layers.DiagonalISAN(N, K, block_size, **flags))
     isan, rng = isan_of(layer), np.random.default_rng(1)
@@ -56,7 +56,7 @@ def test_outputs_and_gradients_are_those_of_the_isan_with_its_matrices(block_siz
         np.testing.assert_allclose(found, right, atol=atol)
 
 
-def test_it_is_read_as_an_isan():
+def test_a_diagonal_isan_is_analysed_as_an_isan():
     layer = draw(layers.DiagonalISAN(N, K, 2, return_sequences=True, dtype="float64"))
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(2, dtype="float64")])
     split = analysis.contributions(model, [0, 3, 1, 4])
@@ -67,7 +67,7 @@ def test_it_is_read_as_an_isan():
 
 @pytest.mark.parametrize("block_size", [1, 3])
 def test_training_never_leaves_the_contractions(block_size):
-    """By default; the labels ask for states that grow."""
+    """With the default constraint, though the labels demand states that grow."""
     layer = layers.DiagonalISAN(N, K, block_size)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(1.0), "mse")
@@ -77,12 +77,12 @@ def test_training_never_leaves_the_contractions(block_size):
     assert np.linalg.norm(kernel, ord=2, axis=(1, 2)).max() < 1 + 1e-5
 
 
-def test_a_block_size_divides_the_units():
+def test_a_block_size_that_does_not_divide_the_units_is_refused():
     with pytest.raises(ValueError, match=r"`block_size` must divide units. Received: units=5, block_size=2"):
         layers.DiagonalISAN(5, 3, 2)
 
 
-def test_blocks_do_not_run_at_once():
+def test_fused_true_for_blocks_is_refused():
     layer = layers.DiagonalISAN(4, 3, 2, fused=True)
     with pytest.raises(ValueError, match=r"fused=True cannot run here: blocks of several units run step by step"):
         layer(np.zeros((1, 2), "int32"))

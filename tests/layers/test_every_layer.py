@@ -1,4 +1,4 @@
-"""What every layer has: equations, its lines in the contract and in the README, a path that it names."""
+"""Every layer has equations, an entry in the contract and in the README, and a path with a reason."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_layer_is_in_the_contract_and_the_readme() -> None:
 
 
 def documented(kind: type) -> dict[str, str]:
-    """What the docstring says of each argument."""
+    """The description of each argument in a docstring."""
     entries = re.split(r"^ {4}(?=\S)", sections(kind.__doc__)[1]["Args"], flags=re.MULTILINE)[1:]
     named = [entry.split(":", 1) for entry in entries]
     return {name: text for names, text in named for name in re.split(r",\s+", names)}
@@ -59,10 +59,10 @@ def test_the_docstring_describes_each_argument_once_and_what_goes_in_and_comes_o
         assert not {a for a in left_to_keras - of_keras if not a.endswith(("_regularizer", "_constraint"))}, name
         assert max(map(len, kind.__doc__.splitlines())) <= 120, name
     for name in LAYERS:
-        _, said = sections(getattr(layers, name).__doc__)
-        assert set(said) >= {"Call arguments", "Returns", "Weights", "Raises", "Reference"}, name
-        assert "mask: " in said["Call arguments"], name
-        assert said["Returns"].startswith(" (batch, n), or (batch, time, n)"), name
+        _, found = sections(getattr(layers, name).__doc__)
+        assert set(found) >= {"Call arguments", "Returns", "Weights", "Raises", "Reference"}, name
+        assert "mask: " in found["Call arguments"], name
+        assert found["Returns"].startswith(" (batch, n), or (batch, time, n)"), name
 
 
 def test_a_docstring_takes_over_what_it_does_not_say_itself() -> None:

@@ -1,4 +1,4 @@
-"""What leaves TensorFlow: `model.export(format="onnx")` of an ISAN on its default path."""
+"""`model.export(format="onnx")` of an ISAN on its default path under TensorFlow."""
 
 from pathlib import Path
 

@@ -1,15 +1,14 @@
-"""What is a FactoredISAN's alone: its matrices, its factors, gradients of symbols read several times, what it refuses.
+"""FactoredISAN: its matrices, factors, gradients of symbols that are read several times, and errors.
 
-What it shares with every layer is in test_contract.py.
+The behaviour of every layer is in test_contract.py.
 """
 
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_interp_rnn.layers import ISAN, FactoredISAN, FactoredISANCell
-from tests.layers.common import numpy, reads_ids_back, says
+from tests.layers.common import numpy, regex
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import SUBJECTS, factored_network, factored_shapes, of, parametrized
 from tests.oracles import factored_isan as oracle
@@ -67,12 +66,12 @@ class TestKernels:
 
     def test_what_is_refused(self) -> None:
         for symbols in ([0, 5], [-1], [0.5]):
-            with pytest.raises(ValueError, match=says("`inputs` must", "Map the text")):
+            with pytest.raises(ValueError, match=regex("`inputs` must", "Map the text")):
                 SYMBOLS.sample().layer().kernels(symbols)
         for inputs, received in ((None, "None"), (np.ones((2, 4)), "(2, 4)"), (1.0, "()")):
-            with pytest.raises(ValueError, match=says("`inputs` must be real-valued (..., 5). Received: " + received)):
+            with pytest.raises(ValueError, match=regex("`inputs` must be real-valued (..., 5). Received: " + received)):
                 FEATURES.sample().layer().kernels(inputs)
-        with pytest.raises(ValueError, match=says("The layer must be built.", "on inputs once.")):
+        with pytest.raises(ValueError, match=regex("The layer must be built.", "on inputs once.")):
             FactoredISAN(4, 2).kernels()
 
 
@@ -90,16 +89,6 @@ class TestOptimizers:
             moved = np.abs(numpy(table) - old)
             np.testing.assert_allclose(moved[[0, 1, 3, 4]], 0.01, rtol=1e-2)
             np.testing.assert_array_equal(moved[[2, 5]], 0)
-
-    @pytest.mark.skipif(BACKEND != "tensorflow", reason="other backends know dense gradients alone")
-    def test_gradients_of_tables_are_dense(self) -> None:
-        import tensorflow as tf
-
-        layer = FactoredISAN(4, 2, 6)
-        with tf.GradientTape() as tape:
-            value = tf.reduce_sum(layer(np.array([[1, 1, 3]])))
-        for gradient in tape.gradient(value, [weight.value for weight in layer.trainable_weights]):
-            assert isinstance(gradient, tf.Tensor)
 
 
 class TestWeights:
@@ -139,32 +128,16 @@ class TestErrors:
     def test_inputs_of_other_shapes_and_dtypes_are_refused(self) -> None:
         features = "must be sequences (batch, time, features) with a known number of features."
         ids = "Bring the features into one last axis. If these are ids, pass vocabulary_size."
-        shapes, other = (
-            ((3, 7), (7,), (3, 7, 5, 1)),
-            "must have the shape (5,), for which it was built. Received: steps of shape (6,).",
-        )
-        built = FEATURES.sample().layer()
+        shapes = ((3, 7), (7,), (3, 7, 5, 1))
         for layer, given, *sentences in (
             *((FactoredISAN(4, 2), np.zeros(s, "int32"), features, f"Received: shape={s}. {ids}") for s in shapes),
             *((FactoredISAN(4, 2), np.zeros(s, "float32"), features, f"Received: shape={s}. {ids}") for s in shapes),
-            (built, np.zeros((3, 7, 6)), "Steps of this FactoredISAN ", other),
             (FactoredISAN(4, 2), keras.Input((None, None)), "with a known number of", "Give the Input its last axis."),
-            (FactoredISAN(4, 2, 5), np.full((3, 7), 0.5, "float32"), "integer ids", "shape=(3, 7), dtype=float32"),
         ):
-            with pytest.raises(ValueError, match=says(*sentences)):
+            with pytest.raises(ValueError, match=regex(*sentences)):
                 layer(given)
-        with pytest.raises(ValueError, match=says("Steps of this FactoredISANCell", other)):
-            built.cell(np.zeros((3, 6)), [ops.zeros((3, 4))])
-
-    @reads_ids_back
-    def test_ids_lie_in_the_vocabulary(self) -> None:
-        for value in (5, -1):
-            ids = np.zeros((3, 7), "int32")
-            ids[1, 2] = value
-            with pytest.raises(ValueError, match=says("Ids must lie in [0, vocabulary_size) = [0, 5).", "larger")):
-                FactoredISAN(4, 2, 5)(ids)
 
     def test_a_cell_without_weights_has_no_initial_state(self) -> None:
-        with pytest.raises(ValueError, match=says("must be built before its initial state", "cell.build(")):
+        with pytest.raises(ValueError, match=regex("must be built before its initial state", "cell.build(")):
             FactoredISANCell(4, 2).get_initial_state(3)
         assert FactoredISANCell(4, 2, 5).get_initial_state(3)[0].shape == (3, 4)

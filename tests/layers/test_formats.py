@@ -39,7 +39,7 @@ def on(*backends: str) -> pytest.MarkDecorator:
 
 
 def traced(test: Any) -> Any:
-    """Of a file that is made by `torch.jit.trace`, which Keras 3.15 calls for OpenVINO and falls back to for ONNX.
+    """A test of a file made by `torch.jit.trace`, which Keras 3.15 calls for OpenVINO and falls back to for ONNX.
 
     Its trace holds one shape, and it warns wherever a shape is looked at or a number becomes a tensor.
     """
@@ -164,7 +164,7 @@ def test_openvino_of_a_fixed_length(kind: str, tmp_path: Path) -> None:
 
 @every_layer
 def test_a_stream_is_the_whole_sequence(kind: str) -> None:
-    """One symbol in, one prediction out, the state kept from call to call; and begun anew."""
+    """One symbol in, one prediction out, the state kept from call to call; and reset."""
     whole, stream = model_of(kind), model_of(kind, 1, 1, stateful=True)
     stream.set_weights(whole.get_weights())
     [layer] = [layer for layer in stream.layers if isinstance(layer, keras.layers.RNN)]

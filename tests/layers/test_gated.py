@@ -1,6 +1,6 @@
-"""What is MinimalRNN's and CFN's alone: gates, encoders, how dropout is drawn, how weights begin, what they refuse.
+"""MinimalRNN and CFN: gates, encoders, dropout, initial weights, errors.
 
-What they share with every layer is in test_contract.py.
+The behaviour of every layer is in test_contract.py.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from keras_interp_rnn import layers
 from keras_interp_rnn.layers import CFN, MinimalRNN, MinimalRNNCell
 from tests import autodiff
 from tests.gated_samples import KINDS, Sample, assert_close, in_keras, sample, variables
-from tests.layers.common import numpy, says
+from tests.layers.common import numpy, regex
 from tests.layers.contract import BACKEND
 from tests.oracles import minimal_rnn as oracle
 from tests.samples import outputs_of
@@ -65,14 +65,14 @@ def open_layer(
 class TestDropout:
     SHAPE = (200, 6, 4)
 
-    def thinned(self, kind: str, layer, training: bool = True) -> np.ndarray:
+    def inputs_after_dropout(self, kind: str, layer, training: bool = True) -> np.ndarray:
         """The inputs as an open layer sees them, if they are ones."""
         states = numpy(layer(np.ones(self.SHAPE, "float32"), training=training))
         return states if kind == "MinimalRNN" else np.arctanh(states)
 
     @every_kind
     def test_dropout_of_inputs_is_drawn_once_a_sequence(self, kind: str) -> None:
-        seen = self.thinned(kind, open_layer(kind, dropout=0.4))
+        seen = self.inputs_after_dropout(kind, open_layer(kind, dropout=0.4))
         kept = seen > 0.5
         np.testing.assert_array_equal(seen[~kept], 0)
         np.testing.assert_allclose(seen[kept], 1 / 0.6, rtol=1e-4)  # scaled, so that the mean stays
@@ -157,7 +157,7 @@ class TestDropout:
     @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
     def test_dropout_of_integer_inputs_is_refused(self, kind: str, dtype: str) -> None:
         some = layer_of(kind, dropout=0.5)
-        sentence = says(
+        sentence = regex(
             "Inputs must be real-valued for dropout=0.5.",
             "Received: inputs of dtype",
             dtype,
@@ -169,7 +169,7 @@ class TestDropout:
 
     def test_dropout_of_ids_is_refused(self) -> None:
         some = layer_of("MinimalRNN", dropout=0.5, encoder=keras.layers.Embedding(9, 4))
-        with pytest.raises(ValueError, match=says("Inputs must be real-valued for dropout=0.5.")):
+        with pytest.raises(ValueError, match=regex("Inputs must be real-valued for dropout=0.5.")):
             some(IDS, training=True)
         layer_of("MinimalRNN", recurrent_dropout=0.5, encoder=keras.layers.Embedding(9, 4))(IDS, training=True)
 
@@ -206,7 +206,7 @@ def made(makes: tuple[int | None, ...], step: tuple[int | None, ...]) -> str:
 
 class TestEncoders:
     def encoded(self, name: str, mask: str | None = None, **arguments) -> tuple[MinimalRNN, np.ndarray, Sample]:
-        """A layer, its sequences, and a sample whose inputs are the latents by the encoder's word."""
+        """A layer, its sequences, and a sample whose inputs are the latents that the encoder computes."""
         make, draw = ENCODERS[name]
         some = sample("MinimalRNN", mask=mask)
         x = draw(np.random.default_rng(0))
@@ -292,7 +292,7 @@ class TestEncoders:
         for kind in (MinimalRNN, MinimalRNNCell):
             for value in (np.tanh, "tanh", 4, keras.layers.Dense):
                 rule = f"`encoder` must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
-                with pytest.raises(ValueError, match=says(rule, "Wrap a function in keras.layers.Lambda.")):
+                with pytest.raises(ValueError, match=regex(rule, "Wrap a function in keras.layers.Lambda.")):
                     kind(4, encoder=value)
         dense, embedding = keras.layers.Dense, keras.layers.Embedding
         for encoder, inputs, *sentences in (
@@ -304,17 +304,17 @@ class TestEncoders:
             (keras.layers.GRU(4), X, "expected ndim=3"),
             (None, IDS, "Ids need an Embedding before it, or as its encoder"),
         ):
-            with pytest.raises(ValueError, match=says(*sentences)):
+            with pytest.raises(ValueError, match=regex(*sentences)):
                 layer_of("MinimalRNN", encoder=encoder)(inputs)
         layer = layer_of("MinimalRNN", encoder=embedding(5, 4))
         assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
-        # Padding that an encoder would mask is read: an Embedding that masks stands before the layer.
+        # The layer would read padding that its encoder masks: such an Embedding belongs in front of the layer.
         with pytest.raises(
             ValueError, match="`encoder` must be a layer that computes no mask. Received: .*Put an Embedding"
         ):
             layers.MinimalRNN(4, encoder=embedding(6, 4, mask_zero=True))
 
-    # Keras says of every layer without matrices that it can quantize that there are none; Keras 3.16 in other words.
+    # Keras warns about every layer without matrices that it can quantize; Keras 3.16 in other words.
     @pytest.mark.matrix
     @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
     @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
@@ -335,7 +335,7 @@ class TestEncoders:
 @every_kind
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_states_stay_in_single_precision_along_the_sequence(kind: str, policy: str) -> None:
-    """Small steps towards a limit: half-precision states would stand still on the way.
+    """Small steps towards a limit: half-precision states would stop on the way.
 
     Weights, inputs and candidates are such that the products are exact.
     """
@@ -416,17 +416,10 @@ class TestInitialization:
         bias = self.built("CFN", unit_update_bias=unit_update_bias, bias_initializer=initializer)[2]
         np.testing.assert_array_equal(bias, np.repeat(ends, 6) + mean)
 
-    @every_kind
-    def test_an_initializer_may_be_a_function(self, kind: str) -> None:
-        recurrent_kernel = self.built(
-            kind, recurrent_initializer=lambda shape, dtype=None: ops.eye(*shape, dtype=dtype)
-        )[1]
-        np.testing.assert_array_equal(recurrent_kernel, np.tile(np.eye(6), {"MinimalRNN": 1, "CFN": 2}[kind]))
-
 
 def test_features_of_cfn_lie_in_one_axis() -> None:
     for shape in ((7, 5), (3, 7, 5, 1)):
-        sentence = says(
+        sentence = regex(
             "Inputs of CFN must be sequences", f"shape={shape}.", "last axis. Ids need an Embedding before."
         )
         with pytest.raises(ValueError, match=sentence):

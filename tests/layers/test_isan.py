@@ -1,6 +1,6 @@
-"""What is an ISAN's alone: what it reads, how its matrices begin, and what it and its cell refuse.
+"""ISAN: its inputs, its initial matrices, and its errors.
 
-What it shares with every layer is in test_contract.py, its paths in test_isan_paths.py.
+The behaviour of every layer is in test_contract.py, the paths of ISAN in test_isan_paths.py.
 """
 
 import keras
@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_interp_rnn import losses
 from keras_interp_rnn.layers import ISAN, FactoredISAN, ISANCell
-from tests.layers.common import next_symbols, reads_ids_back, says
+from tests.layers.common import next_symbols, reads_ids_back, regex
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import SUBJECTS, parametrized
 from tests.oracles import isan as oracle
@@ -125,11 +125,6 @@ class TestInitialization:
         layer.build((None, None))
         assert len({matrix.tobytes() for matrix in layer.get_weights()[0]}) == 5
 
-    def test_an_initializer_may_be_a_function(self) -> None:
-        layer = ISAN(4, 5, recurrent_initializer=lambda shape, dtype=None: ops.eye(*shape, dtype=dtype))
-        layer.build((None, None))
-        np.testing.assert_array_equal(layer.get_weights()[0], np.tile(np.eye(4), (5, 1, 1)))
-
 
 def test_the_layer_and_its_cell_hold_the_same_settings() -> None:
     some = ISAN(4, 5, learn_initial_state=False, recurrent_initializer=keras.initializers.RandomNormal(stddev=0.2))
@@ -145,7 +140,7 @@ def test_fused_accepts_values_equal_to_false() -> None:
 
 
 def refused(call, given, *sentences: str, **options) -> None:
-    with pytest.raises(ValueError, match=says(*sentences)):
+    with pytest.raises(ValueError, match=regex(*sentences)):
         call(given, **options)
 
 
@@ -170,7 +165,7 @@ def test_inputs_of_other_shapes_are_refused() -> None:
 
 @reads_ids_back
 @pytest.mark.parametrize(("value", "low", "high"), [(5, 0, 5), (-1, -1, 0), (200, 0, 200)])
-def test_ids_known_in_advance_lie_in_the_vocabulary(value: int, low: int, high: int) -> None:
+def test_ids_outside_the_vocabulary_are_refused(value: int, low: int, high: int) -> None:
     ids = IDS.copy()
     ids[1, 3] = value
     rule = f"Ids must lie in [0, vocabulary_size) = [0, 5). Received: ids from {low} to {high}."
@@ -178,6 +173,7 @@ def test_ids_known_in_advance_lie_in_the_vocabulary(value: int, low: int, high: 
     for fused in ("auto", False):
         for given in (ids, ids.astype("int64"), ops.convert_to_tensor(ids), ids[:, :, None]):
             refused(layer(fused=fused), given, rule, remedy)
+    refused(FactoredISAN(4, 2, 5), ids, rule, remedy)
     cell = ISANCell(4, 5)
     start = cell.get_initial_state(batch_size=3)
     refused(cell, np.array([[0], [value], [0]]), rule, states=start)

@@ -1,4 +1,4 @@
-"""Which path TensorFlow takes, eagerly, in a graph and under XLA, and that it changes no number.
+"""ISAN on TensorFlow: its path, eagerly, in a graph and under XLA, changes no number.
 
 On the other backends there is one whole-sequence path, which test_contract.py covers.
 """
@@ -63,13 +63,17 @@ class TestChoice:
         model.fit(*next_symbols(sample(**SIZES)), verbose=0)
         assert layer.chosen_path == ("grouped", "TensorFlow on CPU")
 
-    def test_xla_takes_the_static_path(self) -> None:
+    @pytest.mark.core
+    @pytest.mark.parametrize("nested", [False, True])
+    @pytest.mark.parametrize("jit_compile", [False, True])
+    def test_xla_takes_the_static_path_and_a_graph_groups(self, jit_compile: bool, nested: bool) -> None:
         some = sample(**SIZES)
         layer = some.layer(return_sequences=True)
-        compiled = tf.function(layer, jit_compile=True)
+        inner = tf.function(layer) if nested else layer
+        compiled = tf.function(lambda ids: inner(ids), jit_compile=jit_compile)
         assert_close(compiled(some.symbols), some.states(), "float64")
-        assert layer.chosen_path.name == "static"
-        assert layer.chosen_path.reason.startswith("the graph is compiled by XLA")
+        assert layer.chosen_path.name == ("static" if jit_compile else "grouped")
+        assert layer.chosen_path.reason.startswith("the graph is compiled by XLA") == jit_compile
 
     @pytest.mark.matrix
     def test_a_model_compiled_by_xla_takes_blocks(self) -> None:
@@ -79,14 +83,6 @@ class TestChoice:
         model.compile("sgd", losses.BitsPerSymbol(dtype="float64"), jit_compile=True)
         model.fit(*next_symbols(some), verbose=0)
         assert isan_of(model).chosen_path.name == "blocks"
-
-    def test_a_function_within_one_compiled_by_xla_takes_the_static_path(self) -> None:
-        some = sample(**SIZES)
-        layer = some.layer(return_sequences=True)
-        inner = tf.function(layer)
-        outer = tf.function(lambda ids: inner(ids), jit_compile=True)
-        assert_close(outer(some.symbols), some.states(), "float64")
-        assert layer.chosen_path.name == "static"
 
     def test_a_loop_compiled_by_xla_takes_the_static_path(self) -> None:
         some = sample(**SIZES)
@@ -108,13 +104,6 @@ class TestChoice:
         assert_close(tf.function(layer)(some.symbols), some.states(), "float64")
         assert layer.chosen_path.name == "grouped"
 
-    def test_a_graph_within_a_graph_groups(self) -> None:
-        some = sample(**SIZES)
-        layer = some.layer(return_sequences=True)
-        inner = tf.function(layer)
-        assert_close(tf.function(lambda ids: inner(ids))(some.symbols), some.states(), "float64")
-        assert layer.chosen_path.name == "grouped"
-
 
 CHOICES = [(4, None), (26, None), (4, "blocks"), (4, "dense")]
 """Units, and the path where it is not the layer's own choice."""
@@ -123,7 +112,7 @@ CHOICES = [(4, None), (26, None), (4, "blocks"), (4, "dense")]
 @pytest.mark.parametrize("mask", [None, "scattered", "whole rows"])
 @pytest.mark.parametrize("compiled", ["eager", "graph", "XLA"])
 @pytest.mark.parametrize(("units", "path"), CHOICES)
-def test_values_and_gradients_are_the_stepwise_ones(
+def test_values_and_gradients_equal_the_stepwise_ones(
     units: int, path: str | None, compiled: str, mask: str | None
 ) -> None:
     some = sample(**{**SIZES, "units": units}, mask=mask)
@@ -136,53 +125,6 @@ def test_values_and_gradients_are_the_stepwise_ones(
     assert layer.chosen_path.name == (path or ("grouped" if units == 26 and compiled != "XLA" else "static"))
     for tensor, expected in zip(found, loss_and_gradients(stepwise, some), strict=True):
         assert_close(tensor, expected.numpy(), "float64")
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("units", [4, 26])
-@pytest.mark.parametrize(
-    "flags", [{}, {"go_backwards": True}, {"stateful": True}], ids=["plain", "backwards", "stateful"]
-)
-def test_fit_leads_to_the_same_weights_fused_and_stepwise(units: int, flags: dict) -> None:
-    weights = []
-    for fused in (True, False):
-        some = sample(**{**SIZES, "units": units})
-        ids = keras.Input(batch_shape=(3, None), dtype="int32")
-        layer = some.layer(return_sequences=True, fused=fused, **flags)
-        keras.utils.set_random_seed(1)
-        model = keras.Model(ids, keras.layers.Dense(7, dtype="float64")(layer(ids)))
-        model.compile(keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64"))
-        model.fit(*next_symbols(some), epochs=3, batch_size=3, shuffle=False, verbose=0)
-        assert layer.chosen_path.name == ("stepwise" if not fused else "grouped" if units == 26 else "static")
-        weights.append([weight.numpy() for weight in model.weights])
-        assert np.abs(layer.cell.initial_state.numpy() - some.initial_state).max() > 1e-4
-    for found, expected in zip(*weights, strict=True):
-        assert_close(found, expected, "float64")
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_a_training_loop_by_hand_leads_to_the_same_weights_as_fit(jit_compile: bool) -> None:
-    some = sample(**SIZES)
-    x, y = next_symbols(some)
-    by_fit, by_hand = model_of(some), model_of(some)
-    by_fit.fit(x, y, epochs=3, batch_size=3, shuffle=False, verbose=0)
-    optimizer, loss = keras.optimizers.SGD(0.05), losses.BitsPerSymbol(dtype="float64")
-    optimizer.build(by_hand.trainable_variables)
-
-    @tf.function(jit_compile=jit_compile)
-    def train_step(x, y):
-        with tf.GradientTape() as tape:
-            value = loss(y, by_hand(x, training=True))
-        variables = by_hand.trainable_variables
-        optimizer.apply(tape.gradient(value, [variable.value for variable in variables]), variables)
-        return value
-
-    values = [float(train_step(tf.constant(x), tf.constant(y))) for _ in range(3)]
-    assert values[0] > values[1] > values[2]
-    assert isan_of(by_hand).chosen_path.name == ("static" if jit_compile else "grouped")
-    for found, expected in zip(by_hand.get_weights(), by_fit.get_weights(), strict=True):
-        assert_close(found, expected, "float64")
 
 
 class TestSizesKnownLate:
@@ -240,31 +182,20 @@ class TestSizesKnownLate:
             assert_close(found, expected, "float64")
 
 
-class TestData:
-    @pytest.mark.matrix
-    def test_windows_of_a_dataset_train(self) -> None:
-        some = sample(**SIZES)
-        x, y = next_symbols(some)
-        model, expected = model_of(some), model_of(some)
-        data = tf.data.Dataset.from_tensor_slices((x, y)).batch(3).repeat(2)
-        model.fit(data, epochs=1, shuffle=False, verbose=0)
-        expected.fit(x, y, epochs=2, batch_size=3, shuffle=False, verbose=0)
-        for found, other in zip(model.get_weights(), expected.get_weights(), strict=True):
-            assert_close(found, other, "float64")
-
-
 class TestRangeOfIds:
-    @pytest.mark.parametrize("units", [4, 26])
+    @pytest.mark.parametrize(
+        "size", [{"units": 4}, {"units": 26}, {"units": 96, "vocabulary_size": 70, "time": 29}], ids=str
+    )
     @pytest.mark.parametrize("fused", ["auto", False])
-    @pytest.mark.parametrize("value", [7, -1])
-    def test_an_id_out_of_range_ends_a_compiled_function(self, value: int, fused: bool | str, units: int) -> None:
-        some = sample(**{**SIZES, "units": units})
-        ids = some.symbols.copy()
-        ids[1, 3] = value
+    def test_an_id_out_of_range_ends_a_compiled_function(self, fused: bool | str, size: dict[str, int]) -> None:
+        some = sample(**{**SIZES, **size})
         compiled = tf.function(some.layer(return_sequences=True, fused=fused))
         assert_close(compiled(tf.constant(some.symbols)), some.states(), "float64")
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            compiled(tf.constant(ids))
+        for value in (some.vocabulary_size, -1, 1000):
+            ids = some.symbols.copy()
+            ids[1, 3] = value
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                compiled(tf.constant(ids))
 
     @pytest.mark.parametrize("units", [4, 26])
     def test_an_id_out_of_range_ends_fit(self, units: int) -> None:
@@ -274,13 +205,3 @@ class TestRangeOfIds:
         x[2, 5] = 7
         with pytest.raises(tf.errors.InvalidArgumentError):
             model_of(some).fit(x, y, verbose=0)
-
-    def test_an_id_out_of_range_among_many_symbols_ends_a_compiled_function(self) -> None:
-        some = sample(**{**SIZES, "vocabulary_size": 70, "time": 29, "units": 96})
-        compiled = tf.function(some.layer(return_sequences=True))
-        assert_close(compiled(tf.constant(some.symbols)), some.states(), "float64")
-        for value in (70, -1, 1000):
-            ids = some.symbols.copy()
-            ids[1, 3] = value
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                compiled(tf.constant(ids))

@@ -1,4 +1,4 @@
-"""Which path torch takes, as operations come and where they are traced, and that it changes no number."""
+"""ISAN on torch: its path, eagerly and under tracing, changes no number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_fit_takes_the_grouped_path_by_default() -> None:
 
 @pytest.mark.parametrize("mask", [None, "scattered", "whole rows"])
 def test_double_precision_is_kept(mask: str | None) -> None:
-    """Where other operations of Keras go through float32."""
+    """Other operations of Keras compute float64 in float32."""
     some = sample(mask=mask, **SIZES)
     states = some.layer(return_sequences=True)(some.symbols, mask=some.mask).detach()
     assert np.abs(states.numpy() - some.outputs()).max() < 1e-12 * np.abs(states.numpy()).max()

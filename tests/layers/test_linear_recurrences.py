@@ -1,6 +1,6 @@
-"""How the linear recurrences begin: the laws of their papers, as tests/oracles/linear_recurrences.py has them.
+"""Initial weights of linear recurrences follow the laws of the papers, as in tests/oracles/linear_recurrences.py.
 
-Initial weights are taken back to the numbers they were made of, which must be uniform in (0, 1).
+They are mapped back to the numbers from which they were made, which must be uniform in (0, 1).
 """
 
 import keras

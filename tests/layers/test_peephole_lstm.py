@@ -1,6 +1,6 @@
-"""What is a PeepholeLSTM's alone: its peepholes, its activations, how its dropout is drawn.
+"""PeepholeLSTM: its peepholes, activations and dropout.
 
-What it shares with every layer is in test_contract.py.
+The behaviour of every layer is in test_contract.py.
 """
 
 import inspect
@@ -75,10 +75,3 @@ def test_dropout_is_one_draw_for_all_steps() -> None:
     kept = numpy(memory) > 1
     np.testing.assert_allclose(numpy(memory), 6 * np.where(kept, np.tanh(1 / 0.6), 0), rtol=1e-5, atol=1e-5)
     assert abs(kept.mean() - 0.6) < 0.07  # four standard deviations of 800 draws
-
-
-@pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
-@pytest.mark.parametrize("value", ["a", None, -0.5, 1.0, [0.5]])
-def test_an_invalid_dropout_rate_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=rf"`{name}` must be a number in \[0, 1\). Received: {name}="):
-        PeepholeLSTMCell(3, **{name: value})

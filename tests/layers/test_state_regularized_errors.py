@@ -1,4 +1,4 @@
-"""What the state-regularized layers alone refuse, and the sentence they say: the rule, what came in, the remedy."""
+"""Errors of the state-regularized layers: rule, value received, remedy."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from keras_interp_rnn import callbacks, layers
 from keras_interp_rnn.layers import SRGRU, StateRegularizedCell, StateRegularizedRNN
-from tests.layers.common import says
+from tests.layers.common import regex
 
 X = np.zeros((3, 7, 5), "float32")
 TRANSITIONS = ("mixture", "soft_argmax", "gumbel", "sample")
@@ -33,11 +33,11 @@ RULES = [
 class TestNumbers:
     @pytest.mark.parametrize(("name", "rule", "values"), RULES)
     def test_settings_out_of_range_are_refused(self, name: str, rule: str, values: list) -> None:
-        """Where nothing is set."""
+        """An error changes no setting."""
         halves = {"temperature": 0.5, "strength": 0.5, "noise": 0.5}
         cells = [of_cell(**halves, learn_temperature=learned) for learned in (False, True)]
         for value in values:
-            sentence = says(f"`{name}` must be {rule}.", f"Received: {name}={value!r}.")
+            sentence = regex(f"`{name}` must be {rule}.", f"Received: {name}={value!r}.")
             for make in (of_cell, of_layer):
                 with pytest.raises(ValueError, match=sentence):
                     make(**{name: value})
@@ -51,11 +51,11 @@ class TestNumbers:
 
 class TestTransitions:
     @every_maker
-    def test_are_one_of_four_and_the_nearest_is_named(self, make) -> None:
+    def test_an_unknown_transition_is_refused_with_the_nearest_name(self, make) -> None:
         near = {"mixtures": "mixture", "softargmax": "soft_argmax"}
         for value in ("mixtures", "softargmax", "Gumbel", "argmax", "", None, 3, ["sample"]):
             with pytest.raises(
-                ValueError, match=says("`transition` must be one of", f"Received: transition={value!r}.")
+                ValueError, match=regex("`transition` must be one of", f"Received: transition={value!r}.")
             ) as caught:
                 make(transition=value)
             for name in TRANSITIONS:
@@ -64,12 +64,12 @@ class TestTransitions:
                 assert f"Did you mean {near[value]!r}?" in str(caught.value)
 
     @every_maker
-    def test_arguments_of_gumbel_alone(self, make) -> None:
+    def test_arguments_of_gumbel_are_refused_for_other_transitions(self, make) -> None:
         for name in ("straight_through", "sample_at_inference"):
             for transition in ("mixture", "soft_argmax", "sample"):
                 received = f"Received: transition={transition!r}."
                 with pytest.raises(
-                    ValueError, match=says(f"`transition` must be 'gumbel' with {name}=True.", received)
+                    ValueError, match=regex(f"`transition` must be 'gumbel' with {name}=True.", received)
                 ):
                     make(transition=transition, **{name: True})
 
@@ -82,8 +82,10 @@ class MatrixCell(keras.layers.Layer):
 
 
 class TestCells:
-    def test_have_a_vector_for_a_state(self) -> None:
-        sentence = says("whose first state is its hidden state, a vector (batch, n).", "Received: cell=", "Pass a cell")
+    def test_cells_without_a_vector_as_state_are_refused(self) -> None:
+        sentence = regex(
+            "whose first state is its hidden state, a vector (batch, n).", "Received: cell=", "Pass a cell"
+        )
         for cell in (
             keras.layers.Dense(4),
             keras.layers.GRU(4),
@@ -97,17 +99,17 @@ class TestCells:
             with pytest.raises(ValueError, match=sentence):
                 StateRegularizedCell(cell, 3)
 
-    def test_the_layer_runs_state_regularized_ones(self) -> None:
+    def test_a_layer_of_other_cells_is_refused(self) -> None:
         rule, remedy = "`cell` must be a StateRegularizedCell. Received:", "StateRegularizedCell(cell, num_c"
         for cell in (keras.layers.GRUCell(4), keras.layers.GRU(4), None):
-            with pytest.raises(ValueError, match=says(rule, remedy)):
+            with pytest.raises(ValueError, match=regex(rule, remedy)):
                 StateRegularizedRNN(cell)
 
     @pytest.mark.parametrize("rates", [{"dropout": 0.3}, {"recurrent_dropout": 0.3}], ids=str)
     def test_a_bare_cell_draws_no_dropout(self, rates: dict[str, float]) -> None:
         """In training; at inference there is nothing to draw, see tests/layers/test_state_regularized.py."""
         layer = keras.layers.RNN(StateRegularizedCell(keras.layers.GRUCell(4, **rates), 3))
-        sentence = says("dropout", "Received:", "Use layers.StateRegularizedRNN(cell).")
+        sentence = regex("dropout", "Received:", "Use layers.StateRegularizedRNN(cell).")
         with pytest.raises(ValueError, match=sentence):
             layer(X, training=True)
 
@@ -128,9 +130,11 @@ class TestTemperaturesThatFloatsTakeForZero:
             *(("float16", value) for value in (1e-5, 65505.0)),
         ],
     )
-    def test_are_refused(self, dtype: str, value: float, learn_temperature: bool) -> None:
+    def test_temperatures_that_divide_by_zero_are_refused(
+        self, dtype: str, value: float, learn_temperature: bool
+    ) -> None:
         stored = dtype.replace("mixed_bfloat16", "float32")
-        sentence = says(
+        sentence = regex(
             f"`temperature` must be a normal number of {stored}, from ",
             f"Received: temperature={value!r}.",
             "For the most probable centroid alone use transition='soft_argmax'.",
@@ -145,7 +149,7 @@ class TestTemperaturesThatFloatsTakeForZero:
         assert float(keras.ops.stop_gradient(cell.current_temperature())) == 1
 
     @pytest.mark.parametrize("dtype", RANGES)
-    def test_up_to_the_last_normal_number(self, dtype: str) -> None:
+    def test_the_smallest_and_largest_temperature_are_accepted(self, dtype: str) -> None:
         cell = layers.SRGRU(4, 3, dtype=dtype).cell
         for value in self.RANGES[dtype]:
             cell.set_temperature(value)
@@ -155,5 +159,5 @@ class TestTemperaturesThatFloatsTakeForZero:
         model = keras.Sequential([keras.Input((3, 5)), layers.SRGRU(4, 3)])
         model.compile("sgd", "mse")
         schedule = callbacks.TemperatureSchedule(lambda epoch: 10.0 ** (-46 * epoch))
-        with pytest.raises(ValueError, match=says("`temperature` must be a normal number of float32", "Received: ")):
+        with pytest.raises(ValueError, match=regex("`temperature` must be a normal number of float32", "Received: ")):
             model.fit(np.ones((2, 3, 5)), np.ones((2, 4)), epochs=2, verbose=0, callbacks=[schedule])

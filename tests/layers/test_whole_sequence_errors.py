@@ -1,4 +1,4 @@
-"""What every layer of the package refuses in one sentence: the rule, what came in, the remedy."""
+"""Errors of every layer of the package: rule, value received, remedy."""
 
 import inspect
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from tests.layers.common import says
+from tests.layers.common import regex
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import ALL, no_variant, parametrized
 
@@ -50,7 +50,7 @@ class TestInitialStates:
         n = subject.width
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
             states = starts(subject, *shape)
-            sentence = says(
+            sentence = regex(
                 f"`initial_state` must be one array (batch, size) for each state, of sizes {[n] * len(states)}, for a "
                 f"batch of 3. Received: {[shape] * len(states)}. Give each sequence a state of its own."
             )
@@ -62,7 +62,7 @@ class TestInitialStates:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
         for shape in ((4, subject.width), (3, subject.width + 1)):
             states = [keras.Input(batch_shape=shape) for _ in starts(subject)]
-            with pytest.raises(ValueError, match=says("`initial_state` must be one array (batch, size)", f"[{shape}")):
+            with pytest.raises(ValueError, match=regex("`initial_state` must be one array (batch, size)", f"[{shape}")):
                 layer_of(subject)(inputs, initial_state=states)
 
     @only_tensorflow
@@ -85,9 +85,9 @@ class TestInitialStates:
 
 class TestMasks:
     @no_variant
-    def test_one_bool_for_each_step(self, subject: Subject) -> None:
+    def test_a_mask_of_another_shape_is_refused(self, subject: Subject) -> None:
         for shape in ((7,), (3, 6), (2, 7), (7, 3), (3, 7, 1), (3, 7, 5)):
-            sentence = says(
+            sentence = regex(
                 "`mask` must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
                 f"Received: mask.shape={shape}.",
                 "Give one bool per step.",
@@ -98,7 +98,7 @@ class TestMasks:
     @no_variant
     def test_a_mask_of_another_shape_as_model_input_is_refused(self, subject: Subject) -> None:
         inputs = subject.input(None, 7, dtype=sequences(subject).dtype.name)
-        with pytest.raises(ValueError, match=says("`mask` must have the shape", "Received: mask.shape=(None, 6).")):
+        with pytest.raises(ValueError, match=regex("`mask` must have the shape", "Received: mask.shape=(None, 6).")):
             layer_of(subject)(inputs, mask=keras.Input((6,), dtype="bool"))
 
 
@@ -118,7 +118,7 @@ class TestSequences:
         else:
             given = tf.sparse.from_dense(some) if kind == "sparse" else tf.RaggedTensor.from_tensor(some, ragged_rank=1)
         with pytest.raises(
-            ValueError, match=says(f"`sequences` must be a dense tensor. Received: a {kind} tensor. Use its to_")
+            ValueError, match=regex(f"`sequences` must be a dense tensor. Received: a {kind} tensor. Use its to_")
         ):
             layer_of(subject)(given)
 
@@ -137,7 +137,7 @@ class TestSequences:
             layer(sequences(subject))
         arrays = [np.zeros(shape, "float32") for shape in ((), (7,), (3, 5), (3, 7, 5, 1))]
         for given in (keras.Input((None,)), keras.Input((5,)), keras.Input((None, None)), *arrays):
-            sentence = says(
+            sentence = regex(
                 f"Inputs of {type(layer).__name__} must be sequences (batch, time, features)",
                 f"Received: shape={tuple(given.shape)}.",
             )
@@ -153,22 +153,22 @@ class TestSequences:
 
     @of_features
     def test_another_number_of_features_than_built_is_refused(self, subject: Subject) -> None:
-        """Of the layer, and of its cell alone."""
+        """By the layer, and by its cell alone."""
         layer, steps = layer_of(subject), sequences(subject)
         layer(steps)
         sentence = "must have the shape (5,), for which it was built. Received: steps of shape (3,). Pass inputs of"
-        with pytest.raises(ValueError, match=says(f"Steps of this {type(layer).__name__} {sentence}")):
+        with pytest.raises(ValueError, match=regex(f"Steps of this {type(layer).__name__} {sentence}")):
             layer(steps[..., :3])
-        with pytest.raises(ValueError, match=says(f"Steps of this {type(layer.cell).__name__} {sentence}")):
+        with pytest.raises(ValueError, match=regex(f"Steps of this {type(layer.cell).__name__} {sentence}")):
             layer.cell(steps[:, 0, :3], layer.get_initial_state(3))
 
     @only_tensorflow
     @no_variant
-    def test_unrolling_needs_the_number_of_steps(self, subject: Subject) -> None:
+    def test_unrolling_an_unknown_number_of_steps_is_refused(self, subject: Subject) -> None:
         import tensorflow as tf
 
         some = sequences(subject)
-        sentence = says(
+        sentence = regex(
             "The number of steps must be known for unroll=True.",
             "Received: sequences of shape (3, None",
             "Give the model's Input its time, or pass unroll=False.",
@@ -180,11 +180,11 @@ class TestSequences:
 
 class TestStateful:
     @no_variant
-    def test_the_batch_size_stays(self, subject: Subject) -> None:
+    def test_another_batch_size_of_a_stateful_layer_is_refused(self, subject: Subject) -> None:
         layer = layer_of(subject, stateful=True)
         layer(sequences(subject))
         for batch in (1, 2, 4):
-            sentence = says(
+            sentence = regex(
                 "Every batch must have 3 sequences, as the first one, with stateful=True.",
                 f"Received: a batch of {batch}.",
                 "Keep the batch size, and drop a smaller last batch.",
@@ -193,7 +193,7 @@ class TestStateful:
                 layer(sequences(subject, batch))
 
     @no_variant
-    def test_the_batch_size_must_be_known(self, subject: Subject) -> None:
+    def test_an_unknown_batch_size_of_a_stateful_layer_is_refused(self, subject: Subject) -> None:
         with pytest.raises(ValueError, match="the batch size must be static"):
             layer_of(subject, stateful=True)(subject.input(None, 7, dtype=sequences(subject).dtype.name))
 
@@ -229,13 +229,13 @@ def test_no_class_with_sizes_is_forgotten() -> None:
 
 @pytest.mark.core
 @every_kind
-def test_sizes_are_positive_integers(kind: str) -> None:
+def test_sizes_other_than_positive_integers_are_refused(kind: str) -> None:
     for name in SIZES[kind]:
         for value in (0, -3, 4.0, 2.5, True, False, "4", None, np.float64(4), [4]):
             optional = ("vocabulary_size",) if kind.startswith("FactoredISAN") else ("key_dim", "value_dim")
             if value is None and name in optional:
                 continue  # for real-valued inputs, or as many as fit
-            sentence = says(f"`{name}` must be a positive integer. Received: {name}={value!r}.")
+            sentence = regex(f"`{name}` must be a positive integer. Received: {name}={value!r}.")
             with pytest.raises(ValueError, match=sentence):
                 of_size(kind, **{name: value})
         for integer in (np.int64, np.uint8):
@@ -245,21 +245,21 @@ def test_sizes_are_positive_integers(kind: str) -> None:
             assert found == 4
 
 
-GATED = ("MinimalRNN", "MinimalRNNCell", "CFN", "CFNCell")
+WITH_DROPOUT = [name + part for name in ("MinimalRNN", "CFN", "PeepholeLSTM") for part in ("", "Cell")]
 
 
-@pytest.mark.parametrize("kind", GATED)
-def test_rates_lie_from_zero_to_below_one(kind: str) -> None:
+@pytest.mark.parametrize("kind", WITH_DROPOUT)
+def test_dropout_rates_outside_zero_to_below_one_are_refused(kind: str) -> None:
     for name in ("dropout", "recurrent_dropout"):
         for value in (1, 1.0, 1.5, -0.1, -1, float("nan"), True, np.float32(1), "0.5", None, [0.1]):
-            sentence = says(f"`{name}` must be a number in [0, 1). Received: {name}={value!r}.")
+            sentence = regex(f"`{name}` must be a number in [0, 1). Received: {name}={value!r}.")
             with pytest.raises(ValueError, match=sentence):
                 of_size(kind, **{name: value})
         for value in (0, 0.0, 0.999, np.float32(0.5)):
             assert of_size(kind, **{name: value}).get_config()[name] == float(value)
 
 
-def test_a_misspelt_argument() -> None:
+def test_a_misspelt_argument_is_refused() -> None:
     for kind in SIZES:
         if not kind.startswith("StateRegularized"):
             with pytest.raises((TypeError, ValueError), match="recurent_dropout"):

@@ -221,11 +221,24 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     "a model that calls otherwise": (lambda: subclassed(CalledOtherwise), "called_otherwise.*, a CalledOtherwise"),
     "a model that calls its layers itself": (own, "own.*, a Own"),
 }
+
+
+def normalized(**flags: Any) -> keras.Model:
+    layer = keras.layers.BatchNormalization(**flags)
+    model = of_states(lambda x: dense()(layer(x)))
+    layer.moving_mean.assign(np.linspace(-1, 1, UNITS))
+    layer.moving_variance.assign(np.linspace(0.5, 2, UNITS))
+    return model
+
+
 READ: dict[str, Callable[[], keras.Model]] = {
     "plain": lambda: of_states(dense()),
     "without a bias": lambda: of_states(dense(use_bias=False)),
     "LoRA": with_lora,
     "two Dense layers": lambda: of_states(lambda x: dense()(keras.layers.Dense(5)(x))),
+    "a Dense layer on each step": lambda: of_states(keras.layers.TimeDistributed(dense())),
+    "normalized by moving averages": normalized,
+    "normalized alone": lambda: normalized(center=False, scale=False),
     "the last state": lambda: keras.Sequential([ids(), layers.ISAN(UNITS, SYMBOLS), dense()]),
     "a last state returned": lambda: of_states(lambda x: dense()(x[1]), return_state=True),
     "called in training": lambda: of_ids(lambda x: x, lambda x: isan()(x, training=True)),

@@ -1,4 +1,4 @@
-"""How presets are made, with networks so small that seconds train them; what they learn does not matter here."""
+"""Presets are made, with networks so small that they train in seconds."""
 
 import dataclasses
 import functools

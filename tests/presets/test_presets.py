@@ -1,9 +1,13 @@
-"""Every preset does what its card says, by loops that share no code with the package."""
+"""Every preset has the figures of its card, by loops that share no code with the package."""
 
 import functools
+import hashlib
+import io
 import json
 import re
 import shutil
+import struct
+import zipfile
 from itertools import product
 from pathlib import Path
 
@@ -13,13 +17,14 @@ import pytest
 
 from keras_interp_rnn import presets, views
 from keras_interp_rnn.presets import cards, storage
+from tests.archives import DAMAGES, spoiled
 
 FILES = cards.FOLDER
 LARGER = {"text-isan-216": Path(__file__).parents[2] / "docs" / "presets" / "text-isan-216.npz"}
 """Presets whose weights are not in the package, with the file in the repository."""
 
 MAX_BYTES = 2_500_000
-"""Of all cards and weights together, in the wheel."""
+"""The size of all cards and weights together in the wheel."""
 
 
 @pytest.fixture(scope="module")
@@ -118,17 +123,19 @@ def copy(tmp_path):
     return made
 
 
-def edit(folder, name="tomita-4", **changes):
+def edit(folder, name="tomita-4", change=lambda card: None, **entries):
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    card = {**json.loads(path.read_text()), **entries}
+    change(card)
+    path.write_text(json.dumps(card))
 
 
 def test_a_copy_loads(copy, loaded):
     folder = copy()
     ids = np.array([[1, 2, 3, 3, 2, 0]])
-    wanted = loaded("tomita-4").model(ids)
-    np.testing.assert_array_equal(presets.load("tomita-4", source=folder).model(ids), wanted)
-    np.testing.assert_array_equal(presets.load("tomita-4", source=folder / "tomita-4.npz").model(ids), wanted)
+    outputs = loaded("tomita-4").model(ids)
+    np.testing.assert_array_equal(presets.load("tomita-4", source=folder).model(ids), outputs)
+    np.testing.assert_array_equal(presets.load("tomita-4", source=folder / "tomita-4.npz").model(ids), outputs)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +179,12 @@ def test_missing_weights_are_refused(copy):
     for source in (folder, folder / "other.npz"):
         with pytest.raises(ValueError, match=r"Received: .*No such file"):
             presets.load("tomita-4", source=source)
-    for source, says in (("a" * 5_000, "File name too long"), ("a\x00b", "null byte"), ("~nosuchuser", "home folder")):
-        with pytest.raises(ValueError, match=says):
+    for source, message in (
+        ("a" * 5_000, "File name too long"),
+        ("a\x00b", "null byte"),
+        ("~nosuchuser", "home folder"),
+    ):
+        with pytest.raises(ValueError, match=message):
             presets.load("tomita-4", source=source)
     with pytest.raises(ValueError, match="must have a readable card, NAME.json, for each. Received: .*, without any"):
         presets.load("tomita-4", source=folder.parent)
@@ -181,17 +192,13 @@ def test_missing_weights_are_refused(copy):
         presets.load("tomita-5", source=folder)
 
 
-def digest_of(folder, content, name="tomita-4"):
+def replace_weights(folder, content, name="tomita-4"):
     """Writes weights, and their digest into the card."""
-    import hashlib
-
     (folder / f"{name}.npz").write_bytes(content)
-    edit(folder, name, weights={"sha256": hashlib.sha256(content).hexdigest()})
+    edit(folder, name, lambda card: card["weights"].update(sha256=hashlib.sha256(content).hexdigest()))
 
 
-def test_weights_that_are_no_arrays_are_refused_and_run_no_code(copy, tmp_path):
-    import io
-
+def test_weights_that_are_no_arrays_are_refused_and_run_no_code(copy):
     ran = []
 
     class Evil:
@@ -200,10 +207,10 @@ def test_weights_that_are_no_arrays_are_refused_and_run_no_code(copy, tmp_path):
 
     folder, content = copy(), io.BytesIO()
     np.savez(content, evil=np.array([Evil()], object))
-    digest_of(folder, content.getvalue())
+    replace_weights(folder, content.getvalue())
     with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays. .*Make the preset again"):
         presets.load("tomita-4", source=folder)
-    digest_of(folder, b"no archive")
+    replace_weights(folder, b"no archive")
     with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays"):
         presets.load("tomita-4", source=folder)
     assert not ran
@@ -222,6 +229,55 @@ def test_weights_of_another_network_are_refused(copy):
         presets.load("tomita-4", source=folder)
     edit(folder, model={**settings, "kind": "transformer"})
     with pytest.raises(ValueError, match="`kind` must be one of .*Received: kind='transformer'. Install"):
+        presets.load("tomita-4", source=folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda card: card.update(automaton=None), id="no automaton"),
+        pytest.param(lambda card: card["automaton"].update(tomita=[]), id="a language that is a list"),
+        pytest.param(lambda card: card["model"].update(kind=[]), id="a kind that is a list"),
+        pytest.param(lambda card: card["model"].update(report={}), id="an empty report"),
+        pytest.param(lambda card: card["model"].update(report=None), id="no report"),
+        pytest.param(lambda card: card["model"].update(units=10**12), id="units beyond memory"),
+        pytest.param(lambda card: card["model"].update(units=[24]), id="units in a list"),
+        pytest.param(lambda card: card["model"].pop("units"), id="no units"),
+        pytest.param(lambda card: card["model"].update(alphabet=7), id="an alphabet that is a number"),
+        pytest.param(lambda card: card.update(model=[]), id="a model that is a list"),
+    ],
+)
+def test_a_card_that_describes_no_network_is_refused(copy, change):
+    folder = copy()
+    edit(folder, change=change)
+    with pytest.raises(ValueError, match="Received: "):
+        presets.load("tomita-4", source=folder)
+
+
+def test_weights_are_measured_before_they_are_unpacked(copy):
+    """An array of zeros as `np.savez_compressed` writes it, small in the file and large in memory."""
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000000,), }"
+    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
+    packed = io.BytesIO()
+    with (
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a/b.npy", "w", force_zip64=True) as file,
+    ):
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+        for _ in range(storage.MAX_BYTES // 2**20 + 1):
+            file.write(bytes(2**20))
+    folder = copy()
+    replace_weights(folder, packed.getvalue())
+    with pytest.raises(ValueError, match=r"bytes, more than 268,435,456\)\. Make the preset again"):
+        presets.load("tomita-4", source=folder)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_weights_whose_directory_is_damaged_are_refused(copy, damage):
+    folder = copy()
+    replace_weights(folder, spoiled((FILES / "tomita-4.npz").read_bytes(), damage))
+    with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays. Received: "):
         presets.load("tomita-4", source=folder)
 
 
@@ -301,11 +357,6 @@ def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path
     monkeypatch.setattr(cards, "FOLDER", package)
     monkeypatch.setattr(storage, "FOLDER", package)
     monkeypatch.setattr("keras_interp_rnn.presets.loading.FOLDER", package)
-    with pytest.raises(
-        ValueError, match="`source` must be tomita-4.npz, which is too large.* Received: source=None"
-    ) as error:
-        presets.load("tomita-4")
-    assert "\n" not in str(error.value)
     words = ["0110", "01000"]
     assert presets.load("tomita-4", source=release / "tomita-4.npz").model.classify(words).tolist() == [True, False]
     get_file = keras.utils.get_file

@@ -482,7 +482,7 @@ def test_memory_has_every_run_in_one_chart(tab):
     assert [key.text for key in tab.all(".legend")] == ["GRU", "MinimalRNN"]
     series = get(real(), "/series", run="GRU/jacobians", tag="interp_rnn/jacobian_percentiles")
     median = series["percentiles"][-1][series["lags"].index(5)][series["lines"].index(50)]
-    assert f"GRU passes on {float(f'{median:.2g}'):g} of a change 5 steps back" in tab.one(".headline").text
+    assert f"GRU passes on {float(f'{100 * median:.2g}'):g}% of a change 5 steps back" in tab.one(".headline").text
     tab.one("[data-run=MinimalRNN]").click()
     tab.until(lambda: tab.one(".headline").text.startswith("MinimalRNN passes on "))
     [logarithmic] = tab.all("main input[type=checkbox]")

@@ -164,7 +164,7 @@ def test_an_initial_state_is_named_where_there_is_one(driver, of_isan, tmp_path)
     opened(driver, split, tmp_path)
     WebDriverWait(driver, 20).until(lambda _: tokens_of(driver))
     said = driver.find_element(By.TAG_NAME, "body").text
-    assert "add up to what the network says" in said
+    assert "add up to the difference of the two logits" in said
     assert ("initial state" in said.lower()) is of_isan
 
 

@@ -1,1 +1,1 @@
-"""Of an input-switched affine network (Foerster et al., ICML 2017): everything that its affine steps make exact."""
+"""Everything that the affine steps of an input-switched network make exact (Foerster et al., ICML 2017)."""

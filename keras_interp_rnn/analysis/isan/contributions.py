@@ -107,7 +107,7 @@ class Contributions(Result):
         """The sums (M, outputs) without the terms of some sources.
 
         These are not the logits after a text without those symbols: their matrices still carry the terms before them.
-        `analysis.substitutions` has what the network says of the text without each symbol.
+        `analysis.substitutions` has the outputs of the network for the text without each symbol.
 
         Args:
             sources: numbers in [0, T]; 0 is the initial state.
@@ -227,14 +227,14 @@ def contributions(
 
     Args:
         network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, in one direction or two, and a
-            head of Dense layers without activations between them, over the states or their mean; or such a layer or
-            cell. What is split are the logits: what comes before the head's activation, a softmax or a sigmoid for
-            one. Steps that an Embedding with `mask_zero` masks have no share.
+            head of Dense and BatchNormalization layers without activations between them, over the states or their mean;
+            or such a layer or cell. What is split are the logits: what comes before the head's activation, a softmax or
+            a sigmoid for one. Steps that an Embedding with `mask_zero` masks have no share.
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
             is an alphabet. Ids of a linear recurrence are those of the Embedding before it, or of one-hot vectors;
             without an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources.
             What a linear recurrence reads may also be made by layers below it, other recurrences for one: the split is
-            exact given what they made, and its `given` says so.
+            exact given what they made, and its `given` names the layer.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
             the state itself.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.

@@ -329,8 +329,8 @@ def _misclassified(parts: Deployed, path: Automaton) -> tuple[Hashable, ...] | N
     found = {word: path.output(word) for word in tried}
 
     def first_wrong(words: Sequence[Word], classes: NDArray[np.int64]) -> Word | None:
-        said = (parts.acceptor.labels[class_] for class_ in classes)
-        return next((word for word, label in zip(words, said, strict=True) if label != found[word]), None)
+        labels = (parts.acceptor.labels[class_] for class_ in classes)
+        return next((word for word, label in zip(words, labels, strict=True) if label != found[word]), None)
 
     wrong = first_wrong(tried, acceptor.classes(tried))
     if limit is not None or wrong is not None:

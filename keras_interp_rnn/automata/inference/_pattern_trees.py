@@ -160,22 +160,22 @@ class Search:
         yes, no = self.labelled(tree.yes, rows[holds]), self.labelled(tree.no, rows[~holds])
         return yes if isinstance(yes, int) and yes == no else Node(tree.pattern, yes, no)
 
-    def said(self, tree: Tree) -> Ints:
+    def predicted(self, tree: Tree) -> Ints:
         """The label that a tree gives to each word, not only of the sample."""
         asked = list(dict.fromkeys(patterns_of(tree)))
         answers = dict(zip(asked, self.family.holds(asked, self.letters, self.until), strict=True))
-        said = np.empty(len(self.labels), np.int64)
+        predicted = np.empty(len(self.labels), np.int64)
 
         def walk(tree: Tree, rows: Ints) -> None:
             if isinstance(tree, int):
-                said[rows] = tree
+                predicted[rows] = tree
             else:
                 holds = answers[tree.pattern][rows]
                 walk(tree.yes, rows[holds])
                 walk(tree.no, rows[~holds])
 
-        walk(tree, np.arange(len(said)))
-        return said
+        walk(tree, np.arange(len(predicted)))
+        return predicted
 
     # The search
 
@@ -242,7 +242,7 @@ class Search:
         self._read()
 
     def contradicted(self, tree: Tree) -> Ints:
-        return np.flatnonzero(self.said(tree) != self.labels)
+        return np.flatnonzero(self.predicted(tree) != self.labels)
 
     def grown(self, tree: Tree) -> Tree:
         """The tree with questions in place of leaves that have several labels, if that shortens the description."""

@@ -184,8 +184,8 @@ class _Merging:
         likely = _posterior(others, self.noise)
         right = likely * (1 - self.noise) + (1 - likely) * self.noise / (counts.shape[1] - 1)
         total = counts.sum(axis=1)
-        said = others.argmax(axis=1)
-        hits, rate = counts[np.arange(len(counts)), said], right[np.arange(len(counts)), said]
+        predicted = others.argmax(axis=1)
+        hits, rate = counts[np.arange(len(counts)), predicted], right[np.arange(len(counts)), predicted]
         excess, variance = (total * rate - hits).sum(), (total * rate * (1 - rate)).sum()
         if excess > self.deviation * math.sqrt(variance) or gain < 0:
             return -math.inf

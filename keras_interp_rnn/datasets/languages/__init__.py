@@ -1,8 +1,8 @@
 """A builder of TensorFlow Datasets for the generated data of `datasets`.
 
-    made = languages.builder("tomita_4")
-    made.info.metadata                               # the alphabet, numbers of words and positives of each split
-    made.as_dataset("train[:10%]", as_supervised=True).batch(32)
+    builder = languages.builder("tomita_4")
+    builder.info.metadata                            # the alphabet, numbers of words and positives of each split
+    builder.as_dataset("train[:10%]", as_supervised=True).batch(32)
 
 The config joins the name of a module and its config by "_": "tomita_1" to "tomita_7",
 "balanced_parentheses_small", "palindromes_large_near", ...; and "counting".
@@ -49,6 +49,6 @@ def builder(config: str, *, seed: int = 0, data_dir: str | os.PathLike[str] | No
     seed = integer("seed", seed, 0)
     root = _tfds.data_root(data_dir)
     with _tfds.undamaged(root / "languages"):
-        made = Builder(config=Builder.config_of(config, seed), data_dir=root)
-    _tfds.prepare(made, quiet=True)
-    return made
+        languages = Builder(config=Builder.config_of(config, seed), data_dir=root)
+    _tfds.prepare(languages, quiet=True)
+    return languages

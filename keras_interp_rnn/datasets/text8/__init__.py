@@ -2,7 +2,7 @@
 
     train = text8.load("train")                        # uint8 (90000000,)
     pairs = text8.load("test", config="pairs")         # uint16 (2500000,)
-    own = text8.load("train", source="my_text.txt.gz")
+    mine = text8.load("train", source="my_text.txt.gz")
     text8.info(source="my_text.txt.gz")["whole_text8"] # False
 
 The first call prepares the data from the file `source`, if given; else from a file in `<data_dir>/downloads/manual`
@@ -47,8 +47,8 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
     Example:
 
     >>> from keras_interp_rnn.datasets import text8
-    >>> made = text8.builder("chars", source="my_text.txt")
-    >>> sorted(made.info.splits)
+    >>> builder = text8.builder("chars", source="my_text.txt")
+    >>> sorted(builder.info.splits)
     ['test', 'train', 'validation']
     """
     _tfds.imported("text8")
@@ -57,9 +57,9 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
     choice("config", config, sorted(Builder.builder_configs))
     root = _tfds.data_root(data_dir)
     source = manual_file(root / "downloads" / "manual") if source is None else source
-    made = Builder(config=config, source=source, data_dir=root)
-    _tfds.prepare(made, quiet=source is not None)
-    return made
+    text8 = Builder(config=config, source=source, data_dir=root)
+    _tfds.prepare(text8, quiet=source is not None)
+    return text8
 
 
 def load(

@@ -32,7 +32,7 @@ export async function draw(body, page) {
   state.logarithmic ??= true;
   const lags = [...new Set(all.flatMap(({series}) => series.lags))].sort((a, b) => a - b);
   const steps = [...new Set(all.flatMap(({series}) => series.steps))].sort((a, b) => a - b);
-  if (!lags.includes(state.lag)) state.lag = lags.find((lag) => lag > 0) ?? lags[0];
+  if (!lags.includes(state.lag)) state.lag = lags[lags.length - 1];
   page.slider(paint, steps);
   const choose = (change) => {
     Object.assign(state, change);
@@ -57,7 +57,7 @@ export async function draw(body, page) {
     });
     const chosen = all.find(({name}) => name === page.run) ?? all[0];
     patch(body,
-      h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentenceOf(page.title ? chosen.name : 'The network', chosen.series, state.step)),
+      h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentenceOf(page.title ? chosen.name : 'The network', chosen.series, state.step, state.lag)),
       h('p', {class: 'note', key: 'note'}, 'A singular value of the derivative of the last state by the input so many steps before: by how much a small change there is passed on. 1 keeps it, 0 forgets it.'),
       h('div', {class: 'controls', key: 'controls'},
         lags.length > 1 && steps.length > 1 ? h('label', {}, 'Steps back ', h('select', {value: String(state.lag), onchange: (event) => choose({lag: Number(event.target.value)})}, lags.map((lag) => h('option', {key: lag, value: String(lag)}, lag)))) : null,
@@ -74,15 +74,15 @@ export async function draw(body, page) {
   paint();
 }
 
-/** How much of an input at the longest lag is passed on, and how that changed. */
-function sentenceOf(name, series, step) {
-  const l = series.lags.indexOf(Math.max(...series.lags));
+/** How much of an input is passed on, at a lag or at the longest one, and how that changed. */
+function sentenceOf(name, series, step, lag = null) {
+  const l = series.lags.indexOf(series.lags.includes(lag) ? lag : Math.max(...series.lags));
   const at = (s) => bandOf(series, s, l)[1];
   const s = series.steps.indexOf(nearest(series.steps, step));
   const now = at(s), before = at(0);
   const times = s > 0 && before > 0 && now > 0 ? now / before : null;
-  const change = times === null ? '' : times >= 1.05 ? `, ${shown(Number(times.toPrecision(2)))} times as much as at the start` : times <= 0.95 ? `, ${shown(Number((1 / times).toPrecision(2)))} times less than at the start` : ', as at the start';
-  return [name, ' passes on ', h('b', {}, now === null ? 'too much for a number' : shown(Number(now.toPrecision(2)))), ` of a change ${series.lags[l]} steps back${change}.`];
+  const change = times === null ? '' : times >= 1.05 ? `, ${shown(Number(times.toPrecision(2)))} times as much as at the start of training` : times <= 0.95 ? `, ${shown(Number((1 / times).toPrecision(2)))} times less than at the start of training` : ', as at the start of training';
+  return [name, ' passes on ', h('b', {}, now === null ? 'too much for a number' : now < 1 ? `${shown(Number((100 * now).toPrecision(2)))}%` : `${shown(Number(now.toPrecision(2)))} times`), ` ${now < 1 ? 'of ' : ''}a change ${series.lags[l]} steps back${change}.`];
 }
 
 export async function card(page) {

@@ -52,7 +52,7 @@ const summed = (reading) => ({
 
 /** A reading of terms: of tokens, value(i, o); of the initial state, start(o); bias(o). */
 export const ofTerms = ({start, bias, ...reading}) => ({
-  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Bars: nats for ${lead}.`}),
+  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Each bar is what a symbol adds to the logit of ${lead}, in nats.`}),
   without: true,
 });
 

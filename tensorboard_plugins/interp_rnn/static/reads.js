@@ -96,12 +96,12 @@ export async function drawTexts(body, page, texts) {
       h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
-      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to what the network says.` : '',
+      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${names.length > 1 ? 'the difference of the two logits' : 'the output'}.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol to see ${[reading.without ? 'what the sum says without its term' : null, drawn.answers?.deleted ? 'what the network says without it' : null, drawn.answers ? 'what it says with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
+      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? 'with the symbol deleted' : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,

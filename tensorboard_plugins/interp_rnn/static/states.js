@@ -47,7 +47,7 @@ export async function draw(body, page) {
   let graph = null, known = null, kinds = null, view = null, chosen = null;
   let text = null, path = null, typed = false, strip = null; // what was logged, what is shown, whether somebody wrote it, its columns
 
-  const headline = html('p', {style: 'font-size: 17px; margin: 8px 0; max-width: 90ch'});
+  const headline = html('h2', {class: 'headline', 'aria-live': 'polite'});
   const remarks = html('ul', {style: 'margin: 8px 0; padding-left: 18px; max-width: 110ch'});
   const numbers = html('dl', {class: 'tiles'});
   const place = html('figure', {});
@@ -163,8 +163,8 @@ export async function draw(body, page) {
     view.mark({chosen, path: along, found});
     if (look && found?.size) view.show([...found][0]);
     result.textContent = !path ? '' : typed ? ending(graph, path.states[path.states.length - 1]) : by !== null
-      ? `Words are shaded by the probability of state ${nameOf(graph, by)}.` : kinds
-        ? `Predicted: class ${kinds.predicted}. Words in blue moved to a state of this class, the others to one of another class.` : '';
+      ? `Symbols are shaded by the probability of state ${nameOf(graph, by)}.` : kinds
+        ? `Predicted: class ${kinds.predicted}. Symbols in blue moved to a state of this class, the others to one of another class.` : '';
     details.replaceChildren(...(found ? [foundIn(found, wanted)] : chosen ? described(chosen, graph, known, kinds, pick) : []));
   }
 
@@ -173,7 +173,7 @@ export async function draw(body, page) {
       edges: shownEdges(expected, 0), width: page.width(), fill: (node) => (node.output === undefined ? null : colour(node)), note: () => null, says: () => ''}).root);
   }
   body.replaceChildren(
-    headline, remarks, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, numbers, reference,
+    headline, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, remarks, numbers, reference,
     page.downloads(() => view.whole(), () => rows(graph, state.step), 'automaton'),
   );
   if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveCsv(probabilities(text, state), 'transitions')}, 'Text as CSV'));
@@ -190,7 +190,7 @@ function verdict(graph, note, onword) {
     const named = states.map(({id}) => `${id}${note({id}, 20) ? ` (“${note({id}, 20)}”)` : ''}`);
     return [`The network moves between ${states.length} of its centroids${states.length > 1 && states.length < 6 ? `: ${named.slice(0, -1).join(', ')} and ${named[named.length - 1]}` : ''}.`];
   }
-  if (equivalent === true) return [`${one}, equivalent to the reference.`];
+  if (equivalent === true) return [`${one}, equivalent to the reference automaton.`];
   if (equivalent === false) {
     const word = counterexample ?? [];
     const single = word.every((name) => [...name].length === 1);
@@ -198,7 +198,7 @@ function verdict(graph, note, onword) {
     return ['Not yet the reference: they differ on ', word.length && onword ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px; background: none; color: inherit; cursor: pointer',
       'aria-label': `read ${say}`, onclick: () => onword(word.join(single ? '' : ' '))}, say) : say, '.'];
   }
-  const smaller = Number.isInteger(minimal) && minimal < states.length ? `, ${minimal} after minimization` : '';
+  const smaller = Number.isInteger(minimal) && minimal < states.length ? `, ${minimal} when equivalent ones are merged` : '';
   return [`${one}${smaller}${Number.isFinite(agreement) ? `; it agrees with the network on ${percent(agreement)} of the test words` : ''}.`];
 }
 
@@ -207,7 +207,7 @@ function measured(graph, {steps, history}, step) {
   const tile = (value, name, values) => html('div', {}, html('dt', {}, name), html('dd', {}, value, course(values ?? [], steps, step)));
   return [
     steps.length > 1 && tile(String(graph.states.length), graph.states.length === 1 ? 'state' : 'states', history.states),
-    steps.length > 1 && graph.minimal < graph.states.length && tile(String(graph.minimal), 'after minimization', history.minimal),
+    steps.length > 1 && graph.minimal < graph.states.length && tile(String(graph.minimal), 'when equivalent ones are merged', history.minimal),
     Number.isFinite(graph.agreement) && tile(percent(graph.agreement), 'of the test words: agrees with the network', history.agreement),
     graph.equivalent !== true && Number.isFinite(graph.distance) && tile(percent(graph.distance), 'of its words: differs from the reference', history.distance),
     Number.isFinite(graph.entropy) && graph.entropy >= 0.01 && tile(`${shown(graph.entropy)} nats`, 'entropy of the transitions', history.entropy),
