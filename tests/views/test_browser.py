@@ -9,6 +9,7 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_html
+from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols, whole_text
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -610,7 +611,7 @@ def test_hostile_names_are_text_in_a_live_page(driver, tmp_path):
 
 def test_a_live_page_of_a_recognizer_reads_words(driver, tmp_path):
     opened(driver, presets.load("tomita-4"), tmp_path)
-    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view p").text
+    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view .headline").text
     word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
     for text in ("0110100", "01000"):
         word.clear()
