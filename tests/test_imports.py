@@ -61,7 +61,6 @@ MAY_IMPORT = {
     "views/live.py": {
         "keras",
         *(f"{OURS}.{n}" for n in ("analysis", "automata", "presets", "views")),
-        "tensorboard_plugins.interp_rnn.document",
     },
     "views": {
         "scipy",

@@ -62,11 +62,14 @@ def interactive_page(result: Any) -> str | None:
     view = view_of(result)
     if view is None:
         return None
-    return page(title_of(result), numbers(result), view=view.name, data=view.data, lead=lead_of(result))
+    title, lead = view.title or title_of(result), view.lead or lead_of(result)
+    return page(title, numbers(result), view=view.name, data=view.data, lead=lead)
 
 
 def title_of(result: Any) -> str:
     """The title of the page of a result."""
+    if isinstance(result, Preset):
+        return result.name
     if isinstance(result, Contributions):
         of_background = isinstance(result, ShapleyValues)
         return "Shapley values of a prediction" if of_background else "Contributions to a prediction"
@@ -94,6 +97,7 @@ def lead_of(result: Any) -> str:
 @as_html.register(MooreMachine)
 @as_html.register(Extraction)
 @as_html.register(Certificate)
+@as_html.register(Preset)
 def framed(result: Any) -> str:
     """The page in a frame of its own, and below it, folded, the numbers; these alone where there is no such page."""
     drawn = None
@@ -101,22 +105,10 @@ def framed(result: Any) -> str:
         drawn = interactive_page(result)
     if drawn is None:
         return numbers(result)
-    return _frame(drawn, title_of(result), numbers(result))
-
-
-def in_notebook(result: Any) -> str:
-    """A result as `views.show` displays it in a notebook: its piece of HTML; of a network its page in a frame."""
-    if as_html.dispatch(type(result)) is framed:
-        return as_html(result)
-    document = as_page(result)
-    return _frame(document, title_of(result), as_html(result)) if "<script>" in document else as_html(result)
-
-
-def _frame(document: str, title: str, plain: str) -> str:
     return (
-        f'<div><iframe srcdoc="{html.escape(document)}" title="{html.escape(title)}" width="100%" height="640" '
-        f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>{plain}</details>'
-        "</div>"
+        f'<div><iframe srcdoc="{html.escape(drawn)}" title="{html.escape(title_of(result))}" width="100%" height="640" '
+        f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>'
+        f"{numbers(result)}</details></div>"
     )
 
 
@@ -262,7 +254,6 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 @as_html.register(Fidelity)
 @as_html.register(Evidence)
 @as_html.register(Card)
-@as_html.register(Preset)
 def sentences(result: Result) -> str:
     """The lines of the text, as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"

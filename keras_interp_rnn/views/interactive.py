@@ -27,10 +27,12 @@ MAX_EDGES = 2000
 
 
 class View(NamedTuple):
-    """What a page draws: a view of the plugin, and its data."""
+    """What a page draws: a view of the plugin, and its data; a title and a lead, where they are not the class's."""
 
     name: str
     data: dict[str, Any]
+    title: str = ""
+    lead: str = ""
 
 
 @functools.singledispatch

@@ -20,6 +20,7 @@ import base64
 import contextlib
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -32,7 +33,6 @@ from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import html
 from keras_interp_rnn.views.interactive import View, view_of
-from tensorboard_plugins.interp_rnn.document import page
 
 MAX_NUMBERS = 2**24
 """Of all arrays of a page, which a browser holds unpacked."""
@@ -46,6 +46,8 @@ LEADS = {
 """View -> what stands above it."""
 FIRST = 8
 """Symbols that are typed at first, where no text is given."""
+NO_SYMBOL = "\U0010ffff"
+"""Of no alphabet: Unicode will never have it."""
 KIND = "network"
 """What the page calls the only tag that it shows."""
 
@@ -70,20 +72,33 @@ def live_view(
     except ValueError as error:
         raise _refused(network, error) from None
     symbols, answers = len(arrays["bias"]), len(arrays["offset"])
-    unknown = getattr(alphabet, "unknown", None)
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
         "weights": _weights(network, arrays),
         "alphabet": names,
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
         "outputs": [*outputs] or [output_name(alphabet, i, answers) for i in range(answers)],
-        "unknown": None if unknown is None else list(alphabet or ()).index(unknown),
+        **_typed(alphabet, symbols),
         "said": [*said],
         "steps": [0],
     }
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
-    state = {"place": "typing", "word": text or separator(names).join(names[:FIRST])}
-    return View("typing", {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}})
+    first = [names[i] for i in series["typed"]]
+    state = {"place": "typing", "word": text or separator(first).join(first[:FIRST])}
+    data = {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}}
+    return View("typing", data, network.name, LEADS["typing"])
+
+
+def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
+    """How a typed text is read: the ids of its symbols, that of unknown ones, those before a text and behind it."""
+    if alphabet is None:
+        return {"typed": [*range(symbols)], "unknown": None, "frame": [[], []]}
+    before = [int(i) for i in alphabet.frame if i != alphabet.end]
+    behind = [] if alphabet.end is None else [int(alphabet.end)]
+    unknown = None
+    with contextlib.suppress(ValueError):  # unknown symbols are refused
+        unknown = int(alphabet.encode([NO_SYMBOL])[len(before)])
+    return {"typed": [int(i) for i in alphabet.symbols], "unknown": unknown, "frame": [before, behind]}
 
 
 def _view_of_automaton(network: keras.Model, word: str) -> View:
@@ -97,7 +112,8 @@ def _view_of_automaton(network: keras.Model, word: str) -> View:
         raise ValueError(
             f"An automaton must have few enough edges to be drawn. Received: {len(result.machine)} states."
         )
-    return view._replace(data={**view.data, "state": {**view.data["state"], "word": word}})
+    data = {**view.data, "state": {**view.data["state"], "word": word}}
+    return View(view.name, data, network.name, LEADS["states"])
 
 
 def _weights(network: keras.Model, arrays: dict[str, Array]) -> dict[str, dict[str, str]]:
@@ -139,24 +155,20 @@ def network_text(network: keras.Model) -> str:
     return f"{network.name}: {network.count_params():,} weights. views.save(model, 'live.html') makes a page of it."
 
 
-@as_html.register
-def network_html(network: keras.Model) -> str:
-    """What is left of a live page without scripts."""
-    return f"<p>{network.count_params():,} weights, which the page reads texts with where scripts are allowed.</p>"
-
-
-@html.as_page.register
-def network_page(network: keras.Model) -> str:
+@view_of.register
+def network_view(network: keras.Model) -> View:
     """A network that reads what is typed."""
-    view = live_view(network)
-    return page(network.name, as_html(network), view=view.name, data=view.data, lead=LEADS[view.name])
+    return live_view(network)
 
 
-@html.as_page.register
-def preset_page(preset: Preset) -> str:
-    """A preset that reads what is typed; the card alone of one that cannot, or whose outputs are not one choice."""
-    card, begins = preset.card, preset.card.settings.get("page")
+@view_of.register
+def preset_view(preset: Preset) -> View | None:
+    """A preset that reads what is typed; None of one that cannot, or whose outputs are not one choice."""
+    begins = preset.card.settings.get("page")
     if not begins:
-        return page(preset.name, as_html(preset))
+        return None
     view = live_view(preset.model, preset.name, begins["text"], begins["outputs"], as_text(preset).splitlines()[1:])
-    return page(preset.name, as_html(preset), view=view.name, data=view.data, lead=f"{card.what} {LEADS[view.name]}")
+    return view._replace(title=preset.name, lead=f"{preset.card.what} {view.lead}")
+
+
+as_html.register(keras.Model, html.framed)

@@ -42,9 +42,7 @@ def show(result: Any, *, browser: bool | None = None) -> None:
     """
     _check_result(result)
     if _in_notebook():
-        sys.modules["IPython.display"].display(
-            {"text/html": html.in_notebook(result), "text/plain": as_text(result)}, raw=True
-        )
+        sys.modules["IPython.display"].display({"text/html": as_html(result), "text/plain": as_text(result)}, raw=True)
         return
     print(as_text(result))
     if _at_a_display() if browser is None else browser:
@@ -66,8 +64,9 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
     verdict. Each array is stored in the shortest float that holds it exactly: the page of `text-isan` has 1.2 MB.
 
     Args:
-        result: what a function of `analysis` or `automata` returned; or a preset, or such a model. The alphabet that
-            the model carries (`datasets.text.Alphabet.layer`) is what is typed, else ids.
+        result: what a function of `analysis` or `automata` returned; or a preset, or such a model. What is
+            typed are symbols of the alphabet or words of the vocabulary that the model carries, by its `layer`, else
+            ids.
         path: ends in ".html" for a page that needs no other file and no network, in ".txt" for the text, or in ".svg"
             for the drawing of an automaton, an extraction, a certificate or a trace.
 

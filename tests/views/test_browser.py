@@ -161,6 +161,8 @@ def test_an_initial_state_is_named_where_there_is_one(driver, of_isan, tmp_path)
         embedded = [keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 2)]
         model = keras.Sequential([*embedded, layers.MinGRU(4), keras.layers.Dense(3)])
     split = analysis.contributions(model, [0, 1, 2], alphabet="abc")
+    [share] = [line for line in html_views.numbers(split).splitlines() if " h_0 " in line]
+    assert ("+0.0000" not in share) is of_isan
     opened(driver, split, tmp_path)
     WebDriverWait(driver, 20).until(lambda _: tokens_of(driver))
     said = driver.find_element(By.TAG_NAME, "body").text
@@ -581,7 +583,7 @@ def test_a_live_page_without_an_alphabet_reads_ids(driver, tmp_path):
 
 
 def test_a_live_page_reads_in_a_notebook(driver, reader, tmp_path):
-    cell = f'<!doctype html><meta charset="utf-8">{html_views.in_notebook(reader)}'
+    cell = f'<!doctype html><meta charset="utf-8">{as_html(reader)}'
     (tmp_path / "notebook.html").write_text(cell, encoding="utf-8")
     driver.get((tmp_path / "notebook.html").as_uri())
     driver.switch_to.frame(driver.find_element(By.TAG_NAME, "iframe"))
@@ -609,7 +611,7 @@ def test_hostile_names_are_text_in_a_live_page(driver, tmp_path):
 
 def test_a_live_page_of_a_recognizer_reads_words(driver, tmp_path):
     opened(driver, presets.load("tomita-4"), tmp_path)
-    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view p").text
+    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view .headline").text
     word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
     for text in ("0110100", "01000"):
         word.clear()

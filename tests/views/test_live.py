@@ -169,9 +169,33 @@ def test_names_are_those_of_the_alphabet():
     ],
 )
 def test_a_text_as_ids(text, alphabet, unknown, expected):
-    asked = f"live.encoded({json.dumps(text)}, {json.dumps({'alphabet': alphabet, 'unknown': unknown})})"
+    typed = {"typed": [*range(len(alphabet))], "frame": [[], []]}
+    assert encoded_in_node(text, {"alphabet": alphabet, "unknown": unknown, **typed}) == expected
+
+
+def encoded_in_node(text, series):
+    asked = f"live.encoded({json.dumps(text)}, {json.dumps(series)})"
     code = f"{document.module('live')}\nprocess.stdout.write(JSON.stringify({asked}))"
-    assert json.loads(subprocess.run([NODE, "-e", code], capture_output=True, check=True).stdout) == expected
+    return json.loads(subprocess.run([NODE, "-e", code], capture_output=True, check=True).stdout)
+
+
+@with_node
+@pytest.mark.parametrize("text", ["good film", "a good unheard film", ""])
+def test_a_text_of_a_vocabulary_has_its_tokens_around_it(text):
+    vocabulary = datasets.words.Vocabulary((*datasets.words.SPECIAL, "a", "film", "good"))
+    network = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            vocabulary.layer(),
+            keras.layers.Embedding(len(vocabulary), 3),
+            layers.MinGRU(4),
+            keras.layers.Dense(1),
+        ]
+    )
+    series = series_of(network)
+    found = encoded_in_node(text, {name: series[name] for name in ("alphabet", "typed", "unknown", "frame")})
+    [expected] = vocabulary.encode([text.split()], length=len(text.split()) + 2)
+    assert found == {"ids": expected.tolist(), "strays": []}
 
 
 def test_a_recognizer_is_its_automaton_with_the_verdict():

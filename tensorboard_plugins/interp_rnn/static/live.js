@@ -130,11 +130,12 @@ function half(bits) {
   return bits & 32768 ? -size : size;
 }
 
-/** A text as ids, and what in it is no symbol: [symbol, position from 1]. Letters where all symbols are single ones, else what
- * stands between blanks; `unknown`, an id or null, stands for others. */
-export function encoded(text, {alphabet, unknown}) {
-  const letters = alphabet.every((name) => [...name].length === 1);
-  const place = new Map(alphabet.map((name, i) => [name, i]));
+/** A text as ids, and what in it is no symbol: [symbol, position from 1]. `typed` are the ids of what a text is made of: letters
+ * where all are single ones, else what stands between blanks. `unknown`, an id or null, stands for others; `frame` are the ids
+ * before a text and behind it. */
+export function encoded(text, {alphabet, typed, unknown, frame: [before, behind]}) {
+  const letters = typed.every((id) => [...alphabet[id]].length === 1);
+  const place = new Map(typed.map((id) => [alphabet[id], id]));
   const ids = [];
   const strays = [];
   (letters ? [...text] : text.split(/\s+/).filter(Boolean)).forEach((name, i) => {
@@ -142,5 +143,5 @@ export function encoded(text, {alphabet, unknown}) {
     if (id === null) strays.push([name, i + 1]);
     else ids.push(id);
   });
-  return {ids, strays};
+  return {ids: [...before, ...ids, ...behind], strays};
 }

@@ -42,8 +42,8 @@ export async function draw(body, page) {
 
   /** The box, and what in it the network does not know. */
   function box(strays) {
-    const {alphabet, symbols} = series;
-    const words = blank(alphabet) !== '';
+    const symbols = series.typed.map((id) => series.symbols[id]);
+    const words = blank(symbols) !== '';
     const unknown = strays.slice(0, 5).map(([name, at]) => `“${name}” (number ${at})`).join(', ');
     return [
       h('label', {class: 'typed', key: 'box'}, 'Type a text', h('textarea', {rows: 2, value: state.word ?? '', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', 'aria-describedby': 'symbols strays',
