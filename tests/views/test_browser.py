@@ -328,7 +328,7 @@ def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
     driver.execute_script("arguments[0].focus()", state)
     driver.switch_to.active_element.send_keys(Keys.ENTER)
     assert "Shortest word: “00”." in driver.find_element(By.CSS_SELECTOR, ".view .note").text
-    assert driver.find_element(By.CSS_SELECTOR, ".view p").text == "A 4-state automaton."
+    assert driver.find_element(By.CSS_SELECTOR, ".view .headline").text == "A 4-state automaton."
     word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
     word.send_keys("0100")
     assert driver.find_element(By.CSS_SELECTOR, ".says").text == "It ends in state 2, accepting."
@@ -609,7 +609,7 @@ def test_hostile_names_are_text_in_a_live_page(driver, tmp_path):
 
 def test_a_live_page_of_a_recognizer_reads_words(driver, tmp_path):
     opened(driver, presets.load("tomita-4"), tmp_path)
-    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view p").text
+    assert "proved for every word" in driver.find_element(By.CSS_SELECTOR, ".view .headline").text
     word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
     for text in ("0110100", "01000"):
         word.clear()
