@@ -330,7 +330,7 @@ def test_states_say_by_which_word_they_are_reached(driver, tmp_path):
     driver.execute_script("arguments[0].focus()", state)
     driver.switch_to.active_element.send_keys(Keys.ENTER)
     assert "Shortest word: “00”." in driver.find_element(By.CSS_SELECTOR, ".view .note").text
-    assert driver.find_element(By.CSS_SELECTOR, ".view p").text == "A 4-state automaton."
+    assert driver.find_element(By.CSS_SELECTOR, ".view .headline").text == "A 4-state automaton."
     word = driver.find_element(By.CSS_SELECTOR, "input[type=text]")
     word.send_keys("0100")
     assert driver.find_element(By.CSS_SELECTOR, ".says").text == "It ends in state 2, accepting."
