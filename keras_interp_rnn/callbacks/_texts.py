@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import check_finite
+from keras_interp_rnn._network import check_finite, read_text, resolve_names
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
 from keras_interp_rnn.views.tags import Tag
@@ -47,12 +47,11 @@ class TextProbe(Probe):
             )
         self.texts = [copied_text(text) for text in texts]
         self.alphabet = alphabet
-        lengths = [length_of(text) for text in self.texts]
-        if not lengths or any(len(shape) != 1 or not 0 < shape[0] <= self.longest for shape in lengths):
-            raise ValueError(
-                f"{type(self).__name__} takes texts of 1 to {self.longest} symbols, at least one. Received: shapes "
-                f"{lengths}."
-            )
+        if not self.texts:
+            raise self._refused([])
+        for text in self.texts:
+            if not isinstance(text, str) or not text:  # the symbols of others are counted once the alphabet is known
+                self._check_length(length_of(text))
 
     def measured(self, text: Any) -> Any:
         """The result to write for one text."""
@@ -68,7 +67,21 @@ class TextProbe(Probe):
 
     def measure(self) -> list[Any]:
         check_finite(self.model)
+        names = resolve_names(self.model, self.alphabet)[1]
+        for text in self.texts:
+            if isinstance(text, str):
+                self._check_length(read_text("A text", text, names).shape)
         return [self.measured(text) for text in self.texts]
+
+    def _check_length(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 1 or not 0 < shape[0] <= self.longest:
+            raise self._refused([shape])
+
+    def _refused(self, shapes: list[tuple[int, ...]]) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__} takes texts of 1 to {self.longest} symbols, at least one. Received: shapes "
+            f"{shapes}."
+        )
 
     def write(self, found: list[Any], step: int) -> None:
         for i, one in enumerate(found):

@@ -166,6 +166,16 @@ def test_rejects_other_texts(kind, tmp_path):
 WORDS = Vocabulary((*SPECIAL, "good", "bad", "film"))
 
 
+def test_a_string_is_as_long_as_its_words(tmp_path):
+    """Not as its letters, of which there may be more than symbols are allowed."""
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), WORDS.layer(), keras.layers.Embedding(7, 2)])
+    model.add(keras.layers.GRU(2))
+    look(model, callbacks.Attributions(tmp_path, ["good film " * 60]))
+    assert len(described(tmp_path / "attributions", "attributions/text_0")["symbols"]) == 122
+    with pytest.raises(ValueError, match=r"Attributions takes texts of 1 to 500 symbols.*\(602,\)"):
+        look(model, callbacks.Attributions(tmp_path, ["good film " * 300]))
+
+
 def of_words(kind):
     keras.utils.set_random_seed(0)
     carried = [keras.Input((None,), dtype="int32"), WORDS.layer()]
