@@ -307,11 +307,11 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     if temperature is None:
         return parts.temperature()
     if not isinstance(temperature, numbers.Real) or not 0 < temperature < np.inf:
-        raise ValueError(f"temperature must be a number > 0. Received: temperature={temperature!r}.")
+        raise ValueError(f"`temperature` must be a positive number. Received: temperature={temperature!r}.")
     held = parts.temperature(float(temperature))
     if not np.finfo(parts.numbers.dtype).tiny <= held < np.inf:
         raise ValueError(
-            f"temperature must be a normal number of {parts.numbers.dtype}. Received: temperature={temperature!r}. The "
+            f"`temperature` must be a normal number of {parts.numbers.dtype}. Received: temperature={temperature!r}. The "
             "layer would compute NaN with it."
         )
     return held
