@@ -311,8 +311,8 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     held = parts.temperature(float(temperature))
     if not np.finfo(parts.numbers.dtype).tiny <= held < np.inf:
         raise ValueError(
-            f"`temperature` must be a normal number of {parts.numbers.dtype}. Received: temperature={temperature!r}. The "
-            "layer would compute NaN with it."
+            f"`temperature` must be a normal number of {parts.numbers.dtype}. Received: temperature={temperature!r}. "
+            "The layer would compute NaN with it."
         )
     return held
 
