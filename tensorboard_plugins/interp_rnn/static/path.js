@@ -64,7 +64,7 @@ export function columns({tokens, states, alpha = null}, {name, kinds, onpick}) {
   const shade = (by, marked) => buttons.forEach((button, t) => {
     const row = alpha?.[t];
     const look = button.firstChild.style;
-    if (row) look.background = by !== null ? share(0.4 * row[by]) : kinds ? signed(0.45 * support(row, kinds), 1) : share(0.4 * row[states[t + 1]]);
+    if (row) look.background = by !== null ? share(0.4 * row[by]) : kinds ? signed(0.4 * support(row, kinds), 1) : share(0.4 * row[states[t + 1]]);
     look.outline = marked === t + 1 ? '2px solid var(--accent)' : '';
     button.setAttribute('aria-pressed', String(marked === t + 1));
   });
