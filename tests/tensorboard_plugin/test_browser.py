@@ -591,7 +591,9 @@ def test_twenty_runs_can_be_searched(tmp_path):
         assert opened.driver.switch_to.active_element == field  # the field is the same element
         opened.one("aside li button").click()
         opened.until(lambda: opened.one(".headline").text.startswith("run-17"))
-        assert len(opened.all("main figure > svg")[0].find_elements(By.CSS_SELECTOR, "path.band")) == 20
+        chart = opened.all("main figure > svg")[0]
+        assert len(chart.find_elements(By.CSS_SELECTOR, "path.band")) == 1  # that of the run which was chosen
+        assert len(chart.find_elements(By.CSS_SELECTOR, "path[stroke]")) == 20
         assert not opened.troubles()
 
 
