@@ -44,11 +44,11 @@ def test_the_verdict_names_a_word_and_a_click_reads_it(tab):
     tab.open("states")
     for step in range(4):
         drag(tab, tab.one("input.steps"), step)
-        said = tab.one(".view p").text
+        said = tab.one(".view .headline").text
         if said.startswith("Not yet the reference: they differ on “"):
             break
     assert "The reference: 4 states" in tab.text()
-    [button] = [each for each in tab.all(".view p button") if each.text in said]
+    [button] = [each for each in tab.all(".view .headline button") if each.text in said]
     word = button.text.strip("“”")
     button.click()
     truth = automata.tomita(4)
