@@ -110,16 +110,20 @@ def picture_of_typing(folder: Path) -> None:
     driver.quit()
 
 
+def show(driver: webdriver.Chrome, address: str, state: dict[str, str]) -> None:
+    """Opens the tab of a TensorBoard anew, in this state, and waits until it is drawn."""
+    driver.get("about:blank")
+    driver.get(f"{address}/?{urllib.parse.urlencode({'interp_rnn': json.dumps(state)})}#interp_rnn")
+    time.sleep(12)
+
+
 def pictures_of_the_tab(folder: Path) -> None:
     """The four places of the tab."""
     write_logs(folder)
     with logs.served(folder) as address:
         driver = browser(1280, 800)
         for place, run in (("overview", None), ("reads", "text-isan"), ("states", "tomita-7"), ("memory", None)):
-            state = json.dumps({"place": place, **({"run": run} if run else {})})
-            driver.get("about:blank")
-            driver.get(f"{address}/?{urllib.parse.urlencode({'interp_rnn': state})}#interp_rnn")
-            time.sleep(12)
+            show(driver, address, {"place": place, **({"run": run} if run else {})})
             driver.save_screenshot(str(FIGURES / f"tensorboard-{place}.png"))
         driver.quit()
 
@@ -136,12 +140,9 @@ def write_contents(folder: Path) -> dict[str, str]:
     unchanged(reader.model, ids, ids, NEXT, [watch])
 
     judge = presets.load("reviews-sr-lstm")
-    review = " ".join(
-        ("this film is a wonderful surprise . the story begins slowly , but the actors are brilliant " * 12).split()[
-            :200
-        ]
-    )
-    watch = callbacks.Attributions(folder / "200 words" / "reviews", [review.split()], alphabet=judge.vocabulary)
+    praise = "this film is a wonderful surprise . the story begins slowly , but the actors are brilliant"
+    review = (praise.split() * 12)[:200]
+    watch = callbacks.Attributions(folder / "200 words" / "reviews", [review], alphabet=judge.vocabulary)
     unchanged(judge.model, judge.encode(review)[None], np.ones((1, 1), np.float32), YES, [watch])
 
     names = [
@@ -185,10 +186,7 @@ def strip_of_contents(folder: Path) -> None:
         with logs.served(folder / content) as address:
             for dark in (False, True):
                 driver = browser(1280, 800, dark)
-                driver.get(
-                    f"{address}/?{urllib.parse.urlencode({'interp_rnn': json.dumps({'place': place})})}#interp_rnn"
-                )
-                time.sleep(12)
+                show(driver, address, {"place": place})
                 parts.append(Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB"))
                 driver.quit()
     width, height = 800, round(800 * parts[0].height / parts[0].width)

@@ -50,7 +50,9 @@ class TextProbe(Probe):
         if not self.texts:
             raise self._refused([])
         for text in self.texts:
-            if not isinstance(text, str) or not text:  # the symbols of others are counted once the alphabet is known
+            if (
+                not isinstance(text, str) or not text
+            ):  # of a longer one `measure` counts the symbols: it knows the alphabet
                 self._check_length(length_of(text))
 
     def measured(self, text: Any) -> Any:
@@ -67,9 +69,9 @@ class TextProbe(Probe):
 
     def measure(self) -> list[Any]:
         check_finite(self.model)
-        names = resolve_names(self.model, self.alphabet)[1]
         for text in self.texts:
-            if isinstance(text, str):
+            if isinstance(text, str) and len(text) > self.longest:
+                names = resolve_names(self.model, self.alphabet)[1]
                 self._check_length(read_text("A text", text, names).shape)
         return [self.measured(text) for text in self.texts]
 

@@ -39,13 +39,14 @@ export async function draw(body, page) {
     page.remember();
     paint();
   };
-  const thick = ({name}) => (name === page.run && all.length > 1 ? 3 : all.length > BANDS ? 1 : 1.75);
-  const banded = ({name}, bands) => (all.length <= BANDS || name === page.run ? bands.map(([at, low, , high]) => [at, low, high]) : []);
+  const chosen = all.find(({name}) => name === page.run) ?? all[0];
+  const thick = ({name}) => (name === chosen.name && all.length > 1 ? 3 : all.length > BANDS ? 1 : 1.75);
+  const banded = ({name}, bands) => (all.length <= BANDS || name === chosen.name ? bands.map(([at, low, , high]) => [at, low, high]) : []);
   const form = () => (state.logarithmic ? 'logarithmic' : 'linear');
 
   function paint() {
     const width = page.width() >= 900 && steps.length > 1 ? (page.width() - 24) / 2 : page.width();
-    const chart = (series, options) => lines(series, {width, height: 320, y: `passed on: singular values, median and 16 to 84%${all.length > BANDS ? ` of ${page.run || all[0].name}` : ''}`, form: form(), low: 0, ...options});
+    const chart = (series, options) => lines(series, {width, height: 320, y: `passed on: singular values, median and 16 to 84%${all.length > BANDS ? ` of ${chosen.name}` : ''}`, form: form(), low: 0, ...options});
     const through = all.filter(({series}) => series.lags.includes(state.lag)).map((run) => {
       const bands = run.series.steps.map((step, s) => [step, ...bandOf(run.series, s, run.series.lags.indexOf(state.lag))]);
       return {name: run.name, color: run.color, width: thick(run), points: bands.map(([step, , median]) => [step, median]), band: banded(run, bands)};
@@ -55,7 +56,6 @@ export async function draw(body, page) {
       const bands = run.series.lags.map((lag, l) => [lag, ...bandOf(run.series, s, l)]).sort((a, b) => a[0] - b[0]);
       return {name: run.name, color: run.color, width: thick(run), points: bands.map(([lag, , median]) => [lag, median]), band: banded(run, bands)};
     });
-    const chosen = all.find(({name}) => name === page.run) ?? all[0];
     patch(body,
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentenceOf(page.title ? chosen.name : 'The network', chosen.series, state.step, state.lag)),
       h('p', {class: 'note', key: 'note'}, 'A singular value of the derivative of the last state by the input so many steps before: by how much a small change there is passed on. 1 keeps it, 0 forgets it.'),
