@@ -7,6 +7,7 @@
 - `initializers`: gate biases with which gradients reach a given number of steps back.
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
+- `fitting`: second-order fits of small networks, many at once.
 - `datasets`: text and TensorFlow Datasets builders.
 - `presets`: trained networks that ship with the package.
 - `views`: what results look like, as text, HTML and SVG.
@@ -31,6 +32,7 @@ if not _runs_as_command():
         callbacks,
         constraints,
         datasets,
+        fitting,
         initializers,
         layers,
         losses,
@@ -45,6 +47,7 @@ __all__ = [
     "callbacks",
     "constraints",
     "datasets",
+    "fitting",
     "initializers",
     "layers",
     "losses",

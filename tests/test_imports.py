@@ -26,6 +26,8 @@ MAY_IMPORT = {
     "_checks.py": set(),
     "_types.py": set(),
     "affine.py": set(),
+    "_lbfgs.py": set(),
+    "fitting.py": {"keras", f"{OURS}._backend", f"{OURS}._lbfgs"},
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"keras", "jax", f"{OURS}._backend"},

@@ -13,7 +13,7 @@ from result_classes import results_by_page  # noqa: E402
 
 NAMES = {
     "keras_interp_rnn": """
-        analysis automata callbacks constraints datasets initializers layers losses presets views
+        analysis automata callbacks constraints datasets fitting initializers layers losses presets views
     """,
     "keras_interp_rnn.analysis": """
         AffineMap Background BackoffModel Basis CompositionTable affine_map attribution bias_cosines
@@ -39,6 +39,7 @@ NAMES = {
         Figure contribution_column jacobian_histogram jacobian_percentiles state_paths state_spectra temperatures
         timescales token_map transition_map
     """,
+    "keras_interp_rnn.fitting": "fit_lbfgs",
     "keras_interp_rnn.initializers": "CriticalBias mean_field",
     "keras_interp_rnn.layers": """
         CFN CFNCell DeltaNet DeltaNetCell DiagonalISAN DiagonalISANCell FactoredISAN FactoredISANCell

@@ -7,6 +7,7 @@ current backend is imported on first use. No other file of the package compares 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 from collections.abc import Callable
@@ -119,6 +120,23 @@ def of_one_batch(sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any
 def gradient(function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
     """The gradient of the scalar `function(tensor)` at x, by the backend's reverse mode; zeros if independent of x."""
     return current().gradient(function, x)
+
+
+def double_precision() -> contextlib.AbstractContextManager[Any]:
+    """Within it, tensors and variables may be float64."""
+    return current().double_precision()
+
+
+def values_and_gradients(function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """`function(weights, *data)` and its gradient by the weights, of several weights and data at once.
+
+    Args:
+        function: from tensors, weights (n,) first, to a scalar.
+
+    Returns:
+        A function of arrays (rows, n) and (rows, ...): values (rows,) and gradients (rows, n), in float64.
+    """
+    return current().values_and_gradients(function)
 
 
 def scan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -64,6 +65,14 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         """The gradient of the scalar `function(tensor)` at x; zeros if it does not depend on x."""
+
+    def double_precision(self) -> contextlib.AbstractContextManager[Any]:
+        """Within it, tensors and variables may be float64."""
+        return contextlib.nullcontext()
+
+    @abc.abstractmethod
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        """`function(weights, *data)` and its gradient by the weights, of several rows of weights and data at once."""
 
     @property
     @abc.abstractmethod

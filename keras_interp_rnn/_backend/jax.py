@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar, final
 
@@ -81,3 +82,15 @@ class Jax(StaticBackend):
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         return np.asarray(jax.grad(function)(jax.numpy.asarray(x)))
+
+    def double_precision(self) -> contextlib.AbstractContextManager[Any]:
+        return jax.enable_x64(True)
+
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        compiled = jax.jit(jax.vmap(jax.value_and_grad(function)))
+
+        def each(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            values, gradients = compiled(*arrays)
+            return np.array(values), np.array(gradients)
+
+        return each

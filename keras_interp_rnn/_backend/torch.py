@@ -90,6 +90,19 @@ class Torch(StaticBackend):
         [gradient] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)
         return gradient.numpy()
 
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        def one(weights: np.ndarray, *data: np.ndarray) -> tuple[float, np.ndarray]:
+            tensor = torch.tensor(weights, requires_grad=True)
+            value = function(tensor, *map(torch.tensor, data))
+            [gradient] = torch.autograd.grad(value, [tensor], materialize_grads=True)
+            return float(value), gradient.numpy()
+
+        def each(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            values, gradients = zip(*(one(*row) for row in zip(*arrays, strict=True)), strict=True)
+            return np.array(values), np.array(gradients)
+
+        return each
+
 
 def _traces() -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing()
