@@ -11,7 +11,7 @@ Linderman and Sabatini, PNAS 2022 (RFLR); Daw et al., Neuron 2011 (hybrid); Squi
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -202,7 +202,9 @@ class Hybrid(Agent):
         best = np.maximum(state[..., [2, 4]], state[..., [3, 5]])
         model_based = (2 * COMMON - 1) * _against_first(best)
         model_free = _against_first(state[..., :2])
-        return theta[..., 3, None] * model_based + theta[..., 4, None] * model_free + theta[..., 5, None] * state[..., 6:]
+        return (
+            theta[..., 3, None] * model_based + theta[..., 4, None] * model_free + theta[..., 5, None] * state[..., 6:]
+        )
 
     def update(self, theta: Array, state: Array, event: Event) -> Array:
         first = _one_hot(event.choice, state[..., :2])
@@ -277,12 +279,20 @@ def chosen(trials: Trials) -> Array:
     return np.eye(trials.task.num_choices)[trials.choices[:, 1:]]
 
 
-def fit_agent(agent: Agent, trials: Trials, *, targets: Array | None = None, groups: Array | None = None) -> Array:
-    """Maximum likelihood: L-BFGS with exact gradients, from two starts, all groups as one batch.
+def fit_agent(
+    agent: Agent,
+    trials: Trials,
+    *,
+    targets: Array | None = None,
+    groups: Array | None = None,
+    starts: Sequence[float] = (0.2, 0.8),
+) -> Array:
+    """Maximum likelihood: L-BFGS with exact gradients, from several starts, all groups as one batch.
 
     Args:
         agent: the family. trials: what is fitted. targets: probabilities (sessions, trials - 1, A) in place of the
             choices. groups: int (sessions,); the sessions of each group have parameters of their own.
+        starts: where in the range of simulated agents each start is.
 
     Returns:
         (k,), or (groups, k).
@@ -303,9 +313,9 @@ def fit_agent(agent: Agent, trials: Trials, *, targets: Array | None = None, gro
         return float((nats(logits, goal) * weights).sum()), slopes.ravel()
 
     bounds = list(zip(np.tile(low, shape[0]), np.tile(high, shape[0]), strict=True))
-    starts = [np.tile(usual[:, 0] + part * (usual[:, 1] - usual[:, 0]), shape[0]) for part in (0.2, 0.8)]
-    options: dict[str, Any] = {"maxiter": 500, "ftol": 1e-11, "gtol": 1e-6 / shape[0]}
-    fits = [minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for start in starts]
+    options: dict[str, Any] = {"maxiter": 300, "ftol": 1e-11, "gtol": 1e-6 / shape[0]}
+    points = [np.tile(usual[:, 0] + part * (usual[:, 1] - usual[:, 0]), shape[0]) for part in starts]
+    fits = [minimize(objective, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for point in points]
     best = min(fits, key=lambda fit: float(fit.fun)).x.reshape(shape)
     return best[0] if groups is None else best
 
@@ -323,8 +333,10 @@ def automaton(agent: Agent, parameters: ArrayLike, task: Task) -> WeightedAutoma
     n = len(initial)
     probes = np.concatenate([np.eye(n), np.zeros((1, n)), np.random.default_rng(0).uniform(-1, 1, size=(1, n))])
     every = np.broadcast_to(theta, (n + 2, len(theta)))
-    maps = [agent.update(every, probes, Event(*(np.broadcast_to(part, n + 2) for part in task.event(symbol))))
-            for symbol in range(task.num_symbols)]
+    maps = [
+        agent.update(every, probes, Event(*(np.broadcast_to(part, n + 2) for part in task.event(symbol))))
+        for symbol in range(task.num_symbols)
+    ]
     values = [*maps, agent.logits(every, probes)]
     homogeneous = np.concatenate([probes, np.ones((n + 2, 1))], axis=1)
     forms = []

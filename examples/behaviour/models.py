@@ -22,8 +22,8 @@ from keras_interp_rnn import fitting, layers
 Logits = Callable[[Trials], Array]
 """Of the choices from the second on, (sessions, trials - 1, A - 1)."""
 
-RESTARTS = 3
-"""Starts of each fit."""
+RESTARTS, MAX_STEPS = 2, 200
+"""Starts of each fit, and steps of each start."""
 
 
 @keras.saving.register_keras_serializable(package="behaviour")
@@ -126,9 +126,8 @@ class Network(Model):
         """The same, as `fitting.fit_lbfgs` returns it."""
         keras.utils.set_random_seed(seed)
         data = trials.symbols[:, :-1], trials.choices[:, 1:], trials.scored.astype(float)
-        return fitting.fit_lbfgs(
-            self.build(trials.task, penalty), data, subsets=subsets, num_restarts=RESTARTS, seed=seed, verbose=0
-        )
+        settings: dict[str, Any] = {"num_restarts": RESTARTS, "max_steps": MAX_STEPS, "seed": seed, "verbose": 0}
+        return fitting.fit_lbfgs(self.build(trials.task, penalty), data, subsets=subsets, **settings)
 
 
 def models_for(task: Task) -> list[Model]:

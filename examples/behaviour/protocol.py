@@ -69,7 +69,9 @@ def cross_validate(
         parts = [(rows & (within != i), rows & (within == i)) for rows in train for i in range(inner)]
         fit_on, score_on = (np.array(part) for part in zip(*parts, strict=True))
         losses = [
-            _loss(model.fit(trials, fit_on, penalty=penalty, seed=seed), trials, score_on).reshape(folds, -1).mean(axis=1)
+            _loss(model.fit(trials, fit_on, penalty=penalty, seed=seed), trials, score_on)
+            .reshape(folds, -1)
+            .mean(axis=1)
             for penalty in model.penalties
         ]
         penalties = [model.penalties[place] for place in np.argmin(losses, axis=0)]

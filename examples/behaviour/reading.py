@@ -44,7 +44,7 @@ def which_agent(logits: Array, trials: Trials, agents: Sequence[Agent], *, num_c
     entropy = (nats(logits, targets) * weights).sum()
     found = []
     for agent in agents:
-        best = fit_agent(agent, trials, targets=targets)
+        best = fit_agent(agent, trials, targets=targets, starts=(0.5,))
         distance = float((nats(agent_logits(agent, best, trials), targets) * weights).sum() - entropy)
         price = len(best) * np.log(num_choices) / (2 * num_choices)
         named = dict(zip(agent.parameters, map(float, best), strict=True))

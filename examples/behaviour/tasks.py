@@ -146,6 +146,10 @@ class Trials:
         parts = {name: getattr(self, name)[rows] for name in ("choices", "states", "seconds", "rewards", "lengths")}
         return replace(self, **parts, subjects=tuple(self.subjects[row] for row in rows))
 
+    def named(self, subjects: Sequence[str]) -> Trials:
+        """The same sessions, of these subjects."""
+        return replace(self, subjects=tuple(subjects))
+
     def event(self, trial: int) -> Event:
         """What happened in a trial of all sessions."""
         rewards = np.array(self.task.rewards)[self.rewards[:, trial]]
