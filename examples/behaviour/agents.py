@@ -1,11 +1,11 @@
 """Models of learning: how an agent's values follow from choices and rewards, and its choices from its values.
 
-Each is one class with one `update`, which simulates, computes likelihoods and, where it is affine in the state, gives the
-matrices of a weighted automaton. Logits are those of the choices from the second on, less that of the first. Parameters
-(..., k) and states (..., n) are batched, and may be complex: gradients are complex steps, exact to rounding.
+Each is one class with one `update`, which simulates, computes likelihoods and, where it is affine in the state, gives
+the matrices of a weighted automaton. Logits are those of the choices from the second on, less that of the first.
+Parameters (..., k) and states (..., n) are batched, and may be complex: gradients are complex steps, exact to rounding.
 
-References: Watkins and Dayan, 1992; Ito and Doya, 2009 (forgetting); Lau and Glimcher, 2005 (perseverance); Beron, Neufeld,
-Linderman and Sabatini, PNAS 2022 (RFLR); Daw et al., Neuron 2011 (hybrid); Squire and Moore, 1979 (complex steps).
+References: Ito and Doya, 2009 (forgetting); Lau and Glimcher, 2005 (perseverance); Beron, Neufeld, Linderman and
+Sabatini, PNAS 2022 (RFLR); Daw et al., Neuron 2011 (hybrid); Squire and Trapp, SIAM Review 1998 (complex steps).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _against_first(values: Array) -> Array:
 
 
 class QLearner(Agent):
-    r"""A forgetting Q-learner: $q_c \leftarrow q_c + \alpha (r - q_c)$, and $q_a \leftarrow (1 - \phi) q_a$ of others."""
+    r"""A forgetting Q-learner: $q_c \leftarrow q_c + \alpha (r - q_c)$; others $q \leftarrow (1 - \phi) q$."""
 
     name = "Q-learner"
     parameters = {
@@ -101,7 +101,7 @@ class QLearner(Agent):
 
 
 class PerseveringQLearner(QLearner):
-    r"""A Q-learner with a trace of its choices, $k \leftarrow k + \kappa (e_c - k)$, which adds $\pi k$ to the logits."""
+    r"""A Q-learner that adds $\pi k$ to its logits, k a trace of its choices, $k \leftarrow k + \kappa (e_c - k)$."""
 
     name = "persevering Q-learner"
     parameters = {
@@ -124,7 +124,7 @@ class PerseveringQLearner(QLearner):
 
 
 class RFLR(Agent):
-    r"""Recursively formulated logistic regression: logits $a\,e_c + \phi$ with $\phi \leftarrow (1 - f) \phi + b\,r\,e_c$.
+    r"""Recursively formulated logistic regression: logits $a e_c + \phi$, $\phi \leftarrow (1 - f) \phi + b r e_c$.
 
     $1 - f$ is the paper's $e^{-1 / \tau}$.
     """
@@ -200,11 +200,8 @@ class Hybrid(Agent):
 
     def logits(self, theta: Array, state: Array) -> Array:
         best = np.maximum(state[..., [2, 4]], state[..., [3, 5]])
-        model_based = (2 * COMMON - 1) * _against_first(best)
-        model_free = _against_first(state[..., :2])
-        return (
-            theta[..., 3, None] * model_based + theta[..., 4, None] * model_free + theta[..., 5, None] * state[..., 6:]
-        )
+        parts = [(2 * COMMON - 1) * _against_first(best), _against_first(state[..., :2]), state[..., 6:]]
+        return (theta[..., None, 3:6] * np.stack(parts, axis=-1)).sum(axis=-1)
 
     def update(self, theta: Array, state: Array, event: Event) -> Array:
         first = _one_hot(event.choice, state[..., :2])
@@ -321,7 +318,7 @@ def fit_agent(
 
 
 def automaton(agent: Agent, parameters: ArrayLike, task: Task) -> WeightedAutomaton:
-    """The agent as a weighted automaton over the task's symbols, whose values are its logits; its last state is 1.
+    """The agent as a weighted automaton over the ids of symbols, whose values are its logits; its last state is 1.
 
     Raises:
         ValueError: if the agent is not affine in its state.
@@ -349,4 +346,4 @@ def automaton(agent: Agent, parameters: ArrayLike, task: Task) -> WeightedAutoma
     last[n] = 1
     transitions = np.stack([np.concatenate([linear, last], axis=1) for linear in forms[:-1]])
     final = forms[-1][:, 0] if task.num_choices == 2 else forms[-1]
-    return WeightedAutomaton([*initial, 1.0], transitions, final, alphabet=task.names)
+    return WeightedAutomaton([*initial, 1.0], transitions, final)

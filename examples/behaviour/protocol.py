@@ -68,12 +68,10 @@ def cross_validate(
     if len(model.penalties) > 1:
         parts = [(rows & (within != i), rows & (within == i)) for rows in train for i in range(inner)]
         fit_on, score_on = (np.array(part) for part in zip(*parts, strict=True))
-        losses = [
-            _loss(model.fit(trials, fit_on, penalty=penalty, seed=seed), trials, score_on)
-            .reshape(folds, -1)
-            .mean(axis=1)
-            for penalty in model.penalties
-        ]
+        losses = []
+        for penalty in model.penalties:
+            fits = model.fit(trials, fit_on, penalty=penalty, seed=seed)
+            losses.append(_losses(fits, trials, score_on).reshape(folds, -1).mean(axis=1))
         penalties = [model.penalties[place] for place in np.argmin(losses, axis=0)]
     total = np.zeros(trials.subject_ids.max() + 1)
     for penalty in sorted(set(penalties)):
@@ -102,7 +100,7 @@ def _subsets(groups: Array, outer: Array, keep: bool, folds: int) -> Array:
     return np.concatenate([groups & ((outer == fold) == keep) for fold in range(folds)])
 
 
-def _loss(fits: list[Logits], trials: Trials, subsets: Array) -> Array:
+def _losses(fits: list[Logits], trials: Trials, subsets: Array) -> Array:
     """The mean loss (fits,) of each fit on its sessions."""
     found = []
     for logits, rows in zip(fits, subsets, strict=True):

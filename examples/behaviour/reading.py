@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from examples.behaviour.agents import Agent, agent_logits, chosen, fit_agent, nats, probabilities
-from examples.behaviour.tasks import Array, Event, Task, Trials
+from examples.behaviour.agents import Agent, agent_logits, agents_for, chosen, fit_agent, nats, probabilities
+from examples.behaviour.models import Network
+from examples.behaviour.tasks import Array, Event, Task, Trials, simulate
+from keras_interp_rnn import analysis
+from keras_interp_rnn.automata import WeightedAutomaton
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from keras_interp_rnn.automata import WeightedAutomaton
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,44 @@ def draw_stays(axes: Axes, sources: dict[str, Trials]) -> None:
     axes.set_xticks(range(len(cases)), list(cases))
     axes.set(ylim=(0, 1), ylabel="probability of the same choice again", xlabel="what came before")
     axes.legend()
+
+
+def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
+    """Fits a network to all sessions, prints what it is, and draws what it would choose."""
+    task = trials.task
+    network, every = Network("DiagonalISAN", units), np.ones((1, len(trials)), bool)
+    num_choices = int(trials.scored.sum())
+    fits = network.fits(trials, every, penalty=0.05 / num_choices, seed=0)
+    model = fits.load(0)
+    logits = np.asarray(model.predict_on_batch(trials.symbols[:, :-1]), float)
+    print(
+        f"{network.name}, {network.num_weights(task)} weights, {num_choices:,} choices: "
+        f"{loss_of(logits, trials):.4f} nats a choice in sample, {fits.seconds:.1f} s."
+    )
+    kernel, bias = model.layers[0].cell.kernels()
+    for name, matrix, drive in zip(task.names, kernel, bias, strict=True):
+        print(f"  {name}: decays {np.diag(matrix).round(2)}, drives {drive.round(2)}")
+    network_automaton = WeightedAutomaton.from_network(model)
+    print(f"The smallest automaton of its logits has {len(network_automaton.minimize())} states.")
+    matches = which_agent(logits, trials, agents_for(task), num_choices=num_choices)
+    for match in matches:
+        values = ", ".join(f"{name} {value:.2f}" for name, value in match.parameters.items())
+        print(f"  {match.distance:.5f} nats a choice from a {match.agent.name}: {values}")
+    split = analysis.contributions(model, trials.symbols[0, : trials.lengths[0]])
+    print(f"Credit of past trials for the last choice of session 1 (residual {split.residual:.0e}):")
+    print(split.shown(-1))
+    if figure is not None:
+        from matplotlib.figure import Figure
+
+        settings: dict[str, Any] = {"sessions": 200, "trials": int(trials.lengths.max())}
+        agent = AffineAgent(network_automaton, task)
+        sources = {"data": trials, "network": simulate(task, agent, [], **settings, seed=1)}
+        best = matches[0]
+        sources[best.agent.name] = simulate(task, best.agent, list(best.parameters.values()), **settings, seed=2)
+        drawn = Figure(figsize=(6, 3.5), layout="constrained")
+        draw_stays(drawn.add_subplot(), sources)
+        drawn.savefig(figure, dpi=120)
+        print(f"Figure: {figure}")
 
 
 def loss_of(logits: Array, trials: Trials) -> float:

@@ -24,7 +24,7 @@ COLUMNS = {
 
 
 def read(path: Path, task: str) -> Trials:
-    """The sessions of a file with a line for each trial, one session a subject; trials with a missing entry are left out.
+    """The sessions of a file with a line for each trial, one a subject; trials with a missing entry are left out.
 
     Args:
         path: values separated by tabs or commas, names of columns in the first line. task: name of one of `TASKS`.
