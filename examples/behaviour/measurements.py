@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from examples.behaviour import models, protocol, reading, samples
-from examples.behaviour.agents import AGENTS, agent_logits, agents_for, fit_agent
-from examples.behaviour.tasks import TASKS, Trials, simulate
+from examples.behaviour.agents import AGENTS, agents_for, fit_agent
+from examples.behaviour.tasks import TASKS, Array, Trials, simulate
 from examples.papers import _records
 
-LENGTH = 250
-"""Trials of a session of a simulated agent."""
+LENGTH, SESSIONS = 250, 5
+"""Trials of a session of an agent that is recovered; sessions of a simulated subject."""
 
 RECOVERED = {"Q-learner": 2, "RFLR": 2, "persevering Q-learner": 3}
 """Agent -> units of the network that is fitted to it."""
 
 RATES = ("learning", "forgetting", "trace")
+"""Parameters that are rates."""
 
 BASELINE = "GRU(2)"
 """What others are compared with."""
@@ -33,67 +34,68 @@ COMPARED = 4_000
 """Trials on which a network and agents are compared."""
 
 
+def measure(args: Namespace) -> None:
+    """One of the measurements, by arguments of the command line."""
+    if args.smoke:
+        models.MAX_STEPS, args.subjects = 5, 2
+    if args.what == "recovery":
+        for name in list(RECOVERED)[: 1 if args.smoke else None]:
+            recover(args.records, name, num_agents=args.subjects, num_trials=args.trials)
+    elif args.what == "speed":
+        speed(args.records, args.subjects)
+    else:
+        name, trials = sessions_of(args)
+        every = models.models_for(trials.task)
+        compare(args.records, name, trials, [every[0], models.Network("lags", 5)] if args.smoke else every)
+
+
 def recover(folder: Path, name: str, *, num_agents: int, num_trials: int) -> None:
     """Parameters of simulated agents on reversal learning, read off the networks that were fitted to their choices."""
-    task, agent, sessions = TASKS["reversal"], AGENTS[name], max(num_trials // LENGTH, 1)
-    run = f"{name}, {num_agents} agents, {num_trials} trials"
+    task, agent = TASKS["reversal"], AGENTS[name]
+    sessions, length = max(num_trials // LENGTH, 1), min(LENGTH, num_trials)
 
-    def measure() -> dict[str, Any]:
+    def measured() -> dict[str, Any]:
         true = agent.draw(num_agents, np.random.default_rng(0))
-        settings = {"sessions": num_agents * sessions, "trials": min(LENGTH, num_trials), "seed": 1}
-        trials = simulate(task, agent, np.repeat(true, sessions, axis=0), **settings)
-        groups = np.repeat(np.arange(num_agents), sessions)
-        network = models.Network("DiagonalISAN", RECOVERED[name])
-        penalty, clock = 0.05 / num_trials, time.process_time()
-        fits = network.fit(trials, groups == np.arange(num_agents)[:, None], penalty=penalty, seed=0)
-        fitted, found = time.process_time() - clock, []
-        likely = np.stack([fit_agent(agent, trials.take(groups == g), starts=(0.5,)) for g in range(num_agents)])
-        for g, logits in enumerate(fits):
-            part = trials.take(np.flatnonzero(groups == g)[: max(COMPARED // LENGTH, 1)])
+        subjects = [f"{number:03d}" for number in range(num_agents) for _ in range(sessions)]
+        theta = np.repeat(true, sessions, axis=0)
+        trials = simulate(task, agent, theta, trials=length, seed=1, subjects=subjects)
+        groups = trials.subject_ids == np.arange(num_agents)[:, None]
+        network, clock = models.Network("DiagonalISAN", RECOVERED[name]), time.process_time()
+        fits = network.fit(trials, groups, penalty=0.05 / num_trials, seed=0)
+        seconds, found = round(time.process_time() - clock, 1), []
+        for parameters, logits, rows in zip(true, fits, groups, strict=True):
+            part = trials.take(np.flatnonzero(rows)[: max(COMPARED // LENGTH, 1)])
             matches = reading.which_agent(logits(part), part, agents_for(task), num_choices=num_trials)
-            own = next(match for match in matches if match.agent.name == name)
-            found.append(
-                {
-                    "true": _rounded(true[g]),
-                    "network": _rounded(list(own.parameters.values())),
-                    "likelihood": _rounded(likely[g]),
-                    "distance": own.distance,
-                    "nearest": matches[0].agent.name,
-                }
-            )
+            [same] = [match for match in matches if match.agent is agent]
+            likely = fit_agent(agent, trials.take(rows), starts=(0.5,))
+            read = {"true": parameters, "network": list(same.parameters.values()), "likelihood": likely}
+            entries = {way: _rounded(values, 4) for way, values in read.items()}
+            found.append({**entries, "distance": same.distance, "nearest": matches[0].agent.name})
         model = {"name": network.name, "parameters": network.num_weights(task)}
-        return {"model": model, "result": {"agents": found, "fit_cpu_seconds": round(fitted, 1)}}
+        return {"model": model, "result": {"agents": found, "fit_cpu_seconds": seconds}}
 
-    _measure(folder, "recovery", run, measure)
+    _append(folder, "recovery", f"{name}, {num_agents} agents, {num_trials} trials", "simulated", measured)
 
 
 def compare(folder: Path, name: str, trials: Trials, chosen_models: Sequence[models.Model]) -> None:
     """Nats a choice of models, by nested cross-validation over subjects."""
     for model in chosen_models:
-
-        def measure(model: models.Model = model) -> dict[str, Any]:
-            clock = time.process_time()
-            scores = protocol.cross_validate(model, trials)
-            result = {"nats": _rounded(scores.by_subject, 6), "penalties": scores.penalties}
-            result |= {"cpu_seconds": round(time.process_time() - clock, 1), "seconds": round(scores.seconds, 1)}
-            return {"model": {"name": model.name, "parameters": scores.num_weights}, "result": result}
-
-        data = {"name": name, "choices": int(trials.scored.sum())}
-        _measure(folder, "comparison", f"{name}: {model.name}", measure, data=data)
+        _append(folder, "comparison", f"{name}: {model.name}", name, lambda model=model: _scored(model, trials))
 
 
 def speed(folder: Path, num_subjects: int) -> None:
     """Seconds of a nested cross-validation in which each subject has a network of its own."""
     trials = subjects_of("reversal", "Q-learner", num_subjects=num_subjects, num_trials=500)
+    network = models.Network("DiagonalISAN", 2)
+    run = f"{num_subjects} subjects of 500 trials"
+    _append(folder, "speed", run, "simulated", lambda: _scored(network, trials, each_subject=True))
 
-    def measure() -> dict[str, Any]:
-        network, clock = models.Network("DiagonalISAN", 2), time.process_time()
-        scores = protocol.cross_validate(network, trials, each_subject=True)
-        result = {"nats": float(scores.by_subject.mean()), "seconds": round(scores.seconds, 1)}
-        result |= {"cpu_seconds": round(time.process_time() - clock, 1)}
-        return {"model": {"name": network.name, "parameters": scores.num_weights}, "result": result}
 
-    _measure(folder, "speed", f"{num_subjects} subjects of 500 trials", measure)
+def subjects_of(task: str, agent: str, *, num_subjects: int, num_trials: int) -> Trials:
+    """Simulated subjects, each an agent with parameters of its own and several sessions."""
+    theta = np.repeat(AGENTS[agent].draw(num_subjects, np.random.default_rng(2)), SESSIONS, axis=0)
+    subjects = [f"{number:03d}" for number in range(num_subjects) for _ in range(SESSIONS)]
+    return simulate(TASKS[task], AGENTS[agent], theta, trials=num_trials // SESSIONS, seed=3, subjects=subjects)
 
 
 def sessions_of(args: Namespace) -> tuple[str, Trials]:
@@ -103,112 +105,81 @@ def sessions_of(args: Namespace) -> tuple[str, Trials]:
     able = [agent.name for agent in agents_for(TASKS[args.task])]
     if args.agent not in able:
         raise ValueError(f"--agent must be one of {', '.join(able)} in this task. Received: {args.agent}.")
-    subjects, trials = (3, 40) if args.smoke else (getattr(args, "subjects", 20), getattr(args, "trials", 500))
+    subjects, trials = (3, 40) if args.smoke else (args.subjects, args.trials)
     name = f"{args.task}, {subjects} {args.agent}s, {trials} trials"
     return name, subjects_of(args.task, args.agent, num_subjects=subjects, num_trials=trials)
 
 
-def measure(args: Namespace) -> None:
-    """One of the measurements, by arguments of the command line."""
-    if args.smoke:
-        models.MAX_STEPS = 5
-    if args.what == "recovery":
-        for name in list(RECOVERED)[: 1 if args.smoke else None]:
-            recover(args.records, name, num_agents=2 if args.smoke else args.subjects, num_trials=args.trials)
-    elif args.what == "speed":
-        speed(args.records, args.subjects)
-    else:
-        name, trials = sessions_of(args)
-        every = models.models_for(trials.task)
-        compare(args.records, name, trials, every[:1] + every[-7:-6] if args.smoke else every)
-
-
-def subjects_of(task: str, agent: str, *, num_subjects: int, num_trials: int) -> Trials:
-    """Simulated subjects, each an agent with parameters of its own and five sessions."""
-    theta = AGENTS[agent].draw(num_subjects, np.random.default_rng(2))
-    settings = {"sessions": 5 * num_subjects, "trials": num_trials // 5, "seed": 3}
-    trials = simulate(TASKS[task], AGENTS[agent], np.repeat(theta, 5, axis=0), **settings)
-    return trials.named([f"{number // 5:03d}" for number in range(5 * num_subjects)])
-
-
-def true_loss(trials: Trials, agent: str, num_subjects: int) -> float:
-    """Mean nats a choice of the agents that made `subjects_of`."""
-    theta = np.repeat(AGENTS[agent].draw(num_subjects, np.random.default_rng(2)), 5, axis=0)
-    return reading.loss_of(agent_logits(AGENTS[agent], theta, trials), trials)
-
-
 def tables(folder: Path) -> dict[str, list[str]]:
     """The tables of the records in Markdown: name -> lines."""
-    found: dict[str, list[str]] = {}
-    recovered: dict[tuple[str, int], Any] = {}
-    for record in _read(folder, "recovery"):
-        name, _, trials = record["run"].split(", ")
-        recovered[name, int(trials.split()[0])] = record["result"]["agents"]
-    if recovered:
-        head = [
-            "agent",
-            "trials",
-            "rates within 0.05, network",
-            "by likelihood",
-            "median error, network",
-            "by likelihood",
-        ]
-        rows = []
-        for (name, trials), agents in sorted(
-            recovered.items(), key=lambda item: (list(RECOVERED).index(item[0][0]), item[0][1])
-        ):
-            places = [place for place, rate in enumerate(AGENTS[name].parameters) if rate in RATES]
-            row = [name, f"{trials:,}"]
-            errors = {
-                way: np.array([[abs(each[way][p] - each["true"][p]) for p in places] for each in agents])
-                for way in ("network", "likelihood")
-            }
-            row += [f"{(error < 0.05).mean():.0%} of {error.size}" for error in errors.values()]
-            row += [f"{np.median(error):.3f}" for error in errors.values()]
-            named = sum(each["nearest"] == name for each in agents)
-            rows.append([*row, f"{named} of {len(agents)}"])
-        found["recovery"] = _table([*head, "family named right"], rows)
-    by_data: dict[str, list[Any]] = {}
+    found, by_data = {}, {}
+    if recovered := _read(folder, "recovery"):
+        head = "agent | trials | rates within 0.05 | by likelihood | median error | by likelihood | named right"
+        found["recovery"] = _table(head, map(_recovery, recovered))
     for record in _read(folder, "comparison"):
-        by_data.setdefault(record["data"]["name"], []).append(record)
-    for data, records in by_data.items():
-        by_name = {record["model"]["name"]: np.array(record["result"]["nats"]) for record in records}
-        rows = []
-        for record in sorted(records, key=lambda record: float(np.mean(record["result"]["nats"]))):
-            values = by_name[record["model"]["name"]]
-            cells = ["{:.4f} ({:.4f} to {:.4f})".format(*protocol.interval(values)), "", ""]
-            if BASELINE in by_name and record["model"]["name"] != BASELINE:
-                cells[1] = "{:+.4f} ({:+.4f} to {:+.4f})".format(*protocol.interval(values - by_name[BASELINE]))
-            cells[2] = f"{record['result']['cpu_seconds']:.0f}"
-            rows.append([record["model"]["name"], str(record["model"]["parameters"]), *cells])
-        found[data] = _table(["model", "weights", "nats a choice", f"less {BASELINE}", "seconds"], rows)
-    rows = [
-        [record["run"], f"{record['result']['cpu_seconds']:.0f}", f"{record['result']['seconds']:.0f}"]
-        for record in _read(folder, "speed")
-    ]
-    if rows:
-        found["speed"] = _table(["fitted", "seconds of one core", "seconds by the clock"], rows)
+        by_data.setdefault(record["data"]["name"], {})[record["model"]["name"]] = record
+    for name, records in by_data.items():
+        lines = [_comparison(record, records) for record in sorted(records.values(), key=_mean)]
+        found[name] = _table(f"model | weights | nats a choice | less that of {BASELINE} | seconds", lines)
+    if timed := _read(folder, "speed"):
+        times = [[each["run"], *(f"{each['result'][key]:.0f}" for key in ("cpu_seconds", "seconds"))] for each in timed]
+        found["speed"] = _table("one network each | seconds of one core | by the clock", times)
     return found
 
 
+def _recovery(record: dict[str, Any]) -> list[str]:
+    name, _, trials = record["run"].split(", ")
+    agents = record["result"]["agents"]
+    rates = [place for place, parameter in enumerate(AGENTS[name].parameters) if parameter in RATES]
+    ways = {way: np.array([each[way] for each in agents])[:, rates] for way in ("true", "network", "likelihood")}
+    errors = [np.abs(ways[way] - ways["true"]) for way in ("network", "likelihood")]
+    right = sum(each["nearest"] == name for each in agents)
+    within = [f"{(error < 0.05).sum()} of {error.size}" for error in errors]
+    medians = [f"{np.median(error):.3f}" for error in errors]
+    return [name, f"{int(trials.split()[0]):,}", *within, *medians, f"{right} of {len(agents)}"]
+
+
+def _comparison(record: dict[str, Any], records: dict[str, dict[str, Any]]) -> list[str]:
+    values, seconds = np.array(record["result"]["nats"]), f"{record['result']['cpu_seconds']:.0f}"
+    less = ""
+    if BASELINE in records and record is not records[BASELINE]:
+        paired = values - np.array(records[BASELINE]["result"]["nats"])
+        less = "{:+.4f} ({:+.4f} to {:+.4f})".format(*protocol.interval(paired))
+    nats = "{:.4f} ({:.4f} to {:.4f})".format(*protocol.interval(values))
+    return [record["model"]["name"], str(record["model"]["parameters"]), nats, less, seconds]
+
+
+def _mean(record: dict[str, Any]) -> float:
+    return float(np.mean(record["result"]["nats"]))
+
+
+def _table(head: str, rows: Any) -> list[str]:
+    columns = head.split(" | ")
+    return [f"| {' | '.join(line)} |" for line in (columns, ["---"] * len(columns), *rows)]
+
+
 def _read(folder: Path, experiment: str) -> list[dict[str, Any]]:
-    path = _records.path_of(folder, experiment)
+    path = _records.path_of(folder, f"behaviour-{experiment}")
     return _records.read(path) if path.exists() else []
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
+def _scored(model: models.Model, trials: Trials, each_subject: bool = False) -> dict[str, Any]:
+    clock, wall = time.process_time(), time.perf_counter()
+    scores = protocol.cross_validate(model, trials, each_subject=each_subject)
+    seconds = {"cpu_seconds": time.process_time() - clock, "seconds": time.perf_counter() - wall}
+    result = {"nats": _rounded(scores.by_subject, 6), "penalties": scores.penalties}
+    result |= {name: round(value, 1) for name, value in seconds.items()}
+    return {"model": {"name": model.name, "parameters": model.num_weights(trials.task)}, "result": result}
 
 
-def _measure(
-    folder: Path, experiment: str, run: str, measure: Callable[[], dict[str, Any]], data: dict[str, Any] | None = None
-) -> None:
+def _append(folder: Path, experiment: str, run: str, data: str, measured: Callable[[], dict[str, Any]]) -> None:
+    experiment = f"behaviour-{experiment}"
     if _records.find(folder, experiment, run) is None:
         settings = {"restarts": models.RESTARTS, "max_steps": models.MAX_STEPS}
-        record = {"experiment": experiment, "run": run, "data": data or {"name": "simulated"}, "protocol": settings}
-        _records.append(folder, {**record, **measure()})
+        record = {"experiment": experiment, "run": run, "data": {"name": data}, "protocol": settings}
+        _records.append(folder, {**record, **measured()})
         print(run, flush=True)
 
 
-def _rounded(values: Any, digits: int = 4) -> list[float]:
+def _rounded(values: Sequence[float] | Array, digits: int) -> list[float]:
     return [round(float(value), digits) for value in values]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +17,11 @@ class Scores:
     """Scores of a model.
 
     Attributes:
-        by_subject: (subjects,), nats a choice. penalties: chosen in each outer fold. num_weights: of one fit.
-        seconds: of all fits.
+        by_subject: (subjects,), nats a choice. penalties: chosen in each outer fold.
     """
 
     by_subject: Array
     penalties: tuple[float, ...]
-    num_weights: int
-    seconds: float
 
 
 def folds_by_subject(trials: Trials, folds: int, seed: int) -> Array:
@@ -58,7 +54,6 @@ def cross_validate(
             serves all, scored on other subjects.
         folds, inner: outer and inner folds. seed: of folds and starts.
     """
-    started = time.perf_counter()
     split = folds_by_session if each_subject else folds_by_subject
     outer, within = split(trials, folds, seed), split(trials, inner, seed + 1)
     groups = np.eye(trials.subject_ids.max() + 1, dtype=bool)[:, trials.subject_ids] if each_subject else True
@@ -82,8 +77,7 @@ def cross_validate(
             sums = (nats(logits(part), chosen(part)) * part.scored).sum(axis=1)
             np.add.at(total, trials.subject_ids[rows], sums)
     counts = np.bincount(trials.subject_ids, trials.scored.sum(axis=1))
-    seconds = time.perf_counter() - started
-    return Scores(total / counts, tuple(penalties), model.num_weights(trials.task), seconds)
+    return Scores(total / counts, tuple(penalties))
 
 
 def interval(values: Array) -> tuple[float, float, float]:

@@ -87,18 +87,18 @@ def stays(trials: Trials) -> dict[str, Array]:
         cases = {"common": common, "rare": ~common}
     else:
         before = np.concatenate([np.full((len(trials), 1), np.nan), value[:, :-1]], axis=1)
-        cases = {f"{reward:+g} then": before == reward for reward in trials.task.rewards}
+        cases = {f"{reward:g} then": before == reward for reward in trials.task.rewards}
     found = {}
     for case, there in cases.items():
         for reward in trials.task.rewards:
             rows = there & (value == reward) & trials.scored
             some = rows.any(axis=1)
-            found[f"{case} {reward:+g}"] = (again & rows).sum(axis=1)[some] / rows.sum(axis=1)[some]
+            found[f"{case} {reward:g}"] = (again & rows).sum(axis=1)[some] / rows.sum(axis=1)[some]
     return found
 
 
 def draw_stays(axes: Axes, sources: dict[str, Trials]) -> None:
-    """Bars of `stays`, one colour a source, with intervals of 95 percent over sessions."""
+    """Bars of `stays`, a colour for each source, with intervals of 95 percent over sessions."""
     width = 0.8 / len(sources)
     for place, (name, trials) in enumerate(sources.items()):
         cases: dict[str, Any] = stays(trials)
@@ -108,7 +108,7 @@ def draw_stays(axes: Axes, sources: dict[str, Trials]) -> None:
         axes.bar(at, means, width, yerr=errors, label=name)
     axes.set_xticks(range(len(cases)), list(cases))
     axes.set(ylim=(0, 1), ylabel="probability of the same choice again", xlabel="what came before")
-    axes.legend()
+    axes.legend(ncols=len(sources), loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
 
 
 def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
@@ -126,8 +126,8 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     kernel, bias = model.layers[0].cell.kernels()
     for name, matrix, drive in zip(task.names, kernel, bias, strict=True):
         print(f"  {name}: decays {np.diag(matrix).round(2)}, drives {drive.round(2)}")
-    network_automaton = WeightedAutomaton.from_network(model)
-    print(f"The smallest automaton of its logits has {len(network_automaton.minimize())} states.")
+    automaton = WeightedAutomaton.from_network(model)
+    print(f"The smallest automaton of its logits has {len(automaton.minimize())} states.")
     matches = which_agent(logits, trials, agents_for(task), num_choices=num_choices)
     for match in matches:
         values = ", ".join(f"{name} {value:.2f}" for name, value in match.parameters.items())
@@ -138,11 +138,12 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     if figure is not None:
         from matplotlib.figure import Figure
 
-        settings: dict[str, Any] = {"sessions": 200, "trials": int(trials.lengths.max())}
-        agent = AffineAgent(network_automaton, task)
-        sources = {"data": trials, "network": simulate(task, agent, [], **settings, seed=1)}
-        best = matches[0]
-        sources[best.agent.name] = simulate(task, best.agent, list(best.parameters.values()), **settings, seed=2)
+        best, each = matches[0], {"trials": int(trials.lengths.max()), "subjects": trials.subjects}
+        sources = {
+            "data": trials,
+            "network": simulate(task, AffineAgent(automaton, task), [], seed=1, **each),
+            best.agent.name: simulate(task, best.agent, list(best.parameters.values()), seed=2, **each),
+        }
         drawn = Figure(figsize=(6, 3.5), layout="constrained")
         draw_stays(drawn.add_subplot(), sources)
         drawn.savefig(figure, dpi=120)

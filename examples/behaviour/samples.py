@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from examples.behaviour.tasks import TASKS, Trials, trials_of
+from examples.behaviour.tasks import TASKS, Trials
 
 COLUMNS = {
     "bandit2": ("subjID", "choice", "outcome"),
@@ -40,17 +40,17 @@ def read(path: Path, task: str) -> Trials:
     missing = sorted(set(names) - set(lines[0] if lines else ()))
     if missing:
         raise ValueError(f"The file must have the columns {', '.join(names)}. Received: {path} without {missing}.")
-    num_choices = 2 if task == "two-step" else 1
+    stages = 2 if task == "two-step" else 1
     sessions: dict[str, list[list[float]]] = {}
     for line in lines:
         values = [float(line[name]) if line[name] else np.nan for name in names[1:]]
         if not np.isnan(values).any():
-            sessions.setdefault(line[names[0]], []).append([*values[:num_choices], sum(values[num_choices:])])
-    rows = [np.array(session) for session in sessions.values()]
-    rewards = np.unique(np.concatenate(rows)[:, -1])
-    found = []
-    for session in rows:
-        second = session[:, 1].astype(int) - 1 if num_choices == 2 else np.zeros(len(session), int)
+            sessions.setdefault(line[names[0]], []).append([*values[:stages], sum(values[stages:])])
+    rewards = np.unique([trial[-1] for session in sessions.values() for trial in session])
+    found = np.zeros((4, len(sessions), max(map(len, sessions.values()))), int)
+    for row, session in enumerate(map(np.array, sessions.values())):
+        second = session[:, 1].astype(int) - 1 if stages == 2 else np.zeros(len(session), int)
         choice, reward = session[:, 0].astype(int) - 1, np.searchsorted(rewards, session[:, -1])
-        found.append(np.stack([choice, second // 2, second % 2, reward], axis=1))
-    return trials_of(replace(TASKS[task], rewards=tuple(map(float, rewards))), found, list(sessions))
+        found[:, row, : len(session)] = choice, second // 2, second % 2, reward
+    lengths = np.array([len(session) for session in sessions.values()])
+    return Trials(replace(TASKS[task], rewards=tuple(map(float, rewards))), *found, lengths, tuple(sessions))

@@ -35,10 +35,10 @@ class Event(NamedTuple):
 class Task:
     """What can be chosen, what can come of it, and how the probabilities of a reward change.
 
-    Args:
+    Attributes:
         name: of the task. num_choices: A. rewards: the values that a reward can take, in ascending order.
-        num_states: second-stage states; 1 for a bandit. start: probability of a reward of each arm at first, or None
-            for uniform draws. drift: standard deviation of its random walk, reflected at `bounds`.
+        num_states: second-stage states; 1 for a bandit. start: probabilities of a reward at first, None for uniform
+            draws. drift: standard deviation of their random walk, reflected at `bounds`.
         hazard: probability with which all arms change places before a trial.
     """
 
@@ -59,13 +59,9 @@ class Task:
     @property
     def names(self) -> list[str]:
         """A name for each symbol: choice, state where there are several, reward."""
-        states = [""] if self.num_states == 1 else [f"→{state + 1}" for state in range(self.num_states)]
-        return [
-            f"{'ABCD'[choice]}{state}{reward:+g}"
-            for choice in range(self.num_choices)
-            for state in states
-            for reward in self.rewards
-        ]
+        events = [self.event(symbol) for symbol in range(self.num_symbols)]
+        states = ["" if self.num_states == 1 else f"→{event.state + 1}" for event in events]
+        return [f"{'ABCD'[event.choice]}{state} {event.reward:g}" for event, state in zip(events, states, strict=True)]
 
     def symbols(self, choices: Array, states: Array, rewards: Array) -> Array:
         """The symbol of each trial; rewards as their places in `rewards`."""
@@ -74,24 +70,21 @@ class Task:
     def event(self, symbol: int) -> Event:
         """The event that a symbol is, second choice 0."""
         rest, reward = divmod(symbol, len(self.rewards))
-        choice, state = divmod(rest, self.num_states)
-        return Event(*(np.array(part) for part in (choice, state, 0, self.rewards[reward])))
+        return Event(*map(np.array, (*divmod(rest, self.num_states), 0, self.rewards[reward])))
 
     def begin(self, sessions: int, rng: np.random.Generator) -> Array:
         """The probability of a reward of each arm in the first trial; in a two-step task of each second choice."""
-        arms = self.num_choices if self.num_states == 1 else 2 * self.num_states
-        if self.start is None:
-            return rng.uniform(*self.bounds, size=(sessions, arms))
-        return np.tile(np.array(self.start), (sessions, 1))
+        shape = sessions, self.num_choices if self.num_states == 1 else 2 * self.num_states
+        return rng.uniform(*self.bounds, size=shape) if self.start is None else np.tile(self.start, (sessions, 1))
 
     def go_on(self, probabilities: Array, rng: np.random.Generator) -> Array:
         """The same, one trial later."""
-        low, high = self.bounds
-        moved = probabilities + self.drift * rng.normal(size=probabilities.shape)
-        moved = np.where(moved < low, 2 * low - moved, np.where(moved > high, 2 * high - moved, moved))
+        if self.drift:
+            low, high = self.bounds
+            moved = np.abs(probabilities + self.drift * rng.normal(size=probabilities.shape) - low) + low
+            probabilities = high - np.abs(high - moved)
         flipped = rng.random(len(probabilities)) < self.hazard
-        moved = moved if self.drift else probabilities
-        return np.where(flipped[:, None], moved[:, ::-1], moved)
+        return np.where(flipped[:, None], probabilities[:, ::-1], probabilities)
 
 
 TASKS = {
@@ -109,8 +102,8 @@ TASKS = {
 class Trials:
     """Sessions of a task, padded at their ends.
 
-    Args:
-        task: the task. choices, states, seconds, rewards: int (sessions, trials), rewards as places in `task.rewards`.
+    Attributes:
+        choices, states, seconds, rewards: int (sessions, trials), rewards as places in `task.rewards`.
         lengths: trials of each session. subjects: whose each session is.
     """
 
@@ -137,7 +130,7 @@ class Trials:
 
     @property
     def subject_ids(self) -> Array:
-        """Int (sessions,): the place of each session's subject among the subjects, in the order of their names."""
+        """Int (sessions,): the place of each session's subject among the sorted subjects."""
         return np.unique(self.subjects, return_inverse=True)[1]
 
     def take(self, rows: ArrayLike) -> Trials:
@@ -146,48 +139,35 @@ class Trials:
         parts = {name: getattr(self, name)[rows] for name in ("choices", "states", "seconds", "rewards", "lengths")}
         return replace(self, **parts, subjects=tuple(self.subjects[row] for row in rows))
 
-    def named(self, subjects: Sequence[str]) -> Trials:
-        """The same sessions, of these subjects."""
-        return replace(self, subjects=tuple(subjects))
-
     def event(self, trial: int) -> Event:
         """What happened in a trial of all sessions."""
         rewards = np.array(self.task.rewards)[self.rewards[:, trial]]
         return Event(self.choices[:, trial], self.states[:, trial], self.seconds[:, trial], rewards)
 
 
-def trials_of(task: Task, sessions: Sequence[Array], subjects: Sequence[str]) -> Trials:
-    """Pads sessions, each int (trials, 4): choice, state, second choice, place of the reward."""
-    lengths = np.array([len(session) for session in sessions])
-    padded = np.zeros((len(sessions), lengths.max(initial=0), 4), int)
-    for row, session in zip(padded, sessions, strict=True):
-        row[: len(session)] = session
-    return Trials(task, *np.moveaxis(padded, -1, 0), lengths, tuple(subjects))
-
-
-def simulate(task: Task, agent: Agent, parameters: ArrayLike, *, sessions: int, trials: int, seed: int) -> Trials:
+def simulate(
+    task: Task, agent: Agent, parameters: ArrayLike, *, trials: int, seed: int, subjects: Sequence[str]
+) -> Trials:
     """Sessions of an agent.
 
     Args:
         task: with two rewards, of which an arm gives the greater one with its probability. agent: who chooses.
-        parameters: (k,) of the agent, or (sessions, k). sessions, trials, seed: as they say.
+        parameters: (k,) of the agent, or (sessions, k). trials: of each session. subjects: whose each session is.
     """
-    rng, every = np.random.default_rng(seed), np.arange(sessions)
+    rng, sessions = np.random.default_rng(seed), len(subjects)
     theta = np.broadcast_to(np.asarray(parameters, float), (sessions, len(agent.parameters)))
     state, arms = agent.initial(theta, task), task.begin(sessions, rng)
     found = np.zeros((trials, 4, sessions), int)
     for trial in found:
-        logits = agent.logits(theta, state)
-        scores = np.concatenate([np.zeros((sessions, 1)), logits], axis=1)
+        scores = np.concatenate([np.zeros((sessions, 1)), agent.logits(theta, state)], axis=1)
         choice = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
         stage, second, arm = np.zeros(sessions, int), np.zeros(sessions, int), choice
         if task.num_states > 1:
             stage = np.where(rng.random(sessions) < COMMON, choice, 1 - choice)
             second = (agent.second_logit(theta, state, stage) + rng.logistic(size=sessions) > 0).astype(int)
             arm = 2 * stage + second
-        reward = (rng.random(sessions) < arms[every, arm]).astype(int)
+        reward = (rng.random(sessions) < arms[np.arange(sessions), arm]).astype(int)
         trial[:] = choice, stage, second, reward
         state = agent.update(theta, state, Event(choice, stage, second, np.array(task.rewards)[reward]))
         arms = task.go_on(arms, rng)
-    lengths = np.full(sessions, trials)
-    return Trials(task, *found.transpose(1, 2, 0), lengths, tuple(f"{number:03d}" for number in every))
+    return Trials(task, *found.transpose(1, 2, 0), np.full(sessions, trials), tuple(subjects))
