@@ -11,7 +11,7 @@ Sabatini, PNAS 2022 (RFLR); Daw et al., Neuron 2011 (hybrid); Squire and Trapp, 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -282,19 +282,20 @@ def fit_agent(
     *,
     targets: Array | None = None,
     groups: Array | None = None,
-    starts: Sequence[float] = (0.2, 0.8),
+    start: ArrayLike | None = None,
 ) -> Array:
-    """Maximum likelihood: L-BFGS with exact gradients, from several starts, all groups as one batch.
+    """Maximum likelihood: L-BFGS with exact gradients, all groups as one batch.
 
     Args:
         agent: the family. trials: what is fitted. targets: probabilities (sessions, trials - 1, A) in place of the
             choices. groups: int (sessions,); the sessions of each group have parameters of their own.
-        starts: where in the range of simulated agents each start is.
+        start: (k,); None for the better of two starts among the usual parameters.
 
     Returns:
         (k,), or (groups, k).
     """
     low, high, usual = (np.array(part) for part in zip(*agent.parameters.values(), strict=True))
+    least, span = usual[:, 0], usual[:, 1] - usual[:, 0]  # all parameters are searched in their usual span
     ids = np.zeros(len(trials), int) if groups is None else groups
     shape = (ids.max() + 1, len(low))
     weights = trials.scored / trials.scored.sum()
@@ -302,18 +303,24 @@ def fit_agent(
     steps = 1j * STEP * np.eye(len(low))[:, None, :]
 
     def objective(flat: Array) -> tuple[float, Array]:
-        found = agent_logits(agent, flat.reshape(shape)[ids] + steps, trials)
+        theta = least + span * flat.reshape(shape)
+        found = agent_logits(agent, theta[ids] + steps, trials)
         logits = found[0].real
         excess = (probabilities(logits) - goal)[..., 1:] * weights[..., None]
         slopes = np.zeros(shape)
         np.add.at(slopes, ids, np.einsum("stc,kstc->sk", excess, found.imag / STEP))
-        return float((nats(logits, goal) * weights).sum()), slopes.ravel()
+        return float((nats(logits, goal) * weights).sum()), (slopes * span).ravel()
 
-    bounds = list(zip(np.tile(low, shape[0]), np.tile(high, shape[0]), strict=True))
+    bounds = np.tile((np.stack([low, high], axis=1) - least[:, None]) / span[:, None], (shape[0], 1))
     options: dict[str, Any] = {"maxiter": 300, "ftol": 1e-11, "gtol": 1e-6 / shape[0]}
-    points = [np.tile(usual[:, 0] + part * (usual[:, 1] - usual[:, 0]), shape[0]) for part in starts]
-    fits = [minimize(objective, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for point in points]
-    best = min(fits, key=lambda fit: float(fit.fun)).x.reshape(shape)
+    points = [np.full(shape, part) for part in (0.2, 0.8)]
+    if start is not None:
+        points = [np.broadcast_to((np.asarray(start) - least) / span, shape)]
+    fits = [
+        minimize(objective, point.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        for point in points
+    ]
+    best = least + span * min(fits, key=lambda fit: float(fit.fun)).x.reshape(shape)
     return best[0] if groups is None else best
 
 
@@ -346,4 +353,4 @@ def automaton(agent: Agent, parameters: ArrayLike, task: Task) -> WeightedAutoma
     last[n] = 1
     transitions = np.stack([np.concatenate([linear, last], axis=1) for linear in forms[:-1]])
     final = forms[-1][:, 0] if task.num_choices == 2 else forms[-1]
-    return WeightedAutomaton([*initial, 1.0], transitions, final)
+    return WeightedAutomaton(np.append(initial, 1.0), transitions, final)

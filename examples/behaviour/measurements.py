@@ -5,6 +5,7 @@ A line that is there is not measured again: what was stopped goes on.
 
 from __future__ import annotations
 
+import functools
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from examples.behaviour.agents import AGENTS, agents_for, fit_agent
 from examples.behaviour.tasks import TASKS, Array, Trials, simulate
 from examples.papers import _records
 
-LENGTH, SESSIONS = 250, 5
+LENGTH, SESSIONS = 100, 5
 """Trials of a session of an agent that is recovered; sessions of a simulated subject."""
 
 RECOVERED = {"Q-learner": 2, "RFLR": 2, "persevering Q-learner": 3}
@@ -67,8 +68,9 @@ def recover(folder: Path, name: str, *, num_agents: int, num_trials: int) -> Non
             part = trials.take(np.flatnonzero(rows)[: max(COMPARED // LENGTH, 1)])
             matches = reading.which_agent(logits(part), part, agents_for(task), num_choices=num_trials)
             [same] = [match for match in matches if match.agent is agent]
-            likely = fit_agent(agent, trials.take(rows), starts=(0.5,))
-            read = {"true": parameters, "network": list(same.parameters.values()), "likelihood": likely}
+            near = list(same.parameters.values())
+            likely = fit_agent(agent, trials.take(rows), start=near)
+            read = {"true": parameters, "network": near, "likelihood": likely}
             entries = {way: _rounded(values, 4) for way, values in read.items()}
             found.append({**entries, "distance": same.distance, "nearest": matches[0].agent.name})
         model = {"name": network.name, "parameters": network.num_weights(task)}
@@ -80,7 +82,8 @@ def recover(folder: Path, name: str, *, num_agents: int, num_trials: int) -> Non
 def compare(folder: Path, name: str, trials: Trials, chosen_models: Sequence[models.Model]) -> None:
     """Nats a choice of models, by nested cross-validation over subjects."""
     for model in chosen_models:
-        _append(folder, "comparison", f"{name}: {model.name}", name, lambda model=model: _scored(model, trials))
+        measured = functools.partial(_scored, model, trials)
+        _append(folder, "comparison", f"{name}: {model.name}", name, measured)
 
 
 def speed(folder: Path, num_subjects: int) -> None:
@@ -112,7 +115,8 @@ def sessions_of(args: Namespace) -> tuple[str, Trials]:
 
 def tables(folder: Path) -> dict[str, list[str]]:
     """The tables of the records in Markdown: name -> lines."""
-    found, by_data = {}, {}
+    found: dict[str, list[str]] = {}
+    by_data: dict[str, dict[str, Any]] = {}
     if recovered := _read(folder, "recovery"):
         head = "agent | trials | rates within 0.05 | by likelihood | median error | by likelihood | named right"
         found["recovery"] = _table(head, map(_recovery, recovered))
@@ -167,8 +171,11 @@ def _scored(model: models.Model, trials: Trials, each_subject: bool = False) -> 
     clock, wall = time.process_time(), time.perf_counter()
     scores = protocol.cross_validate(model, trials, each_subject=each_subject)
     seconds = {"cpu_seconds": time.process_time() - clock, "seconds": time.perf_counter() - wall}
-    result = {"nats": _rounded(scores.by_subject, 6), "penalties": scores.penalties}
-    result |= {name: round(value, 1) for name, value in seconds.items()}
+    result = {
+        "nats": _rounded(scores.by_subject, 6),
+        "penalties": scores.penalties,
+        **{name: round(value, 1) for name, value in seconds.items()},
+    }
     return {"model": {"name": model.name, "parameters": model.num_weights(trials.task)}, "result": result}
 
 

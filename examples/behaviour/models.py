@@ -7,6 +7,7 @@ would only change the scale of each unit and, from the second trial on, add noth
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -68,7 +69,7 @@ class AgentModel(Model):
         agent = AGENTS[self.name]
         groups, rows = np.nonzero(subsets)
         found = fit_agent(agent, trials.take(rows), groups=groups)
-        return [lambda trials, each=each: agent_logits(agent, each, trials) for each in found]
+        return [functools.partial(agent_logits, agent, parameters) for parameters in found]
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ def which_agent(logits: Array, trials: Trials, agents: Sequence[Agent], *, num_c
     entropy = (nats(logits, targets) * weights).sum()
     found = []
     for agent in agents:
-        best = fit_agent(agent, trials, targets=targets, starts=(0.5,))
+        middle = [sum(each.usual) / 2 for each in agent.parameters.values()]
+        best = fit_agent(agent, trials, targets=targets, start=middle)
         distance = float((nats(agent_logits(agent, best, trials), targets) * weights).sum() - entropy)
         price = len(best) * np.log(num_choices) / (2 * num_choices)
         named = dict(zip(agent.parameters, map(float, best), strict=True))
@@ -57,10 +58,10 @@ def which_agent(logits: Array, trials: Trials, agents: Sequence[Agent], *, num_c
 class AffineAgent(Agent):
     """A weighted automaton over a task's symbols, such as a fitted network, as an agent that chooses."""
 
-    parameters = {}
+    name, parameters = "network", {}
 
     def __init__(self, automaton: WeightedAutomaton, task: Task) -> None:
-        self.name, self.automaton, self.task = "network", automaton, task
+        self.automaton, self.task = automaton, task
 
     def initial(self, theta: Array, task: Task) -> Array:
         return np.broadcast_to(self.automaton.initial, (*theta.shape[:-1], len(self.automaton)))
@@ -138,7 +139,8 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     if figure is not None:
         from matplotlib.figure import Figure
 
-        best, each = matches[0], {"trials": int(trials.lengths.max()), "subjects": trials.subjects}
+        best = matches[0]
+        each: dict[str, Any] = {"trials": int(trials.lengths.max()), "subjects": trials.subjects}
         sources = {
             "data": trials,
             "network": simulate(task, AffineAgent(automaton, task), [], seed=1, **each),

@@ -53,4 +53,5 @@ def read(path: Path, task: str) -> Trials:
         choice, reward = session[:, 0].astype(int) - 1, np.searchsorted(rewards, session[:, -1])
         found[:, row, : len(session)] = choice, second // 2, second % 2, reward
     lengths = np.array([len(session) for session in sessions.values()])
-    return Trials(replace(TASKS[task], rewards=tuple(map(float, rewards))), *found, lengths, tuple(sessions))
+    seen = replace(TASKS[task], rewards=tuple(map(float, rewards)))
+    return Trials(seen, found[0], found[1], found[2], found[3], lengths, tuple(sessions))

@@ -135,9 +135,9 @@ class Trials:
 
     def take(self, rows: ArrayLike) -> Trials:
         """Some of the sessions."""
-        rows = np.arange(len(self))[rows]
-        parts = {name: getattr(self, name)[rows] for name in ("choices", "states", "seconds", "rewards", "lengths")}
-        return replace(self, **parts, subjects=tuple(self.subjects[row] for row in rows))
+        places = np.arange(len(self))[np.asarray(rows)]
+        parts = {name: getattr(self, name)[places] for name in ("choices", "states", "seconds", "rewards", "lengths")}
+        return replace(self, **parts, subjects=tuple(self.subjects[place] for place in places))
 
     def event(self, trial: int) -> Event:
         """What happened in a trial of all sessions."""
@@ -170,4 +170,5 @@ def simulate(
         trial[:] = choice, stage, second, reward
         state = agent.update(theta, state, Event(choice, stage, second, np.array(task.rewards)[reward]))
         arms = task.go_on(arms, rng)
-    return Trials(task, *found.transpose(1, 2, 0), np.full(sessions, trials), tuple(subjects))
+    choices, states, seconds, rewards = found.transpose(1, 2, 0)
+    return Trials(task, choices, states, seconds, rewards, np.full(sessions, trials), tuple(subjects))

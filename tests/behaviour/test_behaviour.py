@@ -74,7 +74,7 @@ def test_a_fit_is_the_likeliest_agent_around(name):
     task = "two-step" if name == "hybrid" else "reversal"
     theta = AGENTS[name].draw(1, np.random.default_rng(5))[0]
     trials = simulate(TASKS[task], AGENTS[name], theta, trials=150, seed=1, subjects=["a"] * 20)
-    found = fit_agent(AGENTS[name], trials, starts=(0.5,))
+    found = fit_agent(AGENTS[name], trials)
 
     def loss(parameters):
         return reading.loss_of(agent_logits(AGENTS[name], parameters, trials), trials)
