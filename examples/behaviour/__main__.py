@@ -30,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measure.add_argument("--subjects", type=int, default=20, help="number of simulated ones (20)")
     for command in (measure, report):
         command.add_argument("--records", type=Path, default=Path("runs/behaviour"), help="folder (runs/behaviour)")
+    report.add_argument("--page", type=Path, help="page whose tables are replaced; without one they are printed")
     args = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from examples.behaviour import measurements, reading
 
     try:
         if args.command == "report":
-            for name, lines in measurements.tables(args.records).items():
-                print("\n".join([f"{name}:", "", *lines, ""]))
+            measurements.report(args.records, args.page)
         elif args.command == "measure":
             measurements.measure(args)
         else:

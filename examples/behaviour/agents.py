@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,23 +30,15 @@ STEP = 1e-20
 """Of derivatives: too small to change the real part."""
 
 
-class Range(NamedTuple):
-    """Bounds of a parameter, and those between which simulated agents have it."""
-
-    low: float
-    high: float
-    usual: tuple[float, float]
-
-
 class Agent(abc.ABC):
     """How values change and what is chosen.
 
     Attributes:
-        name: of the family. parameters: name -> its range.
+        name: of the family. parameters: name -> its bounds, and those between which simulated agents have it.
     """
 
     name: ClassVar[str]
-    parameters: ClassVar[Mapping[str, Range]]
+    parameters: ClassVar[Mapping[str, tuple[float, float, tuple[float, float]]]]
 
     @abc.abstractmethod
     def initial(self, theta: Array, task: Task) -> Array:
@@ -66,7 +58,7 @@ class Agent(abc.ABC):
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Parameters (count, k) of simulated agents."""
-        low, high = np.array([each.usual for each in self.parameters.values()]).T
+        low, high = np.array([usual for _, _, usual in self.parameters.values()]).T
         return rng.uniform(low, high, size=(count, len(self.parameters)))
 
 
@@ -83,9 +75,9 @@ class QLearner(Agent):
 
     name = "Q-learner"
     parameters = {
-        "learning": Range(*RATE, (0.1, 0.6)),
-        "forgetting": Range(*RATE, (0.05, 0.4)),
-        "inverse temperature": Range(0.0, 30.0, (2.0, 5.0)),
+        "learning": (*RATE, (0.1, 0.6)),
+        "forgetting": (*RATE, (0.05, 0.4)),
+        "inverse temperature": (0.0, 30.0, (2.0, 5.0)),
     }
 
     def initial(self, theta: Array, task: Task) -> Array:
@@ -106,8 +98,8 @@ class PerseveringQLearner(QLearner):
     name = "persevering Q-learner"
     parameters = {
         **QLearner.parameters,
-        "trace": Range(*RATE, (0.1, 0.6)),
-        "perseverance": Range(*WEIGHT, (0.5, 2.0)),
+        "trace": (*RATE, (0.1, 0.6)),
+        "perseverance": (*WEIGHT, (0.5, 2.0)),
     }
 
     def initial(self, theta: Array, task: Task) -> Array:
@@ -131,9 +123,9 @@ class RFLR(Agent):
 
     name = "RFLR"
     parameters = {
-        "forgetting": Range(*RATE, (0.1, 0.6)),
-        "choice": Range(*WEIGHT, (0.3, 1.5)),
-        "evidence": Range(*WEIGHT, (0.8, 2.5)),
+        "forgetting": (*RATE, (0.1, 0.6)),
+        "choice": (*WEIGHT, (0.3, 1.5)),
+        "evidence": (*WEIGHT, (0.8, 2.5)),
     }
 
     def initial(self, theta: Array, task: Task) -> Array:
@@ -159,9 +151,9 @@ class BayesianObserver(Agent):
 
     name = "Bayesian observer"
     parameters = {
-        "hazard": Range(1e-3, 0.5, (0.01, 0.15)),
-        "reward of the better": Range(0.501, 0.999, (0.65, 0.9)),
-        "inverse temperature": Range(0.0, 30.0, (1.0, 4.0)),
+        "hazard": (1e-3, 0.5, (0.01, 0.15)),
+        "reward of the better": (0.501, 0.999, (0.65, 0.9)),
+        "inverse temperature": (0.0, 30.0, (1.0, 4.0)),
     }
 
     def initial(self, theta: Array, task: Task) -> Array:
@@ -185,12 +177,12 @@ class Hybrid(Agent):
 
     name = "hybrid"
     parameters = {
-        "first learning": Range(*RATE, (0.2, 0.7)),
-        "second learning": Range(*RATE, (0.2, 0.7)),
-        "eligibility": Range(0.0, 1.0, (0.2, 0.9)),
-        "model-based": Range(0.0, 30.0, (1.0, 5.0)),
-        "model-free": Range(0.0, 30.0, (1.0, 4.0)),
-        "stickiness": Range(*WEIGHT, (0.0, 1.0)),
+        "first learning": (*RATE, (0.2, 0.7)),
+        "second learning": (*RATE, (0.2, 0.7)),
+        "eligibility": (0.0, 1.0, (0.2, 0.9)),
+        "model-based": (0.0, 30.0, (1.0, 5.0)),
+        "model-free": (0.0, 30.0, (1.0, 4.0)),
+        "stickiness": (*WEIGHT, (0.0, 1.0)),
     }
 
     def initial(self, theta: Array, task: Task) -> Array:

@@ -25,6 +25,9 @@ LENGTH, SESSIONS = 100, 5
 RECOVERED = {"Q-learner": 2, "RFLR": 2, "persevering Q-learner": 3}
 """Agent -> units of the network that is fitted to it."""
 
+MARKS = "<!-- tables -->", "<!-- end of tables -->"
+"""Of a page, between which its tables are."""
+
 RATES = ("learning", "forgetting", "trace")
 """Parameters that are rates."""
 
@@ -113,13 +116,24 @@ def sessions_of(args: Namespace) -> tuple[str, Trials]:
     return name, subjects_of(args.task, args.agent, num_subjects=subjects, num_trials=trials)
 
 
+def report(folder: Path, page: Path | None) -> None:
+    """Prints the tables of the records, or puts them into a page between its two marks."""
+    lines = [line for name, table in tables(folder).items() for line in (f"### {name}", "", *table, "")]
+    if page is None:
+        print("\n".join(lines))
+    else:
+        start, _, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
+        end = rest.partition(MARKS[1])[2]
+        page.write_text("\n".join([start + MARKS[0], "", *lines, MARKS[1] + end]), encoding="utf-8")
+
+
 def tables(folder: Path) -> dict[str, list[str]]:
     """The tables of the records in Markdown: name -> lines."""
     found: dict[str, list[str]] = {}
     by_data: dict[str, dict[str, Any]] = {}
     if recovered := _read(folder, "recovery"):
         head = "agent | trials | rates within 0.05 | by likelihood | median error | by likelihood | named right"
-        found["recovery"] = _table(head, map(_recovery, recovered))
+        found["Parameters recovered"] = _table(head, map(_recovery, recovered))
     for record in _read(folder, "comparison"):
         by_data.setdefault(record["data"]["name"], {})[record["model"]["name"]] = record
     for name, records in by_data.items():
@@ -127,7 +141,7 @@ def tables(folder: Path) -> dict[str, list[str]]:
         found[name] = _table(f"model | weights | nats a choice | less that of {BASELINE} | seconds", lines)
     if timed := _read(folder, "speed"):
         times = [[each["run"], *(f"{each['result'][key]:.0f}" for key in ("cpu_seconds", "seconds"))] for each in timed]
-        found["speed"] = _table("one network each | seconds of one core | by the clock", times)
+        found["Time"] = _table("one network each | seconds of one core | by the clock", times)
     return found
 
 

@@ -46,7 +46,7 @@ def which_agent(logits: Array, trials: Trials, agents: Sequence[Agent], *, num_c
     entropy = (nats(logits, targets) * weights).sum()
     found = []
     for agent in agents:
-        middle = [sum(each.usual) / 2 for each in agent.parameters.values()]
+        middle = [sum(usual) / 2 for _, _, usual in agent.parameters.values()]
         best = fit_agent(agent, trials, targets=targets, start=middle)
         distance = float((nats(agent_logits(agent, best, trials), targets) * weights).sum() - entropy)
         price = len(best) * np.log(num_choices) / (2 * num_choices)

@@ -307,15 +307,18 @@ def test_measurements_that_are_there_are_not_repeated(tmp_path, capsys, monkeypa
     arguments = ["measure", "comparison", "--smoke", "--records", str(tmp_path)]
     assert main(arguments) == 0
     first = (tmp_path / "behaviour-comparison.jsonl").read_text()
-    assert [json.loads(line)["model"]["name"] for line in first.splitlines()] == ["Q-learner", "logistic regression, 5 lags"]
+    assert [json.loads(line)["model"]["name"] for line in first.splitlines()] == [
+        "Q-learner",
+        "logistic regression, 5 lags",
+    ]
     monkeypatch.setattr(protocol, "cross_validate", None)
     assert main(arguments) == 0
     assert (tmp_path / "behaviour-comparison.jsonl").read_text() == first
     capsys.readouterr()
     assert main(["report", "--records", str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "| model | weights | nats a choice | less that of GRU(2) | seconds |"
-    assert len([line for line in lines if line.startswith("| ")]) == 4
+    shown = capsys.readouterr().out
+    assert "\n| model | weights | nats a choice | less that of GRU(2) | seconds |\n| --- |" in shown
+    assert len([line for line in shown.splitlines() if line.startswith("| ")]) == 4
 
 
 def test_recovery_is_counted_in_rates(tmp_path, capsys, monkeypatch):
@@ -327,6 +330,14 @@ def test_recovery_is_counted_in_rates(tmp_path, capsys, monkeypatch):
         {"true": [0.3, 0.2, 3], "network": [0.31, 0.21, 9], "likelihood": [0.4, 0.2, 9], "nearest": "RFLR"},
     ]
     assert measurements._recovery(record) == ["Q-learner", "40", "3 of 4", "3 of 4", "0.025", "0.000", "1 of 2"]
+
+
+def test_the_page_has_the_tables_of_the_records(tmp_path):
+    page = ROOT / "docs" / "behaviour.md"
+    copy = tmp_path / "page.md"
+    copy.write_bytes(page.read_bytes())
+    assert main(["report", "--records", str(ROOT / "examples/behaviour/records"), "--page", str(copy)]) == 0
+    assert copy.read_bytes() == page.read_bytes()
 
 
 def test_an_agent_that_cannot_do_the_task_is_refused(capsys):
