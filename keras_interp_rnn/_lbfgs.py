@@ -86,13 +86,14 @@ class Minimization:
         self.end(~np.isfinite(self.values) | ~np.isfinite(self.gradients).all(1), False)
         self.aim(self.live)
 
-    def run(self, progress: Callable[[int, int], None] = lambda evaluation, live: None) -> Minima:
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Minima:
         """Runs to the end; `progress` is called after every evaluation, with its number and that of the live rows."""
         evaluation = 0
         while len(self.live):
             self.advance()
             evaluation += 1
-            progress(evaluation, len(self.live))
+            if progress is not None:
+                progress(evaluation, len(self.live))
         return Minima(self.points, self.values, self.converged, self.num_steps)
 
     def advance(self) -> None:

@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "_types.py": set(),
     "affine.py": set(),
     "_lbfgs.py": set(),
-    "fitting.py": {"keras", f"{OURS}._backend", f"{OURS}._lbfgs"},
+    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_network", "constraints"))},
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"keras", "jax", f"{OURS}._backend"},
@@ -53,7 +53,7 @@ MAY_IMPORT = {
     # From Keras networks to arrays: the rest of analysis knows no Keras.
     "_network": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "affine", "_network", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_sequence", "affine", "_network", "equations")),
     },
     "analysis": {
         "scipy",

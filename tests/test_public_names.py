@@ -31,9 +31,10 @@ NAMES = {
         Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability
         Substitutions TemperatureSchedule Traces TransitionProbabilities
     """,
-    "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
+    "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting languages palindromes text text8 tomita words
+        DataError LabelledWords Windows balanced_parentheses counting languages palindromes sessions text text8 tomita
+        words
     """,
     "keras_interp_rnn.figures": """
         Figure contribution_column jacobian_histogram jacobian_percentiles state_paths state_spectra temperatures

@@ -128,15 +128,20 @@ def double_precision() -> contextlib.AbstractContextManager[Any]:
 
 
 def values_and_gradients(function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """`function(weights, *data)` and its gradient by the weights, of several weights and data at once.
+    """`function(weights, *data)`, and the gradient of its sum by the weights: compiled once for each shape.
 
     Args:
-        function: from tensors, weights (n,) first, to a scalar.
+        function: from tensors, weights (rows, n) first, to values (rows,), each of its own row alone.
 
     Returns:
-        A function of arrays (rows, n) and (rows, ...): values (rows,) and gradients (rows, n), in float64.
+        A function of arrays: values (rows,) and gradients (rows, n).
     """
     return current().values_and_gradients(function)
+
+
+def maps_loops() -> bool:
+    """Whether `keras.ops.vectorized_map` maps a recurrence that is compiled and differentiated."""
+    return current().maps_loops
 
 
 def scan(

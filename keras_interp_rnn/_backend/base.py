@@ -17,10 +17,12 @@ class Backend(abc.ABC):
     Attributes:
         title: how a sentence names it.
         draws_in_loops: whether a layer may draw random numbers within a loop over steps.
+        maps_loops: whether `keras.ops.vectorized_map` maps a recurrence that is compiled and differentiated.
     """
 
     title: ClassVar[str]
     draws_in_loops: ClassVar[bool] = True
+    maps_loops: ClassVar[bool] = False
 
     @abc.abstractmethod
     def accelerator(self) -> str:
@@ -72,7 +74,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-        """`function(weights, *data)` and its gradient by the weights, of several rows of weights and data at once."""
+        """Values (rows,) of a function of tensors, and the gradient of their sum by the first one, (rows, n)."""
 
     @property
     @abc.abstractmethod

@@ -21,6 +21,7 @@ class Jax(StaticBackend):
 
     title = "JAX"
     draws_in_loops = False
+    maps_loops = True
     steps_at_once: ClassVar[int] = 4
 
     def accelerator(self) -> str:
@@ -87,10 +88,14 @@ class Jax(StaticBackend):
         return jax.enable_x64(True)
 
     def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-        compiled = jax.jit(jax.vmap(jax.value_and_grad(function)))
+        def total(*tensors: Any) -> Any:
+            values = function(*tensors)
+            return values.sum(), values
 
-        def each(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            values, gradients = compiled(*arrays)
+        compiled = jax.jit(jax.grad(total, has_aux=True))
+
+        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            gradients, values = compiled(*arrays)
             return np.array(values), np.array(gradients)
 
-        return each
+        return both

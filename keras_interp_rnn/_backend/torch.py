@@ -91,17 +91,14 @@ class Torch(StaticBackend):
         return gradient.numpy()
 
     def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-        def one(weights: np.ndarray, *data: np.ndarray) -> tuple[float, np.ndarray]:
-            tensor = torch.tensor(weights, requires_grad=True)
-            value = function(tensor, *map(torch.tensor, data))
-            [gradient] = torch.autograd.grad(value, [tensor], materialize_grads=True)
-            return float(value), gradient.numpy()
+        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            weights, *data = map(torch.as_tensor, arrays)
+            weights = weights.clone().requires_grad_()
+            values = function(weights, *data)
+            [gradients] = torch.autograd.grad(values.sum(), [weights], materialize_grads=True)
+            return values.detach().numpy(), gradients.numpy()
 
-        def each(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            values, gradients = zip(*(one(*row) for row in zip(*arrays, strict=True)), strict=True)
-            return np.array(values), np.array(gradients)
-
-        return each
+        return both
 
 
 def _traces() -> bool:

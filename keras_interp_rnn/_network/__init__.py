@@ -36,6 +36,7 @@ from keras_interp_rnn._network.recurrent import (
     states_to_set,
     step_cell,
 )
+from keras_interp_rnn._network.stacked import Stack, stack_of
 from keras_interp_rnn._network.stepper import Stepper
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -57,6 +58,7 @@ __all__ = [
     "ISANWeights",
     "Names",
     "OpenedText",
+    "Stack",
     "Stepper",
     "WordNames",
     "apply_head",
@@ -92,6 +94,7 @@ __all__ = [
     "resolve_names",
     "resolve_recurrent_layer",
     "run_with_quantities",
+    "stack_of",
     "states_to_set",
     "step_cell",
     "token_name",
