@@ -18,12 +18,12 @@ from keras import ops
 
 from examples.behaviour.agents import AGENTS, agent_logits, agents_for, fit_agent
 from examples.behaviour.tasks import Array, Task, Trials
-from keras_interp_rnn import fitting, layers
+from keras_interp_rnn import constraints, fitting, layers
 
 Logits = Callable[[Trials], Array]
 """Of the choices from the second on, (sessions, trials - 1, A - 1)."""
 
-RESTARTS, MAX_STEPS = 2, 200
+RESTARTS, MAX_STEPS = 2, 150
 """Starts of each fit, and steps of each start."""
 
 
@@ -98,12 +98,13 @@ class Network(Model):
             layer = keras.layers.Conv1D(outputs, self.units, padding="causal", kernel_regularizer=square)
             model = keras.Sequential([symbols, one_hot, layer])
         elif self.kind in ("ISAN", "DiagonalISAN"):
-            layer = getattr(layers, self.kind)(
-                self.units, size, return_sequences=True, learn_initial_state=False, bias_regularizer=square
-            )
+            settings: dict[str, Any] = {"return_sequences": True, "learn_initial_state": False}
             readout = keras.layers.Dense(outputs)
-            if self.kind == "DiagonalISAN" and outputs == 1:
-                readout = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", trainable=False)
+            if self.kind == "DiagonalISAN":
+                settings["recurrent_constraint"] = constraints.Interval(0, 1)
+                if outputs == 1:
+                    readout = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", trainable=False)
+            layer = getattr(layers, self.kind)(self.units, size, bias_regularizer=square, **settings)
             model = keras.Sequential([symbols, layer, readout])
         else:
             home = layers if self.kind == "MinGRU" else keras.layers
