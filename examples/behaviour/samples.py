@@ -6,13 +6,13 @@ The columns are those of the example data of hBayesDM (Ahn, Haines and Zhang, 20
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from examples.behaviour.tasks import TASKS, Trials
+from keras_interp_rnn import datasets
 
 COLUMNS = {
     "bandit2": ("subjID", "choice", "outcome"),
@@ -30,28 +30,19 @@ def read(path: Path, task: str) -> Trials:
         path: values separated by tabs or commas, names of columns in the first line. task: name of one of `TASKS`.
 
     Raises:
-        ValueError: if a column is missing, or an entry is no number.
+        ValueError: if a column is missing, or the file has no session.
     """
-    names = COLUMNS[task]
-    with path.open(newline="") as file:
-        dialect = csv.Sniffer().sniff(file.readline(), "\t,")
-        file.seek(0)
-        lines = list(csv.DictReader(file, dialect=dialect))
-    missing = sorted(set(names) - set(lines[0] if lines else ()))
-    if missing:
-        raise ValueError(f"The file must have the columns {', '.join(names)}. Received: {path} without {missing}.")
-    stages = 2 if task == "two-step" else 1
-    sessions: dict[str, list[list[float]]] = {}
-    for line in lines:
-        values = [float(line[name]) if line[name] else np.nan for name in names[1:]]
-        if not np.isnan(values).any():
-            sessions.setdefault(line[names[0]], []).append([*values[:stages], sum(values[stages:])])
-    rewards = np.unique([trial[-1] for session in sessions.values() for trial in session])
-    found = np.zeros((4, len(sessions), max(map(len, sessions.values()))), int)
-    for row, session in enumerate(map(np.array, sessions.values())):
-        second = session[:, 1].astype(int) - 1 if stages == 2 else np.zeros(len(session), int)
-        choice, reward = session[:, 0].astype(int) - 1, np.searchsorted(rewards, session[:, -1])
-        found[:, row, : len(session)] = choice, second // 2, second % 2, reward
-    lengths = np.array([len(session) for session in sessions.values()])
+    subject, *columns = COLUMNS[task]
+    table = datasets.sessions(path, columns, target=columns[0], by=subject)
+    entries = np.array(table.names, float).astype(int)
+    second = entries[:, 1] - 1 if task == "two-step" else np.zeros(len(entries), int)
+    outcomes = entries[:, 2 if task == "two-step" else 1 :].sum(axis=1)
+    rewards = np.unique(outcomes)
+    parts = (second // 2, second % 2, np.searchsorted(rewards, outcomes))
+    states, seconds, places = (np.pad(part[table.x], ((0, 0), (0, 1))) for part in parts)
+    first = entries[table.x[:, :1], 0]
+    choices = np.concatenate([first, np.array(table.targets, int)[table.y]], axis=1) - 1
+    lengths = table.weights.sum(axis=1).astype(int) + 1
+    subjects = tuple(str(group[0]) for group in table.groups)
     seen = replace(TASKS[task], rewards=tuple(map(float, rewards)))
-    return Trials(seen, found[0], found[1], found[2], found[3], lengths, tuple(sessions))
+    return Trials(seen, choices, states, seconds, places, lengths, subjects)
