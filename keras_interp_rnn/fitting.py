@@ -362,12 +362,9 @@ class _Objective:
                 sample_weight = sample_weight * ops.cast(mask, sample_weight.dtype)[None]
             value = self._mean(y, output[None], sample_weight)
             return value + sum(penalties) if penalty and penalties else value
-        parts = self.parts(weights)
         if any(self.projections):
-            parts = [
-                part if project is None else ops.vectorized_map(project, part)
-                for part, project in zip(parts, self.projections, strict=True)
-            ]
+            weights = _row_by_row(self._projected_flat, weights, weights.shape[1])
+        parts = self.parts(weights)
         trained = {id(variable): part for variable, part in zip(self.variables, parts, strict=True)}
 
         def read(variable: keras.Variable) -> Tensor:
@@ -376,11 +373,17 @@ class _Objective:
             return ops.repeat(ops.convert_to_tensor(variable)[None], weights.shape[0], axis=0)
 
         value = self._mean(y, self.stack(read, leaves), sample_weight)
-        if penalty:
-            for variable, part in zip(self.variables, parts, strict=True):
-                if variable.regularizer is not None:
-                    value = value + ops.vectorized_map(variable.regularizer, part)
-        return value
+        penalized = penalty and any(variable.regularizer is not None for variable in self.variables)
+        return value + _row_by_row(self._penalty, weights, 1)[:, 0] if penalized else value
+
+    def _projected_flat(self, weights: Tensor) -> Tensor:
+        """As `projected`, weights (P,) again."""
+        return ops.concatenate([ops.reshape(part, (-1,)) for part in self.projected(weights)])
+
+    def _penalty(self, weights: Tensor) -> Tensor:
+        """The penalties of weights (P,)."""
+        pairs = zip(self.variables, self.parts(weights), strict=True)
+        return sum(variable.regularizer(part) for variable, part in pairs if variable.regularizer is not None)
 
     def _mean(self, y: Tensor, output: Tensor, sample_weight: Tensor) -> Tensor:
         """Weighted means (rows,) of the loss over targets, outputs and weights, each (rows, batch, ...)."""
@@ -400,6 +403,16 @@ class _Objective:
         )
         axes = tuple(range(1, len(losses.shape)))
         return ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
+
+
+def _row_by_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
+    """A function of vectors (n,) to `width` numbers, of rows (rows, n), one after the other: it may be any function."""
+
+    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
+        return state, (ops.reshape(function(now[0][0]), (1, width)),)
+
+    _, [values] = _backend.scan(step, ops.zeros((1, 1), rows.dtype), (rows[:, None],), (width,))
+    return values[:, 0]
 
 
 def _flat(variables: Sequence[keras.Variable]) -> Array:

@@ -1,7 +1,7 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, the Jacobians; `generate`, of a
-  character model.
+- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, the Jacobians;
+  `generate`, of a character model.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
@@ -36,6 +36,7 @@ from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
 from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
+from keras_interp_rnn.analysis.phase_portraits import phase_portrait
 from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
@@ -73,6 +74,7 @@ __all__ = [
     "label_basis",
     "mean_state",
     "minimize",
+    "phase_portrait",
     "phrases",
     "prototypes",
     "readout_basis",

@@ -60,6 +60,11 @@ class Sessions(Result):
         return self.x, self.y, self.weights
 
     @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The names of the symbols as text, for figures: "left, 1"."""
+        return tuple(", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in self.names)
+
+    @property
     def subjects(self) -> tuple[Value, ...]:
         """The values of the first of the columns `by`, each once."""
         return tuple(dict.fromkeys(group[0] for group in self.groups if group))
