@@ -308,7 +308,8 @@ def test_a_trial_run_reads_a_network_and_draws(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr().out
     for part in ("DiagonalISAN(2), 16 weights", "nats a choice from a Q-learner", "states", "residual", "Figure:"):
         assert part in shown
-    assert (tmp_path / "read.png").stat().st_size > 5_000
+    for part in ("stays", "portrait"):
+        assert (tmp_path / f"read-{part}.png").stat().st_size > 5_000
 
 
 def test_measurements_that_are_there_are_not_repeated(tmp_path, capsys, monkeypatch):
