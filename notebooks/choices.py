@@ -48,9 +48,9 @@ print("".join("AaBb"[symbol] for symbol in symbols[0]), "(small letters: rewarde
 # %% [markdown]
 # ## The network
 #
-# What was chosen and what came of it is one of four symbols. A `DiagonalISAN` gives each symbol a decay and a drive
-# for each unit, $h_t = w_x \odot h_{t-1} + b_x$, and the two units add up to the logit: 16 numbers. With so few, L-BFGS does
-# in seconds what Adam does in many epochs.
+# What was chosen and what came of it is one of four symbols. A `DiagonalISAN` gives each symbol a decay and a drive for
+# each unit, $h_t = w_x \odot h_{t-1} + b_x$, and the two units add up to the logit: 16 numbers. With so few, L-BFGS
+# does in seconds what Adam does in many epochs.
 
 # %%
 model = keras.Sequential(
@@ -72,8 +72,8 @@ print(fits)
 
 # %% [markdown]
 # One unit has found the value of A, times -3 because it speaks against B, and the other that of B. Each decays to about
-# one minus the learning rate, 0.5, when its arm is chosen, and to one minus the forgetting rate, 0.9, when the other is.
-# Rewards of its own arm alone drive it, by about 3 times 0.5.
+# one minus the learning rate, 0.5, when its arm is chosen, and to one minus the forgetting rate, 0.9, when the other
+# is. Rewards of its own arm alone drive it, by about 3 times 0.5.
 
 # %%
 kernel, drive = model.layers[0].cell.kernels()
