@@ -8,7 +8,8 @@ with what Keras computes, so that a model that is read wrongly is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -64,9 +65,34 @@ class Chain:
         place = (slice(None), -1, output) if x.ndim == 3 else (slice(None), output)
         gradient = np.zeros_like(x)
         gradient[place] = 1
+        return x[place], self._pulled_back(gradient)
+
+    def states_by_inputs(self) -> Iterator[tuple[Array, Mask]]:
+        """For each sequence dh/dx (n, time, features), and which steps are read.
+
+        h is the output of the uppermost recurrent layer: of a sequence of outputs the one after the last step read.
+        """
+        top = max(i for i, part in enumerate(self.parts) if isinstance(part, _Recurrent | _Both))
+        below = dataclasses.replace(self, parts=self.parts[: top + 1])
+        for x, mask in zip(self.inputs, self.mask, strict=True):
+            units = below._forward(x[None], mask[None]).shape[-1]
+            output = below._forward(np.repeat(x[None], units, axis=0), np.repeat(mask[None], units, axis=0))
+            gradient = np.zeros_like(output)
+            each = np.arange(units)
+            gradient[(each, np.flatnonzero(mask)[-1], each) if output.ndim == 3 else (each, each)] = 1
+            yield below._pulled_back(gradient), mask
+
+    def _pulled_back(self, gradient: Array) -> Array:
         for part in reversed(self.parts):
             gradient = part.backward(gradient)
-        return x[place], gradient
+        return gradient
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all derivatives come from equations."""
+        cells = [cell for part in self.parts if isinstance(part, _Recurrent | _Both) for cell in part.cells]
+        functions = [part for part in self.parts if isinstance(part, ByKeras)]
+        return all(cell.is_closed for cell in cells) and all(getattr(each, "closed", None) for each in functions)
 
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
         """All steps; of those that the following parts treat alike, only the `last` one."""
@@ -262,6 +288,7 @@ class _Recurrent(CellAlong):
         self.order = slice(None, None, -1 if layer.go_backwards else 1)
         if self.draws:
             raise _refusal(f"{layer.name}, which draws noise")
+        self.cells = [self]
 
     def forward(self, x: Array, mask: Mask) -> Array:
         self.read = mask[:, self.order]
@@ -299,6 +326,7 @@ class _Both:
         self.sides = [_of_cells(side, layer.return_sequences) for side in (layer.forward_layer, layer.backward_layer)]
         if any(len(side) > 1 for side in self.sides):
             raise _refusal(f"{layer.name} over a stack of cells")
+        self.cells = [cell for side in self.sides for cell in side]
 
     def forward(self, x: Array, mask: Mask) -> Array:
         first, second = (side[0].forward(x, mask) for side in self.sides)

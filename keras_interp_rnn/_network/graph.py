@@ -23,17 +23,19 @@ def evaluate(
     model: keras.Model,
     inputs: Sequence[Value],
     call: Callable[[Any, Any, dict[int, Value]], Sequence[Value]],
+    tensors: Sequence[keras.KerasTensor] | None = None,
 ) -> list[Value]:
-    """The values of a model's outputs, given those of its inputs.
+    """The values of a model's outputs, or of other tensors of its graph, given those of its inputs.
 
     Args:
         model: Sequential or functional; nested models are operations like others.
         inputs: a value for each tensor of `model.inputs`.
         call: takes an operation, the node of this call, and the values known so far by the id of their tensor; returns
             a value for each output tensor of the node.
+        tensors: whose values are returned; by default the outputs. Only the operations that they depend on are called.
     """
     known = {id(tensor): value for tensor, value in zip(tree.flatten(model.inputs), inputs, strict=True)}
-    outputs = tree.flatten(model.outputs)
+    outputs = tree.flatten(model.outputs if tensors is None else list(tensors))
     waiting = list(outputs)
     while waiting:
         if id(waiting[-1]) in known:
@@ -107,6 +109,9 @@ def call_of(model: keras.Model, layer: keras.layers.Layer) -> Any:
     """The node of a layer's call in a model's graph, with its input and output tensors; of several the first.
 
     The layer may have been called elsewhere too, as one that another model shares.
+
+    Raises:
+        ValueError: if the model does not call it: a nested model may.
     """
     calls = []
 
@@ -115,4 +120,9 @@ def call_of(model: keras.Model, layer: keras.layers.Layer) -> Any:
         return [None] * len(node.output_tensors)
 
     evaluate(model, [None] * len(tree.flatten(model.inputs)), note)
+    if not calls:
+        raise ValueError(
+            f"A layer must be one of the model's own layers here. Received: {layer.name}, which is not in the graph of "
+            f"{model.name} itself. Pass the nested model that holds it, or a model of the same layers, not nested."
+        )
     return min(calls, key=nodes_of(layer).index)

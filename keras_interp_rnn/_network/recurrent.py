@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -21,9 +21,15 @@ from keras_interp_rnn._network.arrays import (
     check_id_range,
     check_own_mask,
 )
-from keras_interp_rnn._network.graph import call_of, vocabulary_sizes
+from keras_interp_rnn._network.graph import call_of, evaluate, vocabulary_sizes
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+
+
+def has_many_states(network: Any) -> bool:
+    """Whether a network has several recurrent layers, or one in both directions: no one state moves step by step."""
+    parts = [layer for _, layer in _recurrent_parts(network)] if isinstance(network, keras.Model) else [network]
+    return len(parts) > 1 or any(isinstance(part, keras.layers.Bidirectional) for part in parts)
 
 
 def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
@@ -73,7 +79,7 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
 
     Returns:
         [(prefix, layer, its inputs, its mask), ...]. The prefix tells the layers apart: "" for a single one, "forward/"
-        and "backward/" for two directions, the layer's name in front where a model has several.
+        and "backward/" for two directions, the layer's path in front where a model has several.
 
     Raises:
         ValueError: as `recurrent_layer_inputs`.
@@ -82,10 +88,10 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
     if not isinstance(network, keras.Model):
         return _directions("", network, inputs, mask)
     _build_on(network, inputs)
-    names = [part.name for part in network.layers if isinstance(part, _RECURRENT)]
+    names = [path for path, _ in _recurrent_parts(network)]
     if len(names) < 2:
         return _directions("", *recurrent_layer_inputs(network, inputs))
-    return [part for name in names for part in _directions(f"{name}/", *recurrent_layer_inputs(network, inputs, name))]
+    return [part for path, *read in _reads(network, inputs, names) for part in _directions(f"{path}/", *read)]
 
 
 def _build_on(model: keras.Model, inputs: Any) -> None:
@@ -139,7 +145,7 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
     """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
 
     Args:
-        model: Sequential or functional.
+        model: Sequential or functional; nested models are entered.
         inputs: the model's, read from the initial states of all layers.
         name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
 
@@ -148,34 +154,10 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
             state, or if the inputs hold ids that the model does not have.
     """
     if not isinstance(model, keras.layers.Layer):
-        raise ValueError(f"What a layer reads is known of a Keras model. Received: {model!r}. Pass the model.")
+        raise ValueError(f"`model` must be a Keras model. Received: model={model!r}. Pass the model.")
     _build_on(model, inputs)
-    if not getattr(model, "inputs", None):
-        raise ValueError(
-            "What a layer reads is known of Sequential and functional models. Received: "
-            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
-        )
-    layer = only_recurrent_layer(model, name)
-    # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
-    called_on = list(call_of(model, layer).input_tensors)
-    if len(called_on) == 1:
-        mask = keras_quirks.mask_of(called_on[0])
-        called_on += [] if mask is None else [mask]
-    several = isinstance(inputs, dict) or len(model.inputs) > 1
-    for given, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
-        if size is not None:
-            check_id_range(given, size)
-    read_by_model = model.input if several else model.inputs[0]
-    with carried_states.from_the_start(model):
-        # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
-        reads, *others = tree.flatten(keras.Model(read_by_model, called_on).call(inputs))
-    masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
-    if len(masks) < len(others):
-        raise ValueError(
-            f"Sequences are read from the layer's own initial state. Received: {layer.name}, to which {model.name} "
-            "gives another one. Pass the layer and its own inputs."
-        )
-    return layer, reads, masks[0] if masks else None
+    [(_, layer, reads, mask)] = _reads(model, inputs, [_only_recurrent_part(model, name)[0]])
+    return layer, reads, mask
 
 
 def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
@@ -184,15 +166,104 @@ def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
     Raises:
         ValueError: if the model has no such layer, or several and no name was given.
     """
-    candidates = [part for part in model.layers if isinstance(part, _RECURRENT) and name in (None, part.name)]
+    return _only_recurrent_part(model, name)[1]
+
+
+def _only_recurrent_part(model: keras.Model, name: str | None) -> tuple[str, Any]:
+    parts = _recurrent_parts(model)
+    candidates = [(path, layer) for path, layer in parts if name in (None, path, layer.name)]
     if len(candidates) != 1:
         raise ValueError(
-            "One recurrent layer of a model is read at a time. Received: "
-            f"{model.name} with {[part.name for part in model.layers if isinstance(part, _RECURRENT)]}, "
-            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
-            "name, to a callback."
+            "One recurrent layer of a model must be chosen. Received: "
+            f"{model.name} with {[path for path, _ in parts]}, {'no name' if name is None else f'the name {name!r}'}. "
+            "Pass the layer and its own inputs; or its name, to a callback."
         )
     return candidates[0]
+
+
+def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
+    """(path, layer) for each recurrent layer of a model, in its order.
+
+    A path is the layer's name, after those of the nested models that hold it: "encoder/lstm".
+    """
+    found = []
+    for part in model.layers:
+        if isinstance(part, _RECURRENT):
+            found.append((str(part.name), part))
+        elif isinstance(part, keras.Model):
+            found += [(f"{part.name}/{path}", layer) for path, layer in _recurrent_parts(part)]
+    return found
+
+
+class _Read(NamedTuple):
+    """A tensor of a model's graph when the model reads some inputs, and its mask; None where it has none."""
+
+    tensor: Any
+    mask: Any = None
+
+
+def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any, Any, Any]]:
+    """(path, layer, what it reads, its mask) for the recurrent layers at some paths, in one run of the layers before.
+
+    Raises:
+        ValueError: as `recurrent_layer_inputs`.
+    """
+    if not getattr(model, "inputs", None):
+        raise ValueError(
+            "A model must be Sequential or functional, for what a layer in it reads to be known. Received: "
+            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
+        )
+    several = isinstance(inputs, dict) or len(model.inputs) > 1
+    for ids, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
+        if size is not None:
+            check_id_range(ids, size)
+    # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
+    as_read = keras.Model(model.input if several else model.inputs[0], list(model.inputs)).call(inputs)
+    with carried_states.from_the_start(model):
+        return _reads_inside(model, [*map(_Read, tree.flatten(as_read))], paths)
+
+
+def _reads_inside(
+    model: keras.Model, inputs: Sequence[_Read], paths: Sequence[str]
+) -> list[tuple[str, Any, Any, Any]]:
+    """As `_reads`, for the values of the inputs of a model, which may be nested."""
+    names = list(dict.fromkeys(path.split("/")[0] for path in paths))
+    calls = [call_of(model, model.get_layer(name)) for name in names]
+    tensors = [tensor for call in calls for tensor in call.input_tensors]
+    known = dict(zip(map(id, tensors), evaluate(model, inputs, _run, tensors), strict=True))
+    found = []
+    for name, call in zip(names, calls, strict=True):
+        part, inner = model.get_layer(name), [path.partition("/")[2] for path in paths if path.split("/")[0] == name]
+        first, *others = [known[id(tensor)] for tensor in call.input_tensors]
+        masks = [read.tensor for read in others if _is_mask(read.tensor)]
+        own = first._replace(mask=masks[0]) if masks else first
+        if isinstance(part, keras.Model):
+            starts = [own, *others][: len(part.inputs)]
+            found += [(f"{name}/{path}", *read) for path, *read in _reads_inside(part, starts, inner)]
+        elif len(masks) < len(others):
+            raise ValueError(
+                "A recurrent layer must begin with its own initial state. Received: "
+                f"{part.name}, to which {model.name} gives another one. Pass the layer and its own inputs."
+            )
+        else:
+            found.append((name, part, *own))
+    return found
+
+
+def _run(operation: Any, node: Any, known: dict[int, _Read]) -> list[_Read]:
+    """The outputs of an operation outside training, with the masks that Keras passes on with them."""
+    reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
+    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
+    mask = kwargs.get("mask")
+    if mask is None and node.arguments.args:
+        mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
+    if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+        return evaluate(operation, [*map(_Read, tree.flatten(args[0]), tree.flatten(mask))], _run)
+    tensors = tree.flatten(operation(*args, **kwargs))
+    is_layer = isinstance(operation, keras.layers.Layer)
+    passes_on = is_layer and (operation.supports_masking or isinstance(operation, keras.layers.Embedding))
+    masks = tree.flatten(operation.compute_mask(args[0], mask)) if passes_on else [None]
+    return [*map(_Read, tensors, [*masks, *[None] * len(tensors)])]
 
 
 def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -229,24 +300,40 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
     rule = "The head is applied to a centroid where it reads the states alone."
     if layer.return_state:
         raise ValueError(f"{rule} Received: {layer.name}, which returns its last states too.")
-    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    of_layer = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
     beyond = f"{rule} Received: {model.name}, whose output depends on more than that of {layer.name}."
-    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], given, beyond)))
+    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], of_layer, beyond)))
     return outputs[:, -1] if outputs.ndim == 3 else outputs
 
 
-def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, given: Any, beyond: str) -> Any:
-    """A tensor of a model's graph where a layer outputs `given`; raises ValueError, `beyond`, if it depends on more."""
-    call = call_of(model, layer)
-    if tensor is call.output_tensors[0]:
-        return given
-    # What comes after, the mean over time for one, may read the mask that the layer hands on.
-    masks = _masks(call) if layer.return_sequences else []
-    try:
-        graph = keras.Model([call.output_tensors[0], *masks], tensor)
-        return graph.call([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
-    except keras_quirks.CUT_GRAPH:
-        raise ValueError(beyond) from None
+def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: Any, beyond: str) -> Any:
+    """A tensor of a model's graph where a layer has these outputs; nested models are entered.
+
+    Raises:
+        ValueError: with the message `beyond`, if the tensor depends on more, or on two calls of the layer.
+    """
+    # Layers above, such as a mean over time, may read the mask that the layer passes on.
+    every_step = ops.ones(outputs.shape[:2], "bool") if layer.return_sequences else None
+    calls = []
+
+    def call(operation: Any, node: Any, known: dict[int, _Read | None]) -> list[_Read | None]:
+        if operation is layer:
+            calls.append(node)
+            return [_Read(outputs, every_step), *[None] * (len(node.output_tensors) - 1)]
+        own_masks = [id(mask) for each in calls for mask in _masks(each)] if layer.return_sequences else []
+        known = known | dict.fromkeys(own_masks, _Read(every_step))
+        reads = [known[id(x)] for x in node.input_tensors]
+        if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+            return evaluate(operation, reads[: len(operation.inputs)], call)
+        if any(read is None for read in reads):
+            return [None] * len(node.output_tensors)
+        return [*_run(operation, node, known)]
+
+    unknown: list[_Read | None] = [None] * len(model.inputs)
+    [read] = evaluate(model, unknown, call, [tensor])
+    if read is None or len(calls) != 1:
+        raise ValueError(beyond)
+    return read.tensor
 
 
 def regularized_stack(model: Any) -> list[Any]:
