@@ -476,13 +476,15 @@ class TestErrors:
     def test_arguments(self) -> None:
         values, cfn, x = analysis.jacobian_singular_values, built("CFN"), sequences()
         for lag in (-1, 2.0, True, "1", None, np.float64(1)):
-            rule = rf"a number of steps, an int >= 0. Received: {re.escape(repr(lag))}."
+            rule = (
+                rf"`lag` must be a non-negative integer. Received: lag={re.escape(repr(lag))}. Pass a number of steps"
+            )
             refused(rule, x, cfn, lag=lag)
-            refused("A lag is a number of steps", x, cfn, values, lags=[0, lag])
-        refused("lags must name at least one lag. Received: none", x, cfn, values, lags=[])
-        for wanted in ("states", None, 0):
-            rule = f"with_respect_to must be 'input' or 'state'. Received: {wanted!r}"
-            refused(rule, x, cfn, with_respect_to=wanted)
+            refused(rule, x, cfn, values, lags=[0, lag])
+        refused(r"`lags` must be a list of at least one lag. Received: lags=\[\]", x, cfn, values, lags=[])
+        for name in ("states", None, 0):
+            rule = f"`with_respect_to` must be one of 'input', 'state'. Received: with_respect_to={name!r}"
+            refused(rule, x, cfn, with_respect_to=name)
         for shape in ((0, TIME, FEATURES), (BATCH, 0, FEATURES), (TIME,), ()):
             rule = r"must be sequences \(batch, time, \.\.\.\), at least one.*Received: shape=\("
             refused(rule, np.zeros(shape), cfn, lag=0)
@@ -529,7 +531,7 @@ class TestErrors:
             refused(rule, sequences(), layer)
         layer = built("ISAN")
         layer.set_weights([np.full(weight.shape, 1e200) for weight in layer.get_weights()])
-        rule = "at lag 4 is not finite.*Ask for a shorter lag"
+        rule = "at lag 4 must be finite. Received: weights whose products overflow. Ask for a shorter lag"
         with np.errstate(all="ignore"):
             refused(rule, sequences(), layer, lag=4)
             refused(rule, sequences(), layer, analysis.jacobian_singular_values, lags=[4])

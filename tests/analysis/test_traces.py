@@ -299,7 +299,7 @@ def test_what_is_refused():
         (1, [ones, ones], r"Received: \(2, 4\) for step 1"),
     ):
         refused(rule, trace, LAYERS["GRU"](), batch(), set={step: state})
-    sentence = "in a single recurrent layer. Received: a network with forward, backward"
+    sentence = "`set` must be of a single recurrent layer. Received: a network with forward, backward"
     refused(sentence, trace, both(keras.layers.GRU(UNITS)), batch(), set={1: ones})
     refused("needs four steps. Received: 3", drift, np.ones((1, 3, 2)))
     for shape in ((2, 8), (2, 8, 1, 1)):
