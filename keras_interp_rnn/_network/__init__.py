@@ -6,7 +6,7 @@ layer, or with several, is refused; pass the layer itself.
 """
 
 from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
-from keras_interp_rnn._network.along import CellAlong, linear_steps, output_in_state
+from keras_interp_rnn._network.along import CellAlong, check_num_steps, linear_steps, output_in_state
 from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
@@ -70,6 +70,7 @@ __all__ = [
     "as_symbols",
     "centroids_of",
     "check_finite",
+    "check_num_steps",
     "check_one_output",
     "check_range",
     "check_reads",

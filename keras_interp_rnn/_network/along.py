@@ -182,12 +182,8 @@ class CellAlong:
         return LinearStep(before, by_input)
 
 
-def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, steps: int) -> Iterator[LinearStep]:
-    """The last `steps` steps that each sequence reads, the last one first.
-
-    Raises:
-        ValueError: if a sequence reads fewer, or if states are no vectors.
-    """
+def check_num_steps(read: Mask, steps: int) -> None:
+    """Raises ValueError if a sequence reads fewer steps."""
     enough = read.sum(axis=1) >= steps
     if not enough.all():
         row = int(np.argmin(enough))
@@ -196,6 +192,15 @@ def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, step
             f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
             "shorter lag."
         )
+
+
+def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, steps: int) -> Iterator[LinearStep]:
+    """The last `steps` steps that each sequence reads, the last one first.
+
+    Raises:
+        ValueError: if a sequence reads fewer, or if states are no vectors.
+    """
+    check_num_steps(read, steps)
     shapes = [tuple(x.shape) for x in tree.flatten(recurrent.layer.get_initial_state(batch_size=len(read)))]
     if any(len(shape) != 2 for shape in shapes):
         raise ValueError(

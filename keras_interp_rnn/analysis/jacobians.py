@@ -17,6 +17,8 @@ import numpy as np
 from keras_interp_rnn._checks import choice, integer, invalid
 from keras_interp_rnn._network import (
     CellAlong,
+    check_num_steps,
+    has_many_states,
     linear_steps,
     listed,
     output_in_state,
@@ -24,6 +26,7 @@ from keras_interp_rnn._network import (
     resolve_names,
     resolve_recurrent_layer,
 )
+from keras_interp_rnn._network.chain import open_chain
 from keras_interp_rnn._results import as_html, as_text
 from keras_interp_rnn._types import Array
 
@@ -69,14 +72,15 @@ def input_output_jacobian(
 
     Args:
         network: a layer of this package, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`), or a
-            model with exactly one such layer. Steps count in reading order, `go_backwards` included, from the layer's
-            own initial state.
+            model with such a layer. Steps count in reading order, `go_backwards` included, from the layer's own initial
+            state. Of several recurrent layers, and of a Bidirectional one, h is the output of the uppermost one, x is
+            read by the lowest one, and steps count from the start of the sequence.
         inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts, if the model carries
             the names of its ids.
         lag: int >= 0, k. T is the last step that a sequence reads; masked steps do not count.
         mask: bool (batch, time), False where a step is not read; a model computes its own.
         with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, whose columns belong to the whole
-            state (h and c of an LSTM side by side).
+            state (h and c of an LSTM side by side), of a single layer.
 
     Returns:
         `Derivatives` (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the
@@ -84,8 +88,9 @@ def input_output_jacobian(
         "closed form" or "autodiff".
 
     Raises:
-        ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
-            weight or the Jacobian is not finite, or if the layer embeds ids, by which nothing can be differentiated.
+        ValueError: if a sequence reads fewer than lag + 1 steps, if no layer is recurrent, if a weight or the Jacobian
+            is not finite, if the layer embeds ids, by which nothing can be differentiated, or, of several layers, if
+            they are not one chain, as for `attribution`.
 
     Exactness: in closed form and float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
         that provide their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its
@@ -148,7 +153,11 @@ def _jacobians(
     choice("with_respect_to", with_respect_to, ("input", "state"))
     lags = [integer("lag", lag, 0, "Pass a number of steps.") for lag in lags]
     network, names = resolve_names(network)
-    layer, sequences, read = resolve_recurrent_layer(network, read_texts(inputs, names), mask)
+    inputs = read_texts(inputs, names)
+    if has_many_states(network):
+        yield from _jacobians_of_chain(network, inputs, lags, mask, with_respect_to)
+        return
+    layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     recurrent = CellAlong(layer)
     method = "closed form" if recurrent.is_closed else "autodiff"
     steps = linear_steps(recurrent, sequences, read, max(lags) + 1)
@@ -160,6 +169,22 @@ def _jacobians(
             yield lag, jacobian, method
         if lag < max(lags):
             product = step.before(product)
+
+
+def _jacobians_of_chain(
+    network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
+) -> Iterator[tuple[int, Array, str]]:
+    """As `_jacobians`, of the uppermost of several recurrent layers, or of two directions."""
+    if with_respect_to != "input":
+        rule = "'input' for a network of several layers or directions, which has no single state"
+        raise invalid("with_respect_to", rule, with_respect_to, "Pass one layer and its own inputs.")
+    chain = open_chain(network, inputs, mask)
+    check_num_steps(chain.mask, max(lags) + 1)
+    jacobians = [(jacobian, np.flatnonzero(read)[::-1]) for jacobian, read in chain.states_by_inputs()]
+    for lag in sorted(set(lags)):
+        jacobian = np.stack([jacobian[:, steps[lag]] for jacobian, steps in jacobians])
+        _check_finite(lag, jacobian, chain.inputs)
+        yield lag, jacobian, "closed form" if chain.is_closed else "autodiff"
 
 
 def _check_finite(lag: int, jacobian: Array, sequences: Any) -> None:

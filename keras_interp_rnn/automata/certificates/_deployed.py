@@ -17,8 +17,9 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
+from keras_interp_rnn._backend.keras_quirks import made_by
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network import as_float64, check_finite, evaluate
+from keras_interp_rnn._network import as_float64, check_finite
 from keras_interp_rnn.automata.certificates._as_built import built_again, first_difference
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.machines import WordEncoding
@@ -137,19 +138,8 @@ def _reference_types() -> tuple[type, type]:
     return type(model), type(model.operations[-1])
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A tensor of a model's graph: the ids of a word, after they have passed through these layers."""
-
-    layers: tuple[Any, ...] = ()
-
-
-_READ_WHERE_NOT_PADDED = "not_equal(ids, 0)"
-"""The one mask of which a proof holds."""
-
-
 def _functional_chain(model: Any) -> list[Any]:
-    """The layers between the ids and the output, along the graph that the model runs."""
+    """The layers from the ids to the output, from the last one back along the graph that the model runs."""
     _, not_equal = _reference_types()
     known = (*EMBEDDINGS, *RECURRENT, keras.layers.InputLayer, keras.layers.Dropout, keras.layers.Dense, not_equal)
     for operation in model.operations:
@@ -158,32 +148,39 @@ def _functional_chain(model: Any) -> list[Any]:
     for structure in (model.input, model.output):
         if not isinstance(structure, keras.KerasTensor):
             raise _refusal(f"{model.name}, with several inputs or outputs, or named ones")
-    [read] = evaluate(model, [_Read()], _passed)
-    if not isinstance(read, _Read):
-        raise _refusal(f"{model.name}, whose output is a mask")
-    return [part for part in read.layers if type(part) is not keras.layers.InputLayer]
+    chain: list[Any] = []
+    tensor = model.output
+    while tensor is not model.input:
+        layer, node = made_by(tensor)
+        if type(layer) is not_equal:
+            raise _refusal(f"{model.name}, whose output is a mask")
+        chain.insert(0, layer)
+        tensor = _only_read(layer, node.arguments, model.input)
+    return chain
 
 
-def _passed(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
-    """The outputs of an operation of the graph: a `_Read`, or for a comparison which mask it is."""
-    _, not_equal = _reference_types()
-    args, kwargs = node.arguments.fill_in(values)
-    if type(operation) is not_equal:
-        with_zero = len(args) == 2 and args[0] == _Read() and type(args[1]) in (int, float) and args[1] == 0
-        return [_READ_WHERE_NOT_PADDED if with_zero and not kwargs else "another mask"]
-    given = {key: value for key, value in kwargs.items() if value is not None}
-    if given.pop("training", False):
-        raise _refusal(f"{operation.name}, which is called with training=True")
-    mask = given.pop("mask", None)
-    if given or len(args) != 1 or not isinstance(args[0], _Read):
-        raise _refusal(f"{operation.name}, which is called with more than the output of one layer")
-    if type(operation) in RECURRENT and mask is None:
-        raise _refusal(
-            f"{operation.name}, whose mask is not part of the model's graph: call it without a training argument"
-        )
-    if type(operation) in RECURRENT and mask != _READ_WHERE_NOT_PADDED:
-        raise _refusal(f"{operation.name}, which is not masked where ids are 0 and nowhere else")
-    return [_Read((*args[0].layers, operation))] * len(node.output_tensors)
+def _only_read(layer: Any, arguments: Any, ids: Any) -> Any:
+    """The one tensor that a call of a layer reads, apart from a recurrent layer's mask."""
+    options = {name: value for name, value in arguments.kwargs.items() if value is not None}
+    if options.pop("training", False):
+        raise _refusal(f"{layer.name}, which is called with training=True")
+    mask = options.pop("mask", None)
+    if options or len(arguments.args) != 1 or not isinstance(arguments.args[0], keras.KerasTensor):
+        raise _refusal(f"{layer.name}, which is called with more than the output of one layer")
+    if type(layer) in RECURRENT and mask is None:
+        raise _refusal(f"{layer.name}, whose mask is not part of the model's graph: call it without a training argument")
+    if type(layer) in RECURRENT and not _masks_padding(mask, ids):
+        raise _refusal(f"{layer.name}, which is not masked where ids are 0 and nowhere else")
+    return arguments.args[0]
+
+
+def _masks_padding(mask: Any, ids: Any) -> bool:
+    """Whether a mask is not_equal(ids, 0): the one of which a proof holds."""
+    operation, node = made_by(mask) if isinstance(mask, keras.KerasTensor) else (None, None)
+    if type(operation) is not _reference_types()[1] or node.arguments.kwargs or len(node.arguments.args) != 2:
+        return False
+    compared, value = node.arguments.args
+    return compared is ids and type(value) in (int, float) and value == 0
 
 
 def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
