@@ -119,9 +119,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     """
     if len(getattr(network, "inputs", None) or [0]) > 1:
         raise ValueError(
-            f"Steps are explained of a model with one input. Received: {network.name}, with {len(network.inputs)}. "
-            "Pass the part that reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that "
-            "layer as target."
+            f"A model must have one input. Received: {network.name}, with {len(network.inputs)}. Pass the part that "
+            "reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that layer as target."
         )
     given = as_sequences(inputs)
     if not np.isfinite(given.astype(np.float64)).all():
@@ -129,8 +128,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     check_own_mask(network, mask)
     if not isinstance(network, (keras.Model, *_RECURRENT)):
         raise ValueError(
-            "Steps are explained of a model with recurrent layers, or of a recurrent layer. Received: "
-            f"{network!r}. Pass keras.layers.RNN(cell) for a cell."
+            f"`network` must be a model with recurrent layers, or a recurrent layer. Received: {network!r}. Pass "
+            "keras.layers.RNN(cell) for a cell."
         )
     if isinstance(network, keras.Model) and not hasattr(network, "inputs"):
         network(given)
@@ -160,8 +159,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
         x, kind = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype), "float"
     if len(x.shape) != 3 or "float" not in kind:
         raise ValueError(
-            "Steps are replaced by a vector, so the recurrent layer reads (batch, time, features). Received: "
-            f"{kind} of shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
+            f"The recurrent layer must read vectors (batch, time, features), one for each step. Received: {kind} of "
+            f"shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
         )
     parts = [part for call in calls[first:] for part in _parts(call)]
     chain = Chain(as_float64(x), steps, parts, output[:, -1] if output.ndim == 3 else output, size is not None)
@@ -178,8 +177,8 @@ OWN_INPUTS = "Pass the recurrent layer and its own inputs, and a unit of its sta
 
 def _refusal(received: str, remedy: str = OWN_INPUTS) -> ValueError:
     return ValueError(
-        "Steps are explained of one chain: layers that treat every step by itself, recurrent layers, and a head. "
-        f"Received: {received}. {remedy}"
+        "A network must be one chain: layers that treat every step by itself, recurrent layers, and a head. Received: "
+        f"{received}. {remedy}"
     )
 
 

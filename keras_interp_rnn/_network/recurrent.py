@@ -49,13 +49,14 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
         layer, inputs, mask = recurrent_layer_inputs(layer, inputs)
     if isinstance(layer, keras.layers.Bidirectional):
         raise ValueError(
-            "A Bidirectional layer has no one state that moves from step to step: its last outputs come from both ends "
-            f"of the sequence. Received: {layer.name}. Pass its forward_layer or its backward_layer."
+            f"A network must have one state that moves from step to step. Received: {layer.name}, a Bidirectional "
+            "layer, whose last outputs come from both ends of the sequence. Pass its forward_layer or its "
+            "backward_layer."
         )
     if not isinstance(layer, keras.layers.RNN):
         raise ValueError(
-            "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
-            f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
+            "`network` must be a recurrent layer, keras.layers.RNN or a subclass, or a model with one. Received: "
+            f"{layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
         )
     sequences = as_sequences(inputs)
     if np.issubdtype(sequences.dtype, np.floating):
@@ -119,10 +120,13 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
     sizes = [tuple(np.atleast_1d(size).tolist()) for size in tree.flatten(layer.cell.state_size)]
     found = {}
     if not isinstance(given, Mapping):
-        raise ValueError(f"States are set as {{step: state}}. Received: {given!r}. Pass a dict.")
+        raise ValueError(f"`set` must be a dict {{step: state}}. Received: {given!r}. Pass a dict.")
     for step, states in given.items():
         if isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= int(step) < num_steps:
-            raise ValueError(f"A state is set after a step, an int in [0, {num_steps - 1}]. Received: {step!r}.")
+            raise ValueError(
+                f"Steps of `set` must be integers in [0, {num_steps - 1}]. Received: {step!r}. Count steps from 0, in "
+                "reading order."
+            )
         listed = list(states) if isinstance(states, (list, tuple)) and len(sizes) > 1 else [states]
         arrays = [np.asarray(state, np.float64) for state in listed]
         shapes = [array.shape for array in arrays]
@@ -131,8 +135,9 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
         )
         if not right or not all(np.isfinite(array).all() for array in arrays):
             raise ValueError(
-                f"The states of {layer.name} are {len(sizes)}, finite, of shape {', '.join(map(str, sizes))}, with or "
-                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}."
+                f"`set` must hold {len(sizes)} finite arrays a step, of shape {', '.join(map(str, sizes))}, with or "
+                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}. "
+                f"Pass the states of {layer.name}."
             )
         found[int(step)] = [
             ops.cast(np.broadcast_to(array, (batch_size, *size)), layer.variable_dtype)
@@ -223,9 +228,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
         return _reads_inside(model, [*map(_Read, tree.flatten(as_read))], paths)
 
 
-def _reads_inside(
-    model: keras.Model, inputs: Sequence[_Read], paths: Sequence[str]
-) -> list[tuple[str, Any, Any, Any]]:
+def _reads_inside(model: keras.Model, inputs: Sequence[_Read], paths: Sequence[str]) -> list[tuple[str, Any, Any, Any]]:
     """As `_reads`, for the values of the inputs of a model, which may be nested."""
     names = list(dict.fromkeys(path.split("/")[0] for path in paths))
     calls = [call_of(model, model.get_layer(name)) for name in names]
@@ -283,8 +286,8 @@ def check_one_output(model: Any) -> None:
     outputs = tree.flatten(getattr(model, "outputs", None) or [])
     if len(outputs) > 1:
         raise ValueError(
-            f"A network has one output. Received: {model.name}, with {len(outputs)}. Make a model of one of them, "
-            "keras.Model(model.input, model.outputs[0])."
+            f"A network must have one output. Received: {model.name}, with {len(outputs)}. Make a model of one of "
+            "them, keras.Model(model.input, model.outputs[0])."
         )
 
 
@@ -297,7 +300,7 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
         ValueError: if the model's output does not follow from the layer's alone, or if it has several.
     """
     check_one_output(model)
-    rule = "The head is applied to a centroid where it reads the states alone."
+    rule = "The head must read the states alone to be applied to a centroid."
     if layer.return_state:
         raise ValueError(f"{rule} Received: {layer.name}, which returns its last states too.")
     of_layer = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
@@ -357,8 +360,8 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     """
     tensor = call_of(model, above).input_tensors[0]
     beyond = (
-        f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, whose "
-        f"input depends on more than {layer.name}. Leave the rest out."
+        f"A layer of a stack must read the states of the one below alone. Received: {above.name} of {model.name}, "
+        f"whose input depends on more than {layer.name}. Leave the rest out."
     )
 
     def run(given: Any) -> NDArray[Any]:
@@ -369,8 +372,8 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     alone, [together] = run(states[:, None])[:, 0], run(np.concatenate([states, states])[None])
     if not np.allclose(together, np.concatenate([alone, alone]), rtol=1e-4, atol=1e-6):
         raise ValueError(
-            f"What a layer of a stack reads at a step is made of that step. Received: {model.name}, where what "
-            f"{above.name} reads depends on other steps too. Leave the layers between out."
+            f"A layer of a stack must read of each step what is made of that step alone. Received: {model.name}, where "
+            f"what {above.name} reads depends on other steps too. Leave the layers between out."
         )
     return alone
 

@@ -68,8 +68,8 @@ class Names(Sequence[str]):
         """The name of an id; raises ValueError where it has none."""
         if int(token) not in self._names:
             raise ValueError(
-                f"tokens names every id that occurs. Received: {len(self._names)} names, none for the id {int(token)}. "
-                "Pass those of the vocabulary that made the ids, or none."
+                f"`tokens` must name every id that occurs. Received: {len(self._names)} names, none for the id "
+                f"{int(token)}. Pass those of the vocabulary that made the ids, or none."
             )
         return str(self._names[int(token)])
 
@@ -80,8 +80,8 @@ class Names(Sequence[str]):
         if strays:
             longer = isinstance(text, str) and not self._has_letters()
             raise ValueError(
-                f"A text is made of the alphabet's symbols. Received: {strays[0]!r}."
-                f"{' Pass a list of them, as some have several letters.' if longer else ''}"
+                "A text must be made of the alphabet's symbols. Received: "
+                f"{strays[0]!r}.{' Pass a list of them, as some have several letters.' if longer else ''}"
             )
         return np.array([ids[name] for name in text], np.int64)
 
@@ -96,8 +96,8 @@ class Names(Sequence[str]):
         lengths = sorted({len(row) for row in rows})
         if len(lengths) > 1 and not self.pads:
             raise ValueError(
-                f"Texts that are read together have one length. Received: lengths from {lengths[0]} to {lengths[-1]}. "
-                "Pass one at a time; or ids, padded as those that the model was trained on."
+                f"Texts that are read together must have one length. Received: lengths from {lengths[0]} to "
+                f"{lengths[-1]}. Pass one at a time; or ids, padded as those that the model was trained on."
             )
         return np.stack([np.pad(row, (0, lengths[-1] - len(row))) for row in rows])
 
@@ -221,7 +221,7 @@ def names_of(given: GivenNames) -> Names:
     if hasattr(given, "encode") and hasattr(given, "unknown"):
         return _AlphabetNames(given)
     if isinstance(given, bytes) or not isinstance(given, Sequence | Mapping | np.ndarray):
-        raise ValueError(f"tokens are a list or a dict of names. Received: {given!r}. Pass one, or none.")
+        raise ValueError(f"`tokens` must be a list or a dict of names. Received: {given!r}. Pass one, or none.")
     return Names(given if isinstance(given, Mapping) else list(given))
 
 
@@ -290,7 +290,7 @@ def read_texts(given: Any, names: Names | None) -> Any:
 def _required(text: Any, names: Names | None) -> Names:
     if names is None:
         raise ValueError(
-            f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
+            f"A text must come with an alphabet. Received: {text!r}, without one. Pass alphabet=..., or put "
             "`Alphabet.layer()` right after the input of the model."
         )
     return names

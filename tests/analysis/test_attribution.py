@@ -345,7 +345,7 @@ def test_what_is_refused():
         (gru, x, {"method": "best"}, "method must be one of .*Received: 'best'"),
         (gru, x, {"target": 2}, r"an int in \[0, 1\]. Received: target=2"),
         (gru, x, {"reference": [1.0]}, r"one finite vector \(3,\).*Received: shape=\(1,\)"),
-        (gru, x, {"mask": MASK}, "makes its own mask"),
+        (gru, x, {"mask": MASK}, "computes its own"),
         (gru, x, {"method": "path_integral", "num_points": 0}, "num_points is a number, at least 1"),
         (gru, x, contributions, "Exactly one ISAN"),
         (gru, np.full((1, 2, FEATURES), np.nan), {}, "inputs must be finite"),

@@ -91,8 +91,8 @@ def test_sorted_and_tabled_counts_are_the_same():
 @pytest.mark.parametrize(
     ("symbols", "sentence"),
     [
-        ([0, 7], r"symbols must lie in \[0, 5\). Received: 0 to 7. Map the text"),
-        ([0, -1], r"symbols must lie in \[0, 5\). Received: -1 to 0. Map the text"),
+        ([0, 7], r"`symbols` must lie in \[0, 5\). Received: 0 to 7. Map the text"),
+        ([0, -1], r"`symbols` must lie in \[0, 5\). Received: -1 to 0. Map the text"),
         ([0.0, 1.0], "the integers of one text.*Received: float64"),
         ([[0, 1]], r"Received: int64 of shape \(1, 2\)"),
     ],

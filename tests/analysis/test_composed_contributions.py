@@ -165,7 +165,7 @@ def test_a_network_with_masks_is_an_automaton_whose_padding_changes_nothing():
     [
         ("mean", {"targets": 2}, "must be its last step"),
         ("both, sum", {"targets": [1, 7]}, "must be its last step"),
-        ("mean", {"origin": "initial"}, "An origin must be a state"),
+        ("mean", {"origin": "initial"}, "`origin` must be None unless"),
         ("mean", {"by_feature": True}, "reads symbols"),
     ],
 )

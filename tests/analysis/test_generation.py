@@ -252,7 +252,7 @@ REFUSED = {
         lambda: a_model(layers.SRGRU(6, 4, transition="sample", centroids_initializer="normal", **STEPS)),
         "nothing in it is random",
     ),
-    "layer": (lambda: layers.ISAN(3, K), "A model continues a text.*Received: <ISAN"),
+    "layer": (lambda: layers.ISAN(3, K), "must be a model, from ids to logits.*Received: <ISAN"),
     "one-hot": (
         lambda: keras.Sequential([keras.Input((None, K)), layers.ISAN(3, K, **STEPS), keras.layers.Dense(K)]),
         r"reads ids \(batch, time\).*Received: sequential.*with inputs and outputs of \[3, 3\] axes",
@@ -313,7 +313,7 @@ def test_what_is_refused():
         ({"prompt": [0.5]}, "Received: float64 of shape"),
         ({"prompt": [1, K]}, rf"symbols that the model predicts, \[0, {K}\). Received: 1 to {K}. Encode it"),
         ({"prompt": [-1]}, "predicts.*Received: -1 to -1"),
-        ({"prompt": "abc"}, "A string is read by an alphabet. Received: 'abc', and none. Pass alphabet="),
+        ({"prompt": "abc"}, "A text must come with an alphabet. Received: 'abc', without one. Pass alphabet="),
         ({"prompt": "", "alphabet": "abcdefg"}, "at least one symbol"),
         ({"prompt": "axb", "alphabet": "abcdefg"}, "made of the alphabet's symbols. Received: 'x'"),
         ({"prompt": "axb", "alphabet": names}, "of the 7 symbols of its alphabet. Received: 'x'"),

@@ -456,15 +456,74 @@ class TestModels:
             def call(self, x):
                 return self.recurrent(x)
 
-        rule = r"known of Sequential and functional models. Received: own.*, a Own. Pass the layer and its own inputs"
+        rule = r"must be Sequential or functional, for what.*Received: own.*, a Own. Pass the layer and its own inputs"
         refused(rule, sequences(), Own())
-        rule = "A model makes its own mask. Received: a mask.*Pass the layer itself"
+        rule = "`mask` must be None for a model.*Received: a mask.*Pass the layer itself"
         refused(rule, ids_with_padding(), embedded([layers.CFN(UNITS)]), mask=ids_with_padding() != 0)
-        lstm, gru, last = (keras.layers.GRU(3, return_sequences=True, name=name) for name in ("LSTM", "GRU", "last"))
-        both = keras.layers.Bidirectional(keras.layers.GRU(3), name="Bidirectional")
-        for recurrent, names in (([], ""), ([lstm, gru], "'LSTM', 'GRU'"), ([last, both], "'last', 'Bidirectional'")):
-            rule = rf"One recurrent layer of a model.*Received: .* with \[{names}\].*Pass the layer"
-            refused(rule, ids_with_padding(), embedded(recurrent))
+        refused(
+            r"One recurrent layer of a model.*Received: .* with \[\].*Pass the layer", ids_with_padding(), embedded([])
+        )
+
+
+def chain(*recurrent: keras.layers.Layer) -> keras.Model:
+    """Of vectors, in float64, with layers between and above."""
+    between = keras.layers.LayerNormalization(dtype="float64"), keras.layers.Dense(4, "relu", dtype="float64")
+    parts = [recurrent[0], *between, *recurrent[1:]] if len(recurrent) > 1 else recurrent
+    return keras.Sequential([keras.Input((TIME, FEATURES), dtype="float64"), *parts])
+
+
+def two_way(layer: keras.layers.Layer) -> keras.layers.Layer:
+    return keras.layers.Bidirectional(layer, dtype="float64")
+
+
+class TestSeveralLayers:
+    @pytest.mark.parametrize(
+        "build",
+        {
+            "stack": lambda: chain(
+                keras.layers.LSTM(4, return_sequences=True, dtype="float64"),
+                layers.MinGRU(UNITS, return_sequences=True, dtype="float64"),
+            ),
+            "both ways": lambda: chain(two_way(keras.layers.GRU(3, dtype="float64"))),
+            "both ways above": lambda: chain(
+                layers.CFN(3, return_sequences=True, dtype="float64"), two_way(layers.CFN(3, dtype="float64"))
+            ),
+        }.items(),
+        ids=lambda item: item[0],
+    )
+    def test_they_are_differences_of_the_uppermost_output(self, build: Any) -> None:
+        name, build = build
+        model, x = build(), sequences()
+        head = [keras.layers.GlobalAveragePooling1D(dtype="float64")] if len(model.output_shape) == 3 else []
+        network = keras.Sequential([*model.layers, *head, keras.layers.Dense(2, dtype="float64")])
+        network(x)
+        for lag in (0, 3):
+            found = analysis.input_output_jacobian(network, x, lag=lag)
+            expected = np.zeros(found.shape)
+            for feature in range(FEATURES):
+                for step, weight in STENCIL.items():
+                    moved = x.copy()
+                    moved[:, TIME - 1 - lag, feature] += step * STEP
+                    output = ops.convert_to_numpy(model(moved))
+                    expected[:, :, feature] += weight / STEP * (output if output.ndim == 2 else output[:, -1])
+            np.testing.assert_allclose(found, expected, rtol=0, atol=BOUND)
+            assert found.method == ("closed form" if name == "both ways" else "autodiff")
+
+    def test_masked_steps_do_not_count(self) -> None:
+        model, ids = embedded([keras.layers.GRU(3, return_sequences=True), keras.layers.LSTM(2)]), ids_with_padding()
+        row = ids[1:2]
+        read = row[row > 0][None]
+        assert read.shape[1] < row.shape[1]
+        found = analysis.jacobian_singular_values(model, row, lags=[2, 0])
+        expected = analysis.jacobian_singular_values(model, read, lags=[2, 0])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+    def test_refusals(self) -> None:
+        model, x = chain(two_way(layers.CFN(3, dtype="float64"))), sequences()
+        refused("`with_respect_to` must be 'input' for a network of several", x, model, with_respect_to="state")
+        refused(rf"at least {TIME + 1} steps.*sequence 0 with {TIME}", x, model, lag=TIME)
+        model.layers[0].forward_layer.cell.bias.assign(np.full(9, np.nan))
+        refused("weights must be finite", x, model)
 
 
 def refused(sentence: str, inputs: Any, layer: Any, find: Any = analysis.input_output_jacobian, **options: Any) -> None:
@@ -489,7 +548,7 @@ class TestErrors:
             rule = r"must be sequences \(batch, time, \.\.\.\), at least one.*Received: shape=\("
             refused(rule, np.zeros(shape), cfn, lag=0)
         for shape in ((BATCH, TIME + 1), (TIME, BATCH), (TIME,), (BATCH, TIME, 1)):
-            rule = r"mask must have the shape \(batch, time\) = \(3, 8\) of the inputs. Received"
+            rule = r"`mask` must have the shape \(batch, time\) = \(3, 8\) of the inputs. Received"
             refused(rule, x, cfn, mask=np.ones(shape, bool))
         for symbol in (-1, FEATURES):
             refused(rf"must lie in \[0, .*Received: .*{symbol}", np.array([[0, symbol, 1]]), built("ISAN"))
@@ -498,25 +557,22 @@ class TestErrors:
     def test_a_lag_beyond_the_steps_read(self, kind: str) -> None:
         layer, inputs, read = built(kind), sequences(), np.ones((BATCH, TIME), bool)
         analysis.input_output_jacobian(layer, inputs, lag=TIME - 1)
-        rule = rf"A lag of {TIME} needs {TIME + 1} steps.*sequence 0 with {TIME} \(of {TIME}"
+        rule = rf"at least {TIME + 1} steps for a lag of {TIME}.*sequence 0 with {TIME} \(of {TIME}"
         refused(rule, inputs, layer, lag=TIME)
         read[1, 2:6] = False
-        rule = r"A lag of 4 needs 5 steps that are read. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
+        rule = r"at least 5 steps for a lag of 4. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
         refused(rule, inputs, layer, analysis.jacobian_singular_values, lags=[0, 4], mask=read)
 
     def test_layers(self) -> None:
-        both, x = keras.layers.Bidirectional(layers.CFN(UNITS), name="both_ways"), sequences()
-        refused(r"no one state.*Received: both_ways. Pass its forward_layer or its backward", x, both)
-        for part in (both.forward_layer, both.backward_layer):
-            assert analysis.input_output_jacobian(part, x, lag=1).shape == (BATCH, UNITS, FEATURES)
+        x = sequences()
         for layer in (keras.layers.Dense(2), layers.CFNCell(2), None):
-            rule = "read off a recurrent layer.*Received: .*Pass the layer itself, or keras.lay"
+            rule = "must be a recurrent layer.*Received: .*Pass the layer itself, or keras.lay"
             refused(rule, x, layer)
         embeds = layers.MinimalRNN(UNITS, keras.layers.Embedding(6, UNITS))
-        rule = "real-valued inputs.*dtype int64. Ask for with_respect_to='state', or pass"
+        rule = "real numbers.*dtype int64. Ask for with_respect_to='state', or pass"
         refused(rule, ids_with_padding(), embeds)
         convolving = keras.layers.ConvLSTM1D(2, 3, padding="same", name="convolving")
-        rule = r"states that are vectors, \(batch, n\). Received: states of shapes .* in conv"
+        rule = r"States must be vectors, \(batch, n\), for Jacobians. Received: states of shapes .* in conv"
         refused(rule, np.zeros((BATCH, TIME, 5, 1)), convolving)
 
     @pytest.mark.parametrize("kind", ["MinimalRNN", "ISAN", "GRU"])
@@ -544,7 +600,7 @@ class TestErrors:
                 (np.ones((2, 6), bool), r"bool of shape \(2, 6\)"),
                 (np.ones((2, 6, 1)), r"float\d+ of shape \(2, 6, 1\)"),
                 (np.ones((2, 6, 3)) / 3, r"float\d+ of shape \(2, 6, 3\)"),
-                ("ab", "'ab', and none. Pass alphabet=..., or put `Alphabet.layer"),
+                ("ab", "'ab', without one. Pass alphabet=..., or put `Alphabet.layer"),
                 (None, "NoneType"),
             ):
                 refused(f"Received: {received}", inputs, layer)

@@ -189,7 +189,7 @@ def test_several_texts_are_not_read_as_one():
 def test_texts_that_are_read_together_have_one_length():
     with pytest.raises(ValueError, match="have one length. Received: lengths from 2 to 3. Pass one at a time; or ids"):
         analysis.attribution(network("letters", "LSTM"), ["AC", "ACG"], target=0)
-    with pytest.raises(ValueError, match="A string is read by an alphabet. Received: 'ACG', and none"):
+    with pytest.raises(ValueError, match="A text must come with an alphabet. Received: 'ACG', without one"):
         analysis.trace(network("letters", "LSTM").layers[-2], "ACG")
 
 

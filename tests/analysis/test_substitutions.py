@@ -146,7 +146,7 @@ def test_what_is_refused():
         (reader(), [[0, 1]], {"alphabet": "abc"}, r"A text must be .*Received: int64 of shape \(1, 2\)"),
         (reader(), [0.5], {"alphabet": "abc"}, "A text must be integers"),
         (reader(), [0, 1], {}, "Received: neither alternatives nor an alphabet"),
-        (reader(), "ab", {}, "Received: 'ab', and none"),
+        (reader(), "ab", {}, "Received: 'ab', without one"),
         (reader(), "axb", {"alphabet": "abc"}, "Received: 'x'"),
         (reader(), [0, 1], {"alternatives": [], "alphabet": "abc"}, "Alternatives must be integers"),
         (reader(), [0, 1], {"alphabet": "abc", "target": 2}, "A target is a step of the text of 2. Received: target=2"),

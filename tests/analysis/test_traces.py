@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_interp_rnn import analysis, layers
+from keras_interp_rnn import analysis, automata, layers
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
 
@@ -253,6 +253,47 @@ def test_every_layer_of_a_model_is_traced_under_its_name():
     assert "first/forward/h" in found._repr_html_()
 
 
+def nested(*parts: keras.layers.Layer, inside: bool) -> keras.Model:
+    """Ids, an Embedding with a mask, and the parts, in the model itself or in one inside it."""
+    ids = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(7, FEATURES, mask_zero=True)(ids)
+    for part in [keras.Sequential([keras.Input((None, FEATURES)), *parts], name="inner")] if inside else parts:
+        x = part(x)
+    return keras.Model(ids, keras.layers.Dense(1)(x))
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'inner'.*was passed an input with a mask")
+def test_layers_of_nested_models_are_read_as_those_of_the_model():
+    keras.utils.set_random_seed(2)
+    parts = [keras.layers.Dropout(0.5), keras.layers.LSTM(3, return_sequences=True), layers.SRGRU(UNITS, K)]
+    flat, inner = nested(*parts, inside=False), nested(*parts, inside=True)
+    inner.layers[1].set_weights(flat.layers[1].get_weights())
+    inner.layers[-1].set_weights(flat.layers[-1].get_weights())
+    ids = np.array([[1, 2, 3, 4, 0], [5, 0, 0, 0, 0]])
+    found, expected = analysis.trace(inner, ids), analysis.trace(flat, ids)
+    assert set(found) == {f"inner/{name}" for name in expected}
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[f"inner/{name}"], values, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'inner'.*was passed an input with a mask")
+def test_one_layer_of_a_nested_model_is_that_of_the_model():
+    keras.utils.set_random_seed(3)
+    layer = layers.SRGRU(UNITS, K)
+    flat = nested(layer, inside=False)
+    inner = nested(layer, inside=True)
+    inner.layers[1].set_weights(flat.layers[1].get_weights())
+    inner.layers[-1].set_weights(flat.layers[-1].get_weights())
+    ids = np.array([[1, 2, 3, 4], [5, 2, 2, 1]])
+    for call in (
+        lambda model: analysis.transition_probabilities(model, ids),
+        lambda model: analysis.input_output_jacobian(model, ids, lag=2),
+        lambda model: analysis.prototypes(model, ids).outputs,
+        lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3).entropy,
+    ):
+        np.testing.assert_allclose(call(inner), call(flat), atol=1e-6)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_state_that_is_set_is_gone_on_from(name):
     keras.utils.set_random_seed(3)
@@ -288,10 +329,10 @@ def test_what_is_refused():
     refused("mask that is False all along for sequence 1", trace, LAYERS["SRGRU"](), batch(), mask=unread)
     sentence = "a single regularized layer. Received: .*forward/centroid, backward/centroid"
     refused(sentence, probabilities, both(LAYERS["SRGRU"]()), batch())
-    refused("Steps are read off a recurrent layer", trace, keras.layers.Dense(2), batch())
+    refused("must be a recurrent layer, keras.layers.RNN or a subclass", trace, keras.layers.Dense(2), batch())
     refused("which has none. Use layers.SRLSTM", probabilities, keras.layers.GRU(3), batch())
     for step, state, rule in (
-        (6, ones, r"an int in \[0, 5\]. Received: 6"),
+        (6, ones, r"integers in \[0, 5\]. Received: 6"),
         (-1, ones, "Received: -1"),
         (1.5, ones, "Received: 1.5"),
         (1, np.zeros(5), r"of shape \(4,\), with or without the batch of 3 in front. Received: \(5,\)"),

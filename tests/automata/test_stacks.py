@@ -241,7 +241,7 @@ def mixing_time():
                     ]
                 )
             ),
-            "One recurrent layer of a model is read at a time",
+            "One recurrent layer of a model must be chosen",
         ),
     ],
     ids=["memory", "time", "counts", "certificate", "plain"],

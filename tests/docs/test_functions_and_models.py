@@ -42,6 +42,7 @@ MODELS = {
     "LSTM": lambda: embedded(keras.layers.LSTM(3), dense(2)),
     "two-way LSTM": lambda: embedded(both(keras.layers.LSTM(3)), dense(2)),
     "LSTMs": lambda: embedded(keras.layers.LSTM(3, return_sequences=True), keras.layers.LSTM(3), dense(2)),
+    "nested": lambda: embedded(keras.Sequential([keras.Input((None, 3)), keras.layers.LSTM(3)]), dense(2)),
 }
 FUNCTIONS = {
     "contributions": lambda model: analysis.contributions(model, TEXT),

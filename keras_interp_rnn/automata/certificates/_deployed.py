@@ -168,7 +168,9 @@ def _only_read(layer: Any, arguments: Any, ids: Any) -> Any:
     if options or len(arguments.args) != 1 or not isinstance(arguments.args[0], keras.KerasTensor):
         raise _refusal(f"{layer.name}, which is called with more than the output of one layer")
     if type(layer) in RECURRENT and mask is None:
-        raise _refusal(f"{layer.name}, whose mask is not part of the model's graph: call it without a training argument")
+        raise _refusal(
+            f"{layer.name}, whose mask is not part of the model's graph: call it without a training argument"
+        )
     if type(layer) in RECURRENT and not _masks_padding(mask, ids):
         raise _refusal(f"{layer.name}, which is not masked where ids are 0 and nowhere else")
     return arguments.args[0]

@@ -247,7 +247,7 @@ def test_a_map_with_eigenvalue_one_has_no_fixed_point():
 def test_what_is_refused(tmp_path):
     model = network(5, 3, 3, seed=6)[0]
     make, from_corpus, load = CompositionTable, CompositionTable.from_corpus, CompositionTable.load
-    table, words = make(model, []), "symbols must lie in [0, 3). Received: "
+    table, words = make(model, []), "`symbols` must lie in [0, 3). Received: "
     of_two, silent = make(network(5, 3, 2, 8)[0], []), make(model.layers[0], [])
 
     def refused(sentence, call, *arguments, **options):
@@ -257,7 +257,7 @@ def test_what_is_refused(tmp_path):
     sentence = "must fit into max_bytes. Received: max_bytes=100 bytes for 3 words with 4 prefixes, which take"
     refused(sentence, make, model, [], max_bytes=100)
     refused(f"{words}0 to 3", make, model, [[0, 3]])
-    refused("symbols are one array. Received: list", make, model, [[[1], [2, 3]]])
+    refused("symbols must be one array. Received: list", make, model, [[[1], [2, 3]]])
     refused("A word has 1 to 63 symbols. Received: one of 0. Leave it out", make, model, [[]])
     refused("A word has 1 to 63 symbols. Received: one of 64", make, model, [[0] * 64])
     sentence = "dtype must be 'float32' or 'float64'. Received: dtype='float16'. Pass 'float32'"
@@ -272,7 +272,7 @@ def test_what_is_refused(tmp_path):
     refused("dtype must be 'float32' or 'float64'. Received: dtype='int8'", from_corpus, model, [0, 1], dtype="int8")
     refused("at least two symbols, as the first is given. Received: (1,). Pass a lon", table.score, [0])
     refused(words, table.score, [[0, 3]])
-    refused("symbols must be the integers of one text.*Received: float64", table.final_state, [0.5])
+    refused("`symbols` must be the integers of one text.*Received: float64", table.final_state, [0.5])
     sentence = "integers of one text, shape (time,). Received: int64 of shape (1, 2)"
     refused(sentence, table.segment, [[0, 1]])
     refused("method must be 'optimal' or 'greedy'. Received: method='best'", table.segment, [0, 1], "best")

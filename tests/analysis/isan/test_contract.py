@@ -78,15 +78,18 @@ def test_a_layer_or_a_cell_with_its_readout_is_read_as_the_model(name):
 def test_what_is_no_text_is_refused(name):
     model = network(UNITS, SYMBOLS, SYMBOLS, 1)[0]
     for text, sentence in (
-        ([0, 1, 4], r"symbols must lie in \[0, 4\). Received: 0 to 4"),
-        ([-1, 2, 0], r"symbols must lie in \[0, 4\). Received: -1 to 2"),
+        ([0, 1, 4], r"`symbols` must lie in \[0, 4\). Received: 0 to 4"),
+        ([-1, 2, 0], r"`symbols` must lie in \[0, 4\). Received: -1 to 2"),
         ([[0, 1, 2]], r"integers of one text, shape \(time,\). Received: int64 of shape \(1, 3\). Pass one row"),
         ([0.5, 1, 2], "integers of one text.*Received: float64"),
         (object(), "symbols are .*Received: .*, which makes one of dtype object"),
         ([[1], [2, 3]], "setting an array element with a sequence"),
         ([b"a", b"b"], "symbols are .*Received: .*, which makes one of dtype .S1"),
         ({0: 1}, "symbols are .*Received: .*, which makes"),
-        ("abba", "A string is read by an alphabet. Received: .*Pass alphabet=|symbols are .*(Encode it|dtype <U4)"),
+        (
+            "abba",
+            "A text must come with an alphabet. Received: .*Pass alphabet=|symbols must be .*(Encode it|dtype <U4)",
+        ),
     ):
         with pytest.raises(ValueError, match=sentence):
             READINGS[name](model, text)
@@ -107,7 +110,7 @@ def test_a_network_that_is_not_read_is_refused(name):
         with pytest.raises(ValueError, match=REFUSED[why][1]):
             read(refused(why), TEXT)
     if name != "sparse_basis":
-        with pytest.raises(ValueError, match="has no weights yet.*Call it on symbols once"):
+        with pytest.raises(ValueError, match="must have its weights.*Call it on symbols once"):
             read(layers.ISAN(UNITS, SYMBOLS), TEXT)
         with pytest.raises(ValueError, match="Exactly one ISAN can be read|are those of the symbols of an ISAN"):
             read(keras.layers.LSTM(4), TEXT)
@@ -135,7 +138,7 @@ def test_a_readout_that_is_not_affine_is_refused(name):
         keras.Sequential([keras.layers.Dense(2, "tanh")]),
         keras.layers.Dense(SYMBOLS),
     ):
-        with pytest.raises(ValueError, match="readout must be affine: a Dense layer.*Received: "):
+        with pytest.raises(ValueError, match="`readout` must be affine: a Dense layer.*Received: "):
             READINGS[name](isan, TEXT, readout=readout)
     for shapes in ([(6, 2), (3,)], [(3, 2), (2,)], [(6, 2)], [(6,), (6,)], [(6, 2), (2, 1)]):
         with pytest.raises(ValueError, match=r"shapes \(6, outputs\) and \(outputs,\)\. Received: \("):
@@ -216,7 +219,7 @@ def test_no_origin_changes_an_output_and_the_initial_state_as_origin_adds_nothin
 def test_an_origin_that_is_no_state_is_refused(name):
     layer, readout, text, _, _ = shifted(0)
     for origin, rule in (
-        ("mean", r"An origin is a state, \"initial\" or None. Received: 'mean'"),
+        ("mean", r"`origin` must be a state, \"initial\" or None. Received: 'mean'"),
         (np.zeros(5), r"a state of 6 finite numbers. Received: shape \(5,\)"),
         (np.full(6, np.nan), "6 finite numbers"),
         (0.0, r"shape \(\)"),

@@ -388,10 +388,10 @@ def test_what_is_refused():
     refused("different steps in [1, 0]. Received: targets=1.", analysis.contributions, model, [], targets=1)
     for wrong in ([-1], [10], [0, 3, 12], [-2, 4]):
         refused(f"Sources are numbers in [0, 9], 0 the initial state. Received: {wrong}.", split.without, wrong)
-    sentence = "A text is made of the alphabet's symbols. Received: 'a'"
+    sentence = "A text must be made of the alphabet's symbols. Received: 'a'"
     refused(sentence, analysis.contributions, model, "xa", alphabet="xyzw")
     sentence = "A window holds at least one symbol. Received: window=0."
     refused(sentence, analysis.recent_contributions, model, TEXT, window=0)
     # Before the first step, though it is a generator.
-    sentence = "symbols must lie in [0, 4). Received: 0 to 4"
+    sentence = "`symbols` must lie in [0, 4). Received: 0 to 4"
     refused(sentence, analysis.recent_contributions, model, [0, 4], window=2)

@@ -252,7 +252,9 @@ def test_what_is_refused():
             sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
             refused(sentence, phrases, model, TEXTS, length=2, **{name: count})
     for ask in (explain, prototypes):
-        refused("A string is read by an alphabet. Received: 'the good', and none", ask, model, "the good", tokens=None)
+        refused(
+            "A text must come with an alphabet. Received: 'the good', without one", ask, model, "the good", tokens=None
+        )
     for sequence, rest in (
         (TEXTS[:1], r"int64 of shape \(1, 5\)\. Pass its one row, ids\[0\]\."),
         (TEXTS, r"int64 of shape \(3, 5\)\. Pass one text, ids\[i\] of a batch\."),
