@@ -90,7 +90,7 @@ class AffineReading:
 
     @functools.cached_property
     def layer(self) -> Any:
-        """The layer, or `keras.layers.RNN` around an ISAN's cell; a layer or a cell stands for itself.
+        """The layer, or `keras.layers.RNN` around an ISAN's cell; a layer or a cell itself.
 
         Raises:
             ValueError: if there is none or more than one, or if the model changes the symbols before they reach it.

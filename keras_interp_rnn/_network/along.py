@@ -284,9 +284,9 @@ def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Ar
 
     Every row is repeated r times, and each copy takes one row of P: a single backward pass for all.
     """
-    wanted = ops.convert_to_tensor(product.reshape(-1, product.shape[-1]).astype(rows.dtype))
+    weights = ops.convert_to_tensor(product.reshape(-1, product.shape[-1]).astype(rows.dtype))
     gradient = _backend.gradient(
-        lambda x: ops.sum(ops.cast(function(x), wanted.dtype) * wanted), np.repeat(rows, product.shape[1], axis=0)
+        lambda x: ops.sum(ops.cast(function(x), weights.dtype) * weights), np.repeat(rows, product.shape[1], axis=0)
     )
     return np.asarray(gradient, np.float64).reshape(*product.shape[:2], -1)
 

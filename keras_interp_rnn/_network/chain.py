@@ -211,7 +211,7 @@ def _calls(network: Any) -> list[_Call]:
     def call(operation: Any, node: Any, known: dict[int, Any]) -> list[Any]:
         read = [known[id(tensor)] for tensor in node.input_tensors]
         chains = [each for each in read if each is not None]
-        # A mask, or what is made of masks alone, is no part of the chain: it is computed beside it.
+        # Masks, and tensors made of masks alone, are computed apart from the chain.
         if operation_name(operation) == "NotEqual" or not chains:
             return [None] * len(node.output_tensors)
         if len(chains) != 1 or (len(read) > 1 and not isinstance(operation, keras.layers.Layer)):

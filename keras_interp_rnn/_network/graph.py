@@ -1,4 +1,4 @@
-"""Follows the graph of a Keras model from its inputs to its outputs, whatever the values on its edges stand for.
+"""Follows the graph of a Keras model from its inputs to its outputs, with values of any kind on its edges.
 
 With tensors as values this runs the model, operation by operation; with descriptions as values it derives what every
 tensor holds.

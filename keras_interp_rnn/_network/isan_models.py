@@ -76,7 +76,7 @@ def is_linear_recurrence(layer: Any) -> bool:
 
 
 def reads_symbols(layer: Any) -> bool:
-    """Whether its state is affine in the one before, given symbols or the vectors that stand for them."""
+    """Whether its state is affine in the one before, given symbols or their vectors."""
     return is_isan(layer) or is_linear_recurrence(layer)
 
 

@@ -294,7 +294,7 @@ def check_one_output(model: Any) -> None:
 def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
     """The outputs of a model where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
 
-    For a layer that returns sequences every state stands for a sequence of one step.
+    For a layer that returns sequences every state is a sequence of one step.
 
     Raises:
         ValueError: if the model's output does not follow from the layer's alone, or if it has several.
@@ -330,7 +330,7 @@ def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: An
             return evaluate(operation, reads[: len(operation.inputs)], call)
         if any(read is None for read in reads):
             return [None] * len(node.output_tensors)
-        return [*_run(operation, node, known)]
+        return [*_run(operation, node, {key: read for key, read in known.items() if read is not None})]
 
     unknown: list[_Read | None] = [None] * len(model.inputs)
     [read] = evaluate(model, unknown, call, [tensor])
@@ -386,7 +386,7 @@ def decision_threshold(model: keras.Model) -> float:
 def predicted_classes(model: keras.Model, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
     """The class of each row of outputs: the largest entry; of a single entry, whether it exceeds the threshold."""
     if outputs.shape[-1] > 1:
-        return outputs.argmax(axis=-1)
+        return np.asarray(outputs.argmax(axis=-1))
     return (outputs[:, 0] > decision_threshold(model)).astype(np.int64)
 
 
@@ -396,7 +396,7 @@ def centroids_of(layer: Any) -> NDArray[Any]:
 
 
 def _is_mask(tensor: Any) -> bool:
-    return keras.backend.standardize_dtype(tensor.dtype) == "bool"
+    return bool(keras.backend.standardize_dtype(tensor.dtype) == "bool")
 
 
 def _masks(call: Any) -> list[Any]:

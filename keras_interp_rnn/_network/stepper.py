@@ -70,7 +70,7 @@ class Stepper:
         """Reads one more symbol and returns the logits (symbols,) of the next one."""
         [output] = self._array(self._output(symbol))
         with np.errstate(divide="ignore"):
-            return np.log(output) if self._log else output
+            return np.asarray(np.log(output) if self._log else output)
 
     def check(self, begin: NDArray[np.integer[Any]]) -> None:
         """Compares running step by step with running all steps at once, on at most `CHECKED` symbols.
@@ -171,7 +171,8 @@ def _run(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], walk: _W
         )
     if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
         return _outputs(operation, tree.flatten(args[0]), walk)
-    return tree.flatten(operation(*args, **kwargs))
+    outputs: list[Tensor] = tree.flatten(operation(*args, **kwargs))
+    return outputs
 
 
 def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) -> list[Tensor]:

@@ -40,7 +40,7 @@ class Names(Sequence[str]):
         frame: the ids of tokens before and after a text. end: that of the one after it; None where there is none.
         splits: whether a string is split into words; else it is one of symbols of one letter.
         pads: whether texts of different lengths are padded by the id 0.
-        unknown: the symbol that stands for those without an id; None where they are refused.
+        unknown: the symbol in place of those without an id; None where they are refused.
     """
 
     frame: tuple[int, ...] = ()
@@ -198,7 +198,7 @@ def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, N
     """
     layer = _text_layer(network)
     carried = names_of(layer) if layer is not None else _carried(network)
-    network = network if layer is None else _behind(network, layer)
+    network = network if layer is None else _after(network, layer)
     if given is None:
         return network, carried
     if isinstance(carried, WordNames) and isinstance(given, Sequence) and tuple(given) == carried.encoding.alphabet:
@@ -207,7 +207,7 @@ def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, N
 
 
 def names_of(given: GivenNames) -> Names:
-    """The names that something stands for; raises ValueError for anything else."""
+    """The names that a user or a layer gives; raises ValueError for anything else."""
     if isinstance(given, Names):
         return given
     if isinstance(given, _TEXT_LAYERS):
@@ -245,7 +245,7 @@ def _text_layer(network: Any) -> Any | None:
     )
 
 
-def _behind(network: Any, layer: Any) -> Any:
+def _after(network: Any, layer: Any) -> Any:
     """The model of ids after its text layer, of the same layers."""
     if isinstance(network, keras.Sequential) and network.layers[0] is layer:
         return keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)

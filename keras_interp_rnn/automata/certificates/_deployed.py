@@ -178,7 +178,9 @@ def _only_read(layer: Any, arguments: Any, ids: Any) -> Any:
 
 def _masks_padding(mask: Any, ids: Any) -> bool:
     """Whether a mask is not_equal(ids, 0): the one of which a proof holds."""
-    operation, node = made_by(mask) if isinstance(mask, keras.KerasTensor) else (None, None)
+    if not isinstance(mask, keras.KerasTensor):
+        return False
+    operation, node = made_by(mask)
     if type(operation) is not _reference_types()[1] or node.arguments.kwargs or len(node.arguments.args) != 2:
         return False
     compared, value = node.arguments.args
