@@ -1,6 +1,6 @@
 """Writes the two tables of architecture.md: the folders, by their docstrings, and the rules of tests/test_imports.py.
 
-    python docs/architecture.py
+python docs/architecture.py
 """
 
 import ast
@@ -37,7 +37,9 @@ def page() -> str:
     """The page with both tables as they must be."""
     text = PAGE.read_text(encoding="utf-8")
     for name, table in (("folders", folders()), ("imports", imports())):
-        text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=table: m[1] + t + m[2], text, flags=re.DOTALL)
+        text = re.sub(
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=table: m[1] + t + m[2], text, flags=re.DOTALL
+        )
     return text
 
 

@@ -11,6 +11,7 @@ from keras_interp_rnn.automata.machines._deterministic import (
 from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
 from keras_interp_rnn.automata.machines.dfa import DFA
 from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, picture
+from keras_interp_rnn.automata.machines.edits import Edit, smallest_edit
 from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
 from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
 from keras_interp_rnn.automata.machines.words import (
