@@ -80,7 +80,7 @@ def test_an_edit_of_a_certified_network_changes_its_verdict():
     certificate = automata.certify(network, tomita(4))
     assert certificate.holds
     edit = smallest_edit(certificate, "1010001011")
-    assert network.accepts([edit.word, edit.edited]).tolist() == [False, True]
+    assert network.classify([edit.word, edit.edited]).tolist() == [False, True]
     assert edit.distance == 1
 
 
@@ -94,7 +94,7 @@ def test_long_words():
 @pytest.mark.parametrize(
     ("arguments", "options", "rule"),
     [
-        ((None, "01"), {}, "`automaton` must be a DFA.*Received: None"),
+        ((None, "01"), {}, "`dfa` must be a DFA.*Received: None"),
         ((tomita(1), "0a"), {}, "over the alphabet.*'a'"),
         ((tomita(1), 3), {}, "must be a sequence of symbols"),
         ((tomita(1), "01"), {"label": "yes"}, "`label` must be one of False, True"),

@@ -41,6 +41,8 @@ class Change(NamedTuple):
         position: of the symbol in the word, from 0; an insertion is before it.
         old: the symbol that is substituted or deleted; None of an insertion.
         new: the symbol that takes its place or is inserted; None of a deletion.
+
+    Example: see `smallest_edit`.
     """
 
     kind: str
@@ -81,11 +83,11 @@ class Edit(Sentence):
         return len(self.changes)
 
 
-def smallest_edit(automaton: Any, word: Iterable[Hashable], *, label: Hashable = None) -> Edit:
+def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None) -> Edit:
     """The smallest number of substitutions, insertions and deletions that gives a word another label.
 
     Args:
-        automaton: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves
+        dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves
             that the edit changes the network's verdict too.
         word: symbols of the alphabet.
         label: that the edited word must have; None for any other than the word's own.
@@ -112,10 +114,10 @@ def smallest_edit(automaton: Any, word: Iterable[Hashable], *, label: Hashable =
 
     Reference: Wagner, "Order-n correction for regular languages", Communications of the ACM 17(5), 1974.
     """
-    machine = getattr(automaton, "dfa", automaton)
+    machine = getattr(dfa, "dfa", dfa)
     if not isinstance(machine, DFA | MooreMachine):
         raise ValueError(
-            f"`automaton` must be a DFA, a MooreMachine or a Certificate. Received: {automaton!r:.100}. Prove a "
+            f"`dfa` must be a DFA, a MooreMachine or a Certificate. Received: {dfa!r:.100}. Prove a "
             "network by `certify`, or read it by `extract(network).dfa`."
         )
     machine = machine.complete()
