@@ -354,7 +354,7 @@ def test_what_is_refused():
         (keras.layers.GRU(2), x, {"mask": MASK & False}, "False all along for sequence 0"),
         (keras.layers.LSTM(2, return_state=True), x, {}, "return_state=True. Rebuild it without return_state"),
         (of_ids, [[1, 5]], {}, r"Ids must be integers in \[0, 5\). Received: from 1 to 5"),
-        (keras.layers.Dense(2), x, {}, "model with recurrent layers, or of a recurrent layer"),
+        (keras.layers.Dense(2), x, {}, "model with recurrent layers, or a recurrent layer"),
         (keras.Sequential([keras.layers.Dense(2)]), x, {}, "has no recurrent layer"),
         (before_conv, x, {}, "which changes the number of steps. Pass the recurrent layer and its own inputs, and a u"),
         (layers.SRGRU(3, 2, transition="sample"), x, {}, "draws noise"),

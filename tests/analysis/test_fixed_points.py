@@ -100,7 +100,7 @@ def test_what_is_refused():
     relu = keras.layers.GRU(3, activation="relu")
     relu(np.zeros((1, 1, 2)))
     for layer, inputs, options, sentence in (
-        (bits(2), [0.0], {}, r"reads 2 features. Received: inputs of shape \(1,\)"),
+        (bits(2), [0.0], {}, r"2 features that the cell reads. Received: inputs of shape \(1,\)"),
         (bits(2), [np.nan, 0.0], {}, "one finite input"),
         (bits(2), [0.0, 0.0], {"num_starts": 0}, "num_starts is a number, at least 1"),
         (bits(2), [0.0, 0.0], {"states": np.zeros((3, 5))}, r"finite \(num_states, 2\)"),

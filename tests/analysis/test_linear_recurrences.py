@@ -283,8 +283,8 @@ def test_in_a_stack_of_cells_the_next_one_reads_the_output():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"normalize": True}, r"affine in the state. Received: .*, which divides each head's output .*normalize=False"),
-        ({"go_backwards": True}, "in the order in which it is read"),
+        ({"normalize": True}, r"affine in the state.*Received: .*, which divides each head's output .*normalize=False"),
+        ({"go_backwards": True}, "must read forwards for its text"),
     ],
 )
 def test_what_is_not_affine_or_runs_backwards_is_refused(change, sentence):
@@ -295,7 +295,7 @@ def test_what_is_not_affine_or_runs_backwards_is_refused(change, sentence):
 def test_what_a_network_does_not_read_is_refused():
     vectors, isan = np.zeros((3, 5)), layers.ISAN(2, 5)
     isan.build((None, None))
-    with pytest.raises(ValueError, match=r"with an Embedding reads ids. Received: float64 of shape \(3, 5\)"):
+    with pytest.raises(ValueError, match=r"with an Embedding must read ids. Received: float64 of shape \(3, 5\)"):
         analysis.contributions(of_symbols("MinGRU"), vectors)
     with pytest.raises(ValueError, match=r"vectors of 5 features. Received: shape \(3, 4\)"):
         analysis.contributions(of_vectors("MinGRU"), vectors[:, :4])

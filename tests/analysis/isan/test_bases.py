@@ -349,7 +349,7 @@ def test_what_cannot_be_found_is_said():
     refused("one entry per unit of the layer", sparse, states[..., 1:], readout=head)
     basis = labels(states, codes, num_readout=8)
     refused("a basis of 21 and a layer of 4", analysis.change_basis, sample().layer(), basis)
-    refused("one ISAN layer out of one", analysis.change_basis, given.layer.cell, basis)
+    refused("must have a `layers.ISAN`", analysis.change_basis, given.layer.cell, basis)
     without = analysis.readout_basis(given.layer, head)
     refused("a basis without any", analysis.binarized_network, given.layer, without, readout=head)
     sentence = "nearer than 0.5 to 0 or 1. Received: one that is"

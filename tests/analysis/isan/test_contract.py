@@ -82,7 +82,7 @@ def test_what_is_no_text_is_refused(name):
         ([-1, 2, 0], r"`symbols` must lie in \[0, 4\). Received: -1 to 2"),
         ([[0, 1, 2]], r"integers of one text, shape \(time,\). Received: int64 of shape \(1, 3\). Pass one row"),
         ([0.5, 1, 2], "integers of one text.*Received: float64"),
-        (object(), "symbols are .*Received: .*, which makes one of dtype object"),
+        (object(), "symbols must be .*Received: .*, which makes one of dtype object"),
         ([[1], [2, 3]], "setting an array element with a sequence"),
         ([b"a", b"b"], "symbols are .*Received: .*, which makes one of dtype .S1"),
         ({0: 1}, "symbols are .*Received: .*, which makes"),
