@@ -29,7 +29,7 @@ from keras_interp_rnn._network.arrays import (
     check_own_mask,
     check_reads,
 )
-from keras_interp_rnn._network.graph import evaluate, vocabulary_sizes
+from keras_interp_rnn._network.graph import evaluate, mask_after, vocabulary_sizes
 from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, Part, parts_of
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
@@ -144,8 +144,7 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     _check_carries_nothing(layers)
     x, read = ops.convert_to_tensor(given), None if mask is None else ops.convert_to_tensor(np.asarray(mask, bool))
     for call in calls[:first]:
-        masks = getattr(call.operation, "supports_masking", False) or isinstance(call.operation, keras.layers.Embedding)
-        read = call.operation.compute_mask(x, read) if masks else None
+        read = mask_after(call.operation, x, read)
         x = _run_by_steps(call, x)
     own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
     output = as_float64(own)

@@ -7,7 +7,7 @@ tensor holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import keras
 import numpy as np
@@ -49,6 +49,34 @@ def evaluate(
         values = call(operation, node, known)
         known.update((id(tensor), value) for tensor, value in zip(node.output_tensors, values, strict=True))
     return [known[id(tensor)] for tensor in outputs]
+
+
+class Masked(NamedTuple):
+    """A tensor of a model's graph when the model reads some inputs, and its mask; None where it has none."""
+
+    tensor: Any
+    mask: Any = None
+
+
+def run_with_masks(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
+    """The outputs of an operation outside training, with the masks that Keras passes on with them."""
+    reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
+    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
+    mask = kwargs.get("mask")
+    if mask is None and node.arguments.args:
+        mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
+    if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+        return evaluate(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], run_with_masks)
+    tensors = tree.flatten(operation(*args, **kwargs))
+    masks = tree.flatten(mask_after(operation, args[0], mask)) if args else [None]
+    return [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
+
+
+def mask_after(operation: Any, inputs: Any, mask: Any) -> Any:
+    """The mask that an operation passes on; None where it passes on none."""
+    is_layer = isinstance(operation, keras.layers.Layer)
+    passes_on = is_layer and (operation.supports_masking or isinstance(operation, keras.layers.Embedding))
+    return operation.compute_mask(inputs, mask) if passes_on else None
 
 
 def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:

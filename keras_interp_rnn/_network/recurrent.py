@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ from keras_interp_rnn._network.arrays import (
     check_id_range,
     check_own_mask,
 )
-from keras_interp_rnn._network.graph import call_of, evaluate, vocabulary_sizes
+from keras_interp_rnn._network.graph import Masked, call_of, evaluate, run_with_masks, vocabulary_sizes
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 
@@ -200,13 +200,6 @@ def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
     return found
 
 
-class _Read(NamedTuple):
-    """A tensor of a model's graph when the model reads some inputs, and its mask; None where it has none."""
-
-    tensor: Any
-    mask: Any = None
-
-
 def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any, Any, Any]]:
     """(path, layer, what it reads, its mask) for the recurrent layers at some paths, in one run of the layers before.
 
@@ -225,15 +218,17 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
     # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
     as_read = keras.Model(model.input if several else model.inputs[0], list(model.inputs)).call(inputs)
     with carried_states.from_the_start(model):
-        return _reads_inside(model, [*map(_Read, tree.flatten(as_read))], paths)
+        return _reads_inside(model, [*map(Masked, tree.flatten(as_read))], paths)
 
 
-def _reads_inside(model: keras.Model, inputs: Sequence[_Read], paths: Sequence[str]) -> list[tuple[str, Any, Any, Any]]:
+def _reads_inside(
+    model: keras.Model, inputs: Sequence[Masked], paths: Sequence[str]
+) -> list[tuple[str, Any, Any, Any]]:
     """As `_reads`, for the values of the inputs of a model, which may be nested."""
     names = list(dict.fromkeys(path.split("/")[0] for path in paths))
     calls = [call_of(model, model.get_layer(name)) for name in names]
     tensors = [tensor for call in calls for tensor in call.input_tensors]
-    known = dict(zip(map(id, tensors), evaluate(model, inputs, _run, tensors), strict=True))
+    known = dict(zip(map(id, tensors), evaluate(model, inputs, run_with_masks, tensors), strict=True))
     found = []
     for name, call in zip(names, calls, strict=True):
         part, inner = model.get_layer(name), [path.partition("/")[2] for path in paths if path.split("/")[0] == name]
@@ -251,22 +246,6 @@ def _reads_inside(model: keras.Model, inputs: Sequence[_Read], paths: Sequence[s
         else:
             found.append((name, part, *own))
     return found
-
-
-def _run(operation: Any, node: Any, known: dict[int, _Read]) -> list[_Read]:
-    """The outputs of an operation outside training, with the masks that Keras passes on with them."""
-    reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
-    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
-    mask = kwargs.get("mask")
-    if mask is None and node.arguments.args:
-        mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
-    if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
-        return evaluate(operation, [*map(_Read, tree.flatten(args[0]), tree.flatten(mask))], _run)
-    tensors = tree.flatten(operation(*args, **kwargs))
-    is_layer = isinstance(operation, keras.layers.Layer)
-    passes_on = is_layer and (operation.supports_masking or isinstance(operation, keras.layers.Embedding))
-    masks = tree.flatten(operation.compute_mask(args[0], mask)) if passes_on else [None]
-    return [*map(_Read, tensors, [*masks, *[None] * len(tensors)])]
 
 
 def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -319,20 +298,20 @@ def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: An
     every_step = ops.ones(outputs.shape[:2], "bool") if layer.return_sequences else None
     calls = []
 
-    def call(operation: Any, node: Any, known: dict[int, _Read | None]) -> list[_Read | None]:
+    def call(operation: Any, node: Any, known: dict[int, Masked | None]) -> list[Masked | None]:
         if operation is layer:
             calls.append(node)
-            return [_Read(outputs, every_step), *[None] * (len(node.output_tensors) - 1)]
+            return [Masked(outputs, every_step), *[None] * (len(node.output_tensors) - 1)]
         own_masks = [id(mask) for each in calls for mask in _masks(each)] if layer.return_sequences else []
-        known = known | dict.fromkeys(own_masks, _Read(every_step))
+        known = known | dict.fromkeys(own_masks, Masked(every_step))
         reads = [known[id(x)] for x in node.input_tensors]
         if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
             return evaluate(operation, reads[: len(operation.inputs)], call)
         if any(read is None for read in reads):
             return [None] * len(node.output_tensors)
-        return [*_run(operation, node, {key: read for key, read in known.items() if read is not None})]
+        return [*run_with_masks(operation, node, {key: read for key, read in known.items() if read is not None})]
 
-    unknown: list[_Read | None] = [None] * len(model.inputs)
+    unknown: list[Masked | None] = [None] * len(model.inputs)
     [read] = evaluate(model, unknown, call, [tensor])
     if read is None or len(calls) != 1:
         raise ValueError(beyond)
