@@ -36,6 +36,7 @@ from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
 from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
+from keras_interp_rnn.analysis.lyapunov import lyapunov_exponents
 from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
@@ -71,6 +72,7 @@ __all__ = [
     "input_output_jacobian",
     "jacobian_singular_values",
     "label_basis",
+    "lyapunov_exponents",
     "mean_state",
     "minimize",
     "phrases",

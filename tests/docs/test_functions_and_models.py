@@ -58,6 +58,7 @@ FUNCTIONS = {
     "trace": lambda model: analysis.trace(model, IDS),
     "input_output_jacobian": lambda model: analysis.input_output_jacobian(model, IDS, lag=2),
     "fixed_points": lambda model: fixed_points(model),
+    "lyapunov_exponents": lambda model: analysis.lyapunov_exponents(model, IDS),
     "transition_probabilities": lambda model: analysis.transition_probabilities(model, IDS),
     "extract": lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3),
 }
