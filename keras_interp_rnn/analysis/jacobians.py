@@ -85,7 +85,7 @@ def input_output_jacobian(
 
     Raises:
         ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
-            weight or the Jacobian is not finite, or if the layer embeds ids, by which nothing can be differentiated.
+            weight or the Jacobian is not finite, or if the layer embeds ids, which have no derivative.
 
     Exactness: in closed form and float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
         that provide their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its
