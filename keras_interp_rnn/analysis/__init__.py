@@ -1,15 +1,14 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, the Jacobians; `generate`, of a
-  character model.
-- An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
+- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, Jacobians; `generate` writes text.
+- An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
   one, exact Shapley values.
 - A baseline: back-off n-grams.
 
-`network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell stands for itself, a model
-for its one recurrent layer.
+`network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell is taken as it is, a model for its one
+recurrent layer.
 """
 
 from keras_interp_rnn.affine import AffineMap
@@ -17,21 +16,12 @@ from keras_interp_rnn.analysis.attribution import attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
-from keras_interp_rnn.analysis.isan.bases import (
-    Basis,
-    centred_basis,
-    change_basis,
-    mean_state,
-    readout_basis,
-)
+from keras_interp_rnn.analysis.isan.bases import Basis, centred_basis, change_basis, mean_state, readout_basis
 from keras_interp_rnn.analysis.isan.biases import bias_cosines, bias_norms
 from keras_interp_rnn.analysis.isan.binarization import binarized_network
 from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
-from keras_interp_rnn.analysis.isan.contributions import (
-    contributions,
-    recent_contributions,
-)
+from keras_interp_rnn.analysis.isan.contributions import contributions, recent_contributions
 from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
 from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import timescales

@@ -23,7 +23,7 @@ from keras_interp_rnn._network import (
 from keras_interp_rnn._results import Result
 
 STATES = ("h", "c")
-"""Quantities that a masked step repeats; those of cells with other states are called `state_0`, `state_1`, ..."""
+"""States, which a masked step repeats; a cell with further states has `state_1`, `state_2`, ... instead of `c`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +85,7 @@ def trace(
         set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
             (n,) or (batch, n), from which the next step goes on. A list if the cell has several states: `[h, c]` for an
             LSTM.
-        tokens: names of the ids, for views; by default those of the alphabet that a model carries, or the ids.
+        tokens: names of the ids, for views; by default the names that a model carries, or the ids.
 
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order: time

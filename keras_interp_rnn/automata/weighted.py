@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import fraction, integer, is_integer
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, NgramModel
@@ -30,7 +30,7 @@ from keras_interp_rnn.analysis.weighted.forms import (
     checked_arrays,
     word_ids,
 )
-from keras_interp_rnn.analysis.weighted.minimization import check_tolerance, reduced
+from keras_interp_rnn.analysis.weighted.minimization import reduced
 from keras_interp_rnn.automata import weighted_drawing
 from keras_interp_rnn.automata.machines import (
     checked_alphabet,
@@ -262,7 +262,7 @@ class WeightedAutomaton(Result):
         Exactness: as `analysis.minimize`, whose `residual` says by how much values differ at most, on which words;
             `analysis.equivalent(automaton, automaton.minimize())` proves it where it can.
         """
-        check_tolerance(tolerance)
+        tolerance = fraction("tolerance", tolerance)
         final = self.final.reshape(len(self), -1)
         [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, final, tolerance)
         if len(initial):

@@ -286,12 +286,12 @@ def test_n_grams_that_make_too_large_an_automaton_or_a_zero_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        (([1, 0], np.eye(2), [1, 0]), "has shapes initial"),
-        (([1, 0], np.eye(3)[None], [1, 0]), "has shapes initial"),
-        (([1, 0], np.eye(2)[None], [1, 0, 0]), "has shapes initial"),
-        (([[1, 0]], np.eye(2)[None], [1, 0]), "has shapes initial"),
-        (([], np.zeros((1, 0, 0)), []), "has shapes initial"),
-        (([1, 0], np.zeros((0, 2, 2)), [1, 0]), "has shapes initial"),
+        (([1, 0], np.eye(2), [1, 0]), "must have the shapes initial"),
+        (([1, 0], np.eye(3)[None], [1, 0]), "must have the shapes initial"),
+        (([1, 0], np.eye(2)[None], [1, 0, 0]), "must have the shapes initial"),
+        (([[1, 0]], np.eye(2)[None], [1, 0]), "must have the shapes initial"),
+        (([], np.zeros((1, 0, 0)), []), "must have the shapes initial"),
+        (([1, 0], np.zeros((0, 2, 2)), [1, 0]), "must have the shapes initial"),
         (([1, np.nan], np.eye(2)[None], [1, 0]), "NaN or infinity in initial"),
         (([1, 0], [[[1, np.inf], [0, 1]]], [1, 0]), "NaN or infinity in transitions"),
         ((["1", "0"], np.eye(2)[None], [1, 0]), "real numbers"),
@@ -484,7 +484,7 @@ def test_the_size_does_not_depend_on_the_scale_of_the_weights(scale):
     smallest = padded.minimize()
     assert len(smallest) == 2
     np.testing.assert_allclose(smallest.value([]), padded.value([]))
-    with pytest.raises(ValueError, match=r"in \[0, 1\). Received: 2"):
+    with pytest.raises(ValueError, match=r"in \[0, 1\). Received: tolerance=2"):
         padded.minimize(tolerance=2)
 
 

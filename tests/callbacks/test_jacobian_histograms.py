@@ -267,7 +267,7 @@ class TestErrors:
         ("recurrent", "arguments", "sentence"),
         [
             (None, {"lags": 3}, r"lags are ints >= 0\. Received: lags=3\. Give a list"),
-            (None, {"lags": ()}, "lags must name at least one lag"),
+            (None, {"lags": ()}, "`lags` must be a list of at least one lag"),
             (
                 None,
                 {"layer": "nobody"},
