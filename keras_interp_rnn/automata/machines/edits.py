@@ -135,7 +135,7 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
             f"automaton that gives every word {own!r}. Ask for another label."
         )
     end = int(last.argmin())
-    names = {None: None, **dict(enumerate(machine.alphabet))}
+    names: dict[int | None, Hashable] = {None: None, **dict(enumerate(machine.alphabet))}
     path = product.path(distances, end)
     changes = [Change(kind, position, names[old], names[new]) for kind, position, old, new in path]
     return Edit(symbols, _edited(symbols, changes), own, machine.outputs[end], tuple(changes))
