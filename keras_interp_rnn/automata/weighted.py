@@ -35,7 +35,7 @@ from keras_interp_rnn.automata import weighted_drawing
 from keras_interp_rnn.automata.machines import (
     checked_alphabet,
     checked_words,
-    given_alphabet,
+    optional_alphabet,
     names_of_states,
 )
 
@@ -444,7 +444,7 @@ class WeightedAutomaton(Result):
             )
         matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
         final = np.ones(n) if stop is None else ends
-        return cls(start, matrices, final, given_alphabet(alphabet))
+        return cls(start, matrices, final, optional_alphabet(alphabet))
 
     @classmethod
     def from_ngrams(cls, ngrams: NgramModel, *, max_states: int = 4096) -> WeightedAutomaton:
@@ -549,7 +549,7 @@ class WeightedAutomaton(Result):
             given = list(words.items())
         else:
             given = [(word, 1.0) for word in checked_words(words)]
-        alphabet = given_alphabet(alphabet)
+        alphabet = optional_alphabet(alphabet)
         if any(not np.isfinite(value) for _, value in given):
             raise ValueError(
                 "Values of words must be finite numbers. Received: NaN or infinity. Leave these words out."

@@ -144,7 +144,7 @@ class TestOperations:
         if language:
             assert dfa.sample(length, 3) in language
         else:
-            with pytest.raises(ValueError, match=f"Received: length={length}, of which there is none"):
+            with pytest.raises(ValueError, match=f"must have a word of that length. Received: length={length}."):
                 dfa.sample(length)
 
     def test_every_word_of_a_length_is_drawn_as_often(self):
@@ -183,29 +183,29 @@ class TestExpressions:
         expression = "(" + "0?" * 100 + ")*"
         assert len(DFA.from_regex(expression, max_states=10)) == 2
         monkeypatch.setattr("keras_interp_rnn.automata.machines.regex.WORK", 20)
-        with pytest.raises(ValueError, match=r"With max_states=10 an expression has at most 200 nodes to visit"):
+        with pytest.raises(ValueError, match="With max_states=10 an expression must have at most 200 nodes to visit"):
             DFA.from_regex(expression, max_states=10)
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
             *(
-                ((expression,), f"A regular expression holds.*Received: expression='.*at place {place}")
+                ((expression,), f"A regular expression must consist of.*Received: expression='.*at place {place}")
                 for expression, place in (("(0", 2), ("0)", 1), ("*0", 0), ("02", 1), ("0(|1", 4))
             ),
             (
                 ("(0|1)*1" + "(0|1)" * 6, "01", 127),
-                r"With max_states=127 an expression has at most 127 states before it is minimized\. Received: "
-                r"expression='\(0\|1.*', which has more\. Give a smaller expression or a larger max_states\.",
+                r"With max_states=127 an expression must have at most 127 states before it is minimized\. Received: "
+                r"expression='\(0\|1.*', which has more\. Pass a smaller expression or a larger max_states\.",
             ),
             (("(0|1)*1" + "(0|1)" * 40,), r"at most 10,000 states.*Received: expression='.{57}\.\.\.', which"),
-            (("0" * 301, "01", 10), r"With max_states=10 an expression has at most 300 characters"),
+            (("0" * 301, "01", 10), r"With max_states=10 an expression must have at most 300 characters"),
             ((b"01",), r"`expression` must be a string\. Received: expression=b'01'"),
-            (("ab", ["ab", "c"]), r"symbols of an expression must be single characters.* Received: alphabet=.*'ab'"),
+            (("ab", ["ab", "c"]), r"Symbols of an expression must be single characters.* Received: alphabet=.*'ab'"),
             (("0", None), r"sequence of hashable symbols, .* Received: None"),
             (("0", "01", 0), r"`max_states` must be a positive integer\. Received: max_states=0\."),
             *(
-                (("a", alphabet), r"none of its operators, \| \* \+ \? \( \). Received: alphabet=")
+                (("a", alphabet), r"other than its operators \|\*\+\?\(\)\. Received: alphabet=")
                 for alphabet in ("()", "a|", "+-", "?", "a*")
             ),
         ],
@@ -359,9 +359,9 @@ class TestDrawing:
                 (([[0, 0]], [0], 1), "`start` must be one of the states 0 to 0. Received: start=1"),
                 (([[0, 0]], [0], 0, "aa"), "each once. Received:"),
                 (([[]], [0], 0, ""), "at least one symbol"),
-                (([0], [0]), "must have a row of states for each state. Received: 0 for a row"),
+                (([0], [0]), "must have a row of states for each state. Received: the row 0"),
                 (([[0, 0]], [0], 0, None), "a sequence of hashable symbols, .* Received: None"),
-                ((None, [0]), "`transitions` must have a row for each state. Received: transitions=None"),
+                ((None, [0]), "`transitions` must be a row for each state. Received: transitions=None"),
                 (([[0, 0]], [0], 0, [[0], [1]]), r"sequence of hashable symbols, .* Received: \[\[0\], \[1\]\]"),
                 *(
                     (given, f"States must be the ints 0, 1, .* Received: {received}. Number the states")
@@ -379,7 +379,7 @@ class TestDrawing:
         (DFA, ([[0, 0]], "0"), "States must be the ints 0, 1, .* Received: '0' in accepting"),
         (DFA, ([[0, 0]], {3}, 0, "ab"), r"`accepting` must be among the states 0 to 0. Received: accepting=\[3\]"),
         (DFA, ([[0, 0]], 0), "`accepting` must be a set of states. Received: accepting=0"),
-        (MooreMachine, ([[0, 0]], "xy"), "must have one for each state. Received: 2 outputs for 1 states"),
+        (MooreMachine, ([[0, 0]], "xy"), "`outputs` must be a label for each of 1 states. Received: outputs=.'x', 'y'"),
         (
             MooreMachine,
             ([[0, -1]], "x"),
@@ -394,7 +394,7 @@ class TestDrawing:
         (MooreMachine, ([[0, 0]], [(1, [2])]), r"Outputs must be hashable.* Received: the output \(1, \[2\]\)"),
         (MooreMachine, ([[0, 0]], [float("nan")]), "equal to themselves. Received: the output nan"),
         (MooreMachine, ([], []), "one of the states 0 to -1. Received: start=0"),
-        (MooreMachine, ([[0, 0]], 3), "`outputs` must have one for each state. Received: outputs=3"),
+        (MooreMachine, ([[0, 0]], 3), "`outputs` must be a label for each state. Received: outputs=3"),
     ],
 )
 def test_rejects_invalid_tables(kind, arguments, sentence):
@@ -427,7 +427,7 @@ OF_TOMITA = MooreMachine.from_dfa(tomita(1))
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda dfa: tomita(8), "`number` must be one of 1 to 7. Received: number=8"),
+        (lambda dfa: tomita(8), "`number` must be an integer from 1 to 7. Received: number=8"),
         (lambda dfa: dfa.accepts(3), "A word must be a sequence of symbols. Received: 3"),
         (lambda dfa: dfa.run(None), "A word must be a sequence of symbols. Received: None"),
         (lambda dfa: dfa.accepts("12"), "over the alphabet .* Received: the symbol '2'"),
@@ -440,8 +440,11 @@ OF_TOMITA = MooreMachine.from_dfa(tomita(1))
         (lambda dfa: dfa.equivalent(OF_TOMITA), "must be compared with another DFA. Received: MooreMachine"),
         (lambda dfa: OF_TOMITA.difference("x"), "must be compared with another MooreMachine. Received: "),
         (lambda dfa: OF_TOMITA.difference(dfa), "must be compared with another MooreMachine. Received: "),
-        (lambda dfa: OF_TOMITA.accepting("x"), "`label` must be one of the machine's, False, True. Received: 'x'"),
-        (lambda dfa: MooreMachine.from_dfa("0*"), r"must be made from a DFA\. Received: dfa='0\*'"),
+        (
+            lambda dfa: OF_TOMITA.accepting("x"),
+            "`label` must be one of the machine's, False, True. Received: label='x'",
+        ),
+        (lambda dfa: MooreMachine.from_dfa("0*"), r"`dfa` must be a DFA\. Received: dfa='0\*'"),
         (lambda dfa: dfa.product(dfa, True), "`accept` must be a function of two bools. Received: accept=True"),
         (lambda dfa: dfa.sample(2, seed=[]), "`seed` must be an integer, a random.Random or None. Received: seed=.."),
         *(
@@ -452,15 +455,15 @@ OF_TOMITA = MooreMachine.from_dfa(tomita(1))
             for ask in (DFA.count, DFA.sample, DFA.words)
             for n in (-1, 2.5, "3", None, [1])
         ),
-        (lambda dfa: dfa.to_dot(name=3), "The name of a graph must be a string. Received: name=3"),
-        (lambda dfa: dfa.to_svg(names=3), "a name for each of 2 states. Received: names=3"),
+        (lambda dfa: dfa.to_dot(name=3), "`name` must be a string. Received: name=3"),
+        (lambda dfa: dfa.to_svg(names=3), "`names` must be a name for each of 2 states. Received: names=3"),
         (lambda dfa: dfa.to_svg(["yes"]), "a name for each of 2 states. Received: names=.'yes'"),
         (lambda dfa: DFA.from_aalpy(3), "`other` must be an aalpy.automata.Dfa. Received: other=3"),
         (lambda dfa: DFA.from_aalpy(OF_TOMITA.to_aalpy()), "`other` must be an aalpy.automata.Dfa. Received: other="),
         (lambda dfa: MooreMachine.from_aalpy(a_mealy_machine()), "`other` must be an aalpy.automata.MooreMachine."),
         (
             lambda dfa: MooreMachine.from_aalpy(a_markov_decision_process()),
-            "The start and the targets of all transitions must be among the states",
+            "The start and all targets of transitions must be among the states",
         ),
         (lambda dfa: DFA.from_automata_lib(3), "`other` must be an automata.fa.dfa.DFA. Received: other=3"),
         (lambda dfa: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),

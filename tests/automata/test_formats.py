@@ -180,7 +180,7 @@ CORPUS = {
     "fstprint, infinite at the end": ("0\t1\ta\ta\n1\tInfinity\n", "A weight must be finite.* Received: line 2"),
     "foma, any other symbol": (
         "0\t1\ta\ta\n0\t1\t@_IDENTITY_SYMBOL_@\t@_IDENTITY_SYMBOL_@\n1\n",
-        "must read a symbol. Received: line 2, .* write an edge for each symbol that a wildcard stands for",
+        "must read a symbol. Received: line 2, .* write an edge for each symbol of a wildcard",
     ),
     "foma, unknown": ("0\t1\t@_UNKNOWN_SYMBOL_@\t@_UNKNOWN_SYMBOL_@\n1\n", "must read a symbol. Received: line 1"),
     "foma, a flag": ("0\t1\t@P.CASE.NOM@\t@P.CASE.NOM@\n1\n", "transitions and flags first"),

@@ -23,7 +23,7 @@ from keras_interp_rnn.automata.machines.words import (
     checked_symbols,
     checked_words,
     encoding_of,
-    given_alphabet,
+    optional_alphabet,
     labels_and_classes,
     names_of_states,
     ordered,

@@ -14,7 +14,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn.automata.machines.words import checked_alphabet, checked_word, ordered
 
 Self = TypeVar("Self", bound="Deterministic")
@@ -23,15 +23,15 @@ Transitions = tuple[tuple[int, Hashable], ...]
 """(state, symbol) pairs."""
 
 MISSING = -1
-"""Stands for the next state where there is no transition."""
+"""The next state where there is no transition."""
 
 
 class Names(NamedTuple):
     """The names of a kind of automaton in files, in code and in AALpy.
 
     Attributes:
-        states: the second argument of its constructor. output: what a state has. question: the method that reads a
-            word. code: of C, by default. aalpy: classes of the automaton and of a state, and the state's attribute.
+        states: second argument of its constructor. output: attribute of a state. question: method that reads a word.
+            code: default prefix in C. aalpy: classes of the automaton and of a state, and the state's attribute.
     """
 
     states: str
@@ -42,7 +42,7 @@ class Names(NamedTuple):
 
     @property
     def accepts(self) -> bool:
-        """Whether outputs say if a word is accepted."""
+        """Whether outputs are True for accepted words and False for rejected ones."""
         return self.question == "accepts"
 
 
@@ -69,24 +69,23 @@ class Deterministic:
         raise NotImplementedError
 
     def _set_table(self, transitions: Any, start: Any, alphabet: Any) -> None:
-        """Sets the fields of the table; ValueError unless all states and symbols are the automaton's."""
+        """Sets the fields of the table; raises ValueError unless all states and symbols are the automaton's."""
         symbols = checked_alphabet(alphabet)
         if not isinstance(transitions, Iterable):
-            raise ValueError(f"`transitions` must have a row for each state. Received: transitions={transitions!r}.")
+            raise invalid("transitions", "a row for each state", transitions)
         rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
-        object.__setattr__(self, "transitions", rows)
-        object.__setattr__(self, "alphabet", symbols)
-        object.__setattr__(self, "start", as_state(start, "start"))
-        states = range(len(rows))
+        states = range(-1, len(rows))
         for state, row in enumerate(rows):
-            strays = [target for target in row if target not in states and target != MISSING]
-            if len(row) != len(symbols) or strays:
+            if len(row) != len(symbols) or not all(target in states for target in row):
                 raise ValueError(
                     f"Every state must have one of the {len(rows)} states, or -1, for each of {len(symbols)} symbols. "
                     f"Received: state {state} with {list(row)}."
                 )
-        if self.start not in states:
-            raise ValueError(f"`start` must be one of the states 0 to {len(rows) - 1}. Received: start={self.start}.")
+        first = as_state(start, "start")
+        if not 0 <= first < len(rows):
+            raise invalid("start", f"one of the states 0 to {len(rows) - 1}", first)
+        for name, value in (("transitions", rows), ("alphabet", symbols), ("start", first)):
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         """Number of states."""
@@ -119,7 +118,7 @@ class Deterministic:
         1
         """
         if not is_integer(state) or not -1 <= state < len(self):
-            raise ValueError(f"`state` must be one of 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
+            raise invalid("state", f"one of 0 to {len(self) - 1}, or -1 for none", state)
         return self._after(state, symbol)
 
     @cached_property
@@ -127,7 +126,7 @@ class Deterministic:
         return {symbol: i for i, symbol in enumerate(self.alphabet)}
 
     def _after(self, state: int, symbol: Hashable) -> int:
-        """The state after one of the automaton's."""
+        """As `step`, without a check of the state."""
         try:
             column = self._column[symbol]
         except (KeyError, TypeError):
@@ -143,7 +142,7 @@ class Deterministic:
             The start and the state after each symbol; -1 after a missing transition.
 
         Raises:
-            ValueError: if it is no word, or a symbol is not in the alphabet.
+            ValueError: if `word` is not iterable, or a symbol is not in the alphabet.
 
         Example:
 
@@ -163,7 +162,7 @@ class Deterministic:
             The output of the state that the word leads to; False after a missing transition.
 
         Raises:
-            ValueError: if it is no word, or a symbol is not in the alphabet.
+            ValueError: if `word` is not iterable, or a symbol is not in the alphabet.
 
         Example:
 
@@ -268,12 +267,12 @@ class Deterministic:
         >>> DFA.from_regex("1*").difference(DFA.from_regex("1?"))
         ('1', '1')
         """
-        left, right, rows, pairs = self._beside(other)
+        left, right, rows, pairs = self._product(other)
         apart = {i for i, (a, b) in enumerate(pairs) if left.outputs[a] != right.outputs[b]}
         return shortest_word(rows, 0, apart, self.alphabet)
 
-    def _beside(self: Self, other: Any) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
-        """Both automata, complete and over the same symbols, with the table and the states of their product."""
+    def _product(self: Self, other: Any) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
+        """Both automata, complete and over the same symbols, with the table of their product and its pairs of states."""
         if not isinstance(other, type(self)):
             raise ValueError(f"An automaton must be compared with another {type(self).__name__}. Received: {other!r}.")
         left, right = self.complete(), other._over(self.alphabet).complete()
@@ -324,7 +323,7 @@ class Deterministic:
 
 
 def counts_of_transitions(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> list[list[int]]:
-    """How often words take each transition, states x symbols."""
+    """How often words take each transition: states x symbols."""
     taken = Counter(pair for word in words for pair in zip(automaton.run(word), word, strict=False))
     return [[taken[state, symbol] for symbol in automaton.alphabet] for state in range(len(automaton))]
 
@@ -343,7 +342,7 @@ def unsupported(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -
 def shortest_word(
     rows: Sequence[Sequence[int]], start: int, goals: Collection[int], alphabet: Sequence[Hashable]
 ) -> tuple[Hashable, ...] | None:
-    """A shortest word that leads from a state to one of the goals, the first one in the order of the alphabet."""
+    """The first shortest word, in the order of the alphabet, that leads from a state to one of the goals."""
     came: dict[int, tuple[int, Hashable] | None] = {start: None}
     queue = deque([start])
     while queue:
@@ -385,18 +384,17 @@ def reaching(automaton: Deterministic, goals: Iterable[int]) -> set[int]:
 
 
 def as_state(value: Any, where: str) -> int:
-    """A state; raises ValueError if it is no int."""
+    """A state; raises ValueError if it is no integer."""
     if not is_integer(value):
         raise ValueError(
-            f"States must be the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass their "
-            "numbers."
+            f"States must be the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass the numbers."
         )
     return operator.index(value)
 
 
 def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
     if not isinstance(row, Iterable):
-        raise ValueError(f"`transitions` must have a row of states for each state. Received: {row!r} for a row.")
+        raise ValueError(f"`transitions` must have a row of states for each state. Received: the row {row!r}.")
     if isinstance(row, Mapping):
         strays = [symbol for symbol in row if symbol not in alphabet]
         if strays:
@@ -406,28 +404,25 @@ def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: 
 
 
 def _hopcroft(automaton: Deterministic) -> list[int]:
-    """The block of every state of a complete automaton; equivalent states are in the same block."""
+    """For each state of a complete automaton the number of its block of equivalent states."""
     n, columns = len(automaton), range(len(automaton.alphabet))
     before: list[list[list[int]]] = [[[] for _ in range(n)] for _ in columns]
     for state, row in enumerate(automaton.transitions):
         for column, target in enumerate(row):
             before[column][target].append(state)
-    of_output: dict[Hashable, set[int]] = {}
-    for state, output in enumerate(automaton.outputs):
-        of_output.setdefault(output, set()).add(state)
-    parts = list(of_output.values())
-    block = [0] * n
-    for i, part in enumerate(parts):
-        for state in part:
-            block[state] = i
+    different = {output: i for i, output in enumerate(dict.fromkeys(automaton.outputs))}
+    block = [different[output] for output in automaton.outputs]
+    parts: list[set[int]] = [set() for _ in different]
+    for state, i in enumerate(block):
+        parts[i].add(state)
     largest = max(range(len(parts)), key=lambda i: len(parts[i]))  # what it splits, the others split too
     waiting = {(i, column) for i in range(len(parts)) if i != largest for column in columns}
     while waiting:
         i, column = waiting.pop()
-        arriving = [state for target in parts[i] for state in before[column][target]]
         touched: dict[int, list[int]] = {}
-        for state in arriving:
-            touched.setdefault(block[state], []).append(state)
+        for target in parts[i]:
+            for state in before[column][target]:
+                touched.setdefault(block[state], []).append(state)
         for j, split in touched.items():
             if len(split) == len(parts[j]):
                 continue
@@ -438,6 +433,5 @@ def _hopcroft(automaton: Deterministic) -> list[int]:
             for state in split:
                 block[state] = new
             smaller = new if len(moved) <= len(parts[j]) else j
-            for c in columns:
-                waiting.add((new if (j, c) in waiting else smaller, c))
+            waiting |= {(new if (j, c) in waiting else smaller, c) for c in columns}
     return block

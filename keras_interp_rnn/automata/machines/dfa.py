@@ -10,14 +10,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.machines._automaton import Language
 from keras_interp_rnn.automata.machines._deterministic import MISSING, Names, as_state, shortest_word
 
 MAX_COUNT_BYTES = 1e9
-COUNT_BYTES = 36  # of a small int and its place in a list
 """Memory that the counts of words of a length may take."""
+
+COUNT_BYTES = 36
+"""Memory of a small int and of its entry in a list."""
 
 
 @short_repr
@@ -69,12 +71,10 @@ class DFA(Language):
     ) -> None:
         self._set_table(transitions, start, alphabet)
         if not isinstance(accepting, Iterable):
-            raise ValueError(f"`accepting` must be a set of states. Received: accepting={accepting!r}.")
+            raise invalid("accepting", "a set of states", accepting)
         states = frozenset(as_state(state, "accepting") for state in accepting)
         if not states <= set(range(len(self))):
-            raise ValueError(
-                f"`accepting` must be among the states 0 to {len(self) - 1}. Received: accepting={sorted(states)}."
-            )
+            raise invalid("accepting", f"among the states 0 to {len(self) - 1}", sorted(states))
         object.__setattr__(self, "accepting", states)
         object.__setattr__(self, "outputs", tuple(state in states for state in range(len(self))))
 
@@ -115,7 +115,7 @@ class DFA(Language):
         return self._of(whole.transitions, [not output for output in whole.outputs], whole.start, whole.alphabet)
 
     def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
-        """The automaton that runs two automata side by side.
+        """The automaton that runs two automata in parallel.
 
         Args:
             other: an automaton over the same symbols.
@@ -135,14 +135,12 @@ class DFA(Language):
         (True, False, False)
         """
         if not callable(accept):
-            raise ValueError(
-                f"`accept` must be a function of two bools. Received: accept={accept!r}. Try `operator.and_`."
-            )
-        left, right, rows, pairs = self._beside(other)
+            raise invalid("accept", "a function of two bools", accept, "Try `operator.and_`.")
+        left, right, rows, pairs = self._product(other)
         return self._of(rows, [accept(left.outputs[a], right.outputs[b]) for a, b in pairs], 0, self.alphabet)
 
     def shortest(self) -> tuple[Hashable, ...] | None:
-        """A shortest word of the language, the first one in the order of the alphabet; None if there is no word.
+        """The first shortest word of the language in the order of the alphabet; None if the language is empty.
 
         Example:
 
@@ -174,7 +172,8 @@ class DFA(Language):
             seed: an int, or the generator to draw from.
 
         Raises:
-            ValueError: if there is no word of this length, if `seed` is none, or if counting would take more than 1 GB.
+            ValueError: if there is no word of this length, if `seed` is neither, or if counting would take more than
+                1 GB.
 
         Example:
 
@@ -182,11 +181,11 @@ class DFA(Language):
         ('0', '1', '0', '1')
         """
         if seed is not None and not isinstance(seed, random.Random) and not is_integer(seed):
-            raise ValueError(f"`seed` must be an integer, a random.Random or None. Received: seed={seed!r}.")
+            raise invalid("seed", "an integer, a random.Random or None", seed)
         rng = seed if isinstance(seed, random.Random) else random.Random(None if seed is None else int(seed))
         completions = count_completions(self, length)
         if not completions[0][self.start]:
-            raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")
+            raise ValueError(f"The language must have a word of that length. Received: length={length}.")
         word, state = [], self.start
         for after in completions[1:]:
             options = [(s, t) for s, t in zip(self.alphabet, self.transitions[state], strict=True) if t != MISSING]
@@ -208,10 +207,10 @@ class DFA(Language):
         [('0', '1'), ('1', '1')]
         """
         completions = count_completions(self, length)
-        # A stack, not recursion: a word may be longer than Python recurses.
-        open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
-        while open_:
-            state, word = open_.pop()
+        # A stack, as a word may be longer than Python recurses.
+        stack: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
+        while stack:
+            state, word = stack.pop()
             if not completions[len(word)][state]:
                 continue
             if len(word) == length:
@@ -219,18 +218,18 @@ class DFA(Language):
                 continue
             steps = zip(self.alphabet, self.transitions[state], strict=True)
             after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
-            open_.extend(reversed(after))
+            stack.extend(reversed(after))
 
 
 def count_completions(dfa: DFA, length: int) -> list[list[int]]:
     """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
     length = integer("length", length, 0)
-    # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state: an object.
+    # A count of words of t symbols has up to t log2(symbols) bits, and there is one for each t and state.
     size = len(dfa) * length * (COUNT_BYTES + length / 2 * math.log2(len(dfa.alphabet)) / 8)
     if size > MAX_COUNT_BYTES:
         raise ValueError(
             f"Counts of words must take at most {MAX_COUNT_BYTES / 1e9:g} GB. Received: length={length}, which takes "
-            f"up to {size / 1e9:.3g} GB with {len(dfa)} states. Give a smaller length."
+            f"up to {size / 1e9:.3g} GB with {len(dfa)} states. Pass a smaller length."
         )
     return _completions(dfa, length)
 

@@ -382,7 +382,7 @@ def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
     minimal = found.dfa.minimize()
     if report is None or report.num_transitions != len(minimal) * len(minimal.alphabet):
         return found
-    place = dict(found.dfa._beside(minimal)[-1])  # of each state the one of the minimal automaton
+    place = dict(found.dfa._product(minimal)[-1])  # of each state the one of the minimal automaton
     states = range(len(found.dfa))
     pairs = {*report.unsupported}
     return replace(
