@@ -311,7 +311,7 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
             (
                 lambda: labelled(LABELS),
                 {"data": ["01"], "method": method},
-                f"method='{method}' must be asked of a network that accepts.* of 3 labels. Use",
+                f"method='{method}' must read a network that accepts or rejects.* with 3 labels. Use",
             )
             for method in METHODS[1:]
         ),

@@ -10,7 +10,7 @@ from keras_interp_rnn._io import needed
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.automata.machines import _dot, drawing, formats, regex
 from keras_interp_rnn.automata.machines._deterministic import MISSING, Deterministic
-from keras_interp_rnn.automata.machines.words import checked_alphabet, optional_alphabet, names_of_states
+from keras_interp_rnn.automata.machines.words import checked_alphabet, names_of_states, optional_alphabet
 
 Self = TypeVar("Self", bound="Automaton")
 SelfDFA = TypeVar("SelfDFA", bound="Language")
@@ -116,7 +116,7 @@ class Automaton(Deterministic):
         if strays:
             raise ValueError(
                 "`unsupported` must be pairs of a state and a symbol of this automaton. Received: unsupported with "
-                f"{min(strays, key=repr)!r}. Pass those of the automaton that is drawn."
+                f"{min(strays, key=repr)!r}. Pass transitions of the automaton that is drawn."
             )
         return pairs
 
@@ -143,15 +143,15 @@ class Automaton(Deterministic):
         return formats.write_python(self)
 
     def to_c(self, name: str | None = None) -> str:
-        """C99 code, a table and a loop, with a function `name_accepts(word, length)`; `name_output` for a Moore machine.
+        """C99 code with a function `name_accepts(word, length)`, or `name_output` for a Moore machine.
 
         Args:
             name: identifier that all names begin with; by default dfa or moore.
 
         Returns:
-            A translation unit. A word is an array of unsigned char, the indices of its symbols in the alphabet; the
-            function returns the index of the word's label in `labels` (1 for an accepted word, 0 for a rejected one),
-            or -1 if a symbol is outside the alphabet.
+            A translation unit with a table and a loop. A word is an array of unsigned char, the indices of its symbols
+            in the alphabet; the function returns the index of the word's label in `labels` (1 for an accepted word, 0
+            for a rejected one), or -1 if a symbol is outside the alphabet.
 
         Raises:
             ValueError: if there are more than 255 symbols, or the name is no identifier.
@@ -214,7 +214,7 @@ class Automaton(Deterministic):
 
         Args:
             other: the automaton. Its states may share a `state_id`.
-            alphabet: its symbols in the order that they are to have; by default that of `other`.
+            alphabet: its symbols in order; by default as in `other`.
 
         Returns:
             An automaton of its reachable states.
@@ -284,9 +284,9 @@ class Language(Automaton):
 
         Args:
             text: a line `from to symbol symbol` for each edge, and one with each accepting state; states are numbers.
-                The state named first is the start. Finite weights at the end of a line are ignored, also those of
-                `fstprint --acceptor`, which writes the symbol once.
-            alphabet: the symbols in the order that they are to have; by default those of the edges, sorted.
+                The state named first is the start. Finite weights at the end of a line are ignored, also in the output
+                of `fstprint --acceptor`, which writes the symbol once.
+            alphabet: the symbols in order; by default the symbols of the edges, sorted.
 
         Returns:
             An automaton whose states are numbered as they are first named.
@@ -366,7 +366,7 @@ class Language(Automaton):
 
         Args:
             other: the automaton.
-            alphabet: its symbols in the order that they are to have; by default sorted.
+            alphabet: its symbols in order; by default sorted.
 
         Raises:
             ValueError: if `other` is of another kind.

@@ -1,6 +1,6 @@
 """Deterministic automata: frozen tables whose states have outputs, and exact operations on them.
 
-`DFA` and `MooreMachine` are this one class with constructors of their own: a DFA has the outputs False and True.
+`DFA` and `MooreMachine` are this class with two constructors: a DFA has the outputs False and True.
 
 References: Moore, "Gedanken-experiments on sequential machines", Automata Studies, 1956; Hopcroft, "An n log n
 algorithm for minimizing states in a finite automaton", 1971.
@@ -47,7 +47,7 @@ class Names(NamedTuple):
 
 
 class Deterministic:
-    """A deterministic automaton: a word is given the output of the state that it leads to.
+    """A deterministic automaton: the label of a word is the output of the state that it leads to.
 
     Attributes:
         transitions: for each state 0, ..., n - 1 the next one for each symbol, `MISSING` where there is none.
@@ -238,7 +238,7 @@ class Deterministic:
 
     # Comparison
 
-    def equivalent(self, other: Any) -> bool:
+    def equivalent(self, other: Deterministic) -> bool:
         """Whether two automata give every word the same output.
 
         Raises:
@@ -252,7 +252,7 @@ class Deterministic:
         """
         return self.difference(other) is None
 
-    def difference(self, other: Any) -> tuple[Hashable, ...] | None:
+    def difference(self, other: Deterministic) -> tuple[Hashable, ...] | None:
         """A shortest word to which two automata give different outputs.
 
         Returns:
@@ -271,8 +271,8 @@ class Deterministic:
         apart = {i for i, (a, b) in enumerate(pairs) if left.outputs[a] != right.outputs[b]}
         return shortest_word(rows, 0, apart, self.alphabet)
 
-    def _product(self: Self, other: Any) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
-        """Both automata, complete and over the same symbols, with the table of their product and its pairs of states."""
+    def _product(self: Self, other: Deterministic) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
+        """Both automata, complete and over the same symbols, and the table and pairs of states of their product."""
         if not isinstance(other, type(self)):
             raise ValueError(f"An automaton must be compared with another {type(self).__name__}. Received: {other!r}.")
         left, right = self.complete(), other._over(self.alphabet).complete()

@@ -119,7 +119,7 @@ class DFA(Language):
 
         Args:
             other: an automaton over the same symbols.
-            accept: whether to accept a word, given whether each of the two does.
+            accept: (whether this automaton accepts a word, whether `other` does) -> whether the product does.
 
         Returns:
             A complete automaton; its states are the pairs of states that words lead to.

@@ -1,6 +1,6 @@
 """Automata as SVG: accepting states have a double ring, states of Moore machines their output; the start has an arrow.
 
-`picture` draws weighted automata too. Positions are those of the layout that the TensorBoard plugin uses.
+`picture` draws weighted automata too. Positions come from the layout of the TensorBoard plugin.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
         for number, line in enumerate(re.split("\r\n|\r|\n", checked_text(text, "An AT&T table")), start=1)
         if line.strip()
     ]
-    # Programs write the symbol of every edge twice, or that of every edge once, when a fourth field is a weight. Three
-    # fields, or a fourth that is a fraction, mean once; an integer may be the output of a transducer.
+    # Programs write the symbol of every edge twice; or once, and then a fourth field is a weight. Three fields, or a
+    # fourth that is a fraction, mean once; an integer may be the output of a transducer.
     once = any(len(row) == 3 or (len(row) == 4 and row[2] != row[3] and _is_fraction(row[3])) for _, _, row in lines)
     for number, line, row in lines:
         received = f"Received: line {number}, {line[:60]!r}."

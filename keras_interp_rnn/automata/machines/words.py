@@ -37,7 +37,7 @@ class WordEncoding:
     Args:
         symbols: symbol -> id, in the order of the alphabet; or the symbols alone, of which symbol i has the id i + 2.
         start: id of the token before every word; None for words without one.
-        end: id of the token after every word; None for words without one. It may be that of the start token too, or of
+        end: id of the token after every word; None for words without one. It may equal the id of the start token, or of
             a symbol.
 
     Attributes:
@@ -134,7 +134,7 @@ class WordEncoding:
 
         Args:
             words: sequences of symbols.
-            length: of the rows; by default that of the longest word with its tokens.
+            length: of the rows; by default the length of the longest word with its tokens.
 
         Returns:
             int32 (words, length).
@@ -298,7 +298,7 @@ def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[
     Three labels or more are ordered, and none of them means accepted.
 
     Args:
-        labels: plain values, or those of NumPy, pandas or a tensor: one value for each word.
+        labels: one value for each word: plain, or from NumPy, pandas or a tensor.
 
     Raises:
         ValueError: if a label is missing or no single value; if all labels are the same; if it is not known which of

@@ -1,4 +1,4 @@
-"""Networks that are automata: made of automata, and read as automata. What other folders import."""
+"""Networks as automata: compiled from automata, and read as automata. The names that other folders import."""
 
 from keras_interp_rnn.automata.networks._acceptor import (
     Acceptor,
