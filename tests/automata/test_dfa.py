@@ -389,10 +389,10 @@ class TestDrawing:
         (
             MooreMachine,
             ([[0, 0]], [[1]]),
-            r"Outputs must be hashable and equal to themselves. Received: the output \[1\]",
+            r"`outputs` must be hashable labels that equal themselves. Received: outputs=\(\[1\],\)",
         ),
-        (MooreMachine, ([[0, 0]], [(1, [2])]), r"Outputs must be hashable.* Received: the output \(1, \[2\]\)"),
-        (MooreMachine, ([[0, 0]], [float("nan")]), "equal to themselves. Received: the output nan"),
+        (MooreMachine, ([[0, 0]], [(1, [2])]), r"must be hashable labels.* Received: outputs=\(\(1, \[2\]\),\)"),
+        (MooreMachine, ([[0, 0]], [float("nan")]), r"must be hashable labels.* Received: outputs=\(nan,\)"),
         (MooreMachine, ([], []), "one of the states 0 to -1. Received: start=0"),
         (MooreMachine, ([[0, 0]], 3), "`outputs` must be a label for each state. Received: outputs=3"),
     ],

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from keras_interp_rnn._checks import integer, invalid
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._io import needed
 from keras_interp_rnn._results import as_html
-from keras_interp_rnn.automata.machines import _dot, drawing, formats, regex
-from keras_interp_rnn.automata.machines._deterministic import MISSING, Deterministic
-from keras_interp_rnn.automata.machines.words import checked_alphabet, names_of_states, optional_alphabet
+from keras_interp_rnn.automata.machines import _dot, drawing, formats
+from keras_interp_rnn.automata.machines._deterministic import Deterministic
+from keras_interp_rnn.automata.machines.words import names_of_states, optional_alphabet
 
 Self = TypeVar("Self", bound="Automaton")
-SelfDFA = TypeVar("SelfDFA", bound="Language")
 
 
 class Automaton(Deterministic):
@@ -46,12 +45,6 @@ class Automaton(Deterministic):
 
         Raises:
             ValueError: if `text` is anything else, or damaged.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA.from_json(DFA([[0]], {0}, alphabet=[7]).to_json()).alphabet
-        (7,)
         """
         return cls._read(formats.read_json(text, cls.__name__, cls._names.states))
 
@@ -146,7 +139,7 @@ class Automaton(Deterministic):
         """C99 code with a function `name_accepts(word, length)`, or `name_output` for a Moore machine.
 
         Args:
-            name: identifier that all names begin with; by default dfa or moore.
+            name: prefix of all identifiers; by default dfa or moore.
 
         Returns:
             A translation unit with a table and a loop. A word is an array of unsigned char, the indices of its symbols
@@ -169,9 +162,7 @@ class Automaton(Deterministic):
     def to_networkx(self) -> Any:
         """The automaton as a `networkx.MultiDiGraph`.
 
-        Returns:
-            A graph whose nodes have the attributes `accepting` (`output` for a Moore machine) and `start`, and whose
-            edges have `symbol`.
+        Nodes have the attributes `accepting` (`output` for a Moore machine) and `start`, edges `symbol`.
 
         Example:
 
@@ -196,8 +187,9 @@ class Automaton(Deterministic):
         Example:
 
         >>> from keras_interp_rnn.automata import DFA
-        >>> [state.is_accepting for state in DFA([[0, 1], [1, 0]], {0}).to_aalpy().states]
-        [True, False]
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
+        True
         """
         with needed("aalpy", extra="automata", by=f"`{type(self).__name__}.to_aalpy`"):
             from aalpy import automata as theirs
@@ -212,185 +204,28 @@ class Automaton(Deterministic):
     def from_aalpy(cls: type[Self], other: Any, alphabet: Iterable[Hashable] | None = None) -> Self:
         """The automaton of an `aalpy.automata.Dfa` or `aalpy.automata.MooreMachine`.
 
+        States that no word reaches are left out.
+
         Args:
             other: the automaton. Its states may share a `state_id`.
             alphabet: its symbols in order; by default as in `other`.
 
-        Returns:
-            An automaton of its reachable states.
-
         Raises:
             ValueError: if `other` is of another kind.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
-        True
         """
         kind, _, attribute = cls._names.aalpy
         states = getattr(other, "states", None) or ()
         if not hasattr(other, "get_input_alphabet") or not all(hasattr(state, attribute) for state in states):
             raise invalid("other", f"an aalpy.automata.{kind}", other)
         symbols = optional_alphabet(alphabet) or tuple(other.get_input_alphabet())
-        number = _Numbers(states, id)
+        number = NumbersOfStates(states, id)
         rows = [number.row(state.transitions) for state in states]
         outputs = [getattr(state, attribute) for state in states]
         return cls._of(rows, outputs, number(other.initial_state), symbols).reachable()
 
 
-class Language(Automaton):
-    """The conversions that a `DFA` alone has."""
-
-    accepting: frozenset[int]
-
-    @classmethod
-    def from_regex(
-        cls: type[SelfDFA], expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000
-    ) -> SelfDFA:
-        """The minimal, complete automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
-
-        Args:
-            expression: of any depth.
-            alphabet: one-character symbols other than `|*+?()`.
-            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
-                2^(n+1) states.
-
-        Raises:
-            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
-        True
-        """
-        symbols = checked_alphabet(alphabet)
-        if not isinstance(expression, str):
-            raise invalid("expression", "a string", expression)
-        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
-        if characters != symbols or set(symbols) & set(regex.OPERATORS):
-            raise ValueError(
-                f"Symbols of an expression must be single characters other than its operators {regex.OPERATORS}. "
-                f"Received: alphabet={symbols!r}. Write other characters for them."
-            )
-        rows, accepting = regex.table(expression, characters, integer("max_states", max_states, 1))
-        return cls._read(formats.Table(rows, accepting, 0, characters)).minimize()
-
-    @classmethod
-    def from_att(cls: type[SelfDFA], text: str, *, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
-
-        Args:
-            text: a line `from to symbol symbol` for each edge, and one with each accepting state; states are numbers.
-                The state named first is the start. Finite weights at the end of a line are ignored, also in the output
-                of `fstprint --acceptor`, which writes the symbol once.
-            alphabet: the symbols in order; by default the symbols of the edges, sorted.
-
-        Returns:
-            An automaton whose states are numbered as they are first named.
-
-        Raises:
-            ValueError: if a line cannot be read, reads no symbol (epsilon) or any other symbol (foma's
-                `@_IDENTITY_SYMBOL_@`), writes another symbol or has an infinite weight; if two edges of a state read
-                the same symbol.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA.from_att("0 1 a a\n1 0 a a\n0")
-        >>> even.accepts("aa"), even.accepts("a")
-        (True, False)
-        """
-        return cls._read(formats.read_att(text, optional_alphabet(alphabet)))
-
-    @classmethod
-    def from_dot(cls: type[SelfDFA], text: str, *, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        """The automaton of a digraph in DOT, as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
-
-        Args:
-            text: states with two rings (the shape doublecircle, or `peripheries=2`) accept; an edge from a node of
-                shape none or point, or named `__start0`, points to the start, and one to such a node comes from an
-                accepting state; the label of an edge is a symbol, or several with ", " between them. Attributes may be
-                set by `node [...]` and `edge [...]`, in subgraphs too. A digraph without accepting states needs a state
-                with `peripheries=1`, as `to_dot` writes it.
-            alphabet: as `from_att`.
-
-        Raises:
-            ValueError: if `text` is no such digraph; if there is not one start; if an edge has no symbol, or an output
-                (as of a Mealy machine); if two edges of a state read the same symbol; if an attribute concerns more
-                than the drawing.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_dot(even.to_dot()) == even
-        True
-        """
-        return cls._read(_dot.read_dot(text, optional_alphabet(alphabet)))
-
-    def to_automata_lib(self) -> Any:
-        """The automaton as an `automata.fa.dfa.DFA` of automata-lib, with the same states; symbols are strings.
-
-        Raises:
-            ValueError: if two symbols are the same as strings.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[0, 1], [1, 0]], {0}).to_automata_lib().accepts_input("11")
-        True
-        """
-        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
-            from automata.fa.dfa import DFA as Other
-
-        names = formats.texts(self.alphabet, "automata-lib")
-        rows = {
-            state: {name: target for name, target in zip(names, row, strict=True) if target != MISSING}
-            for state, row in enumerate(self.transitions)
-        }
-        return Other(
-            states=set(range(len(self))),
-            input_symbols=set(names),
-            transitions=rows,
-            initial_state=self.start,
-            final_states=set(self.accepting),
-            allow_partial=not self.is_complete,
-        )
-
-    @classmethod
-    def from_automata_lib(cls: type[SelfDFA], other: Any, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        """The automaton of an `automata.fa.dfa.DFA` of automata-lib, without states that no word reaches.
-
-        Args:
-            other: the automaton.
-            alphabet: its symbols in order; by default sorted.
-
-        Raises:
-            ValueError: if `other` is of another kind.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_automata_lib(even.to_automata_lib()) == even
-        True
-        """
-        attributes = ("input_symbols", "states", "transitions", "final_states", "allow_partial")
-        if not all(hasattr(other, name) for name in attributes):
-            remedy = "Make a nondeterministic one deterministic by DFA.from_nfa."
-            raise invalid("other", "an automata.fa.dfa.DFA", other, remedy)
-        symbols = optional_alphabet(alphabet) or tuple(sorted(other.input_symbols))
-        number = _Numbers(other.states, lambda state: state)
-        rows = [number.row(other.transitions.get(state, {})) for state in other.states]
-        accepting = [number(state) for state in other.final_states]
-        return cls._read(formats.Table(rows, accepting, number(other.initial_state), symbols)).reachable()
-
-
-class _Numbers:
-    """The numbers of the states of another library's automaton."""
+class NumbersOfStates:
+    """Another library's states -> their numbers; a state is found by its key."""
 
     def __init__(self, states: Iterable[Any], key: Callable[[Any], Hashable]) -> None:
         self.key = key

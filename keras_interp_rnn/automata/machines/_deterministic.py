@@ -93,14 +93,7 @@ class Deterministic:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """The different outputs, in ascending order where they have one.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import MooreMachine
-        >>> MooreMachine([[0, 1], [1, 2], [2, 0]], ["b", "a", "b"]).labels
-        ('a', 'b')
-        """
+        """The different outputs, in ascending order if they can be compared."""
         return ordered(self.outputs)
 
     # Reading words
@@ -110,12 +103,6 @@ class Deterministic:
 
         Raises:
             ValueError: if the automaton has no such state or symbol.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[0, 1], [1, -1]], accepting={1}).step(0, "1")
-        1
         """
         if not is_integer(state) or not -1 <= state < len(self):
             raise invalid("state", f"one of 0 to {len(self) - 1}, or -1 for none", state)
@@ -130,16 +117,12 @@ class Deterministic:
         try:
             column = self._column[symbol]
         except (KeyError, TypeError):
-            raise ValueError(
-                f"A word must be over the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
-            ) from None
+            received = f"Received: the symbol {symbol!r}."
+            raise ValueError(f"A word must be over the alphabet {self.alphabet!r}. {received}") from None
         return MISSING if state == MISSING else self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
-        """The states that a word passes through.
-
-        Returns:
-            The start and the state after each symbol; -1 after a missing transition.
+        """The start and the state after each symbol of a word; -1 after a missing transition.
 
         Raises:
             ValueError: if `word` is not iterable, or a symbol is not in the alphabet.
@@ -156,10 +139,7 @@ class Deterministic:
         return states
 
     def output(self, word: Iterable[Hashable]) -> Hashable:
-        """The label of a word.
-
-        Returns:
-            The output of the state that the word leads to; False after a missing transition.
+        """The label of a word: the output of the state that it leads to; False after a missing transition.
 
         Raises:
             ValueError: if `word` is not iterable, or a symbol is not in the alphabet.
@@ -184,10 +164,7 @@ class Deterministic:
         return all(MISSING not in row for row in self.transitions)
 
     def complete(self: Self) -> Self:
-        """The automaton with the same outputs and without missing transitions.
-
-        Returns:
-            The automaton itself, or one with a further state, which rejects, for the missing transitions.
+        """The automaton itself, or one with a further state, which rejects, in place of missing transitions.
 
         Example:
 
@@ -216,10 +193,9 @@ class Deterministic:
         return self._of(rows, [self.outputs[state] for state in order], 0, self.alphabet)
 
     def minimize(self: Self) -> Self:
-        """The smallest complete automaton that is equivalent, by Hopcroft's algorithm in O(symbols n log n).
+        """The smallest complete equivalent automaton, by Hopcroft's algorithm in O(symbols n log n).
 
-        Returns:
-            An automaton whose states are numbered in breadth-first order, so that it is the same for equivalent ones.
+        Its states are numbered in breadth-first order, so that equivalent automata have equal minimal ones.
 
         Example:
 
@@ -243,20 +219,14 @@ class Deterministic:
 
         Raises:
             ValueError: if the alphabets differ, or `other` is of another kind.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[-1, 0]], {0}).equivalent(DFA.from_regex("1*"))
-        True
         """
         return self.difference(other) is None
 
     def difference(self, other: Deterministic) -> tuple[Hashable, ...] | None:
-        """A shortest word to which two automata give different outputs.
+        """The first shortest word, in the order of the alphabet, to which two automata give different outputs.
 
         Returns:
-            The first such word in the order of the alphabet; None if the automata are equivalent.
+            The word; None if the automata are equivalent.
 
         Raises:
             ValueError: if the alphabets differ, or `other` is of another kind.
@@ -293,9 +263,7 @@ class Deterministic:
     def _over(self: Self, alphabet: tuple[Hashable, ...]) -> Self:
         """The same automaton with its symbols in this order."""
         if set(alphabet) != set(self.alphabet):
-            raise ValueError(
-                f"Both automata must read the same alphabet. Received: {alphabet!r} and {self.alphabet!r}."
-            )
+            raise ValueError(f"Both automata must read the same alphabet. Received: {alphabet!r}, {self.alphabet!r}.")
         columns = [self._column[symbol] for symbol in alphabet]
         rows = [[row[column] for column in columns] for row in self.transitions]
         return self._of(rows, self.outputs, self.start, alphabet)
@@ -303,10 +271,7 @@ class Deterministic:
     # As a graph
 
     def edges(self) -> dict[tuple[int, int], tuple[Hashable, ...]]:
-        """The transitions as a graph.
-
-        Returns:
-            (state, next state) -> the symbols that lead from one to the other.
+        """(state, next state) -> the symbols that lead from one to the other.
 
         Example:
 
@@ -330,33 +295,27 @@ def counts_of_transitions(automaton: Deterministic, words: Iterable[Sequence[Has
 
 def unsupported(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> Transitions:
     """The transitions that no word takes."""
-    counts = counts_of_transitions(automaton, words)
-    return tuple(
-        (state, symbol)
-        for state, row in enumerate(counts)
-        for symbol, count in zip(automaton.alphabet, row, strict=True)
-        if not count
-    )
+    counts = enumerate(counts_of_transitions(automaton, words))
+    return tuple((state, automaton.alphabet[i]) for state, row in counts for i, count in enumerate(row) if not count)
 
 
 def shortest_word(
     rows: Sequence[Sequence[int]], start: int, goals: Collection[int], alphabet: Sequence[Hashable]
 ) -> tuple[Hashable, ...] | None:
     """The first shortest word, in the order of the alphabet, that leads from a state to one of the goals."""
-    came: dict[int, tuple[int, Hashable] | None] = {start: None}
-    queue = deque([start])
+    before: dict[int, tuple[int, Hashable] | None] = {start: None}
+    queue = deque(before)
     while queue:
         state = queue.popleft()
         if state in goals:
             word = []
-            at = came[state]
-            while at is not None:
-                word.append(at[1])
-                at = came[at[0]]
+            while step := before[state]:
+                state, symbol = step
+                word.append(symbol)
             return tuple(reversed(word))
         for symbol, target in zip(alphabet, rows[state], strict=True):
-            if target != MISSING and target not in came:
-                came[target] = (state, symbol)
+            if target != MISSING and target not in before:
+                before[target] = (state, symbol)
                 queue.append(target)
     return None
 

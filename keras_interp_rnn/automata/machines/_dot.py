@@ -171,7 +171,11 @@ def _is_unclear(name: str) -> bool:
 def write_dot(automaton: Deterministic, name: str, dashed: Collection[tuple[int, Hashable]] = ()) -> str:
     """As AALpy writes automata: an edge for each symbol, and the label "name|output" for a state with an output."""
     symbols = texts(automaton.alphabet, WHAT, _is_unclear)
-    shapes = _rings(automaton.outputs) if automaton._names.accepts else _records(automaton.outputs)
+    if automaton._names.accepts:
+        plain = "circle" if any(automaton.outputs) else "circle, peripheries=1"  # no state accepts
+        shapes = [f'", shape={"doublecircle" if accepts else plain}' for accepts in automaton.outputs]
+    else:
+        shapes = _records(automaton.outputs)
     lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;"]
     lines += [f'  {state} [label="{state}{shape}];' for state, shape in enumerate(shapes)]
     for state, row in enumerate(automaton.transitions):
@@ -183,14 +187,8 @@ def write_dot(automaton: Deterministic, name: str, dashed: Collection[tuple[int,
     return "\n".join(lines)
 
 
-def _rings(outputs: Sequence[Hashable]) -> list[str]:
-    """The rest of each state's attributes, where states accept or reject."""
-    plain = "circle" if any(outputs) else "circle, peripheries=1"  # no state accepts
-    return [f'", shape={"doublecircle" if accepts else plain}' for accepts in outputs]
-
-
 def _records(outputs: Sequence[Hashable]) -> list[str]:
-    """The rest of each state's attributes, where states have outputs."""
+    """The rest of the attributes of states with outputs."""
     different = list(dict.fromkeys(outputs))
     names = texts(different, WHAT, lambda text: text != text.strip() or "\n" in text, "output")
     quoted = [re.sub(r"([{}|<>])", r"\\\1", _quoted(name)[1:]) for name in names]

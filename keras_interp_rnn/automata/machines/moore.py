@@ -70,9 +70,12 @@ class MooreMachine(Automaton):
         object.__setattr__(self, "outputs", tuple(outputs))
         if len(self.outputs) != len(self):
             raise invalid("outputs", f"a label for each of {len(self)} states", self.outputs)
-        for label in self.outputs:
-            if not _is_label(label):
-                raise ValueError(f"Outputs must be hashable and equal to themselves. Received: the output {label!r}.")
+        try:
+            comparable = all(label == label for label in set(self.outputs))
+        except TypeError:
+            comparable = False
+        if not comparable:
+            raise invalid("outputs", "hashable labels that equal themselves", self.outputs)
         if not self.is_complete:
             raise ValueError(
                 "A Moore machine must give every word a label. Received: a table with a missing transition, -1. Add a "
@@ -153,12 +156,3 @@ def automaton_of(
     """The automaton with these outputs: a `DFA` if the labels are False and True, else a `MooreMachine`."""
     kind: type[Automaton] = DFA if tuple(labels) == (False, True) else MooreMachine
     return kind._of(transitions, outputs, start, alphabet)
-
-
-def _is_label(value: Any) -> bool:
-    """Whether a value is hashable and no NaN, so that outputs can be compared."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return bool(value == value)

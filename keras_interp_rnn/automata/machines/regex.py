@@ -8,19 +8,13 @@ automaton. There may be exponentially many, so both their number and the work on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from keras_interp_rnn.automata.machines.formats import Table
 
 OPERATORS = "|*+?()"
 
 LENGTH, WORK = 30, 500
 """Maximum characters of an expression, and nodes visited, for each state that the automaton may have."""
-
-
-class Table(NamedTuple):
-    """A deterministic automaton with start 0: for each state the next state, or None, for each symbol."""
-
-    transitions: list[list[int | None]]
-    accepting: list[int]
 
 
 class _Graph:
@@ -89,7 +83,7 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
 
 
 def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
-    """The transitions of a deterministic automaton of the expression, not minimized.
+    """A deterministic automaton of the expression, not minimized.
 
     Raises:
         ValueError: if the expression cannot be read; if it would take more than `max_states` states, or too much work.
@@ -135,7 +129,7 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
             raise too_large("states before it is minimized", max_states)
         if visits_left < 0:
             raise too_large("nodes to visit", WORK * max_states)
-    return Table(rows, [i for nodes, i in order.items() if end in nodes])
+    return Table(rows, [i for nodes, i in order.items() if end in nodes], 0, alphabet)
 
 
 def _quoted(expression: str) -> str:
