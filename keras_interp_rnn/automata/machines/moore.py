@@ -124,11 +124,7 @@ class MooreMachine(Automaton):
 
     @classmethod
     def from_dot(
-        cls,
-        text: str,
-        *,
-        alphabet: Iterable[Hashable] | None = None,
-        labels: Iterable[Hashable] | None = None,
+        cls, text: str, *, alphabet: Iterable[Hashable] | None = None, labels: Iterable[Hashable] | None = None
     ) -> MooreMachine:
         """The machine of a digraph in DOT, as `to_dot` and AALpy write it.
 
