@@ -75,11 +75,9 @@ MAY_IMPORT = {
         "keras",
         *(f"{OURS}.{n}" for n in ("analysis", "automata", "datasets", "layers", "presets")),
     },
-    "automata/machines/_automaton.py": {
-        # networkx, automata-lib and AALpy inside the methods that convert to them.
-        *("networkx", "automata.fa.dfa", "aalpy"),
-        f"{OURS}.automata.machines",
-    },
+    # Other libraries inside the methods that convert to them.
+    "automata/machines/_automaton.py": {"networkx", "aalpy", f"{OURS}.automata.machines"},
+    "automata/machines/dfa.py": {"automata.fa.dfa", f"{OURS}.automata.machines"},
     **dict.fromkeys(
         ("automata/machines/drawing.py", "automata/weighted_drawing.py"),
         {"tensorboard_plugins.interp_rnn.layout", f"{OURS}.automata.machines"},

@@ -1,6 +1,6 @@
 """Finite automata: exact operations on them, automata from words, and networks that are automata, with proofs.
 
-Each name is imported on first use: automata and the proofs of certificates need NumPy alone, networks Keras.
+Each name is imported on first use, as automata and the proofs of certificates need no Keras.
 """
 
 from __future__ import annotations
