@@ -154,7 +154,7 @@ class TestManyOutputs:
         assert rows * (top + 2) <= contributions.MAX_NUMBERS
 
     def test_a_longer_text_is_refused(self, tmp_path):
-        with pytest.raises(ValueError, match="takes texts of 1 to 1444 symbols, at least one"):
+        with pytest.raises(ValueError, match="at least one text, each of 1 to 1444 symbols"):
             Contributions(tmp_path, [np.zeros(1_445, int)])
         longest = Contributions.longest + 1
         assert 4 * schema.block_rows(longest).stop > contributions.MAX_NUMBERS
