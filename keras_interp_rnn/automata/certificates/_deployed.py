@@ -115,8 +115,8 @@ def deployed(acceptor: Acceptor) -> Deployed:
 
 def _refusal(received: str) -> ValueError:
     return ValueError(
-        "A certificate holds for ids -> Embedding -> state-regularized layer -> Dense(1), with Dropout in between, and "
-        f"nothing else. Received: {received}. Build that model with these weights and certify it."
+        "A model must be ids -> Embedding -> state-regularized layer -> Dense(1), with Dropout in between, to be "
+        f"certified. Received: {received}. Build that model with these weights and certify it."
     )
 
 
@@ -198,8 +198,8 @@ def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
         raise _refusal(f"{embedding.name} without mask_zero=True, so that {layer.name} reads the padding")
     if len(head) != 1 or type(head[0]) is not keras.layers.Dense or not _keeps_the_decision(head[0]):
         raise ValueError(
-            "A decision must be that of one Dense layer, linear or sigmoid, that reads the state; of an output for "
-            f"each label linear or softmax. Received: a head of {[part.name for part in head]}."
+            "One Dense layer must read the state and decide: linear or sigmoid with one output, linear or softmax "
+            f"with an output for each label. Received: a head of {[part.name for part in head]}."
         )
     if head[0].units == 2:
         raise _refusal(f"{head[0].name} with {head[0].units} outputs")
@@ -220,7 +220,7 @@ def _check_layer(layer: Any, ends: bool) -> None:
         )
     if not ends and not layer.regularize_last_step:
         raise _refusal(
-            f"{layer.name} with regularize_last_step=False and no end token: its last state is none of the centroids'"
+            f"{layer.name} with regularize_last_step=False and no end token: its last state need not be near a centroid"
         )
     cell = layer.cell
     if type(cell) is not layers.StateRegularizedCell:
@@ -228,7 +228,7 @@ def _check_layer(layer: Any, ends: bool) -> None:
     if type(cell.transition) not in TRANSITIONS:
         known = ", ".join(repr(kind.name) for kind in TRANSITIONS)
         raise ValueError(
-            f"No proof knows the transition {type(cell.transition).__qualname__}: a transition must be {known}. "
+            f"A transition must be one that the proof knows: {known}. "
             f"Received: {layer.name} with transition={cell.transition!r}. Train with one of those, or compare the "
             "automaton with the network by `extract(network).fidelity()`."
         )
@@ -238,10 +238,10 @@ def _check_layer(layer: Any, ends: bool) -> None:
             "The inner cell must be a GRUCell or a SimpleRNNCell. Received: "
             f"{keras.saving.get_registered_name(type(inner))}."
         )
-    for name, wanted in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
-        if getattr(inner, name, wanted) is not wanted:
+    for name, required in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
+        if getattr(inner, name, required) is not required:
             raise ValueError(
-                f"The inner cell must have {name}={wanted.__name__!r}. Received: {inner.name} with "
+                f"The inner cell must have {name}={required.__name__!r}. Received: {inner.name} with "
                 f"{name}={getattr(inner, name)!r}."
             )
 
@@ -266,7 +266,7 @@ def _dtype(parts: list[Any]) -> str:
             "All layers must be in float32, or all in float64. Received: "
             f"{', '.join(f'{part.name} of {part.dtype_policy.name}' for part in parts)}. Build all in one of them."
         )
-    dtype = dtypes.pop()
+    dtype = str(dtypes.pop())
     held = ops.convert_to_numpy(ops.zeros(1, dtype)).dtype
     if held != dtype:
         raise ValueError(
