@@ -22,8 +22,8 @@ CONFIG, LONGER = "large_paper", "test_d10_20_l200"
 DIFFERENCES = ("0", "1", "2", "3 and more")
 """Numbers of parentheses too many or too few; of 0 are the strings of the language alone."""
 
-# A sixteenth of the steps of `sr-parentheses` in which words grow, and three times as many after them.
-SHORT = PAPER | {"steps": 256, "growing": 12, "total": 48}
+# A sixteenth of the steps of `sr-parentheses` in which words grow, and twice as many after them.
+SHORT = PAPER | {"steps": 256, "growing": 12, "total": 36}
 
 
 class RangeAndPrecision(_languages.LanguageExperiment):
