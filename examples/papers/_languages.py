@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, percent, runs, table
+from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, runs, table
 from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
+from examples.papers._verdicts import percent
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -362,17 +363,15 @@ class LanguageTable(LanguageExperiment):
         tables = [self._table(config, of_config) for (_, config), of_config in by_config.items()]
         return {"tables": "\n\n".join(tables), "runs": runs(first, self.called)}
 
-    def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Name of a row -> mean errors on the tests, without records of a shared peephole or of a few tests."""
+    def by_row(self, records: Sequence[Record]) -> dict[str, list[list[float]]]:
+        """Name of a row -> for each test the errors of its seeds, without a shared peephole or records of few tests."""
         found: dict[str, list[Record]] = {}
         for record in records:
             errors, protocol = record["result"]["errors"], record["protocol"]
             if not protocol.get("shared_peephole") and set(self.tests) <= set(errors):
                 row = row_name(record["data"]["config"], record["model"]["layer"], protocol["centroids"])
                 found.setdefault(row, []).append(errors)
-        return {
-            row: [statistics.mean(one[test] for one in group) for test in self.tests] for row, group in found.items()
-        }
+        return {row: [[errors[test] for errors in group] for test in self.tests] for row, group in found.items()}
 
     def _table(self, config: str, records: Sequence[Record]) -> str:
         """A line for each network and number of centroids, the paper's figures below it."""
