@@ -49,8 +49,8 @@ records, by the rule in the third column:
 - **not tried** if nothing was measured that could.
 
 Shares of networks and differences between networks hold or fail with their whole interval of 95 %. One training decides
-nothing, unless the spread between seeds is known; a claim that some network does something, or on a reading of one
-network, needs no second one. ✓ holds, ✗ fails, – decides nothing. Data, sizes and training times are often not the
+nothing, unless the spread between seeds is known; claims that some network does something, or on a reading of one
+network, need no second one. ✓ holds, ✗ fails, – decides nothing. Data, sizes and training times are often not the
 papers': the linked sections say in what.
 
 {tables}

@@ -96,7 +96,6 @@ class MnistCentroids(_classification.DigitTable):
                 "the transition probabilities of categories are discriminative. (7)",
                 "a linear classifier of their means is right on at least 80 % of the digits",
                 *(Finding(f"{percent(score)} right, on {pixels} pixels", score >= 0.8) for score, pixels in scores),
-                picture="mnist-9.png",
             )
         ]
 

@@ -95,7 +95,8 @@ class Text8(_characters.CharacterTable):
             found = fewer(
                 of("equal text", network, "8e4"), of("equal text", "ISAN", "8e4"), bits, 0.01, spread, network
             )
-            return found if network in TUNED else Finding(f"{found.figure}, rate not searched")
+            untuned = f"{found.figure}, rate not searched" * bool(found.figure)
+            return found if network in TUNED else Finding(untuned)
 
         step = []
         read = {network: max(of("timed", network, "1.28e6", "characters"), default=0) for network in NETWORKS}

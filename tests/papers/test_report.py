@@ -58,7 +58,8 @@ def test_the_first_page_opens_with_pictures_and_what_was_found():
     assert len(shown) == 10
     for says, caption in shown:
         assert re.search(
-            rf"\d, \[.*\]\(results-.*\): {re.escape(says)} \*\*(Found|Partly|Not found)\*\*: [✓✗]", caption
+            rf"\d, \[.*\]\(results-.*\): {re.escape(says)} \*\*(Found|Found in part|Contradicted|Undetermined)\*\*: [✓✗–]",
+            caption,
         )
 
 
@@ -293,9 +294,9 @@ def claims_of(text):
     """(place, what the paper says) -> verdict, of the tables at the top of a report."""
     glance = text.partition("## The claims of the papers")[2].partition("\n## ")[0]
     rows = [row for table in tables(glance) for row in table[1:]]
-    return {
-        (re.sub(r"\[(.*)\]\(#.*\)", r"\1", row[0]), row[1].partition(" *“")[0]): row[4].split("*")[2] for row in rows
-    }
+    places = [re.sub(r"\[(.*)\]\(#.*\)", r"\1", row[0]) for row in rows]
+    says = [row[1].partition(" *“")[0] for row in rows]
+    return dict(zip(zip(places, says, strict=True), [row[4].split("*")[2] for row in rows], strict=True))
 
 
 def test_the_report_counts_the_verdicts_on_all_claims_and_on_those_of_each_paper():
@@ -334,7 +335,7 @@ def test_more_bits_or_errors_make_a_claim_unfound():
     assert verdict(after, "An ISAN with 1.28 million") == "contradicted"
 
     def many_errors(record):
-        record["result"]["test_error"] = 0.5
+        record["result"]["test_error"] += 0.5
 
     before, after = changed("sr-newsgroups", many_errors)
     for headers in ("14.4% with", "34.3% without"):
