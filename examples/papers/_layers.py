@@ -16,7 +16,7 @@ from keras import ops
 from keras_interp_rnn import layers
 
 
-@keras.saving.register_keras_serializable(package="examples.papers")
+@keras.saving.register_keras_serializable(package="examples.papers")  # type: ignore[untyped-decorator]
 def hard_sigmoid(x: Any) -> Any:
     """Theano's, 0.2 x + 0.5 between 0 and 1; that of Keras 3 has the slope 1/6."""
     return ops.clip(0.2 * x + 0.5, 0.0, 1.0)

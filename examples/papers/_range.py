@@ -90,8 +90,10 @@ def logits(model: keras.Model, weights: Sequence[Array], ids: Array) -> Array:
     def read(variable: Any) -> Array:
         return of[id(variable)] if id(variable) in of else keras.ops.convert_to_numpy(variable)
 
-    lstm = (inner.kernel, inner.recurrent_kernel, inner.bias)
-    step = inner.equations(read) if hasattr(inner, "equations") else equations.LSTM(*map(read, lstm))
+    if hasattr(inner, "equations"):
+        step = inner.equations(read)
+    else:
+        step = equations.LSTM(read(inner.kernel), read(inner.recurrent_kernel), read(inner.bias))
     component = cell.equations(read).component if inner is not cell else None
     lengths = np.count_nonzero(ids, axis=1)
     order = np.argsort(-lengths, kind="stable")

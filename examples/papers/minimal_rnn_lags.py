@@ -88,7 +88,8 @@ class Lags(Experiment):
         critical = [f"{one}, gates for 100 steps" for one in reversed(GATED)]
         sooner = Finding()
         if set(critical) <= set(learned) and all(all(learned[one]) for one in critical):
-            sooner = fewer(*(learned[one] for one in critical), "{:.0f}".format, of="steps to learn a lag of 100")
+            own, other = (learned[one] for one in critical)
+            sooner = fewer(own, other, "{:.0f}".format, of="steps to learn a lag of 100")
         return [
             claim(
                 "section 3",

@@ -48,7 +48,7 @@ class Palindromes(_languages.LanguageTable):
         shown = [_languages.shown(test) for test in self.tests]
 
         def ahead(better: str, worse: str) -> list[Finding]:
-            none = [[]] * len(self.tests)
+            none: list[list[float]] = [[]] * len(self.tests)
             pairs = zip(shown, *(of.get(f"{words}-{network}", none) for network in (better, worse)), strict=True)
             return [fewer(ours, others, percent, of=f"{better}, {test}") for test, ours, others in pairs]
 

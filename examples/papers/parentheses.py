@@ -82,8 +82,8 @@ class Parentheses(_languages.LanguageTable):
         for test, *groups in columns:
             two, *others = groups
             best.append(fewer(two, min(others, key=statistics.mean), percent, of=test))
-            ends = (bound(groups, key=statistics.mean) for bound in (max, min))
-            alikes.append(alike(*ends, percent, 0.12, of=test))
+            worst, least = (bound(groups, key=statistics.mean) for bound in (max, min))
+            alikes.append(alike(worst, least, percent, 0.12, of=test))
         return [
             claim(
                 "table 1, large",
