@@ -16,6 +16,7 @@ from keras_interp_rnn.analysis.attribution import attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
+from keras_interp_rnn.analysis.isan.balanced_bases import balanced_basis
 from keras_interp_rnn.analysis.isan.bases import Basis, centred_basis, change_basis, mean_state, readout_basis
 from keras_interp_rnn.analysis.isan.biases import bias_cosines, bias_norms
 from keras_interp_rnn.analysis.isan.binarization import binarized_network
@@ -48,6 +49,7 @@ __all__ = [
     "CompositionTable",
     "affine_map",
     "attribution",
+    "balanced_basis",
     "bias_cosines",
     "bias_norms",
     "binarized_network",

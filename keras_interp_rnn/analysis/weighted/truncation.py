@@ -110,19 +110,11 @@ def truncate(
     horizon, max_steps = integer("horizon", horizon, 0), integer("max_steps", max_steps)
     if not sum(map(len, texts)):
         raise ValueError("`sequences` must have at least one symbol. Received: no symbol. Pass sequences of ids.")
-    view = form.readout - form.readout.mean(axis=1, keepdims=True) if form.num_outputs > 1 else form.readout
-    with np.errstate(all="ignore"):
-        states = [_states(form, text) for text in texts]
-        covariance, mean = _covariance(states)
-        seen = _observability(form.kernel, view, texts, horizon, max_steps)
-    check_range("The states on the sequences and their effects", (covariance, seen))
-    varies, shows = _root(covariance), _root(seen)
-    left, values, right = np.linalg.svd(shows.T @ varies)
-    rank = int(min(units, (values > 1e-14 * values.max(initial=0.0)).sum()))
-    scale = np.sqrt(values[:rank])
-    # Units beyond the rank stay 0.
-    to = np.pad(shows @ left[:, :rank] / scale, ((0, 0), (0, units - rank)))
-    back = np.pad((varies @ right[:rank].T / scale).T, ((0, units - rank), (0, 0)))
+    states = [states_on(form, text) for text in texts]
+    mean, covariance, seen = gramians(form, texts, states, horizon, max_steps)
+    to, back, values = balancing(covariance, seen, units, 1e-14)
+    beyond = units - to.shape[1]  # units beyond the rank stay 0
+    to, back = np.pad(to, ((0, 0), (0, beyond))), np.pad(back, ((0, beyond), (0, 0)))
     small = AffineForm(
         (form.initial - mean) @ to,
         back @ form.kernel @ to,
@@ -131,7 +123,7 @@ def truncate(
         mean @ form.readout + form.offset,
     )
     logits = [state @ form.readout + form.offset for state in states]
-    others = [_states(small, text) @ small.readout + small.offset for text in texts]
+    others = [states_on(small, text) @ small.readout + small.offset for text in texts]
     gaps = np.concatenate([a - b for a, b in zip(logits, others, strict=True)])
     gaps -= gaps.mean(axis=1, keepdims=True) if form.num_outputs > 1 else 0.0
     layer = isan_of(small.kernel, small.bias, small.initial, dtype=dtype, return_sequences=form.return_sequences)
@@ -140,9 +132,34 @@ def truncate(
     return Truncation(layer, AffineMap(small.readout, small.offset), form.units, units, values, *errors, *bits)
 
 
-def _states(form: AffineForm, text: NDArray[np.int64]) -> Array:
+def gramians(
+    form: AffineForm, texts: list[NDArray[np.int64]], states: list[Array], horizon: int, max_steps: int
+) -> tuple[Array, Array, Array]:
+    """The mean p (n,) of the states on the texts, and the Gramians C and O (n, n); ValueError if one is not finite."""
+    view = form.readout - form.readout.mean(axis=1, keepdims=True) if form.num_outputs > 1 else form.readout
+    with np.errstate(all="ignore"):
+        covariance, mean = _covariance(states)
+        seen = _observability(form.kernel, view, texts, horizon, max_steps)
+    check_range("The states on the sequences and their effects", (covariance, seen))
+    return mean, covariance, seen
+
+
+def balancing(covariance: Array, seen: Array, units: int, tolerance: float) -> tuple[Array, Array, Array]:
+    """P (n, m), its left inverse (m, n), and all n singular values.
+
+    There are m = `units` coordinates; fewer if fewer singular values are above the tolerance, relative to the largest.
+    """
+    varies, shows = _root(covariance), _root(seen)
+    left, values, right = np.linalg.svd(shows.T @ varies)
+    kept = int(min(units, (values > tolerance * values.max(initial=0.0)).sum()))
+    scale = np.sqrt(values[:kept])
+    return shows @ left[:, :kept] / scale, (varies @ right[:kept].T / scale).T, values
+
+
+def states_on(form: AffineForm, text: NDArray[np.int64]) -> Array:
     """The states after 0, ..., T symbols."""
-    return np.array([form.initial, *equations.states(np, form.kernel, form.bias, form.initial, text)])
+    with np.errstate(all="ignore"):
+        return np.array([form.initial, *equations.states(np, form.kernel, form.bias, form.initial, text)])
 
 
 def _covariance(states: list[Array]) -> tuple[Array, Array]:
