@@ -287,7 +287,13 @@ class TestDrawing:
 
     @pytest.mark.parametrize(
         ("alphabet", "text"),
-        [("abcdex", "a-e, x"), ("01", "0, 1"), (" \n\x07", r"␣, ⏎, \x07"), ("acegi", "a, c, e +2")],
+        [
+            ("abcdex", "a-e, x"),
+            ("abeg", "a, b, e, g"),
+            ("01", "0, 1"),
+            (" \n\x07", r"␣, ⏎, \x07"),
+            ("acegi", "a, c, e +2"),
+        ],
     )
     def test_symbols_of_one_edge_are_drawn_together(self, alphabet, text):
         assert text in texts_of(DFA([[0] * len(alphabet)], {0}, alphabet=alphabet).to_svg())
