@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._checks import integer, invalid, is_integer
+from keras_interp_rnn._checks import fraction, integer, invalid, is_integer
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, FiniteAutomaton, Ints, NgramModel
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
-from keras_interp_rnn.analysis.weighted.minimization import check_tolerance, reduced
+from keras_interp_rnn.analysis.weighted.minimization import reduced
 from keras_interp_rnn.automata import weighted_drawing
 from keras_interp_rnn.automata.machines import checked_alphabet, checked_words, names_of_states, optional_alphabet
 
@@ -231,7 +231,7 @@ class WeightedAutomaton(Result):
         Exactness: as `analysis.minimize`, whose `residual` bounds the difference of values;
             `analysis.equivalent(automaton, automaton.minimize())` proves it where it can.
         """
-        check_tolerance(tolerance)
+        tolerance = fraction("tolerance", tolerance)
         [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, self._columns, tolerance)
         if len(initial):
             initial, transitions, final = _constant_last(initial, transitions, final, tolerance)

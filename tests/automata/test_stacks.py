@@ -190,7 +190,7 @@ def regularized(units, **options):
             {},
             "depends on other steps too. Leave the layers",
         ),
-        (lambda: of_two(keras.layers.GRU, layers.SRGRU(4, 4)), {}, "One recurrent layer of a model is read at a time"),
+        (lambda: of_two(keras.layers.GRU, layers.SRGRU(4, 4)), {}, "One recurrent layer of a model must be chosen"),
         (lambda: stack(0), {"data": ["ab"], "method": "counts"}, "must be read by method='exact'"),
     ],
 )

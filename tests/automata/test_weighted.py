@@ -463,7 +463,7 @@ def test_the_size_does_not_depend_on_the_scale_of_the_weights(scale):
     smallest = padded.minimize()
     assert len(smallest) == 2
     np.testing.assert_allclose(smallest.value([]), padded.value([]))
-    with pytest.raises(ValueError, match=r"in \[0, 1\). Received: 2"):
+    with pytest.raises(ValueError, match=r"in \[0, 1\). Received: tolerance=2"):
         padded.minimize(tolerance=2)
 
 
