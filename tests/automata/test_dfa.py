@@ -227,7 +227,7 @@ class TestOtherLibraries:
             machine = drawn(kind, rng)
             theirs = machine.reachable().to_aalpy()  # whose minimize keeps states that no word reaches
             assert isinstance(theirs, Dfa if kind is DFA else TheirMooreMachine)
-            assert kind.from_aalpy(theirs, machine.alphabet) == machine.reachable()
+            assert kind.from_aalpy(machine.to_aalpy(), machine.alphabet) == machine.reachable()
             for word in words("ab", 2):
                 theirs.reset_to_initial()
                 assert [theirs.step(None), *map(theirs.step, word)][-1] == machine.output(word)
