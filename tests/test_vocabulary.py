@@ -76,7 +76,7 @@ OBSCURE = [
     r"(?<![.\"])\b(says|said)\b(?!:)",
     r"\bwanted\b",
 ]
-NOT_YET_PLAIN = {"__main__.py", "_backend", "_network", "analysis", "automata", "callbacks", "views"}
+NOT_YET_PLAIN = {"automata"}
 """Folders that still have some of it. A name goes when its folder is plain; none comes."""
 
 
