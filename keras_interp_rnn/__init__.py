@@ -4,6 +4,7 @@
 - `analysis`: exact analysis of trained layers, in float64 NumPy.
 - `automata`: finite automata, and their extraction from networks.
 - `constraints`: what keeps recurrent matrices in bounds while they are trained.
+- `regularizers`: penalties that make switches slow or sparse, or alike among subjects.
 - `initializers`: gate biases with which gradients reach a given number of steps back.
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
@@ -37,6 +38,7 @@ if not _runs_as_command():
         layers,
         losses,
         presets,
+        regularizers,
         views,
     )
     from keras_interp_rnn.automata import networks  # noqa: F401 - automata imports on first use
@@ -52,6 +54,7 @@ __all__ = [
     "layers",
     "losses",
     "presets",
+    "regularizers",
     "views",
 ]
 __version__ = "0.2.0"

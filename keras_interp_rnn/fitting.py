@@ -78,6 +78,16 @@ class Fits(Sentence):
     def __len__(self) -> int:
         return len(self.weights)
 
+    def __str__(self) -> str:
+        fits = "1 fit" if len(self) == 1 else f"{len(self):,} fits"
+        return (
+            f"{fits} of {self.weights.shape[1]:,} weights, loss {float(self.loss.mean()):.5f}, from "
+            f"{self.losses.shape[1]:,} starts each, {float(self.converged.mean()):.0%} of which converged, in "
+            f"{self.seconds:.1f} s"
+        )
+
+    __repr__ = __str__
+
     def load(self, fit: int = 0) -> keras.Model:
         """The model, with the weights of one fit."""
         parts = self._objective.parts(self.weights[fit])

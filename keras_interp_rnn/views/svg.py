@@ -7,7 +7,7 @@ import html
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
@@ -16,31 +16,26 @@ from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAu
 from keras_interp_rnn.automata.networks import Extraction
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
-"""Steps and entries that a heat map shows, the first ones."""
+"""Maximum numbers of steps and entries that a heat map shows."""
 CELL = 12
-"""Pixels of one number in a heat map."""
+"""Side of a cell of a heat map, in pixels."""
 
 
 @functools.singledispatch
 def as_svg(result: Any) -> str:
     """The drawing of a result."""
     raise TypeError(
-        "Automata, extractions, certificates, traces and phase portraits have a drawing. Received: "
+        "A drawing must be one of an automaton, an extraction, a certificate, a trace or a phase portrait. Received: "
         f"{type(result).__name__}. Save it as .html or .txt."
     )
 
 
 @as_svg.register(DFA)
 @as_svg.register(MooreMachine)
-def automaton(dfa: DFA | MooreMachine) -> str:
-    """The automaton."""
-    return dfa.to_svg()
-
-
-@as_svg.register
-def weighted_automaton(automaton: WeightedAutomaton) -> str:
-    """The automaton, where it has few enough edges."""
-    return automaton.to_svg()
+@as_svg.register(WeightedAutomaton)
+def automaton(machine: DFA | MooreMachine | WeightedAutomaton) -> str:
+    """The automaton; raises ValueError if it has too many edges."""
+    return machine.to_svg()
 
 
 @as_svg.register
@@ -57,9 +52,10 @@ def certificate(result: Certificate) -> str:
 
 @as_svg.register
 def trace(traced: Trace) -> str:
-    """The state over the steps of the first sequence; of several layers that of the first."""
+    """The state of the first layer over the steps of the first sequence."""
     name = next((name for name in traced if name.split("/")[-1] == "h"), next(iter(traced)))
-    return heat_map(of_first_sequence(traced[name]))
+    first = traced[name][0]
+    return heat_map(first.reshape(len(first), -1))
 
 
 @as_svg.register
@@ -103,19 +99,13 @@ def phase_lines(portrait: PhasePortrait) -> str:
     )
 
 
-def of_first_sequence(values: NDArray[Any]) -> NDArray[np.float64]:
-    """(time, entries) of the first sequence of a quantity (batch, time, ...)."""
-    first = np.asarray(values, np.float64)[0]
-    return first.reshape(len(first), -1)
-
-
 def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
-    """A grid of numbers: blue above zero, orange below, the stronger the larger; grey where there is none.
+    """A grid of numbers: blue above zero, orange below, stronger for larger numbers, grey for NaN and infinities.
 
     Args:
         values: (time, entries); time runs from left to right. Each cell has its number as a tooltip.
-        least: what full colour stands for, or the largest absolute value above it. Most quantities of a cell lie in
-            [-1, 1].
+        least: least absolute value of full colour, which is that of the largest number above it. Most quantities of a
+            cell lie in [-1, 1].
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
@@ -138,7 +128,7 @@ def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
 
 
 def bar(share: float, color: str = FOR) -> str:
-    """One bar from the left, whose length is a share in [0, 1]; the number stands beside it."""
+    """A bar whose length is a share in [0, 1]; hidden from screen readers, which read the number next to it."""
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" width="120" height="12" viewBox="0 0 120 12" aria-hidden="true">'
         f'<rect width="{120 * share if np.isfinite(share) else 0:.1f}" height="12" fill="{color}"/></svg>'
@@ -146,7 +136,7 @@ def bar(share: float, color: str = FOR) -> str:
 
 
 def points(states: ArrayLike, attracts: ArrayLike) -> str:
-    """States on their first two principal axes: a blue disc where a point attracts, an orange square where it does not.
+    """States on their first two principal axes: a blue disc for a point that attracts, an orange square for others.
 
     Args:
         states: (points, s). Each has its number as a tooltip.
