@@ -29,6 +29,9 @@ PAIRS = 10
 DECREASE, CURVATURE = 1e-4, 0.9
 """Constants of the Wolfe conditions."""
 
+WINDOW = 10
+"""Steps over which a gain is measured: one short step is no end."""
+
 MAX_TRIALS = 25
 """Points of one line search. After half of them a decrease suffices."""
 
@@ -57,8 +60,8 @@ class Minimization:
         points: (rows, n), where to start.
         lower, upper: bounds (n,).
         max_steps: of each row.
-        tolerance: a row ends where no entry of its gradient that a bound leaves free exceeds it, or where a step
-            lowers its value by less than its square.
+        tolerance: a row ends where no entry of its gradient that a bound leaves free exceeds it.
+        min_gain: a row ends where `WINDOW` steps lower its value by no more than this, relative to a value above 1.
     """
 
     def __init__(
@@ -69,13 +72,15 @@ class Minimization:
         upper: Array,
         max_steps: int,
         tolerance: float,
+        min_gain: float,
     ) -> None:
         self.function, self.lower, self.upper = function, lower, upper
-        self.max_steps, self.tolerance = max_steps, tolerance
+        self.max_steps, self.tolerance, self.min_gain = max_steps, tolerance, min_gain
         rows, n = points.shape
         self.points = np.clip(points, lower, upper)
         self.live = np.arange(rows)
         self.values, self.gradients = function(self.points, self.live)
+        self.marks = self.values.copy()  # at the beginning of the window
         self.converged = np.zeros(rows, bool)
         self.num_steps, self.trials = np.zeros((2, rows), np.int64)
         self.moves, self.changes = np.zeros((2, rows, PAIRS, n))
@@ -124,10 +129,11 @@ class Minimization:
         for memory, new in ((self.moves, moves), (self.changes, changes), (self.curvatures, curvature)):
             memory[kept] = np.roll(memory[kept], -1, axis=1)
             memory[kept, -1] = new[good]
-        gained = self.values[rows] - values
         self.points[rows], self.values[rows], self.gradients[rows] = points, values, gradients
         self.num_steps[rows] += 1
-        stalled = gained <= self.tolerance**2 * np.maximum(np.abs(values), 1.0)
+        marked = self.num_steps[rows] % WINDOW == 0
+        stalled = marked & (self.marks[rows] - values <= self.min_gain * np.maximum(np.abs(values), 1.0))
+        self.marks[rows[marked]] = values[marked]
         self.end(np.isin(np.arange(len(self.points)), rows[stalled]), True)
         self.end(self.num_steps >= self.max_steps, False)
         self.aim(rows)

@@ -42,6 +42,9 @@ __all__ = ["fit_lbfgs"]
 TOLERANCE = 1e-6
 """Largest entry of the gradient at which a start has converged."""
 
+MIN_GAIN = 1e-6
+"""Decrease of the loss over ten steps below which a start has converged."""
+
 MAX_STEPS_AT_ONCE = 2**22
 """Steps of all sequences that are computed together."""
 
@@ -117,7 +120,7 @@ def fit_lbfgs(
     *,
     subsets: ArrayLike | None = None,
     num_restarts: int = 8,
-    max_steps: int = 500,
+    max_steps: int = 300,
     seed: int = 0,
     verbose: int = 1,
 ) -> Fits:
@@ -174,7 +177,9 @@ def fit_lbfgs(
         found = []
         for part in evaluate.parts(rows):
             values = functools.partial(evaluate.of, part)
-            search = Minimization(values, starts[part % num_restarts], *objective.bounds, max_steps, TOLERANCE)
+            search = Minimization(
+                values, starts[part % num_restarts], *objective.bounds, max_steps, TOLERANCE, MIN_GAIN
+            )
             found.append(search.run(functools.partial(_say, part[-1] + 1, len(rows)) if verbose else None))
         points, losses, converged, num_steps = (
             np.concatenate([getattr(each, name) for each in found]).reshape(prepared.num_fits, num_restarts, *shape)
