@@ -111,7 +111,7 @@ def sessions_of(args: Namespace) -> tuple[str, Trials]:
     able = [agent.name for agent in agents_for(TASKS[args.task])]
     if args.agent not in able:
         raise ValueError(f"--agent must be one of {', '.join(able)} in this task. Received: {args.agent}.")
-    subjects, trials = (3, 40) if args.smoke else (args.subjects, args.trials)
+    subjects, trials = (10, 40) if args.smoke else (args.subjects, args.trials)
     name = f"{args.task}, {subjects} {args.agent}s, {trials} trials"
     return name, subjects_of(args.task, args.agent, num_subjects=subjects, num_trials=trials)
 
