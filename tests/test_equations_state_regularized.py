@@ -45,10 +45,11 @@ def component(seed: int, **settings) -> tuple[oracle.Stochastic, np.ndarray, np.
     return stochastic, rng.normal(size=(BATCH, UNITS)), rng.gumbel(size=(BATCH, CENTROIDS))
 
 
-def of_tensors(xp, centroids: np.ndarray, strength: float | np.ndarray = 1.0) -> StochasticComponent:
-    return StochasticComponent(
-        transitions.Mixture(), tensor(xp, centroids), 1.0, tensor(xp, np.asarray(strength, centroids.dtype))
-    )
+def of_tensors(
+    xp, centroids: np.ndarray, strength: float | np.ndarray = 1.0, tau: float = 1.0, noise: float = 1.0, transition=None
+) -> StochasticComponent:
+    strength = tensor(xp, np.asarray(strength, centroids.dtype))
+    return StochasticComponent(transition or transitions.Mixture(), tensor(xp, centroids), tau, strength, noise)
 
 
 def of_rows(function, *batches: np.ndarray) -> np.ndarray:
@@ -73,6 +74,28 @@ class TestAgainstTheOracle:
         assert_close(found, of_rows(stochastic.alpha, u), "float64", backend)
         found = transitions.probabilities(xp, tensor(xp, scores + 0.7 * g), tau)
         assert_close(found, of_rows(stochastic.perturbed, u, g), "float64", backend)
+
+    @NAMESPACES
+    @every_seed
+    @pytest.mark.parametrize("transition", ["gumbel", "sample"])
+    def test_noise_enters_the_weights_of_centroids(self, xp, backend: str | None, seed: int, transition: str) -> None:
+        """Gumbel noise is scaled before the temperature divides it; sampling takes it whole."""
+        stochastic, u, g = component(seed, transition=transition, noise=0.7)
+        some = of_tensors(xp, stochastic.S.T, tau=0.6, noise=0.7, transition=transitions.NAMES[transition]())
+        _, weights = some.transition_weights(xp, tensor(xp, u), tensor(xp, g))
+        assert_close(weights, of_rows(stochastic.weights, u, g), "float64", backend)
+
+    @NAMESPACES
+    @every_seed
+    @pytest.mark.parametrize("strength", [0.3, 1.0])
+    def test_the_product_with_the_derivative(self, xp, backend: str | None, seed: int, strength: float) -> None:
+        stochastic, u, _ = component(seed, strength=strength)
+        product = np.random.default_rng(seed).normal(size=(BATCH, 2, UNITS))
+        found = of_tensors(xp, stochastic.S.T, np.array(strength), tau=0.6).pull_back(
+            xp, tensor(xp, u), tensor(xp, product)
+        )
+        jacobians = of_rows(lambda row: oracle.complex_step(stochastic.state, row), u)
+        assert_close(found, product @ jacobians, "float64", backend)
 
     @NAMESPACES
     def test_transition_probabilities_do_not_overflow(self, xp, backend: str | None) -> None:

@@ -16,16 +16,16 @@ NAMES = {
         analysis automata callbacks constraints datasets initializers layers losses presets views
     """,
     "keras_interp_rnn.analysis": """
-        AffineMap Background BackoffModel Basis CompositionTable affine_map attribution bias_cosines
-        bias_norms binarized_network centred_basis change_basis contributions equivalent explain
+        AffineMap Background BackoffModel Basis CompositionTable affine_map attribution balanced_basis
+        bias_cosines bias_norms binarized_network centred_basis change_basis contributions equivalent explain
         fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
-        label_basis mean_state minimize phrases prototypes readout_basis
+        label_basis lyapunov_exponents mean_state minimize phrases prototypes readout_basis
         recent_contributions relative_drift shapley_values sparse_basis state_spectrum substitutions
         timescales trace transition_probabilities transition_spectra truncate
     """,
     "keras_interp_rnn.automata": """
         Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile
-        extract infer largest_temperature tomita train_recognizer
+        extract infer largest_temperature smallest_edit tomita train_recognizer
     """,
     "keras_interp_rnn.callbacks": """
         Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability

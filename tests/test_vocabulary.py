@@ -76,7 +76,7 @@ OBSCURE = [
     r"(?<![.\"])\b(says|said)\b(?!:)",
     r"\bwanted\b",
 ]
-NOT_YET_PLAIN = {"_network", "analysis", "automata"}
+NOT_YET_PLAIN = {"automata"}
 """Folders that still have some of it. A name goes when its folder is plain; none comes."""
 
 

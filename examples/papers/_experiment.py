@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from examples.papers._verdicts import Claim, percent
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -40,51 +42,6 @@ class Run:
     folder: Path
     smoke: bool = False
     verbose: int = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """Our figure for one thing that a claim says, and whether it holds; None where nothing was measured."""
-
-    figure: str = ""
-    holds: bool | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """A claim of a paper, held against the records.
-
-    Attributes:
-        place: section, table or figure of the paper. says: the claim, with the paper's figures.
-        rule: when it counts as found. findings: what is needed for that; the verdict follows from them.
-        picture: of the report, which shows it; "" if there is none.
-    """
-
-    place: str
-    says: str
-    rule: str
-    findings: tuple[Finding, ...]
-    picture: str = ""
-
-    @property
-    def measured(self) -> float:
-        """The fraction of the findings that were measured."""
-        return sum(finding.holds is not None for finding in self.findings) / len(self.findings)
-
-    @property
-    def verdict(self) -> str:
-        """Found if all findings hold, partly if some do, not found if none does, not tried if nothing was measured."""
-        holds = [finding.holds for finding in self.findings]
-        if all(holds):
-            return "found"
-        if any(holds):
-            return "partly"
-        return "not found" if False in holds else "not tried"
-
-
-def claim(place: str, says: str, rule: str, *findings: Finding, picture: str = "") -> Claim:
-    """A claim; without findings nothing was measured of it."""
-    return Claim(place, says, rule, findings or (Finding(),), picture)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -311,39 +268,6 @@ def runs(records: Sequence[Record], name: Callable[[Record], str], heading: str 
         parts = [environment["date"], commit, hardware(environment), f"Python {environment['python']}", versions]
         lines.append(f"- {name(record)}: {', '.join(parts)}{'; ' * bool(settings)}{settings}.")
     return "\n".join([*lines, "\n</details>"])
-
-
-def below(value: float | None, bound: float | None, shown: Callable[[float], str], margin: float = 0.0) -> Finding:
-    """Whether a value is below another one, by more than the margin; what is missing was not measured."""
-    if value is None or bound is None:
-        return Finding()
-    return Finding(f"{shown(value)} against {shown(bound)}", value + margin < bound)
-
-
-def number(value: float | None, paper: float, shown: Callable[[float], str], tolerance: float) -> Finding:
-    """Whether a figure, of which less is better, is the paper's or better: at most the tolerance above it."""
-    return Finding() if value is None else Finding(shown(value), value <= paper + tolerance)
-
-
-def percent(value: float) -> str:
-    """An error."""
-    return f"{value:.1%}"
-
-
-def bits(value: float) -> str:
-    """Bits per symbol."""
-    return f"{value:.3f}"
-
-
-def two_standard_errors(error: float, tested: int) -> float:
-    """Of an error on this number of test examples."""
-    return 2.0 * (error * (1 - error) / tested) ** 0.5
-
-
-def mean_of_row(records: Sequence[Record], row: str, name: str) -> float | None:
-    """The mean over seeds of a result of a row; None without records of it."""
-    values = [record["result"][name] for record in records if record["table"]["row"] == row]
-    return statistics.mean(values) if values else None
 
 
 def hardware(environment: Mapping[str, Any]) -> str:

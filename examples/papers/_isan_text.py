@@ -83,10 +83,14 @@ class IsanText(Experiment):
         return f"{name}, {sizes}, sha256 of the weights `{model['sha256'][:16]}…`"
 
 
+def texts(symbols: Array) -> list[Array]:
+    """The texts on which means are taken."""
+    return [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), NUM_TEXTS * OF_MEAN), OF_MEAN)]
+
+
 def origins(model: keras.Model, symbols: Array) -> dict[str, Array | None]:
     """Name -> origin of the state: where training left it, and the mean state on the start of the text."""
-    texts = [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), NUM_TEXTS * OF_MEAN), OF_MEAN)]
-    return {"as trained": None, "mean state": analysis.mean_state(model, texts)}
+    return {"as trained": None, "mean state": analysis.mean_state(model, texts(symbols))}
 
 
 def train(recurrent: Callable[[], keras.layers.Layer], parts: Sequence[Array], run: Run, epochs: int = 1) -> Any:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, percent, runs, table
+from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, runs, table
 from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
+from examples.papers._verdicts import percent
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 
@@ -49,6 +50,7 @@ class Protocol:
             `stages` have no meaning: the maximum length grows over the first `growing` passes, so that each of them
             adds the same number of words; the validation error counts from then on, and training ends once twice as
             many passes have been made as up to the lowest one, after at least three and at most eight times `growing`.
+        total: number of passes, in place of that rule; 0 keeps the rule.
     """
 
     units: int = 10
@@ -69,6 +71,7 @@ class Protocol:
     shared_peephole: bool = False
     steps: int = 0
     growing: int = 0
+    total: int = 0
 
 
 PAPER: dict[str, Any] = {
@@ -141,7 +144,8 @@ class Schedule:
         if protocol.steps:
             share = (1 + np.arange(protocol.growing)) / protocol.growing
             growing = np.ceil(np.quantile(self.lengths, share)).astype(int).tolist()
-            self.limits = [*growing, *([longest] * 7 * protocol.growing)]
+            more = protocol.total - protocol.growing if protocol.total else 7 * protocol.growing
+            self.limits = [*growing, *([longest] * more)]
             return
         self.limits = []
         for stage in range(1, protocol.stages + 1):
@@ -173,7 +177,7 @@ class Schedule:
     def is_over(self, errors: Sequence[float]) -> bool:
         """Whether training ends, after passes with these validation errors."""
         growing = self.protocol.growing
-        if len(errors) >= len(self.limits) or not growing or len(errors) < 3 * growing:
+        if len(errors) >= len(self.limits) or not growing or self.protocol.total or len(errors) < 3 * growing:
             return len(errors) >= len(self.limits)
         lowest = growing + int(np.nanargmin(errors[growing:]))
         return len(errors) >= 2 * (lowest + 1)
@@ -187,8 +191,13 @@ def train(
     seed: int,
     folder: Path,
     verbose: int = 0,
+    more: Sequence[keras.callbacks.Callback] = (),
 ) -> tuple[keras.Model, list[dict[str, Any]]]:
     """Trains a network, or resumes its training, with its checkpoints in a folder.
+
+    Args:
+        network, words, validation, protocol, seed, folder: as their names have it. verbose: 1 prints a line per pass.
+        more: callbacks, called after the validation error is known; what they add to the logs is in the curve.
 
     Returns:
         The model with the weights of the lowest validation error, and the curve: after each pass the steps and seconds
@@ -229,14 +238,16 @@ def train(
             break
         order = schedule.order(epoch)
         width = next(width for width in widths if width > schedule.limits[epoch] + protocol.start_token)
-        training.fit_next_epoch(model, rows[order, :width], labels[order], protocol.batch, resumable, [evaluated])
+        training.fit_next_epoch(
+            model, rows[order, :width], labels[order], protocol.batch, resumable, [evaluated, *more]
+        )
     if not math.isfinite(resumable.history[0]["loss"]):  # no weights are better than the initial ones
         build(network, len(words.alphabet), protocol, seed).save(resumable.best)
     return resumable.load_best(), [_point(entry) for entry in resumable.history]
 
 
-def _point(entry: Mapping[str, float]) -> dict[str, Any]:
-    point: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in entry.items()}
+def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
+    point = {name: value if isinstance(value, list) or math.isfinite(value) else None for name, value in entry.items()}
     return {**point, "length": int(entry["length"]), "step": int(entry["step"])}
 
 
@@ -352,17 +363,15 @@ class LanguageTable(LanguageExperiment):
         tables = [self._table(config, of_config) for (_, config), of_config in by_config.items()]
         return {"tables": "\n\n".join(tables), "runs": runs(first, self.called)}
 
-    def means(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Name of a row -> mean errors on the tests, without records of a shared peephole or of a few tests."""
+    def by_row(self, records: Sequence[Record]) -> dict[str, list[list[float]]]:
+        """Name of a row -> for each test the errors of its seeds, without a shared peephole or records of few tests."""
         found: dict[str, list[Record]] = {}
         for record in records:
             errors, protocol = record["result"]["errors"], record["protocol"]
             if not protocol.get("shared_peephole") and set(self.tests) <= set(errors):
                 row = row_name(record["data"]["config"], record["model"]["layer"], protocol["centroids"])
                 found.setdefault(row, []).append(errors)
-        return {
-            row: [statistics.mean(one[test] for one in group) for test in self.tests] for row, group in found.items()
-        }
+        return {row: [[errors[test] for errors in group] for test in self.tests] for row, group in found.items()}
 
     def _table(self, config: str, records: Sequence[Record]) -> str:
         """A line for each network and number of centroids, the paper's figures below it."""

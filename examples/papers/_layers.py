@@ -1,4 +1,4 @@
-"""A constraint and a layer that only the papers' experiments use.
+"""An activation, a constraint and a layer that only the papers' experiments use.
 
 They are registered with Keras under the package name `examples.papers`, when this module is imported: a model that has
 one of them is loaded after that.
@@ -14,6 +14,12 @@ import keras
 from keras import ops
 
 from keras_interp_rnn import layers
+
+
+@keras.saving.register_keras_serializable(package="examples.papers")  # type: ignore[untyped-decorator]
+def hard_sigmoid(x: Any) -> Any:
+    """Theano's, 0.2 x + 0.5 between 0 and 1; that of Keras 3 has the slope 1/6."""
+    return ops.clip(0.2 * x + 0.5, 0.0, 1.0)
 
 
 @keras.saving.register_keras_serializable(package="examples.papers")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         callbacks,
         constraints,
         datasets,
+        equations,
         figures,
         initializers,
         layers,
@@ -50,15 +51,15 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 else:
     keras, np = _Lazy("keras"), _Lazy("numpy")
-    analysis, automata, callbacks, constraints, datasets, figures, initializers, layers, losses, presets = (
+    analysis, automata, callbacks, constraints, datasets, equations, figures, initializers, layers, losses, presets = (
         _Lazy(f"keras_interp_rnn.{name}")
         for name in """
-            analysis automata callbacks constraints datasets figures initializers layers losses presets
+            analysis automata callbacks constraints datasets equations figures initializers layers losses presets
         """.split()
     )
     Array = Any
 
 __all__ = """
-    Array analysis automata binary callbacks constraints corpora datasets drawings figures initializers keras layers
-    losses ngrams np presets training
+    Array analysis automata binary callbacks constraints corpora datasets drawings equations figures initializers keras
+    layers losses ngrams np presets training
 """.split()

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, table
+from examples.papers._experiment import Experiment, Record, Run, table
 from examples.papers._lazy import Array, analysis, keras, np
+from examples.papers._verdicts import Claim, Finding, claim
 
 NUM_TEXTS = 1000
 """Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""
@@ -153,6 +154,8 @@ def claims(records: Iterable[Record], of_words: str, of_phrases: str, probabilit
         claim(
             of_words,
             "Centroids stand for classes, judging by the words that lead to them.",
+            "only a limited number of centroids are meaningful, for example, the 3rd and 4th represent positive and "
+            "negative sentiment. (6.1)",
             f"for each class with a centroid, one whose six best words have mean probabilities of at least "
             f"{probability:g}",
             words,
@@ -160,6 +163,7 @@ def claims(records: Iterable[Record], of_words: str, of_phrases: str, probabilit
         claim(
             of_phrases,
             "Phrases of two and of four words that lead to the centroids of a class are typical of it.",
+            "The phrases with the highest mean transition probability can be extracted. (7)",
             f"the five best of each class and length have mean probabilities of at least {probability:g}",
             phrases,
         ),

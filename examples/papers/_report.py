@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Claim, Experiment, Record, table
+from examples.papers._experiment import Experiment, Record, table
+from examples.papers._verdicts import VERDICTS, Claim
 
 HEAD = """# {title}
 
@@ -39,15 +40,21 @@ GLANCE = """
 
 {counts}
 
-Claims of the papers that figures can bear out, a line for each. The verdicts come from the records, by the rule in the
-third column: **found** if all of it holds, **partly** if some of it does, **not found** if none of it does, **not
-tried** if nothing was measured. A ✓ or ✗ before a figure says whether it holds, a – that it is missing. Data, sizes and
-training times are often not the papers': the linked sections say in what.
+Claims of the papers that figures can bear out, a line for each, with the paper's sentence. The verdicts come from the
+records, by the rule in the third column:
+
+- **found** if all of it holds, **found in part** if some of it does;
+- **contradicted** if a part fails and none holds, with the evidence;
+- **undetermined** if the figures decide nothing, with what would;
+- **not tried** if nothing was measured that could.
+
+Shares of networks and differences between networks hold or fail with their whole interval of 95 %. One training decides
+nothing, unless the spread between seeds is known; claims that some network does something, or on a reading of one
+network, need no second one. ✓ holds, ✗ fails, – decides nothing. Data, sizes and training times are often not the
+papers': the linked sections say in what.
 
 {tables}
 """
-
-VERDICTS = ("found", "partly", "not found", "not tried")
 
 INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Raised where a record lacks something, or has something of another kind."""
@@ -211,10 +218,23 @@ def at_a_glance(claims: Mapping[str, Sequence[tuple[Claim, str]]]) -> str:
     """The claims of the papers, the verdict on each, and how many are found; "" if there is none."""
     parts = []
     for paper, of_paper in claims.items():
-        rows = [[link, claim.says, claim.rule, _ours(claim), f"**{claim.verdict}**"] for claim, link in of_paper]
+        rows = [[link, _says(claim), claim.rule, _ours(claim), _verdict(claim)] for claim, link in of_paper]
         lines = table("place | the paper says | counts as found if | ours | verdict", rows)
         parts.append(f"### {paper}: {_counts([claim for claim, _ in of_paper])}\n\n{lines}")
     return GLANCE.format(counts=_all_counts(claims), tables="\n\n".join(parts)) if claims else ""
+
+
+def _says(claim: Claim) -> str:
+    return f"{claim.says} *“{claim.quote}”*" if claim.quote else claim.says
+
+
+def _verdict(claim: Claim) -> str:
+    """The verdict, what speaks against the claim, and what would decide it."""
+    if claim.verdict == "found":
+        return "**found**"
+    against = f" Against it: {claim.evidence}." * bool(claim.evidence)
+    lead = "Why" if claim.verdict == "not tried" else "What would decide it"
+    return f"**{claim.verdict}**.{against}" + f" {lead}: {claim.decides}." * bool(claim.decides)
 
 
 def _ours(claim: Claim) -> str:

@@ -265,6 +265,37 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
     return figure
 
 
+def errors_by_difference(
+    panels: Mapping[tuple[str, str], tuple[ArrayLike, NDArray[Any]]], differences: Sequence[str]
+) -> Figure:
+    """Errors through training on words by how many parentheses are too many or too few; medians, and all seeds' range.
+
+    Args:
+        panels: (strings, network) -> steps (points,), and errors in [0, 1], (seeds, points, differences).
+        differences: their names.
+    """
+    rows, columns = (list(dict.fromkeys(key[i] for key in panels)) for i in (0, 1))
+    figure = Figure(figsize=(2.6 * len(columns) + 1.6, 2.3 * len(rows) + 0.4), layout="constrained")
+    axes = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey=True)
+    colours = [BLUE, *(SIGNED(shade) for shade in np.linspace(0.0, 0.32, len(differences) - 1))]
+    for (row, column), (steps, errors) in panels.items():
+        axis = axes[rows.index(row), columns.index(column)]
+        for i, (name, colour) in enumerate(zip(differences, colours, strict=True)):
+            of_difference = 100 * errors[..., i]
+            axis.plot(steps, np.median(of_difference, axis=0), color=colour, label=name)
+            axis.fill_between(steps, *np.percentile(of_difference, [0, 100], axis=0), color=colour, alpha=0.12, lw=0)
+        axis.grid(alpha=0.3, linewidth=0.5)
+        axis.xaxis.set_major_locator(ticker.MultipleLocator(3000))
+    for axis, name in zip(axes[0], columns, strict=True):
+        axis.set_title(name, fontsize=10)
+    for axis, name in zip(axes[:, 0], rows, strict=True):
+        axis.set_ylabel(f"{name}: errors [%]")
+    figure.supxlabel("training steps", fontsize=10)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, title="difference", frameon=False, loc="outside right upper")
+    return figure
+
+
 def counts_read(curves: Mapping[str, ArrayLike], label: str = "open brackets") -> Figure:
     """The count that is read off a state, by the true one, of several networks; on the dashed line it is right.
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent
+from examples.papers._experiment import Record, Run
 from examples.papers._lazy import Array, analysis, datasets, keras
+from examples.papers._verdicts import Claim, Finding, claim, percent
 
 OFTEN = 3
 """A word of the samples is known if the training text has it this often."""
@@ -65,6 +66,7 @@ class Samples(_isan_text.IsanText):
             claim(
                 "section 3.1",
                 'Samples after "annual reve" are relatively coherent at inverse temperatures of 1.5 and 2.',
+                "Samples of generated text from this model are relatively coherent. (3.1)",
                 "at each, at least 95 % of the words occur in the training text three times or more",
                 *(
                     Finding(f"{percent(one['known'])} at {one['inverse_temperature']:g}", one["known"] >= 0.95)

@@ -1,4 +1,8 @@
-"""Figures 6 and 7 of Foerster et al., 2017: biases of letters in the readout subspace, and in the rest."""
+"""Figures 6 and 7 of Foerster et al., 2017, and the singular values of its version 1, in two systems of coordinates.
+
+Norms, angles and singular values belong to the coordinates of the states, which no output of an ISAN determines. They
+are taken in the coordinates that training left, from two origins, and in balanced ones, which the outputs determine.
+"""
 
 from __future__ import annotations
 
@@ -7,118 +11,147 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._experiment import Record, Run, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, keras, np
+from examples.papers._verdicts import Claim, Finding, claim
 
-ALIGNMENT = "alignment_with_space"
 PARTS = ("whole bias", "readout subspace", "computational subspace")
+
+TRAINED, CENTRED, BALANCED = COORDINATES = "as trained", "from the mean state", "balanced"
 
 
 class Subspaces(_isan_text.IsanText):
-    """Norms of the biases of an ISAN, and angles between them, by subspace."""
+    """Norms of the biases of an ISAN, angles between them by subspace, and singular values of its matrices."""
 
     name = "isan-subspaces"
     title = "Subspaces"
     place = "Foerster et al. 2017, figures 6 and 7"
-    measure = "correlations of norms, and cosines"
-    header = "text | origin | part | norm with log p | cosine within vowels | within consonants | across"
+    measure = "correlations of norms, cosines, and singular values"
+    header = "text | coordinates | part | norm with log p | cosine within vowels | within consonants | across"
 
     def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
+        texts = _isan_text.texts(parts[0])
+        basis = analysis.balanced_basis(model, sequences=texts)
+        balanced = analysis.change_basis(model, basis)
+        mean = analysis.mean_state(model, texts)
+        networks = {TRAINED: [model], CENTRED: [model, None, mean], BALANCED: [*balanced]}
+        readings = {name: self._read(name, parts[0], run, *network) for name, network in networks.items()}
+        return {}, {"readings": readings, "residual_of_balanced": balanced.residual}
+
+    def _read(
+        self, name: str, text: Array, run: Run, network: Any, readout: Any = None, origin: Array | None = None
+    ) -> dict[str, Any]:
+        """The figures in one system of coordinates, which are drawn too."""
         alphabet = datasets.text.ALPHABET
         size = len(alphabet)
-        log_p = np.log(np.maximum(np.bincount(parts[0], minlength=size), 1) / len(parts[0]))
+        log_p = np.log(np.maximum(np.bincount(text, minlength=size), 1) / len(text))
         vowels = [alphabet.index(letter) for letter in "aeiou"]
         consonants = [i for i in range(1, size) if i not in vowels]
         different = ~np.eye(size, dtype=bool)
-        by_origin: dict[str, list[dict[str, Any]]] = {}
-        for name, origin in _isan_text.origins(model, parts[0]).items():
-            file = f"{name.replace(' ', '-')}.png"
-            norms, cosines = analysis.bias_norms(model, origin=origin), analysis.bias_cosines(model, origin=origin)
-            drawings.bias_norms(norms, log_p, names=alphabet).savefig(run.folder / f"figure6-{file}", dpi=120)
-            drawings.bias_cosines(cosines, alphabet).savefig(run.folder / f"figure7-{file}", dpi=120)
-            by_origin[name] = rows = []
-            for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
-                pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
-                means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]
-                correlation = drawings.norm_correlation(norm, log_p, norms.whole.max())
-                rows.append({"part": part, "correlation": correlation, "cosines": means})
-        spectra = analysis.transition_spectra(model)
-        return {}, {
-            "parts": by_origin["as trained"],
-            "parts_from_mean_state": by_origin["mean state"],
-            "largest_singular_values": spectra.values[:, 0].tolist(),
-            "radius": spectra.radius.tolist(),
-            ALIGNMENT: spectra.alignment[:, 0].tolist(),
-        }
+        norms, cosines = (
+            read(network, readout, origin=origin) for read in (analysis.bias_norms, analysis.bias_cosines)
+        )
+        file = f"{name.replace(' ', '-')}.png"
+        drawings.bias_norms(norms, log_p, names=alphabet).savefig(run.folder / f"figure6-{file}", dpi=120)
+        drawings.bias_cosines(cosines, alphabet).savefig(run.folder / f"figure7-{file}", dpi=120)
+        rows = []
+        for part, norm, cosine in zip(PARTS, norms, cosines, strict=True):
+            pairs = ((vowels, vowels), (consonants, consonants), (vowels, consonants))
+            means = [float(cosine[np.ix_(a, b)][different[np.ix_(a, b)]].mean()) for a, b in pairs]
+            correlation = drawings.norm_correlation(norm, log_p, norms.whole.max())
+            rows.append({"part": part, "correlation": correlation, "cosines": means})
+        spectra = analysis.transition_spectra(network, readout)
+        largest, alignment = spectra.values[:, 0].tolist(), spectra.alignment[:, 0].tolist()
+        return {"parts": rows, "largest_singular_values": largest, "alignment_with_space": alignment}
 
     def summary(self, record: Record) -> str:
-        rows = record["result"]["parts"]
+        rows = record["result"]["readings"][TRAINED]["parts"]
         return "norm with log p: " + ", ".join(f"{row['part']} {row['correlation']:+.2f}" for row in rows)
 
     def lines(self, records: Sequence[Record]) -> list[list[object]]:
         return [
-            [record["data"]["name"], origin, row["part"], *(f"{c:+.2f}" for c in (row["correlation"], *row["cosines"]))]
+            [record["data"]["name"], name, row["part"], *(f"{c:+.2f}" for c in (row["correlation"], *row["cosines"]))]
             for record in records
-            for origin, parts in (("as trained", "parts"), ("mean state", "parts_from_mean_state"))
-            for row in record["result"].get(parts, ())
+            for name, reading in _ordered(record)
+            for row in reading["parts"]
         ]
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         rows = []
         for record in records:
-            (space, *letters), alignment = (record["result"][key] for key in ("largest_singular_values", ALIGNMENT))
-            numbers = (space, min(letters), max(letters), statistics.mean(alignment), max(alignment))
-            rows.append([record["data"]["name"], *(f"{number:.2f}" for number in numbers)])
-        header = "text | space | least letter | greatest letter | alignment, mean | alignment, greatest"
+            for name, reading in _ordered(record):
+                if name != CENTRED:  # as trained: a shift changes no matrix
+                    (space, *letters), alignment = _spectra(reading)
+                    numbers = (space, min(letters), max(letters), statistics.mean(alignment), max(alignment))
+                    rows.append([record["data"]["name"], name, *(f"{number:.2f}" for number in numbers)])
+        header = "text | coordinates | space | least letter | greatest letter | alignment, mean | alignment, greatest"
         return {**super().fields(records), "spectra": table(header, rows)}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        result = records[-1]["result"]
-        trained = {row["part"]: row["correlation"] for row in result["parts"]}
-        centred = {row["part"]: row for row in result.get("parts_from_mean_state", ())}
+        readings = records[-1]["result"]["readings"]
         whole, readout, rest = PARTS
 
-        def correlated(part: str, is_strong: bool) -> Finding:
-            if not centred:
-                return Finding()
-            of_mean = centred[part]["correlation"]
-            figure = f"{part} {of_mean:+.2f} (as trained {trained[part]:+.2f})"
-            return Finding(figure, (abs(of_mean) >= 0.6) == is_strong)
+        def correlated(name: str) -> Finding:
+            of = {row["part"]: row["correlation"] for row in readings[name]["parts"]}
+            holds = min(abs(of[whole]), abs(of[rest])) >= 0.6 > abs(of[readout])
+            return Finding(f"{name}: {of[whole]:+.2f}, {of[rest]:+.2f}, {of[readout]:+.2f}", holds)
 
-        def blocks(part: str, has_blocks: bool) -> Finding:
-            if not centred:
-                return Finding()
-            vowels, consonants, across = centred[part]["cosines"]
-            figure = f"{part} {vowels:+.2f} and {consonants:+.2f}, across {across:+.2f}"
-            return Finding(figure, (min(vowels, consonants) - across >= 0.3) == has_blocks)
+        def blocks(name: str) -> Finding:
+            gaps = {row["part"]: min(row["cosines"][:2]) - row["cosines"][2] for row in readings[name]["parts"]}
+            holds = gaps[readout] >= 0.3 > gaps[rest]
+            return Finding(f"{name}: {gaps[readout]:+.2f}, {gaps[rest]:+.2f}", holds)
 
-        spectra, alignment = result["largest_singular_values"], statistics.mean(result[ALIGNMENT])
+        def smallest(name: str) -> Finding:
+            space, *letters = readings[name]["largest_singular_values"]
+            return Finding(f"{name}: {space:.2f} against {min(letters):.2f}", space < min(letters))
+
+        def aligned(name: str) -> Finding:
+            alignment = statistics.mean(readings[name]["alignment_with_space"])
+            return Finding(f"{name}: alignment {alignment:.2f}", alignment >= 0.5)
+
+        coordinates = "the coordinates, which no output determines ([origin](notes/origin.md))"
         return [
             claim(
                 "section 3.5, figure 6",
                 "The norms of the biases follow the log probability of the letters, but only in the computational "
                 "subspace.",
-                "with the origin at the mean state, absolute correlations of at least 0.6 for the whole biases and for "
-                "their part in that subspace, and a smaller one in the readout subspace",
-                correlated(whole, True),
-                correlated(rest, True),
-                correlated(readout, False),
+                "the norm of the projection of b_x into P_⊥ remains strongly correlated with character frequency, "
+                "while the projection into P_∥ shows little correlation (3.5)",
+                "absolute correlations of at least 0.6 for the whole biases and in that subspace, below 0.6 in the "
+                "readout subspace; in the coordinates of the training, with the origin at the mean state, and in "
+                "balanced ones",
+                *map(correlated, COORDINATES),
+                evidence=coordinates,
             ),
             claim(
                 "figure 7",
                 "Biases of vowels and of consonants form two blocks, but only in the readout subspace.",
-                "with that origin, mean cosines within both are at least 0.3 above those across, there and not in the "
-                "rest",
-                blocks(readout, True),
-                blocks(rest, False),
+                "the structure in the correlations between the biases is due to their components in P_∥, while the "
+                "correlation in P_⊥ is relatively uniform (3.5)",
+                "mean cosines within both are at least 0.3 above those across, there and not in the rest; in the same "
+                "three systems of coordinates",
+                *map(blocks, COORDINATES),
+                evidence=coordinates,
                 picture="isan-7.png",
             ),
             claim(
                 "version 1, section 4.4",
                 "Of the largest singular values the space's is the smallest, and the direction that a matrix stretches "
                 "most predicts a space.",
-                "it is the smallest; the mean cosine with the space's readout is at least 0.5",
-                Finding(f"{spectra[0]:.2f} against {min(spectra[1:]):.2f}", spectra[0] < min(spectra[1:])),
-                Finding(f"{alignment:.2f}", alignment >= 0.5),
+                "",
+                "it is the smallest, as trained and in balanced coordinates; in both the mean cosine with the space's "
+                "readout is at least 0.5",
+                *map(smallest, (TRAINED, BALANCED)),
+                *map(aligned, (TRAINED, BALANCED)),
+                evidence=coordinates,
             ),
         ]
+
+
+def _ordered(record: Record) -> list[tuple[str, Any]]:
+    """The readings of a record, whose keys are sorted where it is kept."""
+    return [(name, record["result"]["readings"][name]) for name in COORDINATES]
+
+
+def _spectra(reading: Record) -> tuple[list[float], list[float]]:
+    return reading["largest_singular_values"], reading["alignment_with_space"]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _characters, _records
-from examples.papers._experiment import Claim, Finding, Record, Run, below, bits, claim, mean_of_row, percent, table
+from examples.papers._experiment import Record, Run, table
 from examples.papers._lazy import analysis, corpora, keras, np
+from examples.papers._verdicts import Claim, Finding, claim, percent
 
 WIDE = "ISAN, half as wide again"
 
@@ -75,27 +76,34 @@ class BillionWord(_characters.CharacterTable):
         return {"table": usual["table"], "samples": samples, "runs": usual["runs"]}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        isan, wide, lstm = (mean_of_row(records, row, "test_bits") for row in ("ISAN", WIDE, "LSTM"))
         sampled = [record["samples"] for record in records if "samples" in record]
+        untried = (
+            "ours read 3 MB in six minutes or repeat 1.7 MB; the paper's read the corpus, 0.8 billion words, and its "
+            "LSTM has 44 million weights"
+        )
         return [
             claim(
                 "section 3.2",
                 "An LSTM (1.1 bits per byte) is ahead of an ISAN (1.36).",
-                "the LSTM has fewer bits",
-                below(lstm, isan, bits),
+                "Our best LSTM model reached 1.1 bits per character. (3.2)",
+                "the LSTM has fewer bits, on the whole corpus",
+                decides=untried,
             ),
             claim(
                 "section 3.2",
                 "A wider ISAN is better: 1.36 bits instead of 1.40.",
-                "fewer bits with half as many units again",
-                below(wide, isan, bits),
+                "Our best ISAN models reached 1.4 bits per character. (3.2)",
+                "fewer bits with half as many units again, on the whole corpus",
+                decides=untried,
             ),
             claim(
                 "section 3.2",
                 "Samples keep lower and upper case apart, and are coherent over short segments.",
+                "",
                 "the share of capitalized words is at most a fifth off the text's, capitals after small letters are at "
                 "most a point more frequent; at least nine of ten words occur in the text three times or more",
                 *(finding for one in sampled[:1] for finding in _like_the_text(one)),
+                decides="more text than 1.7 MB",
             ),
         ]
 

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, by_row, claim, runs, table
+from examples.papers._experiment import Experiment, Record, Run, by_row, runs, table
 from examples.papers._files import kept
 from examples.papers._lazy import Array, keras, np
 from examples.papers._minimal_rnn import GATED, NETWORKS, recurrent_layer
+from examples.papers._verdicts import Claim, Finding, claim, fewer
 
 PROTOCOL: dict[str, Any] = {
     **{"units": 64, "symbols": 8, "batch": 64, "learning_rate": 2e-3, "clip": 1.0},
@@ -75,26 +76,35 @@ class Lags(Experiment):
         return {"table": table(header, rows), "runs": runs(records, self.called)}
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        longest = {
-            row: statistics.median(record["result"]["longest"] for record in group)
-            for row, group in by_row(records).items()
-        }
+        longest = {row: [-r["result"]["longest"] for r in group] for row, group in by_row(records).items()}
+        learned = {row: [r["result"]["steps"].get("100") for r in group] for row, group in by_row(records).items()}
 
         def farther(condition: str, own: str, *others: str) -> Finding:
             if not {own, *others} <= set(longest):
-                return Finding(condition)
-            best = max(longest[other] for other in others)
-            return Finding(f"{condition}: {longest[own]:g} against {best:g} steps", longest[own] > best)
+                return Finding()
+            best = min((longest[other] for other in others), key=statistics.median)
+            return fewer(longest[own], best, lambda steps: f"{-steps:.0f}", of=condition)
 
+        critical = [f"{one}, gates for 100 steps" for one in reversed(GATED)]
+        sooner = Finding()
+        if set(critical) <= set(learned) and all(all(learned[one]) for one in critical):
+            own, other = (learned[one] for one in critical)
+            sooner = fewer(own, other, "{:.0f}".format, of="steps to learn a lag of 100")
         return [
             claim(
                 "section 3",
                 "It captures dependencies on inputs farther back than other networks do.",
-                "a MinimalRNN recalls a symbol after more steps, in the median, than each of the others: with the "
-                "layers' own gate biases, with equal ones of 1, and with critical gates",
+                "MinimalRNN could be able to capture input far back in the history, i.e., longer range dependencies. "
+                "(3)",
+                "with critical gates a MinimalRNN learns a lag of 100 in fewer steps than the GRU; it recalls a symbol "
+                "after more steps than each of the others, with the layers' own gate biases, with equal ones of 1, and "
+                "with critical gates",
+                sooner,
                 farther("own biases", "MinimalRNN", "vanilla", "GRU", "CFN"),
                 farther("biases of 1", "MinimalRNN", "GRU, gate bias 1", "CFN"),
-                farther("critical gates", *(f"{one}, gates for 100 steps" for one in reversed(GATED))),
+                farther("critical gates", *critical),
+                decides="a GRU that resets before the product, as the paper's; the bias of the gate, which it does not "
+                "give",
             )
         ]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from examples.papers import _characters
 from examples.papers._characters import EQUAL_TEXT, LONG, SEARCHED, equal_text
-from examples.papers._experiment import Claim, Record, below, claim, mean_of_row, number
+from examples.papers._experiment import Record
 from examples.papers._lazy import datasets
+from examples.papers._verdicts import Claim, Finding, claim, fewer, reaches, values_of
 
 
 def _settings(network: str, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,26 +38,27 @@ class Pairs(_characters.CharacterTable):
         return _characters.Text(parts, text.outputs**2, None, text.info, characters_per_symbol=2)
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
-        timed, long = (
-            {network: mean_of_row(records, f"{network}{end}", "test_bits") for network in ("ISAN", "LSTM")}
-            for end in ("", EQUAL_TEXT)
-        )
-        both = timed if None in long.values() else long
+        isan, lstm = (values_of(records, f"{network}{EQUAL_TEXT}", "test_bits") for network in ("ISAN", "LSTM"))
 
         def per_pair(bits: float) -> str:
             return f"{2 * bits:.2f}"
 
+        behind = fewer(lstm, isan, per_pair)
         return [
             claim(
                 "section 3.1",
                 "On pairs of characters an ISAN has 3.55 bits per pair.",
+                "At 1.3m parameters the LSTM achieves a cross entropy of 3.4 bits / char-pair, while ISAN achieves "
+                "3.55. (3.1)",
                 "at most 5 % more",
-                number(long["ISAN"] or timed["ISAN"], 3.55 / 2, per_pair, 0.05 * 3.55 / 2),
+                reaches(isan, 3.55 / 2, per_pair, 0.05 * 3.55 / 2, _characters.SPREAD),
             ),
             claim(
                 "section 3.1",
                 "There an LSTM of as many weights is ahead of it (3.40).",
-                "the LSTM has fewer bits",
-                below(both["LSTM"], both["ISAN"], per_pair),
+                "the LSTM consistently outperforms the ISAN for the same number of parameters. (3.1)",
+                "the LSTM has fewer bits, after a search of its rate",
+                Finding(f"{behind.figure}, rate not searched" * bool(behind.figure)),
+                decides="a search of the LSTM's rate, three seeds, 512 million characters: 6 hours on two cores",
             ),
         ]

@@ -27,7 +27,7 @@ from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, WeightedAutomaton, tomita
 from keras_interp_rnn.automata.inference import Evidence, Inference
-from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.machines import Automaton, Edit
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 
 MIN_HELD_OUT = 10
@@ -413,6 +413,13 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
             shown = ", ".join(f"{value:.4g}" for value in values[:VALUES]) + (", ..." if outputs > VALUES else "")
         lines.append(f"value of {repr(word(short)) if short else 'the empty word'}: {shown}")
     return "\n".join(lines)
+
+
+@as_text.register
+def edit(result: Edit) -> str:
+    """One sentence: the new label, the number of edits and what they are."""
+    count = f"{result.distance} edit{'s' * (result.distance != 1)}"
+    return f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(map(str, result.changes))}."
 
 
 def word(symbols: Sequence[Hashable]) -> str:

@@ -168,7 +168,7 @@ REFUSED = {
     ),
     "a last step without centroids": (
         lambda: network_of(D, regularize_last_step=False),
-        "regularize_last_step=False and no end token: its last state is none of the centroids'",
+        "regularize_last_step=False and no end token: its last state need not be near a centroid",
     ),
     "noise for every word": (
         lambda: network_of(D, transition="gumbel", sample_at_inference=True, noise=30.0),
@@ -550,7 +550,7 @@ class Policy(keras.DTypePolicy):
 CHANGED = {
     "an activation with its own ==": (
         lambda m: setattr(in_its_head(m), "activation", EqualToAll()),
-        "A decision must be that of one Dense layer, linear or sigmoid",
+        "One Dense layer must read the state and decide: linear or sigmoid",
     ),
     "a strategy": (lambda m: setattr(m, "_distribute_strategy", Truth()), "_distribute_strategy, a Truth"),
     "a policy of the model": (lambda m: setattr(m, "dtype_policy", Policy("float32")), "_dtype_policy, a Policy"),
@@ -717,7 +717,7 @@ def test_an_unknown_transition_is_named():
         name = ""
 
     with pytest.raises(
-        ValueError, match=r"No proof knows the transition .*TopTwo: .* must be 'mixture', 'soft_argmax'"
+        ValueError, match=r"A transition must be one that the proof knows: 'mixture', 'soft_argmax'.*TopTwo"
     ):
         automata.certify(network_of(D, transition=TopTwo()), D)
 

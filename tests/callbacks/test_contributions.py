@@ -78,7 +78,7 @@ def test_texts_are_read_and_shown_by_the_alphabet(tmp_path, texts, alphabet, sym
 
 def test_rejects_a_head_that_does_not_split_before_the_training(tmp_path):
     model = network(keras.layers.Activation("softmax"), keras.layers.Dense(3))
-    with pytest.raises(ValueError, match="Logits split exactly if Dense layers alone"):
+    with pytest.raises(ValueError, match="Dense layers alone must read"):
         look(model, Contributions(tmp_path, TEXTS))
 
 

@@ -217,7 +217,7 @@ class TestErrors:
     def test_rejects_a_lag_longer_than_a_sequence_of_the_batch(self, tmp_path: Path) -> None:
         callback = JacobianHistograms(tmp_path, PROBE, lags=(0, 5))
         with pytest.raises(
-            ValueError, match=r"A lag of 5 needs 6 steps.*Received: sequence 0 with 5 \(of 7 steps, less"
+            ValueError, match=r"at least 6 steps for a lag of 5.*Received: sequence 0 with 5 \(of 7 steps, less"
         ):
             train(new_model(), callback)
         assert not (tmp_path / "jacobians").exists()
@@ -235,7 +235,7 @@ class TestErrors:
         ("recurrent", "arguments", "sentence"),
         [
             (None, {"lags": 3}, r"`lags` must be one row of integers\. Received: .*\. Pass a list"),
-            (None, {"lags": ()}, "lags must name at least one lag"),
+            (None, {"lags": ()}, "`lags` must be a list of at least one lag"),
             (
                 None,
                 {"layer": "nobody"},

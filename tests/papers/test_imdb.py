@@ -47,29 +47,13 @@ def test_without_ids_reviews_are_held_out_one_by_one():
     assert imdb.films(None) == ("reviews", None)
 
 
-def errors(**of_rows):
-    return [{"table": {"row": row}, "result": {"test_error": error}} for row, error in of_rows.items()]
-
-
-SHORT = {"LSTM": 0.101, "SR-LSTM (k = 10)": 0.099, "SR-LSTM-P (k = 10, eq. 20)": 0.101}
-
-
-@pytest.mark.parametrize(
-    ("records", "found"),
-    [
-        (SHORT, ["10.1%", "10.1%", "10.1% against 10.1%", "9.9% against 10.1%"]),
-        (
-            # Not without an LSTM trained as long.
-            SHORT | {"SR-LSTM-P (k = 10, eq. 20), slide, longer": 0.09},
-            ["10.1%", "10.1%", "10.1% against 10.1%", "9.9% against 10.1%"],
-        ),
-        (
-            SHORT | {"SR-LSTM-P (k = 10, eq. 20), slide, longer": 0.09, "LSTM, longer": 0.098},
-            ["9.0%", "9.8%", "9.0% against 9.8%", ""],
-        ),
-    ],
-)
-def test_networks_that_trained_as_long_are_compared(records, found):
-    reached, plain, better, *_ = imdb.Reviews().claims(errors(**records))
-    figures = [finding.figure for claim in (reached, plain, better) for finding in claim.findings]
-    assert [figures[0], figures[1], *figures[3:]] == found
+def test_networks_that_trained_as_long_are_compared():
+    rows = {"LSTM, longer": 0.10, "SR-LSTM (k = 10), slide, longer": 0.10, "SR-LSTM-P (k = 10, eq. 20)": 0.05}
+    rows["SR-LSTM-P (k = 10, eq. 20), slide, longer"] = 0.09
+    records = [
+        {"table": {"row": row}, "result": {"test_error": error + seed / 10_000}}
+        for row, error in rows.items()
+        for seed in range(3)
+    ]
+    _, _, better, *_ = imdb.Reviews().claims(records)
+    assert [finding.holds for finding in better.findings] == [True, False]  # by half of the paper's difference

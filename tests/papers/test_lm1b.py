@@ -63,10 +63,10 @@ def record_of(row, bits, **samples):
     }
 
 
-def test_claims_on_width_and_samples():
+def test_so_little_text_says_nothing_of_networks_and_something_of_samples():
     lstm = record_of("LSTM", 3.0)
     verdicts = [claim.verdict for claim in EXPERIMENT.claims([record_of("ISAN", 2.1), lstm])]
-    assert verdicts == ["not found", "not tried", "found"]
+    assert verdicts == ["not tried", "not tried", "found"]
     records = [record_of("ISAN", 2.1, known=0.89), record_of(lm1b.WIDE, 2.0), lstm]
-    assert [claim.verdict for claim in EXPERIMENT.claims(records)] == ["not found", "found", "partly"]
+    assert [claim.verdict for claim in EXPERIMENT.claims(records)] == ["not tried", "not tried", "found in part"]
     assert [claim.verdict for claim in EXPERIMENT.claims([lstm])] == ["not tried", "not tried", "not tried"]

@@ -62,7 +62,10 @@ def records_of(longest):
         {
             "experiment": EXPERIMENT.name,
             "protocol": {"lags": [10, 20], "seed": seed},
-            "result": {"longest": lag, "steps": {"10": 100, "20": None if lag < 20 else 400}},
+            "result": {
+                "longest": lag,
+                "steps": {"10": 100, "100": None if lag < 100 else 400 + 500 * (row[0] == "G")},
+            },
             "table": {"row": row, "order": rows.index(row)},
         }
         for row, of_row in longest.items()
@@ -70,11 +73,11 @@ def records_of(longest):
     ]
 
 
-def test_the_claim_takes_the_median_of_seeds():
-    own = {"MinimalRNN": [10, 50, 50], "vanilla": [20, 20, 50], "GRU": [10, 10, 100], "CFN": [10, 10, 10]}
+def test_the_claim_is_on_steps_to_learn_and_on_the_longest_lag():
+    own = {"MinimalRNN": [50, 50, 60], "vanilla": [20, 20, 20], "GRU": [10, 10, 20], "CFN": [10, 10, 10]}
     [claim] = EXPERIMENT.claims(records_of(own))
-    assert [finding.holds for finding in claim.findings] == [True, None, None]
-    critical = {f"{kind}, gates for 100 steps": [100, 100, 50] for kind in ("MinimalRNN", "GRU")}
-    [claim] = EXPERIMENT.claims(records_of({**own, **critical, "GRU, gate bias 1": [50, 50, 50]}))
-    assert [finding.holds for finding in claim.findings] == [True, False, False]
-    assert claim.verdict == "partly"
+    assert [finding.holds for finding in claim.findings] == [None, True, None, None]
+    critical = {f"{kind}, gates for 100 steps": [100, 100, 200] for kind in ("MinimalRNN", "GRU")}
+    [claim] = EXPERIMENT.claims(records_of({**own, **critical, "GRU, gate bias 1": [90, 90, 90]}))
+    assert [finding.holds for finding in claim.findings] == [True, True, False, None]
+    assert claim.verdict == "found in part"

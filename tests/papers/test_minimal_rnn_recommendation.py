@@ -7,6 +7,7 @@ import pytest
 from examples.papers import _records as records
 from examples.papers import _report as report
 from examples.papers import minimal_rnn_recommendation
+from examples.papers._recommendation import gate_weights
 from keras_interp_rnn import initializers
 from tests.papers.common import a_run
 
@@ -98,19 +99,10 @@ def test_gates_are_those_of_networks_with_context_where_there_are_any():
     assert "| beauty | MinimalRNN, with attributes | 1 |" in fields["table"]
 
 
-def test_the_claim_on_dimensions_is_of_networks_that_read_attributes():
-    def verdict(*shares):
-        records = [
-            {
-                "model": {"layer": "MinimalRNN"},
-                "protocol": {"attributes": attributes},
-                "result": {"dimensions_of_items": share},
-            }
-            for share, attributes in shares
-        ]
-        found = minimal_rnn_recommendation._dimensions(records)
-        return [finding.holds for finding in found]
-
-    assert verdict((0.8, True), (0.2, False)) == [True, True]
-    assert verdict((1.0, True), (0.9, True)) == [True, False]
-    assert verdict((0.8, False)) == []
+def test_what_chance_gives_is_measured_on_orthogonal_matrices():
+    rng = np.random.default_rng(0)
+    drawn = [gate_weights(np.linalg.qr(rng.normal(size=(64, 64)))[0]) for _ in range(400)]
+    for name, (mean, deviation) in minimal_rnn_recommendation.BY_CHANCE.items():
+        sizes = [sizes[name] for sizes in drawn]
+        assert np.mean(sizes) == pytest.approx(mean, abs=0.02)
+        assert np.std(sizes) == pytest.approx(deviation, abs=0.01)

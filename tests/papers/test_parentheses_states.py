@@ -83,28 +83,26 @@ def test_the_picture_is_of_the_papers_strings():
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["LSTM, seed 1"]
 
 
-def verdict(own, other):
-    given = {"data": {"config": "large_paper"}, "result": {"SR-LSTM-P": own, "LSTM": other}}
+def verdicts(own, other, seeds=3):
+    """Of networks with these results, spread a little over seeds; others on other strings do not count."""
+
+    def spread(of, seed):
+        return {**of, "count": {name: share + seed / 1000 for name, share in of["count"].items()}}
+
+    given = [
+        {"data": {"config": "large_paper"}, "result": {"SR-LSTM-P": spread(own, seed), "LSTM": spread(other, seed)}}
+        for seed in range(seeds)
+    ]
     drift = {"drift": {"h": 0.5, "c": 4.0}}
     earlier = {"data": {"config": "large_near"}, "result": {"SR-LSTM-P": drift, "LSTM": drift}}
-    return EXPERIMENT.claims([given, earlier])[0].verdict
+    return [claim.verdict for claim in EXPERIMENT.claims([*given, earlier])]
 
 
-def test_the_claim_of_the_count():
+def test_the_claims_of_the_count_and_of_drift_are_of_seeds():
     own = {"drift": {"h": 0.1, "c": 0.1}, "count": {"h": 0.2, "c": 0.95}, "visited": 2}
-    other = {"drift": {"h": 0.1, "c": 0.1}, "count": {"h": 0.95, "c": 0.95}}
-    assert verdict(own, other) == "found"
-    assert verdict({**own, "visited": 3}, other) == "partly"
-    assert verdict(own, {**other, "count": {"h": 0.89, "c": 1.0}}) == "partly"
-    assert verdict({"drift": own["drift"]}, {"drift": own["drift"]}) == "not tried"
-
-
-def test_the_claims_are_of_the_paper_s_strings_and_the_seed_that_counts():
-    def record(config, wrong, visited):
-        own = {"errors": {"test_d10_l200": wrong}, "drift": {"h": 0.1, "c": 0.1}, "count": {"h": 1.0, "c": 1.0}}
-        result = {"SR-LSTM-P": {**own, "visited": visited}, "LSTM": own}
-        return {"data": {"config": config}, "result": result}
-
-    given = [record("large_near", 0.0, 5), record("large_paper", 0.5, 3), record("large_paper", 0.1, 2)]
-    [visited, *_] = EXPERIMENT.claims(given)[0].findings
-    assert visited.figure == "2 centroids"
+    other = {"drift": {"h": 0.2, "c": 0.2}, "count": {"h": 0.95, "c": 0.95}}
+    assert verdicts(own, other) == ["found", "found"]
+    assert verdicts({**own, "visited": 3}, other)[0] == "found in part"
+    assert verdicts(own, {**other, "count": {"h": 0.89, "c": 0.99}})[0] == "found in part"
+    assert verdicts(own, other, seeds=1) == ["undetermined", "undetermined"]
+    assert verdicts({**own, "drift": {"h": 0.3, "c": 0.1}}, other)[1] == "found in part"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from examples import papers
-from examples.papers import _experiment as experiment
 from examples.papers import _records as records
 from examples.papers import _report as report
+from examples.papers import _verdicts
 from tests.papers.common import EXPERIMENTS, RECORDS, tables
 
 ROOT = Path(__file__).parents[2]
@@ -56,10 +56,9 @@ def test_the_first_page_opens_with_pictures_and_what_was_found():
     first = pages(report.read(RECORDS), ROOT / "docs" / "results.md")["results.md"]
     shown = re.findall(r"^!\[(.*)\]\(figures/.*\)\n\n(.*)$", first.partition("\n**[")[0], re.MULTILINE)
     assert len(shown) == 10
+    verdict = "|".join(verdict.capitalize() for verdict in _verdicts.VERDICTS)
     for says, caption in shown:
-        assert re.search(
-            rf"\d, \[.*\]\(results-.*\): {re.escape(says)} \*\*(Found|Partly|Not found)\*\*: [✓✗]", caption
-        )
+        assert re.search(rf"\d, \[.*\]\(results-.*\): {re.escape(says)} \*\*({verdict})\*\*: [✓✗–]", caption)
 
 
 def test_pictures_that_are_not_beside_the_report_are_left_out(tmp_path):
@@ -256,42 +255,6 @@ def test_a_record_of_which_nothing_can_be_drawn_is_named(tmp_path):
         report.write(papers.EXPERIMENTS, report.read(tmp_path), tmp_path / "results.md")
 
 
-def finding(*holds):
-    return tuple(experiment.Finding(f"{i}", each) for i, each in enumerate(holds))
-
-
-@pytest.mark.parametrize(
-    ("holds", "verdict"),
-    [
-        ((True,), "found"),
-        ((True, True), "found"),
-        ((True, False), "partly"),
-        ((True, None), "partly"),
-        ((False, None, True), "partly"),
-        ((False, False), "not found"),
-        ((None, False), "not found"),
-        ((None, None), "not tried"),
-    ],
-)
-def test_a_verdict_follows_from_what_holds(holds, verdict):
-    assert experiment.Claim("table 1", "a claim", "a rule", finding(*holds)).verdict == verdict
-
-
-def test_a_figure_is_held_against_the_papers():
-    def shown(value):
-        return f"{value:.2f}"
-
-    assert experiment.below(1.0, 2.0, shown) == experiment.Finding("1.00 against 2.00", True)
-    assert not experiment.below(2.0, 2.0, shown).holds
-    assert not experiment.below(1.0, 2.0, shown, margin=1.0).holds
-    assert experiment.below(1.0, 2.0, shown, margin=0.9).holds
-    assert experiment.below(None, 2.0, shown).holds is experiment.below(1.0, None, shown).holds is None
-    assert experiment.number(1.25, 1.0, shown, 0.25) == experiment.Finding("1.25", True)
-    assert experiment.number(0.1, 1.0, shown, 0.25).holds
-    assert not experiment.number(1.26, 1.0, shown, 0.25).holds
-    assert experiment.number(None, 1.0, shown, 0.25).holds is None
-
-
 def test_rows_stand_where_the_experiment_has_them_now():
     """Not where it had them when a record was written: seeds of a row that has moved since are one line."""
     posts = EXPERIMENTS["sr-newsgroups"]
@@ -315,7 +278,8 @@ def test_rows_stand_where_the_experiment_has_them_now():
 )
 def test_of_experiments_on_one_claim_the_one_that_measured_more_counts(first, second, counted):
     def on(name, *holds):
-        claims = [experiment.Claim("table 5", "a claim", f"on {name}", finding(*holds))]
+        findings = [_verdicts.Finding("a figure" * (each is not None), each) for each in holds]
+        claims = [_verdicts.claim("table 5", "a claim", "", f"on {name}", *findings)]
         return types.SimpleNamespace(place="Wang 2022, table 5"), claims, f"## {name.capitalize()}"
 
     text = report.at_a_glance(report._best_measured([on("first", *first), on("second", *second)]))
@@ -328,7 +292,9 @@ def claims_of(text):
     """(place, what the paper says) -> verdict, of the tables at the top of a report."""
     glance = text.partition("## The claims of the papers")[2].partition("\n## ")[0]
     rows = [row for table in tables(glance) for row in table[1:]]
-    return {(re.sub(r"\[(.*)\]\(#.*\)", r"\1", row[0]), row[1]): row[4].strip("*") for row in rows}
+    places = [re.sub(r"\[(.*)\]\(#.*\)", r"\1", row[0]) for row in rows]
+    says = [row[1].partition(" *“")[0] for row in rows]
+    return dict(zip(zip(places, says, strict=True), [row[4].split("*")[2] for row in rows], strict=True))
 
 
 def test_the_report_counts_the_verdicts_on_all_claims_and_on_those_of_each_paper():
@@ -338,7 +304,8 @@ def test_the_report_counts_the_verdicts_on_all_claims_and_on_those_of_each_paper
     assert sum(counts) == len(found) > 60
     line = ", ".join(f"{count} {verdict}" for count, verdict in zip(counts, report.VERDICTS, strict=True))
     assert f"\nOf {len(found)} claims: {line}.\n" in text
-    of_papers = re.findall(r"^### .* \d{4}: (\d+) found, (\d+) partly, (\d+) not found, (\d+) not tried$", text, re.M)
+    counted = ", ".join(rf"(\d+) {verdict}" for verdict in report.VERDICTS)
+    of_papers = re.findall(rf"^### .* \d{{4}}: {counted}$", text, re.M)
     assert [sum(map(int, column)) for column in zip(*of_papers, strict=True)] == counts
     assert len(of_papers) == 3
 
@@ -363,35 +330,38 @@ def test_more_bits_or_errors_make_a_claim_unfound():
 
     before, after = changed("isan-text8", worse)
     assert verdict(before, "An ISAN with 1.28 million") == "found"
-    assert verdict(after, "An ISAN with 1.28 million") == "not found"
+    assert verdict(after, "An ISAN with 1.28 million") == "contradicted"
 
     def many_errors(record):
-        record["result"]["test_error"] = 0.5
+        record["result"]["test_error"] += 0.5
 
     before, after = changed("sr-newsgroups", many_errors)
     for headers in ("14.4% with", "34.3% without"):
         says = f"A network with 20 centroids has an error of {headers} headers"
         assert verdict(before, says) == "found"
-        assert verdict(after, says) == "not found"
+        assert verdict(after, says) == "contradicted"
 
 
-def test_one_uncertified_network_makes_a_claim_on_all_unfound():
-    def uncertified(record):
-        record["result"]["certified"] &= record["model"]["seed"] != 3
+def test_a_share_of_networks_is_undecided_while_its_interval_holds_the_bound():
+    def certified_up_to(seed):
+        def change(record):
+            record["result"]["certified"] = record["model"]["seed"] < seed
 
-    before, after = changed("tomita", uncertified)
+        return change
+
     says = "As the temperature goes to 0"
-    assert (verdict(before, says), verdict(after, says)) == ("found", "not found")
+    verdicts = [verdict(changed("tomita", certified_up_to(seed))[1], says) for seed in (5, 4, 1)]
+    assert verdicts == ["found", "undetermined", "contradicted"]
 
 
-def test_a_claim_on_every_column_is_partly_found_by_one():
+def test_a_claim_on_every_column_is_found_in_part_by_one():
     def one_column(record):
-        if record["model"]["layer"] == "SR-LSTM-P":
-            record["result"]["errors"]["test_d5_l200"] = 0.4
+        if record["model"]["layer"] == "LSTM":
+            record["result"]["errors"] |= {"test_d5_l200": 0.4, "test_d20_l1000": 0.9}
 
     before, after = changed("sr-parentheses", one_column)
     says = "An SR-LSTM-P extrapolates better than an LSTM"
-    assert (verdict(before, says), verdict(after, says)) == ("found", "partly")
+    assert (verdict(before, says), verdict(after, says)) == ("found in part", "found")
 
 
 def test_networks_that_read_as_much_decide_what_was_not_tried():
@@ -414,9 +384,9 @@ def test_networks_that_read_as_much_decide_what_was_not_tried():
             "result": {**own["result"], "test_bits": own["result"]["test_bits"] + more_bits},
         }
 
-    for more_bits, found in ((-0.1, "found"), (0.1, "not found")):
+    isans = [read("ISAN", bits) for bits in (0.0, 0.001, 0.002)]
+    for more_bits, found in ((-0.1, "found in part"), (0.1, "contradicted")):
         others = [read(network, more_bits) for network in ("RNN", "IRNN", "GRU", "LSTM")]
-        assert verdict(claims_of(results([*given, read("ISAN", 0.0), *others])), says) == found
-        assert verdict(claims_of(results([*given, read("ISAN", 0.0), read("RNN", 0.1), *others[1:]])), says) == (
-            "partly" if more_bits < 0 else "not found"
-        )
+        assert verdict(claims_of(results([*given, *isans, *others])), says) == found
+        # One seed of each: nothing is known of their spread.
+        assert verdict(claims_of(results([*given, isans[0], *others])), says) == "undetermined"
