@@ -292,8 +292,9 @@ def test_experiments_form_four_layers():
     assert max(depth.values()) <= 5, sorted(depth.items(), key=lambda item: item[1])
 
 
-def test_experiments_use_public_names_alone():
-    files = sorted((ROOT / "examples" / "papers").rglob("*.py"))
+@pytest.mark.parametrize("folder", ["papers", "behaviour"])
+def test_experiments_use_public_names_alone(folder):
+    files = sorted((ROOT / "examples" / folder).rglob("*.py"))
     private = {path.name: {n for n in outside_names(path) if n.startswith(OURS) and "._" in n} for path in files}
     assert not {name: names for name, names in private.items() if names}
 
