@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, table
-from examples.papers._verdicts import VERDICTS, Claim
+from examples.papers._experiment import VERDICTS, Claim, Experiment, Record, table
 
 HEAD = """# {title}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Record, Run, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, keras, ngrams, np
-from examples.papers._verdicts import Claim, Finding, claim, share
+from examples.papers._verdicts import share
 
 
 class Ngrams(_isan_text.IsanText):

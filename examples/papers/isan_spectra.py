@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from examples.papers import _isan_text, _records
-from examples.papers._experiment import Record, Run
+from examples.papers._experiment import Claim, Finding, Record, Run, claim
 from examples.papers._lazy import Array, analysis, datasets, figures, keras, np
-from examples.papers._verdicts import Claim, Finding, claim
 
 FRACTIONS = (0.5, 0.9, 0.99)
 """Of the variance."""
