@@ -1,4 +1,4 @@
-"""`python -m keras_interp_rnn check`: proves certificates again, with NumPy alone (`--help` says how)."""
+"""`python -m keras_interp_rnn check` proves certificates again, with NumPy alone; `--help` explains it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "every proof holds, else 1, whether or not the report could be written.",
     )
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of a certificate")
-    check.set_defaults(execute=_check)
-    args = parser.parse_args(arguments)
-    return int(args.execute(args))
+    return _check(parser.parse_args(arguments).files)
 
 
-def _check(args: argparse.Namespace) -> int:
-    """Says of each file whether its proof holds; returns the exit code."""
-    from keras_interp_rnn.automata import certificates  # NumPy with it
+def _check(files: Sequence[Path]) -> int:
+    """Reports for each file whether its proof holds; returns the exit code."""
+    from keras_interp_rnn.automata import certificates  # imports NumPy, which `--help` does not need
 
     wrong, assumed = 0, dict[str, None]()
-    for file in args.files:
+    for file in files:
         try:
             found = certificates.read(file)
-            _say(certificates.described(found, str(file)))
+            _report(certificates.described(found, str(file)))
             assumed.update(dict.fromkeys(certificates.assumptions(found.proved)))
         except FileNotFoundError:
             wrong += 1
@@ -49,16 +47,16 @@ def _check(args: argparse.Namespace) -> int:
             wrong += 1
             _complain(str(error))
     if not wrong:
-        _say("\n- ".join(("Assumed:", *assumed)))
+        _report("\n- ".join(("Assumed:", *assumed)))
     return int(wrong > 0)
 
 
-def _say(text: str) -> None:
-    """A line of the report. Where nobody reads on, or the disk is full, the rest of it is left out."""
+def _report(text: str) -> None:
+    """Prints a part of the report; the rest is left out if the reader closed the stream or the disk is full."""
     try:
         _print(text, sys.stdout)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python does not fail again at its end
         if not isinstance(error, BrokenPipeError):
             _complain(f"the report cannot be written: {error}")
 
@@ -69,7 +67,7 @@ def _complain(text: str) -> None:
 
 
 def _print(text: str, stream: TextIO | None) -> None:
-    """Prints, as codes, characters that a terminal would obey or that the stream cannot encode."""
+    """Prints a text; characters that control a terminal, or that the stream cannot encode, become escape codes."""
     if stream is None:  # closed before Python began
         return
     printable = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

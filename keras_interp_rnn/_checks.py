@@ -40,12 +40,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def integer(name: str, value: Any, minimum: int = 1, remedy: str = "") -> int:
-    """An integer of at least `minimum`."""
-    if not is_integer(value) or operator.index(value) < minimum:
+def integer(name: str, value: Any, minimum: int = 1, remedy: str = "", *, below: int | None = None) -> int:
+    """An integer of at least `minimum`, and below `below` if that is given."""
+    number = operator.index(value) if is_integer(value) else minimum - 1
+    if number < minimum or (below is not None and number >= below):
         rules = {0: "a non-negative integer", 1: "a positive integer"}
-        raise invalid(name, rules.get(minimum, f"an integer of at least {minimum}"), value, remedy)
-    return operator.index(value)
+        rule = rules.get(minimum, f"an integer of at least {minimum}")
+        raise invalid(name, rule if below is None else f"an integer in [{minimum}, {below})", value, remedy)
+    return number
 
 
 def positive(name: str, value: Any, remedy: str = "") -> float:

@@ -34,6 +34,16 @@ class KerasCell(Protocol):
 
 
 @runtime_checkable
+class TextModel(Protocol):
+    """A Keras model, built on a graph or of your own."""
+
+    name: str
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for a batch."""
+
+
+@runtime_checkable
 class CellWithEquations(Protocol):
     """A cell that provides its equations."""
 

@@ -1,44 +1,50 @@
-"""What a backend has to offer. A class is abstract, or the final one of a backend."""
+"""The interface of a backend. A class is abstract, or the final one of a backend."""
 
 from __future__ import annotations
 
 import abc
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import keras
 import numpy as np
 
+Step = Callable[[Any, Any], tuple[Any, Any]]
+Tensors = tuple[Any, ...]
+
 
 class Backend(abc.ABC):
     """A backend of Keras. Tensors are the backend's own, never symbolic tensors of Keras.
 
     Attributes:
-        title: how a sentence names it.
-        draws_in_loops: whether a layer may draw random numbers within a loop over steps.
+        title: its name in a sentence.
     """
 
     title: ClassVar[str]
-    draws_in_loops: ClassVar[bool] = True
 
     @abc.abstractmethod
     def accelerator(self) -> str:
-        """The first accelerator that it computes on; "" if it computes on a CPU."""
+        """The first accelerator that the backend computes on; "" if it computes on a CPU."""
 
     @abc.abstractmethod
     def reduced_products(self) -> tuple[str, str] | None:
-        """What multiplies float32 numbers in a lower precision, and the call that ends it; None if nothing does."""
+        """The setting that multiplies float32 in a lower precision, and the call that ends it; None without one."""
+
+    def draws_in_loops(self) -> bool:
+        """Whether a layer may draw random numbers within a loop over steps."""
+        return True
 
     def generator_state(self) -> np.ndarray | None:
-        """The state of a generator that layers without a seed draw from; None where each has one of its own."""
+        """The state of the generator of all layers without a seed; None if each layer has a generator."""
         return None
 
     def set_generator_state(self, state: np.ndarray) -> None:
-        """Puts back what `generator_state` returned; not called where that is None."""
+        """Restores the result of `generator_state`, which must not be None."""
         raise NotImplementedError
 
     def copies(self, variable: keras.Variable) -> list[Any]:
-        """A variable's copies on the devices of this process, each with `assign`; itself where there is one."""
+        """A variable's copies on the devices of this process, each with `assign`; itself if there is only one."""
         return [variable]
 
     def is_chief(self, model: keras.Model) -> bool:
@@ -51,7 +57,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def static_values(self, x: Any) -> np.ndarray | None:
-        """The values of a tensor in CPU memory; None if the tensor is traced or lies elsewhere."""
+        """The values of a tensor in CPU memory; None if the tensor is traced or on another device."""
 
     @abc.abstractmethod
     def layout(self, x: Any) -> str:
@@ -59,61 +65,106 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def is_traced_size(self, x: Any) -> bool:
-        """Whether x stands for the length of an axis that is known only when a traced function runs."""
+        """Whether x is the length of an axis that is known only when a traced function runs."""
 
     @abc.abstractmethod
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
-        """The gradient of the scalar `function(tensor)` at x; zeros if it does not depend on x."""
+        """The gradient of the scalar `function(tensor)` at x, by reverse mode; zeros if it does not depend on x."""
 
-    @property
+    def double_precision(self) -> contextlib.AbstractContextManager[Any]:
+        """Within it, tensors and variables may be float64."""
+        return contextlib.nullcontext()
+
+    @abc.abstractmethod
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        """A function of tensors with the gradient of its sum, compiled once for each shape.
+
+        Args:
+            function: from tensors, weights (rows, n) first, to values (rows,), each of its row alone.
+
+        Returns:
+            A function of arrays: values (rows,) and gradients (rows, n) by the weights.
+        """
+
+    def maps_loops(self) -> bool:
+        """Whether `keras.ops.vectorized_map` maps a recurrence that is compiled and differentiated."""
+        return False
+
     @abc.abstractmethod
     def lists_rows(self) -> bool:
         """Whether the gradient of a lookup lists the rows that were read, one by one."""
 
     @abc.abstractmethod
     def scan(
-        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
-    ) -> Any:
-        """As `jax.lax.scan`, over several sequences, with outputs of other widths than the state's."""
+        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+    ) -> tuple[Any, Tensors]:
+        """The last state and the stacked outputs of all steps, as `jax.lax.scan`.
 
-    @abc.abstractmethod
+        Args:
+            step: `step(state, entries)` returns the next state and its outputs.
+            start: (batch, n), or a list of such.
+            sequences: each (time, ...).
+            widths: last axes of the outputs, each (batch, width) of the (first) state's dtype.
+            reverse: whether the last step comes first.
+        """
+
     def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
-        """A function of tensors with a gradient of its own."""
+        """A function of tensors with a custom gradient, which can be differentiated again.
+
+        Args:
+            function: from tensors to one tensor and its adjoint. The adjoint is called with the gradient of that
+                tensor, as its last argument or as `upstream=`, and returns the gradients of the tensors.
+        """
+        differentiable: Callable[..., Any] = keras.ops.custom_gradient(function)
+        return differentiable
 
     def differentiates_again(self) -> bool:
-        """Whether such a function now runs once more, so that its gradient can be differentiated."""
+        """Whether a function of `custom_gradient` now runs once more, so that its gradient can be differentiated.
+
+        The backend then records its operations and those of its adjoint: none may overwrite a tensor.
+        """
         return False
 
     @abc.abstractmethod
     def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
-        """Why a batch of sequences should not be sorted by symbol at every step; None if it may be."""
+        """Why a batch should not be sorted by symbol at every step, so that equal symbols share a product.
+
+        Args:
+            batch: the number of sequences, if it is known now.
+            vocabulary_size: the number of symbols.
+
+        Returns:
+            None if the batch may be sorted. `choose_path` knows reasons that depend on the size of the layer alone.
+        """
 
     def compiles_by_xla(self) -> bool:
-        """Whether XLA compiles what is traced now."""
+        """Whether XLA compiles the function that is traced now."""
         return False
 
     def spreads_batches(self) -> bool:
-        """Whether the sequences of a batch may lie on several devices, within one call of a layer."""
+        """Whether the sequences of a batch may be on several devices within one call of a layer."""
         return False
 
     @abc.abstractmethod
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
-        """Sequences (batch, time, ...), mask (batch, time) or None, states (batch, n), of one static batch size."""
+        """Sequences (batch, time, ...), mask (batch, time) or None and states (batch, n) of one static batch size."""
 
     @abc.abstractmethod
     def assert_ids_in_range(self, ids: Any, size: int) -> Any:
-        """`ids`, checked at run time, where possible, to lie in [0, size)."""
+        """`ids`, checked at run time to lie in [0, size) if possible."""
 
 
 class StaticBackend(Backend):
     """A backend that knows all sizes when it traces, and whose gradients are dense: JAX and torch."""
 
-    lists_rows = False
+    def lists_rows(self) -> bool:
+        return False
 
     def scan(
-        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
-    ) -> Any:
-        return keras.ops.scan(step, start, sequences, reverse=reverse)
+        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+    ) -> tuple[Any, Tensors]:
+        state, outputs = keras.ops.scan(step, start, sequences, reverse=reverse)
+        return state, outputs
 
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         return sequences, mask, states

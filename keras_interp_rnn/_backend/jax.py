@@ -1,7 +1,8 @@
-"""JAX: functions are compiled for sizes that are known, and check nothing when they run."""
+"""JAX: functions are compiled for known sizes, without checks at run time."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar, final
 
@@ -11,7 +12,7 @@ import numpy as np
 from jax import export
 from jax.experimental.sparse import JAXSparse
 
-from keras_interp_rnn._backend.base import StaticBackend
+from keras_interp_rnn._backend.base import StaticBackend, Step, Tensors
 
 
 @final
@@ -19,8 +20,10 @@ class Jax(StaticBackend):
     """Keras on JAX."""
 
     title = "JAX"
-    draws_in_loops = False
     steps_at_once: ClassVar[int] = 4
+
+    def draws_in_loops(self) -> bool:
+        return False
 
     def accelerator(self) -> str:
         device = jax.devices()[0]
@@ -36,14 +39,12 @@ class Jax(StaticBackend):
         )
 
     def scan(
-        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
-    ) -> Any:
-        """Several steps a turn of the loop on an accelerator, which would wait for the launches of one."""
+        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+    ) -> tuple[Any, Tensors]:
+        """Unrolls several steps on an accelerator, which would wait for the launches of single ones."""
         unroll = self.steps_at_once if self.accelerator() else 1
-        return keras.ops.scan(step, start, sequences, reverse=reverse, unroll=unroll)
-
-    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
-        return keras.ops.custom_gradient(function)
+        state, outputs = keras.ops.scan(step, start, sequences, reverse=reverse, unroll=unroll)
+        return state, outputs
 
     def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
         if accelerator := self.accelerator():
@@ -60,10 +61,10 @@ class Jax(StaticBackend):
         return True
 
     def spreads_batches(self) -> bool:
-        return jax.device_count() > 1
+        return bool(jax.device_count() > 1)
 
     def is_chief(self, model: keras.Model) -> bool:
-        return jax.process_index() == 0
+        return bool(jax.process_index() == 0)
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, jax.jit(function)]
@@ -77,7 +78,27 @@ class Jax(StaticBackend):
         return "sparse" if isinstance(x, JAXSparse) else "dense"
 
     def is_traced_size(self, x: Any) -> bool:
-        return export.is_symbolic_dim(x)
+        return bool(export.is_symbolic_dim(x))
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         return np.asarray(jax.grad(function)(jax.numpy.asarray(x)))
+
+    def double_precision(self) -> contextlib.AbstractContextManager[Any]:
+        context: contextlib.AbstractContextManager[Any] = jax.enable_x64(True)
+        return context
+
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        def total(*tensors: Any) -> Any:
+            values = function(*tensors)
+            return values.sum(), values
+
+        compiled = jax.jit(jax.grad(total, has_aux=True))
+
+        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            gradients, values = compiled(*arrays)
+            return np.array(values), np.array(gradients)
+
+        return both
+
+    def maps_loops(self) -> bool:
+        return True

@@ -1,4 +1,4 @@
-"""What Keras does differently from its documentation, or does not offer: one function each, known to no other file.
+"""Behaviour of Keras that differs from its documentation, and what it lacks: one function each, used by all files.
 
 Each docstring ends in the versions of Keras for which it holds, and in the test that fails without the function.
 """
@@ -24,7 +24,7 @@ def walk_layers(model: keras.layers.Layer) -> list[keras.layers.Layer]:
     Holds: Keras 3.12 and later.
     Guarded by: tests/test_keras_quirks.py::test_a_walk_meets_layers_in_wrappers_cells_and_models.
     """
-    return model._flatten_layers()
+    return list(model._flatten_layers())
 
 
 def pass_masks_on(layer: keras.layers.RNN) -> None:
@@ -41,8 +41,8 @@ def pass_masks_on(layer: keras.layers.RNN) -> None:
 def fit_around(callback: keras.callbacks.Callback) -> tuple[list[keras.callbacks.Callback], FrameType | None]:
     """The callbacks that `fit` calls together with this one, as the list it iterates over, and the frame of `fit`.
 
-    A callback has no access to the others. Called while `fit` calls the callback; elsewhere the list is the callback
-    alone, and the frame None.
+    A callback has no access to the others. If `fit` is not calling the callback now, the list is the callback alone,
+    and the frame None.
 
     Holds: Keras 3.12 to 3.16.
     Guarded by: tests/test_keras_quirks.py::test_a_callback_finds_the_others_and_the_call_of_fit.
@@ -71,7 +71,7 @@ def optimizer_steps(model: keras.Model) -> int:
 def random_states(model: keras.Model) -> list[keras.Variable]:
     """The states of the random generators in a model, those of dropout for example.
 
-    A saved model leaves them out, so that a loaded one draws the first numbers again.
+    A saved model lacks them, so a loaded model would draw the first numbers again.
 
     Holds: Keras 3.12 to 3.16.
     Guarded by: tests/test_keras_quirks.py::test_random_states_are_what_a_saved_model_leaves_out.
@@ -91,10 +91,10 @@ def symbolic_layout(x: keras.KerasTensor) -> str:
 
 
 def only_infers_shapes() -> bool:
-    """Whether Keras runs the layers now on placeholders, to build them or to find out the shapes of their outputs.
+    """Whether Keras now runs layers on placeholders, to build them or to infer the shapes of their outputs.
 
-    Placeholders are floats even where ids will be read, and on torch they are tensors of ones. Keras exports the scope
-    that it enters then, and no function that asks for it.
+    Placeholders are floats even for ids, and on torch they are tensors of ones. Keras exports the scope that it then
+    enters, but no function that returns it.
 
     Holds: Keras 3.12 to 3.16.
     Guarded by: tests/test_keras_quirks.py::test_placeholders_are_told_from_values.
@@ -104,10 +104,10 @@ def only_infers_shapes() -> bool:
 
 
 def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
-    """The mask that a symbolic tensor carries, None for none.
+    """The mask that a symbolic tensor carries, or None.
 
-    The mask of a layer that is called with `training` is left out of the graph, and passed on when the model runs. In
-    Keras 3.16 that of every recurrent layer of Keras's own is.
+    The graph lacks the mask of a layer that is called with `training`, which is passed on when the model runs. In Keras
+    3.16 it lacks the masks of all recurrent layers of Keras.
 
     Holds: Keras 3.12 to 3.16.
     Guarded by: tests/analysis/test_traces.py::test_the_mask_of_an_embedding_reaches_a_layer_called_with_training.
@@ -116,9 +116,9 @@ def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
 
 
 def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:
-    """The layer or operation whose output a tensor of a model's graph is, and the node of that call.
+    """The layer or operation whose output is a tensor of a model's graph, and the node of that call.
 
-    The graph of a model can be drawn, but has no public walk.
+    Keras draws the graph of a model, but has no public walk over it.
 
     Holds: Keras 3.12 and later.
     Guarded by: tests/test_keras_quirks.py::test_a_tensor_knows_the_call_that_made_it.
@@ -128,7 +128,7 @@ def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:
 
 
 def nodes_of(operation: Any) -> list[Any]:
-    """The nodes of all calls of a layer or operation on symbolic tensors, the first call first.
+    """The nodes of all calls of a layer or operation on symbolic tensors, in their order.
 
     Holds: Keras 3.12 and later.
     Guarded by: tests/test_keras_quirks.py::test_a_tensor_knows_the_call_that_made_it.
@@ -137,7 +137,7 @@ def nodes_of(operation: Any) -> list[Any]:
 
 
 def operation_name(operation: Any) -> str:
-    """The name of the class of one of Keras's own operations, such as "ExpandDims"; "" for anything else.
+    """The name of the class of an operation of Keras, such as "ExpandDims"; "" for anything else.
 
     Keras exports its operations as functions, not as classes.
 
@@ -149,14 +149,15 @@ def operation_name(operation: Any) -> str:
 
 
 def as_in_a_layer(cell: keras.layers.Layer, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`step`, a call of the cell, computed as a layer that holds the cell computes it.
+    """`step`, a call of the cell, computed as in a layer that holds the cell.
 
-    The weights of a cell with `autocast=False` stay as they are inside a layer. Called by itself, the cell casts them,
-    and not what it reads.
+    A layer does not cast the weights of a cell with `autocast=False`. A cell that is called by itself casts them, but
+    not its inputs.
 
     Holds: Keras 3.12 to 3.16.
     Guarded by: tests/analysis/test_traces.py::test_peepholes_are_traced_in_mixed_precision.
     """
     if getattr(cell, "autocast", True):
         return step
-    return keras.layers.Lambda(step, autocast=False, dtype=cell.dtype_policy)
+    in_layer: Callable[[Any], Any] = keras.layers.Lambda(step, autocast=False, dtype=cell.dtype_policy)
+    return in_layer

@@ -1,4 +1,4 @@
-"""TensorFlow: graphs whose sizes are not known when they are traced, gradients of single rows, checks at run time."""
+"""TensorFlow: graphs traced without known sizes, gradients of single rows, checks at run time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_interp_rnn._backend.base import Backend
+from keras_interp_rnn._backend.base import Backend, Step, Tensors
 
 ONE_EACH = "initial_state must hold one state for each sequence. Received batches of sequences and of states:"
 
@@ -36,12 +36,12 @@ class TensorFlow(Backend):
         return None
 
     def copies(self, variable: keras.Variable) -> list[Any]:
-        """One for each replica of a `tf.distribute` strategy; states that layers carry differ between them."""
+        """One for each replica of a `tf.distribute` strategy; replicas carry different states."""
         value = variable.value
         return list(value.values) if isinstance(value, tf.distribute.DistributedValues) else [variable]
 
     def is_chief(self, model: keras.Model) -> bool:
-        return model.distribute_strategy.extended.should_save_summary
+        return bool(model.distribute_strategy.extended.should_save_summary)
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, tf.function(function, jit_compile=True)]
@@ -53,20 +53,39 @@ class TensorFlow(Backend):
         return "sparse" if isinstance(x, tf.SparseTensor) else "ragged" if isinstance(x, tf.RaggedTensor) else "dense"
 
     def is_traced_size(self, x: Any) -> bool:
-        return tf.is_tensor(x) and x.dtype.is_integer and x.shape.rank == 0
+        return bool(tf.is_tensor(x) and x.dtype.is_integer and x.shape.rank == 0)
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         tensor = tf.convert_to_tensor(x)
         with tf.GradientTape() as tape:
             tape.watch(tensor)
             value = function(tensor)
-        return tape.gradient(value, tensor, unconnected_gradients="zero").numpy()
+        gradient: np.ndarray = tape.gradient(value, tensor, unconnected_gradients="zero").numpy()
+        return gradient
 
-    lists_rows = True
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        """Compiles by XLA, which fuses the small operations of a step."""
+
+        def traced(weights: Any, *data: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(weights)
+                values = function(weights, *data)
+            return values, tape.gradient(values, weights, unconnected_gradients="zero")
+
+        compiled = tf.function(traced, jit_compile=True, autograph=False)
+
+        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            values, gradients = compiled(*map(tf.convert_to_tensor, arrays))
+            return values.numpy(), gradients.numpy()
+
+        return both
+
+    def lists_rows(self) -> bool:
+        return True
 
     def scan(
-        self, step: Callable[[Any, Any], Any], start: Any, sequences: Any, widths: tuple[int, ...], reverse: bool
-    ) -> Any:
+        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+    ) -> tuple[Any, Tensors]:
         """In place of `keras.ops.scan`.
 
         On TensorFlow (Keras 3.15) that function outputs only tensors of the state's shape, and fails on several
@@ -74,7 +93,7 @@ class TensorFlow(Backend):
         """
         steps = sequences[0].shape[0] if sequences[0].shape[0] is not None else tf.shape(sequences[0])[0]
         first = tf.nest.flatten(start)[0]
-        # Arrays, not slices: the gradient of a slice is a whole sequence of zeros.
+        # Arrays, not slices: the gradient of a slice is as large as the whole sequence.
         entries = tuple(tf.TensorArray(x.dtype, size=steps).unstack(x) for x in sequences)
         arrays = tuple(
             tf.TensorArray(first.dtype, size=steps, element_shape=[first.shape[0], width]) for width in widths
@@ -88,9 +107,6 @@ class TensorFlow(Backend):
         # maximum_iterations: XLA differentiates no loop without it.
         _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
         return state, tuple(a.stack() for a in arrays)
-
-    def custom_gradient(self, function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
-        return keras.ops.custom_gradient(function)
 
     def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
         return self.why_no_dynamic_shapes()
@@ -106,9 +122,9 @@ class TensorFlow(Backend):
     def compiles_by_xla(self) -> bool:
         """Whether the graph that is traced now will be compiled by XLA.
 
-        TensorFlow has no public question for that. While it traces a function with `jit_compile=True` it enters a
-        control-flow context that says so on the graph outside, and this walks there (TensorFlow 2.21; without it XLA
-        stops with "must be a compile-time constant"; tests/layers/test_isan_paths.py::test_xla_takes_the_static_path).
+        TensorFlow has no public function for this. While it traces a function with `jit_compile=True`, a control-flow
+        context of the outer graph is marked (TensorFlow 2.21; without this check XLA stops with "must be a compile-time
+        constant"; tests/layers/test_isan_paths.py::test_xla_takes_the_static_path).
         """
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         while graph is not None:
@@ -121,11 +137,10 @@ class TensorFlow(Backend):
         return False
 
     def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
-        """As `Backend.of_one_batch`, and in a graph on a CPU a check at run time.
+        """As `Backend.of_one_batch`, with a check at run time in a graph on a CPU.
 
-        TensorFlow's loops demand that shapes stay what they were, and (None, n) with (1, n) makes (None, n); without
-        the check it broadcasts a state of one sequence to all (TensorFlow 2.21;
-        tests/layers/test_whole_sequence_errors.py).
+        TensorFlow's loops require that shapes do not change, and (None, n) with (1, n) makes (None, n). Without the
+        check one state is broadcast to all sequences (TensorFlow 2.21; tests/layers/test_whole_sequence_errors.py).
         """
         parts = [sequences, *states] if mask is None else [sequences, *states, mask]
         sizes = [part.shape[0] for part in parts]
@@ -141,10 +156,10 @@ class TensorFlow(Backend):
         return parts[0], None if mask is None else parts[-1], parts[1 : 1 + len(states)]
 
     def assert_ids_in_range(self, ids: Any, size: int) -> Any:
-        """In a graph on a CPU a check at run time.
+        """Checks ids at run time in a graph on a CPU.
 
-        Without it Keras reads id -1 as the last symbol, and TensorFlow's own message names an operation, not the layer.
-        XLA and accelerators have no such checks.
+        Without the check Keras reads id -1 as the last symbol, and TensorFlow's message names an operation, not the
+        layer. XLA and accelerators have no such checks.
         """
         if self.why_no_dynamic_shapes() is not None:
             return ids

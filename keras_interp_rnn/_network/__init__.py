@@ -1,12 +1,12 @@
 """From Keras networks to arrays: `analysis` reads a network through this folder, and is NumPy otherwise.
 
-A network is a model, a recurrent layer or a cell. One rule resolves it: a layer or a cell stands for itself; a model
-for its one recurrent layer, which reads what the layers before it make of the model's inputs. A model with no such
-layer, or with several, is refused; pass the layer itself.
+A network is a model, a recurrent layer or a cell. A layer or a cell is read as it is. A model is read through its
+recurrent layers, also those of nested models, with what the layers before them make of the model's inputs. Functions
+that read one layer refuse a model with none or several; pass the layer itself.
 """
 
 from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
-from keras_interp_rnn._network.along import CellAlong, linear_steps, output_in_state
+from keras_interp_rnn._network.along import CellAlong, check_num_steps, linear_steps, output_in_state
 from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
@@ -26,6 +26,7 @@ from keras_interp_rnn._network.recurrent import (
     centroids_of,
     check_one_output,
     decision_threshold,
+    has_many_states,
     last_regularized,
     predicted_classes,
     read_above,
@@ -36,6 +37,7 @@ from keras_interp_rnn._network.recurrent import (
     states_to_set,
     step_cell,
 )
+from keras_interp_rnn._network.stacked import Stack, stack_of
 from keras_interp_rnn._network.stepper import Stepper
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -57,6 +59,7 @@ __all__ = [
     "ISANWeights",
     "Names",
     "OpenedText",
+    "Stack",
     "Stepper",
     "WordNames",
     "apply_head",
@@ -64,10 +67,12 @@ __all__ = [
     "as_float64",
     "generator",
     "gives_probabilities",
+    "has_many_states",
     "listed",
     "as_symbols",
     "centroids_of",
     "check_finite",
+    "check_num_steps",
     "check_one_output",
     "check_range",
     "check_reads",
@@ -92,6 +97,7 @@ __all__ = [
     "resolve_names",
     "resolve_recurrent_layer",
     "run_with_quantities",
+    "stack_of",
     "states_to_set",
     "step_cell",
     "token_name",

@@ -90,7 +90,7 @@ class AffineReading:
 
     @functools.cached_property
     def layer(self) -> Any:
-        """The layer, or `keras.layers.RNN` around an ISAN's cell; a layer or a cell stands for itself.
+        """The layer, or `keras.layers.RNN` around an ISAN's cell; a layer or a cell itself.
 
         Raises:
             ValueError: if there is none or more than one, or if the model changes the symbols before they reach it.
@@ -138,8 +138,8 @@ class AffineReading:
         """Itself; raises ValueError for a layer with `go_backwards`, or a model with one."""
         if getattr(self.layer, "go_backwards", False):
             raise ValueError(
-                "A text is split in the order in which it is read. Received: "
-                f"a {'layer that' if self.flow is None else 'model whose ISAN'} has go_backwards=True. Pass the ISAN's "
+                "A network must read forwards for its text to be split. Received: a "
+                f"{'layer that' if self.flow is None else 'model whose ISAN'} has go_backwards=True. Pass the ISAN's "
                 "cell, the Dense layer as readout, and the symbols in reverse."
             )
         return self
@@ -165,7 +165,9 @@ class AffineReading:
                 kernel[0], bias[0] = np.eye(bias.shape[1]), 0.0
             return ISANWeights(kernel, bias, np.zeros(bias.shape[1]))
         if vectors is not None:
-            raise ValueError(f"An ISAN reads symbols. Received: {vectors.dtype} of shape {vectors.shape}. Pass ids.")
+            raise ValueError(
+                f"An ISAN must read symbols. Received: {vectors.dtype} of shape {vectors.shape}. Pass ids."
+            )
         kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
         return ISANWeights(*(as_float64(w) for w in (kernel, bias, cell.initial_state)))
 
@@ -193,14 +195,14 @@ class AffineReading:
             arrays = [*Linear(given).arrays]
         else:
             raise ValueError(
-                "readout must be affine: a Dense layer that has its weights, and is not quantized, or a pair (matrix, "
+                "`readout` must be affine: a Dense layer that has its weights and is not quantized, or a pair (matrix, "
                 f"bias). Received: {isan_models.describe(given)}. Call the model once, or pass the pair."
             )
         shapes = [array.shape for array in arrays]
         if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
             raise ValueError(
-                f"readout must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and (outputs,). "
-                f"Received: {', '.join(map(str, shapes))}."
+                f"`readout` must be a Dense layer, or a pair (matrix, bias) of shapes ({units}, outputs) and "
+                f"(outputs,). Received: {', '.join(map(str, shapes))}."
             )
         return _joined(self.cell, *arrays)
 
@@ -212,9 +214,9 @@ class AffineReading:
         reason = next((value.reason for value in outputs if value.reason), f"{len(heads)} Dense heads on them")
         if len(heads) != 1 or any(value.reason for value in outputs):
             raise ValueError(
-                "Logits split exactly if Dense layers alone read the ISAN's states or their mean, with no activation "
-                f"but at the end. Received: {name}, with {reason}. Pass the ISAN layer and readout=(matrix, bias); or "
-                "use analysis.attribution, which takes other models too."
+                "Dense layers alone must read the ISAN's states or their mean, with no activation but at the end, for "
+                f"logits to split exactly. Received: {name}, with {reason}. Pass the ISAN layer and readout=(matrix, "
+                "bias); or use analysis.attribution, which takes other models too."
             )
         check_finite(self.network)
         if heads[0].pooled and not pooled:
@@ -249,13 +251,13 @@ class AffineReading:
         kernel, bias, start = weights
         if isinstance(origin, str):
             if origin != "initial":
-                raise ValueError(f'An origin is a state, "initial" or None. Received: {origin!r}. Pass "initial".')
+                raise ValueError(f'`origin` must be a state, "initial" or None. Received: {origin!r}. Pass "initial".')
             shift = start
         else:
             shift = as_array("An origin's numbers", origin).astype(np.float64)
         if shift.shape != start.shape or not np.isfinite(shift).all():
             raise ValueError(
-                f"An origin is a state of {len(start)} finite numbers. Received: shape {shift.shape}. Pass that of "
+                f"`origin` must be a state of {len(start)} finite numbers. Received: shape {shift.shape}. Pass that of "
                 "`mean_state(network, sequences)`."
             )
         return (
@@ -307,7 +309,7 @@ class AffineReading:
             opened = self._opened(read, self._head(pooled=True), origin)
         if origin is not None and (head.pooled or len(opened.ways) > 1):
             raise ValueError(
-                "An origin must be a state of a network that reads forwards, state by state. Received: origin for "
+                "`origin` must be None unless the network reads forwards, state by state. Received: origin for "
                 f"{self.network.name}. Leave it out."
             )
         as_read = read.ndim == 1 and len(read) == len(opened.symbols)
@@ -380,7 +382,7 @@ class AffineReading:
 def _built_cell(layer: Any) -> Any:
     cell = getattr(layer, "cell", layer)
     if not cell.built:
-        raise ValueError(f"The layer has no weights yet. Received: {layer!r}. Call it on symbols once.")
+        raise ValueError(f"The layer must have its weights. Received: {layer!r}. Call it on symbols once.")
     check_finite(cell)
     return cell
 
@@ -407,7 +409,9 @@ def _averaged(opened: OpenedText, mask: str) -> OpenedText:
     """With a head that reads the mean of the states, those of masked steps left out."""
     counted = (opened.symbols != 0) if mask == "zero" else np.ones(len(opened.symbols), bool)
     if not counted.any():
-        raise ValueError(f"A mean must be that of at least one step. Received: a text of {len(counted)} masked steps.")
+        raise ValueError(
+            f"A mean must be taken over at least one step. Received: a text of {len(counted)} masked steps."
+        )
     weight = counted / counted.sum()
     ways = [way._replace(pooled=pooled) for way, pooled in zip(opened.ways, (weight, weight[::-1]), strict=False)]
     return opened._replace(ways=ways, at_the_end=True)
@@ -424,13 +428,13 @@ def _vectors(cell: Any, given: Array | None, embedding: Any) -> Array:
         return np.eye(features)
     if embedding is not None:
         raise ValueError(
-            f"A model with an Embedding reads ids. Received: {given.dtype} of shape {given.shape}. Pass ids, or the "
-            "layer and readout=(matrix, bias)."
+            f"A model with an Embedding must read ids. Received: {given.dtype} of shape {given.shape}. Pass ids, or "
+            "the layer and readout=(matrix, bias)."
         )
     if given.shape[1] != features:
         raise ValueError(
-            f"The layer reads vectors of {features} features. Received: shape {given.shape}. Pass one sequence, "
-            "(time, features)."
+            f"Vectors must have the {features} features that the layer reads. Received: shape {given.shape}. Pass one "
+            "sequence, (time, features)."
         )
     return given
 
@@ -447,5 +451,7 @@ def _joined(cell: Any, matrix: Array, offset: Array) -> AffineMap:
 def _numbers(given: ArrayLike) -> Array:
     array = np.asarray(given)
     if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
-        raise ValueError(f"A readout is a matrix and a bias of real numbers. Received: {array.dtype} of {array.shape}.")
+        raise ValueError(
+            f"`readout` must be a matrix and a bias of real numbers. Received: {array.dtype} of {array.shape}."
+        )
     return array.astype(np.float64)

@@ -182,25 +182,30 @@ class CellAlong:
         return LinearStep(before, by_input)
 
 
+def check_num_steps(read: Mask, steps: int) -> None:
+    """Raises ValueError if a sequence reads fewer steps."""
+    enough = read.sum(axis=1) >= steps
+    if not enough.all():
+        row = int(np.argmin(enough))
+        raise ValueError(
+            f"Sequences must read at least {steps} steps for a lag of {steps - 1}. Received: sequence {row} with "
+            f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a shorter "
+            "lag."
+        )
+
+
 def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, steps: int) -> Iterator[LinearStep]:
     """The last `steps` steps that each sequence reads, the last one first.
 
     Raises:
         ValueError: if a sequence reads fewer, or if states are no vectors.
     """
-    enough = read.sum(axis=1) >= steps
-    if not enough.all():
-        row = int(np.argmin(enough))
-        raise ValueError(
-            f"A lag of {steps - 1} needs {steps} steps that are read. Received: sequence {row} with "
-            f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
-            "shorter lag."
-        )
+    check_num_steps(read, steps)
     shapes = [tuple(x.shape) for x in tree.flatten(recurrent.layer.get_initial_state(batch_size=len(read)))]
     if any(len(shape) != 2 for shape in shapes):
         raise ValueError(
-            "Jacobians are taken of states that are vectors, (batch, n). Received: states of shapes "
-            f"{shapes} in {recurrent.layer.name}."
+            f"States must be vectors, (batch, n), for Jacobians. Received: states of shapes {shapes} in "
+            f"{recurrent.layer.name}. Use a layer with vectors as states."
         )
     recurrent.run(sequences, read)
     return (recurrent.linear(t) for t in last_read(read, steps))
@@ -223,7 +228,7 @@ def read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
         sequences = sequences.reshape(*sequences.shape[:2], 1)
     elif size is not None and sequences.shape[2:] != (size,):
         raise ValueError(
-            "An ISAN reads integer ids (batch, time), or one-hot vectors or distributions (batch, time, "
+            "An ISAN's inputs must be integer ids (batch, time), or one-hot vectors or distributions (batch, time, "
             f"{size}). Received: {sequences.dtype} of shape {sequences.shape}. Cast ids to an integer dtype."
         )
     if not hasattr(cell, "encode"):
@@ -279,9 +284,9 @@ def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Ar
 
     Every row is repeated r times, and each copy takes one row of P: a single backward pass for all.
     """
-    wanted = ops.convert_to_tensor(product.reshape(-1, product.shape[-1]).astype(rows.dtype))
+    weights = ops.convert_to_tensor(product.reshape(-1, product.shape[-1]).astype(rows.dtype))
     gradient = _backend.gradient(
-        lambda x: ops.sum(ops.cast(function(x), wanted.dtype) * wanted), np.repeat(rows, product.shape[1], axis=0)
+        lambda x: ops.sum(ops.cast(function(x), weights.dtype) * weights), np.repeat(rows, product.shape[1], axis=0)
     )
     return np.asarray(gradient, np.float64).reshape(*product.shape[:2], -1)
 
@@ -289,9 +294,8 @@ def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Ar
 def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
     if not np.issubdtype(inputs.dtype, np.floating):
         raise ValueError(
-            "Only real-valued inputs have a derivative. Received: inputs of dtype "
-            f"{inputs.dtype}. Ask for with_respect_to='state', or pass the embedded inputs to the layer after the "
-            "Embedding."
+            f"Inputs must be real numbers, to differentiate by them. Received: inputs of dtype {inputs.dtype}. Ask for "
+            "with_respect_to='state', or pass the embedded inputs to the layer after the Embedding."
         )
     return inputs.astype(cell.variable_dtype)
 
@@ -307,22 +311,26 @@ def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, 
     """
     layer = network if not isinstance(network, keras.Model) else only_recurrent_layer(network)
     if not isinstance(layer, keras.layers.RNN):
-        raise ValueError(f"Fixed points are those of a recurrent layer. Received: {layer!r}. Pass an RNN of the cell.")
+        raise ValueError(
+            f"`network` must be a recurrent layer, or a model with one. Received: {layer!r}. Pass an RNN of the cell."
+        )
     if not layer.cell.built:
-        raise ValueError(f"The layer has no weights yet. Received: {layer.name}. Call it on sequences once.")
+        raise ValueError(f"The layer must have its weights. Received: {layer.name}. Call it on sequences once.")
     check_finite(layer)
     recurrent = CellAlong(layer)
     equations = recurrent.equations
     if equations is None or not recurrent.is_closed:
         raise ValueError(
-            "Fixed points are computed from the equations of the cell, with their derivative: of Keras's cells with "
-            "their usual activations, of SimpleRNN with relu, sigmoid or none too. Received: "
-            f"{layer.name} over {type(layer.cell).__name__}. Give a subclass of the cell a method `equations`; pass "
-            "the layers of a stack one by one."
+            "The cell's equations and their derivative must be known: of Keras's cells with their usual activations, "
+            f"of SimpleRNN with relu, sigmoid or none too. Received: {layer.name} over {type(layer.cell).__name__}. "
+            "Give a subclass of the cell a method `equations`; pass the layers of a stack one by one."
         )
     features = getattr(_innermost(layer.cell), "kernel", None)
     if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):
-        raise ValueError(f"The cell reads {features.shape[0]} features. Received: inputs of shape {held.shape}.")
+        raise ValueError(
+            f"`inputs` must have the {features.shape[0]} features that the cell reads. Received: inputs of shape "
+            f"{held.shape}. Pass one vector."
+        )
     sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
     drive = equations.drive(NUMPY, read_by_equations(layer.cell, held[None, None]))
     ends = np.cumsum(sizes)[:-1].tolist()

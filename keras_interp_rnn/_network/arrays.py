@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import integer, invalid
 
 
 def as_array(what: str, given: Any) -> NDArray[Any]:
@@ -24,8 +24,8 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
     """
     if isinstance(given, str):
         raise ValueError(
-            f"{what} are numbers. Received: a string. Encode it first, e.g. by datasets.text.encode, with the alphabet "
-            "that the model was trained on."
+            f"{what} must be numbers. Received: a string. Encode it first, e.g. by datasets.text.encode, with the "
+            "alphabet that the model was trained on."
         )
     if np.ma.is_masked(given):
         raise ValueError(
@@ -35,10 +35,12 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
     try:
         array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} are one array. Received: {type(given).__name__} ({error}). Pad its rows.") from None
+        raise ValueError(
+            f"{what} must be one array. Received: {type(given).__name__} ({error}). Pad its rows."
+        ) from None
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise ValueError(
-            f"{what} are an array of numbers. Received: {type(given).__name__}, which makes one of dtype "
+            f"{what} must be an array of numbers. Received: {type(given).__name__}, which makes one of dtype "
             f"{array.dtype}. Pass a NumPy array or a tensor."
         )
     return array
@@ -59,7 +61,10 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which steps (batch, time) are read, all where `mask` is None; raises ValueError for another shape."""
     read = np.ones(shape, bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
     if read.shape != shape:
-        raise ValueError(f"mask must have the shape (batch, time) = {shape} of the inputs. Received: {read.shape}.")
+        raise ValueError(
+            f"`mask` must have the shape (batch, time) = {shape} of the inputs. Received: {read.shape}. Pass one entry "
+            "a step."
+        )
     return read
 
 
@@ -76,15 +81,18 @@ def check_reads(read: NDArray[np.bool_]) -> None:
 def check_own_mask(network: Any, mask: Any) -> None:
     """Raises ValueError for a mask besides a model."""
     if mask is not None and isinstance(network, keras.Model):
-        raise ValueError("A model makes its own mask. Received: a mask besides a model. Pass the layer itself.")
+        raise ValueError(
+            "`mask` must be None for a model, which computes its own. Received: a mask and a model. Pass the layer "
+            "itself."
+        )
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """NumPy's generator of a seed; raises ValueError for what is none."""
+    """NumPy's generator of a seed; raises ValueError for any other value."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ValueError(f"A seed is an int >= 0, or None. Received: seed={seed!r}.") from None
+        raise invalid("seed", "a non-negative integer or None", seed) from None
 
 
 def listed(what: str, given: Any) -> list[Any]:
@@ -96,7 +104,7 @@ def listed(what: str, given: Any) -> list[Any]:
     try:
         return list(given)
     except TypeError:
-        raise ValueError(f"{what} are several, in a list. Received: {given!r}. Pass a list.") from None
+        raise ValueError(f"{what} must be a list. Received: {given!r}. Pass a list.") from None
 
 
 def as_float64(tensor: Any) -> NDArray[np.float64]:
@@ -113,14 +121,13 @@ def as_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int64]:
     array = as_array("symbols", symbols)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ValueError(
-            f"symbols must be the integers of one text, shape (time,). Received: {array.dtype} of shape "
+            f"`symbols` must be the integers of one text, shape (time,). Received: {array.dtype} of shape "
             f"{array.shape}. Pass one row of a batch."
         )
-    if not is_integer(vocabulary_size):
-        raise ValueError(f"vocabulary_size is an int. Received: vocabulary_size={vocabulary_size!r}.")
+    integer("vocabulary_size", vocabulary_size)
     if array.size and (array.min() < 0 or array.max() >= vocabulary_size):
         raise ValueError(
-            f"symbols must lie in [0, {vocabulary_size}). Received: {array.min()} to {array.max()}. Map the text "
+            f"`symbols` must lie in [0, {vocabulary_size}). Received: {array.min()} to {array.max()}. Map the text "
             "with the alphabet that was trained on."
         )
     return array.astype(np.int64)

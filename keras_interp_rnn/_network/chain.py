@@ -8,7 +8,8 @@ with what Keras computes, so that a model that is read wrongly is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from keras_interp_rnn._network.arrays import (
     check_own_mask,
     check_reads,
 )
-from keras_interp_rnn._network.graph import evaluate, vocabulary_sizes
+from keras_interp_rnn._network.graph import evaluate, mask_after, vocabulary_sizes
 from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, Part, parts_of
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
@@ -64,9 +65,34 @@ class Chain:
         place = (slice(None), -1, output) if x.ndim == 3 else (slice(None), output)
         gradient = np.zeros_like(x)
         gradient[place] = 1
+        return x[place], self._pulled_back(gradient)
+
+    def states_by_inputs(self) -> Iterator[tuple[Array, Mask]]:
+        """For each sequence dh/dx (n, time, features), and which steps are read.
+
+        h is the output of the uppermost recurrent layer: of a sequence of outputs the one after the last step read.
+        """
+        top = max(i for i, part in enumerate(self.parts) if isinstance(part, _Recurrent | _Both))
+        below = dataclasses.replace(self, parts=self.parts[: top + 1])
+        for x, mask in zip(self.inputs, self.mask, strict=True):
+            units = below._forward(x[None], mask[None]).shape[-1]
+            output = below._forward(np.repeat(x[None], units, axis=0), np.repeat(mask[None], units, axis=0))
+            gradient = np.zeros_like(output)
+            each = np.arange(units)
+            gradient[(each, np.flatnonzero(mask)[-1], each) if output.ndim == 3 else (each, each)] = 1
+            yield below._pulled_back(gradient), mask
+
+    def _pulled_back(self, gradient: Array) -> Array:
         for part in reversed(self.parts):
             gradient = part.backward(gradient)
-        return x[place], gradient
+        return gradient
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all derivatives come from equations."""
+        cells = [cell for part in self.parts if isinstance(part, _Recurrent | _Both) for cell in part.cells]
+        functions = [part for part in self.parts if isinstance(part, ByKeras)]
+        return all(cell.is_closed for cell in cells) and all(getattr(each, "closed", None) for each in functions)
 
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
         """All steps; of those that the following parts treat alike, only the `last` one."""
@@ -93,9 +119,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     """
     if len(getattr(network, "inputs", None) or [0]) > 1:
         raise ValueError(
-            f"Steps are explained of a model with one input. Received: {network.name}, with {len(network.inputs)}. "
-            "Pass the part that reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that "
-            "layer as target."
+            f"A model must have one input. Received: {network.name}, with {len(network.inputs)}. Pass the part that "
+            "reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that layer as target."
         )
     given = as_sequences(inputs)
     if not np.isfinite(given.astype(np.float64)).all():
@@ -103,8 +128,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     check_own_mask(network, mask)
     if not isinstance(network, (keras.Model, *_RECURRENT)):
         raise ValueError(
-            "Steps are explained of a model with recurrent layers, or of a recurrent layer. Received: "
-            f"{network!r}. Pass keras.layers.RNN(cell) for a cell."
+            f"`network` must be a model with recurrent layers, or a recurrent layer. Received: {network!r}. Pass "
+            "keras.layers.RNN(cell) for a cell."
         )
     if isinstance(network, keras.Model) and not hasattr(network, "inputs"):
         network(given)
@@ -119,8 +144,7 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     _check_carries_nothing(layers)
     x, read = ops.convert_to_tensor(given), None if mask is None else ops.convert_to_tensor(np.asarray(mask, bool))
     for call in calls[:first]:
-        masks = getattr(call.operation, "supports_masking", False) or isinstance(call.operation, keras.layers.Embedding)
-        read = call.operation.compute_mask(x, read) if masks else None
+        read = mask_after(call.operation, x, read)
         x = _run_by_steps(call, x)
     own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
     output = as_float64(own)
@@ -134,8 +158,8 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
         x, kind = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype), "float"
     if len(x.shape) != 3 or "float" not in kind:
         raise ValueError(
-            "Steps are replaced by a vector, so the recurrent layer reads (batch, time, features). Received: "
-            f"{kind} of shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
+            f"The recurrent layer must read vectors (batch, time, features), one for each step. Received: {kind} of "
+            f"shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
         )
     parts = [part for call in calls[first:] for part in _parts(call)]
     chain = Chain(as_float64(x), steps, parts, output[:, -1] if output.ndim == 3 else output, size is not None)
@@ -152,8 +176,8 @@ OWN_INPUTS = "Pass the recurrent layer and its own inputs, and a unit of its sta
 
 def _refusal(received: str, remedy: str = OWN_INPUTS) -> ValueError:
     return ValueError(
-        "Steps are explained of one chain: layers that treat every step by itself, recurrent layers, and a head. "
-        f"Received: {received}. {remedy}"
+        "A network must be one chain: layers that treat every step by itself, recurrent layers, and a head. Received: "
+        f"{received}. {remedy}"
     )
 
 
@@ -186,7 +210,7 @@ def _calls(network: Any) -> list[_Call]:
     def call(operation: Any, node: Any, known: dict[int, Any]) -> list[Any]:
         read = [known[id(tensor)] for tensor in node.input_tensors]
         chains = [each for each in read if each is not None]
-        # A mask, or what is made of masks alone, is no part of the chain: it is computed beside it.
+        # Masks, and tensors made of masks alone, are computed apart from the chain.
         if operation_name(operation) == "NotEqual" or not chains:
             return [None] * len(node.output_tensors)
         if len(chains) != 1 or (len(read) > 1 and not isinstance(operation, keras.layers.Layer)):
@@ -262,6 +286,7 @@ class _Recurrent(CellAlong):
         self.order = slice(None, None, -1 if layer.go_backwards else 1)
         if self.draws:
             raise _refusal(f"{layer.name}, which draws noise")
+        self.cells = [self]
 
     def forward(self, x: Array, mask: Mask) -> Array:
         self.read = mask[:, self.order]
@@ -299,6 +324,7 @@ class _Both:
         self.sides = [_of_cells(side, layer.return_sequences) for side in (layer.forward_layer, layer.backward_layer)]
         if any(len(side) > 1 for side in self.sides):
             raise _refusal(f"{layer.name} over a stack of cells")
+        self.cells = [cell for side in self.sides for cell in side]
 
     def forward(self, x: Array, mask: Mask) -> Array:
         first, second = (side[0].forward(x, mask) for side in self.sides)

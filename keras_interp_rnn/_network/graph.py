@@ -1,4 +1,4 @@
-"""Follows the graph of a Keras model from its inputs to its outputs, whatever the values on its edges stand for.
+"""Follows the graph of a Keras model from its inputs to its outputs, with values of any kind on its edges.
 
 With tensors as values this runs the model, operation by operation; with descriptions as values it derives what every
 tensor holds.
@@ -7,7 +7,7 @@ tensor holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import keras
 import numpy as np
@@ -23,17 +23,19 @@ def evaluate(
     model: keras.Model,
     inputs: Sequence[Value],
     call: Callable[[Any, Any, dict[int, Value]], Sequence[Value]],
+    tensors: Sequence[keras.KerasTensor] | None = None,
 ) -> list[Value]:
-    """The values of a model's outputs, given those of its inputs.
+    """The values of a model's outputs, or of other tensors of its graph, given those of its inputs.
 
     Args:
         model: Sequential or functional; nested models are operations like others.
         inputs: a value for each tensor of `model.inputs`.
         call: takes an operation, the node of this call, and the values known so far by the id of their tensor; returns
             a value for each output tensor of the node.
+        tensors: whose values are returned; by default the outputs. Only the operations that they depend on are called.
     """
     known = {id(tensor): value for tensor, value in zip(tree.flatten(model.inputs), inputs, strict=True)}
-    outputs = tree.flatten(model.outputs)
+    outputs = tree.flatten(model.outputs if tensors is None else list(tensors))
     waiting = list(outputs)
     while waiting:
         if id(waiting[-1]) in known:
@@ -47,6 +49,34 @@ def evaluate(
         values = call(operation, node, known)
         known.update((id(tensor), value) for tensor, value in zip(node.output_tensors, values, strict=True))
     return [known[id(tensor)] for tensor in outputs]
+
+
+class Masked(NamedTuple):
+    """A tensor of a model's graph when the model reads some inputs, and its mask; None where it has none."""
+
+    tensor: Any
+    mask: Any = None
+
+
+def run_with_masks(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
+    """The outputs of an operation outside training, with the masks that Keras passes on with them."""
+    reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
+    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
+    mask = kwargs.get("mask")
+    if mask is None and node.arguments.args:
+        mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
+    if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+        return evaluate(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], run_with_masks)
+    tensors = tree.flatten(operation(*args, **kwargs))
+    masks = tree.flatten(mask_after(operation, args[0], mask)) if args else [None]
+    return [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
+
+
+def mask_after(operation: Any, inputs: Any, mask: Any) -> Any:
+    """The mask that an operation passes on; None where it passes on none."""
+    is_layer = isinstance(operation, keras.layers.Layer)
+    passes_on = is_layer and (operation.supports_masking or isinstance(operation, keras.layers.Embedding))
+    return operation.compute_mask(inputs, mask) if passes_on else None
 
 
 def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
@@ -107,6 +137,9 @@ def call_of(model: keras.Model, layer: keras.layers.Layer) -> Any:
     """The node of a layer's call in a model's graph, with its input and output tensors; of several the first.
 
     The layer may have been called elsewhere too, as one that another model shares.
+
+    Raises:
+        ValueError: if the model does not call it: a nested model may.
     """
     calls = []
 
@@ -115,4 +148,9 @@ def call_of(model: keras.Model, layer: keras.layers.Layer) -> Any:
         return [None] * len(node.output_tensors)
 
     evaluate(model, [None] * len(tree.flatten(model.inputs)), note)
+    if not calls:
+        raise ValueError(
+            f"A layer must be one of the model's own layers here. Received: {layer.name}, which is not in the graph of "
+            f"{model.name} itself. Pass the nested model that holds it, or a model of the same layers, not nested."
+        )
     return min(calls, key=nodes_of(layer).index)

@@ -76,7 +76,7 @@ def is_linear_recurrence(layer: Any) -> bool:
 
 
 def reads_symbols(layer: Any) -> bool:
-    """Whether its state is affine in the one before, given symbols or the vectors that stand for them."""
+    """Whether its state is affine in the one before, given symbols or their vectors."""
     return is_isan(layer) or is_linear_recurrence(layer)
 
 
@@ -97,14 +97,14 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     """
     if not getattr(model, "inputs", None) or not _keras_runs(model):
         raise ValueError(
-            "What an ISAN reads is known of Sequential and functional models that know their inputs. Received: "
-            f"{model.name}, a {type(model).__name__}. Pass the ISAN layer and readout=(matrix, bias); or begin a "
-            "Sequential model with keras.Input((None,), dtype='int32')."
+            f"A model must be Sequential or functional and know its inputs. Received: {model.name}, a "
+            f"{type(model).__name__}. Pass the ISAN layer and readout=(matrix, bias); or begin a Sequential model with "
+            "keras.Input((None,), dtype='int32')."
         )
     if len(model.inputs) > 1:
         raise ValueError(
-            f"A model's symbols are its one input. Received: {model.name}, with {len(model.inputs)} inputs. Pass the "
-            "ISAN layer and readout=(matrix, bias), the rows of the head that read its states."
+            f"A model must have one input, its symbols. Received: {model.name}, with {len(model.inputs)} inputs. Pass "
+            "the ISAN layer and readout=(matrix, bias), the rows of the head that read its states."
         )
     isans: list[tuple[Any, Value]] = []
     return SymbolFlow(isans, _outputs(model, [SYMBOLS] * len(model.inputs), isans))

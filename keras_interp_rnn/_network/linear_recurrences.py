@@ -32,7 +32,7 @@ def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:
     equations = _equations(cell)
     if getattr(equations, "scale", None) is not None:
         raise ValueError(
-            f"Outputs split exactly if they are affine in the state. Received: {cell.name}, which divides each head's "
+            f"Outputs must be affine in the state to split exactly. Received: {cell.name}, which divides each head's "
             "output by its root mean square. Pass normalize=False to the layer, or use analysis.attribution."
         )
     size = int(cell.state_size)
@@ -69,7 +69,7 @@ def feature_addends(cell: Any, vectors: Array) -> Array:
     linear = equations.feature_drives(NUMPY, vectors) if hasattr(equations, "feature_drives") else None
     if linear is None:
         raise ValueError(
-            "Steps split among features if what is added to the state is linear in the vector, given the gates. "
+            "What a step adds to the state must be linear in the vector, given the gates, to split among features. "
             f"Received: {cell.name}, a {type(cell).__name__} of another form. Leave by_feature=True out."
         )
     count, features = vectors.shape
@@ -86,7 +86,7 @@ def _equations(cell: Any) -> Any:
     equations = equations_of(cell, as_float64)
     if equations is None:
         raise ValueError(
-            "The steps of a linear recurrence must be those of its class. Received: "
-            f"{type(cell).__name__}, which computes something of its own. Use analysis.attribution."
+            f"A linear recurrence must compute its steps as its class does. Received: {type(cell).__name__}, which "
+            "computes something of its own. Use analysis.attribution."
         )
     return equations

@@ -20,8 +20,7 @@ def isan_like(network: Any, kernel: Array, bias: Array, initial_state: Array, dt
     template = AffineReading(network).layer
     if type(template).__name__ != "ISAN":
         raise ValueError(
-            f"A change of basis makes one ISAN layer out of one. Received: {template!r}. Pass an ISAN layer, and its "
-            "readout."
+            f"`network` must have a `layers.ISAN`. Received: {template!r}. Pass an ISAN layer, and its readout."
         )
     config = {**template.get_config(), "units": len(initial_state), "dtype": dtype, "stateful": False}
     return _built(type(template).from_config(config), kernel, bias, initial_state)

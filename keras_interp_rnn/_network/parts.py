@@ -87,10 +87,10 @@ class Linear:
 
     def forward(self, x: Array, mask: Mask) -> Array:
         matrix, bias = self.arrays
-        return x @ matrix + bias
+        return np.asarray(x @ matrix + bias)
 
     def backward(self, gradient: Array) -> Array:
-        return gradient @ self.arrays[0].T
+        return np.asarray(gradient @ self.arrays[0].T)
 
 
 class Normalized(Linear):
@@ -110,8 +110,8 @@ class Mean:
     """The mean over the steps that are read."""
 
     def forward(self, x: Array, mask: Mask) -> Array:
-        self.weights = (mask / mask.sum(axis=1, keepdims=True))[:, :, None]
-        return (x * self.weights).sum(axis=1)
+        self.weights: Array = (mask / mask.sum(axis=1, keepdims=True))[:, :, None]
+        return np.asarray((x * self.weights).sum(axis=1))
 
     def backward(self, gradient: Array) -> Array:
         return gradient[:, None, :] * self.weights

@@ -21,9 +21,15 @@ from keras_interp_rnn._network.arrays import (
     check_id_range,
     check_own_mask,
 )
-from keras_interp_rnn._network.graph import call_of, vocabulary_sizes
+from keras_interp_rnn._network.graph import Masked, call_of, evaluate, run_with_masks, vocabulary_sizes
 
 _RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+
+
+def has_many_states(network: Any) -> bool:
+    """Whether a network has several recurrent layers, or one in both directions: no one state moves step by step."""
+    parts = [layer for _, layer in _recurrent_parts(network)] if isinstance(network, keras.Model) else [network]
+    return len(parts) > 1 or any(isinstance(part, keras.layers.Bidirectional) for part in parts)
 
 
 def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
@@ -43,13 +49,14 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
         layer, inputs, mask = recurrent_layer_inputs(layer, inputs)
     if isinstance(layer, keras.layers.Bidirectional):
         raise ValueError(
-            "A Bidirectional layer has no one state that moves from step to step: its last outputs come from both ends "
-            f"of the sequence. Received: {layer.name}. Pass its forward_layer or its backward_layer."
+            f"A network must have one state that moves from step to step. Received: {layer.name}, a Bidirectional "
+            "layer, whose last outputs come from both ends of the sequence. Pass its forward_layer or its "
+            "backward_layer."
         )
     if not isinstance(layer, keras.layers.RNN):
         raise ValueError(
-            "Steps are read off a recurrent layer, keras.layers.RNN or a subclass, whose cell can be run one by one. "
-            f"Received: {layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
+            "`network` must be a recurrent layer, keras.layers.RNN or a subclass, or a model with one. Received: "
+            f"{layer!r}. Pass the layer itself, or keras.layers.RNN(cell)."
         )
     sequences = as_sequences(inputs)
     if np.issubdtype(sequences.dtype, np.floating):
@@ -73,7 +80,7 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
 
     Returns:
         [(prefix, layer, its inputs, its mask), ...]. The prefix tells the layers apart: "" for a single one, "forward/"
-        and "backward/" for two directions, the layer's name in front where a model has several.
+        and "backward/" for two directions, the layer's path in front where a model has several.
 
     Raises:
         ValueError: as `recurrent_layer_inputs`.
@@ -82,10 +89,10 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
     if not isinstance(network, keras.Model):
         return _directions("", network, inputs, mask)
     _build_on(network, inputs)
-    names = [part.name for part in network.layers if isinstance(part, _RECURRENT)]
+    names = [path for path, _ in _recurrent_parts(network)]
     if len(names) < 2:
         return _directions("", *recurrent_layer_inputs(network, inputs))
-    return [part for name in names for part in _directions(f"{name}/", *recurrent_layer_inputs(network, inputs, name))]
+    return [part for path, *read in _reads(network, inputs, names) for part in _directions(f"{path}/", *read)]
 
 
 def _build_on(model: keras.Model, inputs: Any) -> None:
@@ -113,10 +120,13 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
     sizes = [tuple(np.atleast_1d(size).tolist()) for size in tree.flatten(layer.cell.state_size)]
     found = {}
     if not isinstance(given, Mapping):
-        raise ValueError(f"States are set as {{step: state}}. Received: {given!r}. Pass a dict.")
+        raise ValueError(f"`set` must be a dict {{step: state}}. Received: {given!r}. Pass a dict.")
     for step, states in given.items():
         if isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= int(step) < num_steps:
-            raise ValueError(f"A state is set after a step, an int in [0, {num_steps - 1}]. Received: {step!r}.")
+            raise ValueError(
+                f"Steps of `set` must be integers in [0, {num_steps - 1}]. Received: {step!r}. Count steps from 0, in "
+                "reading order."
+            )
         listed = list(states) if isinstance(states, (list, tuple)) and len(sizes) > 1 else [states]
         arrays = [np.asarray(state, np.float64) for state in listed]
         shapes = [array.shape for array in arrays]
@@ -125,8 +135,9 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
         )
         if not right or not all(np.isfinite(array).all() for array in arrays):
             raise ValueError(
-                f"The states of {layer.name} are {len(sizes)}, finite, of shape {', '.join(map(str, sizes))}, with or "
-                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}."
+                f"`set` must hold {len(sizes)} finite arrays a step, of shape {', '.join(map(str, sizes))}, with or "
+                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}. "
+                f"Pass the states of {layer.name}."
             )
         found[int(step)] = [
             ops.cast(np.broadcast_to(array, (batch_size, *size)), layer.variable_dtype)
@@ -139,7 +150,7 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
     """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
 
     Args:
-        model: Sequential or functional.
+        model: Sequential or functional; nested models are entered.
         inputs: the model's, read from the initial states of all layers.
         name: of the layer; None, if it is the only one. One that is called twice is read where it was called first.
 
@@ -148,34 +159,10 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
             state, or if the inputs hold ids that the model does not have.
     """
     if not isinstance(model, keras.layers.Layer):
-        raise ValueError(f"What a layer reads is known of a Keras model. Received: {model!r}. Pass the model.")
+        raise ValueError(f"`model` must be a Keras model. Received: model={model!r}. Pass the model.")
     _build_on(model, inputs)
-    if not getattr(model, "inputs", None):
-        raise ValueError(
-            "What a layer reads is known of Sequential and functional models. Received: "
-            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
-        )
-    layer = only_recurrent_layer(model, name)
-    # What a layer was called on: the sequences first, then the mask, if there is one, and initial states.
-    called_on = list(call_of(model, layer).input_tensors)
-    if len(called_on) == 1:
-        mask = keras_quirks.mask_of(called_on[0])
-        called_on += [] if mask is None else [mask]
-    several = isinstance(inputs, dict) or len(model.inputs) > 1
-    for given, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
-        if size is not None:
-            check_id_range(given, size)
-    read_by_model = model.input if several else model.inputs[0]
-    with carried_states.from_the_start(model):
-        # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
-        reads, *others = tree.flatten(keras.Model(read_by_model, called_on).call(inputs))
-    masks = [read for read, part in zip(others, called_on[1:], strict=True) if _is_mask(part)]
-    if len(masks) < len(others):
-        raise ValueError(
-            f"Sequences are read from the layer's own initial state. Received: {layer.name}, to which {model.name} "
-            "gives another one. Pass the layer and its own inputs."
-        )
-    return layer, reads, masks[0] if masks else None
+    [(_, layer, reads, mask)] = _reads(model, inputs, [_only_recurrent_part(model, name)[0]])
+    return layer, reads, mask
 
 
 def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
@@ -184,15 +171,81 @@ def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
     Raises:
         ValueError: if the model has no such layer, or several and no name was given.
     """
-    candidates = [part for part in model.layers if isinstance(part, _RECURRENT) and name in (None, part.name)]
+    return _only_recurrent_part(model, name)[1]
+
+
+def _only_recurrent_part(model: keras.Model, name: str | None) -> tuple[str, Any]:
+    parts = _recurrent_parts(model)
+    candidates = [(path, layer) for path, layer in parts if name in (None, path, layer.name)]
     if len(candidates) != 1:
         raise ValueError(
-            "One recurrent layer of a model is read at a time. Received: "
-            f"{model.name} with {[part.name for part in model.layers if isinstance(part, _RECURRENT)]}, "
-            f"{'no name' if name is None else f'the name {name!r}'}. Pass the layer and its own inputs; or its "
-            "name, to a callback."
+            "One recurrent layer of a model must be chosen. Received: "
+            f"{model.name} with {[path for path, _ in parts]}, {'no name' if name is None else f'the name {name!r}'}. "
+            "Pass the layer and its own inputs; or its name, to a callback."
         )
     return candidates[0]
+
+
+def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
+    """(path, layer) for each recurrent layer of a model, in its order.
+
+    A path is the layer's name, after those of the nested models that hold it: "encoder/lstm".
+    """
+    found = []
+    for part in model.layers:
+        if isinstance(part, _RECURRENT):
+            found.append((str(part.name), part))
+        elif isinstance(part, keras.Model) and getattr(part, "inputs", None):
+            found += [(f"{part.name}/{path}", layer) for path, layer in _recurrent_parts(part)]
+    return found
+
+
+def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any, Any, Any]]:
+    """(path, layer, what it reads, its mask) for the recurrent layers at some paths, in one run of the layers before.
+
+    Raises:
+        ValueError: as `recurrent_layer_inputs`.
+    """
+    if not getattr(model, "inputs", None):
+        raise ValueError(
+            "A model must be Sequential or functional, for what a layer in it reads to be known. Received: "
+            f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
+        )
+    several = isinstance(inputs, dict) or len(model.inputs) > 1
+    for ids, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
+        if size is not None:
+            check_id_range(ids, size)
+    # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
+    as_read = keras.Model(model.input if several else model.inputs[0], list(model.inputs)).call(inputs)
+    with carried_states.from_the_start(model):
+        return _reads_inside(model, [*map(Masked, tree.flatten(as_read))], paths)
+
+
+def _reads_inside(
+    model: keras.Model, inputs: Sequence[Masked], paths: Sequence[str]
+) -> list[tuple[str, Any, Any, Any]]:
+    """As `_reads`, for the values of the inputs of a model, which may be nested."""
+    names = list(dict.fromkeys(path.split("/")[0] for path in paths))
+    calls = [call_of(model, model.get_layer(name)) for name in names]
+    tensors = [tensor for call in calls for tensor in call.input_tensors]
+    known = dict(zip(map(id, tensors), evaluate(model, inputs, run_with_masks, tensors), strict=True))
+    found = []
+    for name, call in zip(names, calls, strict=True):
+        part, inner = model.get_layer(name), [path.partition("/")[2] for path in paths if path.split("/")[0] == name]
+        first, *others = [known[id(tensor)] for tensor in call.input_tensors]
+        masks = [read.tensor for read in others if _is_mask(read.tensor)]
+        own = first._replace(mask=masks[0]) if masks else first
+        if isinstance(part, keras.Model):
+            starts = [own, *others][: len(part.inputs)]
+            found += [(f"{name}/{path}", *read) for path, *read in _reads_inside(part, starts, inner)]
+        elif len(masks) < len(others):
+            raise ValueError(
+                "A recurrent layer must begin with its own initial state. Received: "
+                f"{part.name}, to which {model.name} gives another one. Pass the layer and its own inputs."
+            )
+        else:
+            found.append((name, part, *own))
+    return found
 
 
 def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -212,41 +265,57 @@ def check_one_output(model: Any) -> None:
     outputs = tree.flatten(getattr(model, "outputs", None) or [])
     if len(outputs) > 1:
         raise ValueError(
-            f"A network has one output. Received: {model.name}, with {len(outputs)}. Make a model of one of them, "
-            "keras.Model(model.input, model.outputs[0])."
+            f"A network must have one output. Received: {model.name}, with {len(outputs)}. Make a model of one of "
+            "them, keras.Model(model.input, model.outputs[0])."
         )
 
 
 def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
     """The outputs of a model where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
 
-    For a layer that returns sequences every state stands for a sequence of one step.
+    For a layer that returns sequences every state is a sequence of one step.
 
     Raises:
         ValueError: if the model's output does not follow from the layer's alone, or if it has several.
     """
     check_one_output(model)
-    rule = "The head is applied to a centroid where it reads the states alone."
+    rule = "The head must read the states alone to be applied to a centroid."
     if layer.return_state:
         raise ValueError(f"{rule} Received: {layer.name}, which returns its last states too.")
-    given = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    of_layer = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
     beyond = f"{rule} Received: {model.name}, whose output depends on more than that of {layer.name}."
-    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], given, beyond)))
+    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], of_layer, beyond)))
     return outputs[:, -1] if outputs.ndim == 3 else outputs
 
 
-def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, given: Any, beyond: str) -> Any:
-    """A tensor of a model's graph where a layer outputs `given`; raises ValueError, `beyond`, if it depends on more."""
-    call = call_of(model, layer)
-    if tensor is call.output_tensors[0]:
-        return given
-    # What comes after, the mean over time for one, may read the mask that the layer hands on.
-    masks = _masks(call) if layer.return_sequences else []
-    try:
-        graph = keras.Model([call.output_tensors[0], *masks], tensor)
-        return graph.call([given, *(ops.ones(given.shape[:2], "bool") for _ in masks)])
-    except keras_quirks.CUT_GRAPH:
-        raise ValueError(beyond) from None
+def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: Any, beyond: str) -> Any:
+    """A tensor of a model's graph where a layer has these outputs; nested models are entered.
+
+    Raises:
+        ValueError: with the message `beyond`, if the tensor depends on more, or on two calls of the layer.
+    """
+    # Layers above, such as a mean over time, may read the mask that the layer passes on.
+    every_step = ops.ones(outputs.shape[:2], "bool") if layer.return_sequences else None
+    calls = []
+
+    def call(operation: Any, node: Any, known: dict[int, Masked | None]) -> list[Masked | None]:
+        if operation is layer:
+            calls.append(node)
+            return [Masked(outputs, every_step), *[None] * (len(node.output_tensors) - 1)]
+        own_masks = [id(mask) for each in calls for mask in _masks(each)] if layer.return_sequences else []
+        known = known | dict.fromkeys(own_masks, Masked(every_step))
+        reads = [known[id(x)] for x in node.input_tensors]
+        if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+            return evaluate(operation, reads[: len(operation.inputs)], call)
+        if any(read is None for read in reads):
+            return [None] * len(node.output_tensors)
+        return [*run_with_masks(operation, node, {key: read for key, read in known.items() if read is not None})]
+
+    unknown: list[Masked | None] = [None] * len(model.inputs)
+    [read] = evaluate(model, unknown, call, [tensor])
+    if read is None or len(calls) != 1:
+        raise ValueError(beyond)
+    return read.tensor
 
 
 def regularized_stack(model: Any) -> list[Any]:
@@ -270,8 +339,8 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     """
     tensor = call_of(model, above).input_tensors[0]
     beyond = (
-        f"A layer of a stack reads the states of the one below alone. Received: {above.name} of {model.name}, whose "
-        f"input depends on more than {layer.name}. Leave the rest out."
+        f"A layer of a stack must read the states of the one below alone. Received: {above.name} of {model.name}, "
+        f"whose input depends on more than {layer.name}. Leave the rest out."
     )
 
     def run(given: Any) -> NDArray[Any]:
@@ -282,8 +351,8 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     alone, [together] = run(states[:, None])[:, 0], run(np.concatenate([states, states])[None])
     if not np.allclose(together, np.concatenate([alone, alone]), rtol=1e-4, atol=1e-6):
         raise ValueError(
-            f"What a layer of a stack reads at a step is made of that step. Received: {model.name}, where what "
-            f"{above.name} reads depends on other steps too. Leave the layers between out."
+            f"A layer of a stack must read of each step what is made of that step alone. Received: {model.name}, where "
+            f"what {above.name} reads depends on other steps too. Leave the layers between out."
         )
     return alone
 
@@ -296,7 +365,7 @@ def decision_threshold(model: keras.Model) -> float:
 def predicted_classes(model: keras.Model, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
     """The class of each row of outputs: the largest entry; of a single entry, whether it exceeds the threshold."""
     if outputs.shape[-1] > 1:
-        return outputs.argmax(axis=-1)
+        return np.asarray(outputs.argmax(axis=-1))
     return (outputs[:, 0] > decision_threshold(model)).astype(np.int64)
 
 
@@ -306,7 +375,7 @@ def centroids_of(layer: Any) -> NDArray[Any]:
 
 
 def _is_mask(tensor: Any) -> bool:
-    return keras.backend.standardize_dtype(tensor.dtype) == "bool"
+    return bool(keras.backend.standardize_dtype(tensor.dtype) == "bool")
 
 
 def _masks(call: Any) -> list[Any]:

@@ -47,8 +47,8 @@ class Stepper:
     def __init__(self, model: keras.Model, begin: NDArray[np.integer[Any]]) -> None:
         if not isinstance(model, keras.Model):
             raise ValueError(
-                f"A model continues a text: layers from ids to logits. Received: {model!r}. Put the layer and its head "
-                "into a keras.Sequential."
+                f"`network` must be a model, from ids to logits, to continue a text. Received: {model!r}. Put the "
+                "layer and its head into a keras.Sequential."
             )
         if not hasattr(model, "inputs"):
             model(begin[None])  # a Sequential model that was not told its input yet
@@ -56,9 +56,9 @@ class Stepper:
         ranks = [len(x.shape) for x in (*inputs, *outputs) if x is not None]
         if ranks not in ([2, 3], [2, 2]):
             raise ValueError(
-                "A Sequential or functional model that reads ids (batch, time) and outputs logits of the next symbol, "
-                "(batch, time, symbols) or (batch, symbols), continues a text. Received: "
-                f"{model.name}, a {type(model).__name__} with inputs and outputs of {ranks} axes."
+                "A model must be Sequential or functional, read ids (batch, time), and output logits of the next "
+                f"symbol, (batch, time, symbols) or (batch, symbols), to continue a text. Received: {model.name}, a "
+                f"{type(model).__name__} with inputs and outputs of {ranks} axes. Build such a model of its layers."
             )
         check_finite(model)
         self.outputs = int(outputs[0].shape[-1])
@@ -70,7 +70,7 @@ class Stepper:
         """Reads one more symbol and returns the logits (symbols,) of the next one."""
         [output] = self._array(self._output(symbol))
         with np.errstate(divide="ignore"):
-            return np.log(output) if self._log else output
+            return np.asarray(np.log(output) if self._log else output)
 
     def check(self, begin: NDArray[np.integer[Any]]) -> None:
         """Compares running step by step with running all steps at once, on at most `CHECKED` symbols.
@@ -100,9 +100,9 @@ class Stepper:
         apart = float(np.abs(whole[differ] - steps[differ]).max(initial=0.0))
         if not apart <= max(MAX_DIFFERENCE.get(layer.compute_dtype, 0) for layer in network.layers) * finite:
             raise ValueError(
-                "A model continues a text symbol by symbol if only its recurrent layers look back, and nothing in it "
-                f"is random. Received: {network.name}, whose outputs are {apart:.2g} apart when it reads "
-                "symbol by symbol and when it reads all at once. Leave out layers that mix time steps or draw noise."
+                "Only recurrent layers must look back, and no layer must draw noise, for a model to continue a text "
+                f"symbol by symbol. Received: {network.name}, whose outputs are {apart:.2g} apart when it reads symbol "
+                "by symbol and when it reads all at once. Leave out layers that mix time steps or draw noise."
             )
 
     def _output(self, symbol: int) -> Tensor:
@@ -160,18 +160,19 @@ def _run(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], walk: _W
         if others or operation.go_backwards or not getattr(operation, "regularize_last_step", True):
             what = "is given an initial state" if others else "treats the end of a sequence otherwise"
             raise ValueError(
-                "A text is continued by layers that read it forwards, each step alike, from their own initial state. "
-                f"Received: {operation.name}, which {what}."
+                "Recurrent layers must read forwards, each step alike, from their own initial state, to continue a "
+                f"text. Received: {operation.name}, which {what}. Rebuild it without that."
             )
         return _recurrent(operation, args[0], kwargs.get("mask"), walk)
     if isinstance(operation, keras.layers.Bidirectional):
         raise ValueError(
-            "A text is continued by layers that read it forwards. Received: "
-            f"{operation.name}, which also reads it from its end."
+            f"Recurrent layers must read forwards to continue a text. Received: {operation.name}, which also reads "
+            "from the end. Use its forward_layer alone."
         )
     if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
         return _outputs(operation, tree.flatten(args[0]), walk)
-    return tree.flatten(operation(*args, **kwargs))
+    outputs: list[Tensor] = tree.flatten(operation(*args, **kwargs))
+    return outputs
 
 
 def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) -> list[Tensor]:

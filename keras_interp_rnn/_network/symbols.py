@@ -40,7 +40,7 @@ class Names(Sequence[str]):
         frame: the ids of tokens before and after a text. end: that of the one after it; None where there is none.
         splits: whether a string is split into words; else it is one of symbols of one letter.
         pads: whether texts of different lengths are padded by the id 0.
-        unknown: the symbol that stands for those without an id; None where they are refused.
+        unknown: the symbol in place of those without an id; None where they are refused.
     """
 
     frame: tuple[int, ...] = ()
@@ -68,8 +68,8 @@ class Names(Sequence[str]):
         """The name of an id; raises ValueError where it has none."""
         if int(token) not in self._names:
             raise ValueError(
-                f"tokens names every id that occurs. Received: {len(self._names)} names, none for the id {int(token)}. "
-                "Pass those of the vocabulary that made the ids, or none."
+                f"`tokens` must name every id that occurs. Received: {len(self._names)} names, none for the id "
+                f"{int(token)}. Pass those of the vocabulary that made the ids, or none."
             )
         return str(self._names[int(token)])
 
@@ -80,8 +80,8 @@ class Names(Sequence[str]):
         if strays:
             longer = isinstance(text, str) and not self._has_letters()
             raise ValueError(
-                f"A text is made of the alphabet's symbols. Received: {strays[0]!r}."
-                f"{' Pass a list of them, as some have several letters.' if longer else ''}"
+                "A text must be made of the alphabet's symbols. Received: "
+                f"{strays[0]!r}.{' Pass a list of them, as some have several letters.' if longer else ''}"
             )
         return np.array([ids[name] for name in text], np.int64)
 
@@ -96,8 +96,8 @@ class Names(Sequence[str]):
         lengths = sorted({len(row) for row in rows})
         if len(lengths) > 1 and not self.pads:
             raise ValueError(
-                f"Texts that are read together have one length. Received: lengths from {lengths[0]} to {lengths[-1]}. "
-                "Pass one at a time; or ids, padded as those that the model was trained on."
+                f"Texts that are read together must have one length. Received: lengths from {lengths[0]} to "
+                f"{lengths[-1]}. Pass one at a time; or ids, padded as those that the model was trained on."
             )
         return np.stack([np.pad(row, (0, lengths[-1] - len(row))) for row in rows])
 
@@ -198,7 +198,7 @@ def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, N
     """
     layer = _text_layer(network)
     carried = names_of(layer) if layer is not None else _carried(network)
-    network = network if layer is None else _behind(network, layer)
+    network = network if layer is None else _after(network, layer)
     if given is None:
         return network, carried
     if isinstance(carried, WordNames) and isinstance(given, Sequence) and tuple(given) == carried.encoding.alphabet:
@@ -207,7 +207,7 @@ def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, N
 
 
 def names_of(given: GivenNames) -> Names:
-    """The names that something stands for; raises ValueError for anything else."""
+    """The names that a user or a layer gives; raises ValueError for anything else."""
     if isinstance(given, Names):
         return given
     if isinstance(given, _TEXT_LAYERS):
@@ -221,7 +221,7 @@ def names_of(given: GivenNames) -> Names:
     if hasattr(given, "encode") and hasattr(given, "unknown"):
         return _AlphabetNames(given)
     if isinstance(given, bytes) or not isinstance(given, Sequence | Mapping | np.ndarray):
-        raise ValueError(f"tokens are a list or a dict of names. Received: {given!r}. Pass one, or none.")
+        raise ValueError(f"`tokens` must be a list or a dict of names. Received: {given!r}. Pass one, or none.")
     return Names(given if isinstance(given, Mapping) else list(given))
 
 
@@ -245,7 +245,7 @@ def _text_layer(network: Any) -> Any | None:
     )
 
 
-def _behind(network: Any, layer: Any) -> Any:
+def _after(network: Any, layer: Any) -> Any:
     """The model of ids after its text layer, of the same layers."""
     if isinstance(network, keras.Sequential) and network.layers[0] is layer:
         return keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)
@@ -290,7 +290,7 @@ def read_texts(given: Any, names: Names | None) -> Any:
 def _required(text: Any, names: Names | None) -> Names:
     if names is None:
         raise ValueError(
-            f"A string is read by an alphabet. Received: {text!r}, and none. Pass alphabet=..., or put "
+            f"A text must come with an alphabet. Received: {text!r}, without one. Pass alphabet=..., or put "
             "`Alphabet.layer()` right after the input of the model."
         )
     return names

@@ -1,15 +1,15 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, the Jacobians; `generate`, of a
-  character model.
-- An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, other bases, whole words.
+- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, Jacobians;
+  `generate` writes text.
+- An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
   one, exact Shapley values.
 - A baseline: back-off n-grams.
 
-`network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell stands for itself, a model
-for its one recurrent layer.
+`network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell is taken as it is, a model for its one
+recurrent layer.
 """
 
 from keras_interp_rnn.affine import AffineMap
@@ -18,25 +18,18 @@ from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.balanced_bases import balanced_basis
-from keras_interp_rnn.analysis.isan.bases import (
-    Basis,
-    centred_basis,
-    change_basis,
-    mean_state,
-    readout_basis,
-)
+from keras_interp_rnn.analysis.isan.bases import Basis, centred_basis, change_basis, mean_state, readout_basis
 from keras_interp_rnn.analysis.isan.biases import bias_cosines, bias_norms
 from keras_interp_rnn.analysis.isan.binarization import binarized_network
 from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
-from keras_interp_rnn.analysis.isan.contributions import (
-    contributions,
-    recent_contributions,
-)
+from keras_interp_rnn.analysis.isan.contributions import contributions, recent_contributions
 from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
 from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_spectra
 from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
+from keras_interp_rnn.analysis.lyapunov import lyapunov_exponents
+from keras_interp_rnn.analysis.phase_portraits import phase_portrait
 from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
@@ -73,8 +66,10 @@ __all__ = [
     "input_output_jacobian",
     "jacobian_singular_values",
     "label_basis",
+    "lyapunov_exponents",
     "mean_state",
     "minimize",
+    "phase_portrait",
     "phrases",
     "prototypes",
     "readout_basis",

@@ -1,21 +1,20 @@
-r"""How much each step of a sequence added to one output of any recurrent network.
+r"""Attribution: the share of each step of a sequence in one output of any recurrent network.
 
-A step that is not there is replaced by a reference vector r, at the inputs of the first recurrent layer (after the
-Embedding, if there is one). With f the output in question, x the sequence and r the reference at every step:
+A step is taken away by putting a reference vector r in its place, at the inputs of the first recurrent layer (after the
+Embedding, if there is one). With f the output that is explained, x the sequence and r the reference at every step:
 
 - telescoping: $a_t = f(x_1 \dots x_t, r \dots r) - f(x_1 \dots x_{t-1}, r \dots r)$. The sum is f(x) - f(r), whatever
-  the network. Interactions go to the later of two steps: in "not good" all that "not" does to "good" is the share of
-  "good". That is the bias of the order, which is the order of the inputs in every layer, Bidirectional included.
+  the network. Interactions count for the later of two steps: in "not good" all that "not" does to "good" is in the
+  share of "good". Steps are in the order of the inputs, for Bidirectional layers too.
 - path integral: $a_t = \langle x_t - r, \int_0^1 \nabla_{x_t} f(r + s (x - r))\, ds \rangle$, integrated gradients
-  (Sundararajan, Taly and Yan, ICML 2017), by Gauss-Legendre quadrature. It has no order; its sum misses f(x) - f(r) by
-  the error of the quadrature.
-- occlusion: $a_t = f(x) - f(x$ with r at step t). The sum is not f(x) - f(r), and says by how much.
-- contributions: those of `analysis.contributions`, exact, of a network that is affine in its state.
+  (Sundararajan, Taly and Yan, ICML 2017), by Gauss-Legendre quadrature. It depends on no order; its sum misses
+  f(x) - f(r) by the error of the quadrature.
+- occlusion: $a_t = f(x) - f(x$ with r at step t). The sum need not be f(x) - f(r).
+- contributions: the terms of `analysis.contributions`, exact if the network is affine in its state.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn._network import (
     AffineReading,
     GivenNames,
@@ -42,10 +41,10 @@ from keras_interp_rnn.analysis.isan.contributions import contributions
 
 METHODS = ("auto", "telescoping", "path_integral", "occlusion", "contributions")
 ROWS = 4096
-"""Sequences that are run at a time, at most."""
+"""Maximum number of sequences that are run at a time."""
 
 MANY_OUTPUTS, TOP = 64, 16
-"""Outputs above which a view has the most probable ones alone, and how many of these."""
+"""Above 64 outputs a view has the 16 most probable ones alone."""
 
 WORKING_MEMORY = 2**27
 """Bytes of inputs that are run at a time; the layers need a few times as much."""
@@ -56,16 +55,16 @@ class Attribution(Result):
     r"""Shares of the steps of each sequence in one output.
 
     Attributes:
-        shares: (batch, time); 0 where a step is masked.
-        output: (batch,), the output that is explained, in float64; of "contributions" of a network that ends in an
-            activation the logit before it.
-        reference_output: (batch,), the output where no step is there; of "contributions" what no symbol adds.
+        shares: (batch, time); 0 at masked steps.
+        output: (batch,), the output that is explained, in float64; with "contributions" the logit before the activation
+            at the end of the network, if there is one.
+        reference_output: (batch,), the output with no step there; with "contributions" the part due to no symbol.
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
             the error of the quadrature for "path_integral", the gap for "occlusion".
-        difference: largest difference between `output` (through the activation, if there is one after it) and what the
-            network computes in its own dtype; NaN of a stateful ISAN, which is not run.
+        difference: largest difference between `output` (after the activation) and the output that the network computes
+            in its own dtype; NaN for a stateful ISAN, which is not run.
         method: the method that was used.
-        tokens: for each sequence the names of what is read at its steps, for views; () where they are not known.
+        tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
 
     Example: see `attribution`.
     """
@@ -108,32 +107,32 @@ def attribution(
     r"""Splits one output of a recurrent network among the steps that it read.
 
     Args:
-        network: a model that is a chain of layers: any that treat steps one by one (not Conv1D, which mixes them),
-            recurrent layers (SimpleRNN, GRU, LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or
-            cells), a head of any layers; or a recurrent layer, whose last state is then explained.
+        network: a model that is a chain of layers that treat steps one by one (not Conv1D, which mixes them), recurrent
+            layers (SimpleRNN, GRU, LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or cells), and a
+            head of any layers; or a recurrent layer, whose last state is then explained.
         inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts, strings or
-            lists of symbols, where the ids have names; of one length, unless the names have padding.
-        target: the output that is explained, an index; of a model with one output 0.
-        method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module; "auto" is
-            "contributions" where these are given nothing but the inputs, as of an ISAN, in both directions or under a
-            mean too, with a head that is affine before its activation; else "telescoping".
-        reference: (features,), what the first recurrent layer reads where a step is not there; None for zeros, and for
-            the mean of all symbols where it reads symbols, as an ISAN does.
-        mask: bool (batch, time), of a layer; a model makes its own.
+            lists of symbols, if the ids have names; of one length, unless the names have padding.
+        target: index of the output that is explained; 0 for a model with one output.
+        method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module. "auto" is
+            "contributions" if these are exact given the inputs alone, as for an ISAN, in both directions or under a
+            mean too, with a head that is affine before its activation; otherwise "telescoping".
+        reference: (features,), input of the first recurrent layer in place of a step; None for zeros, or for the mean
+            of all symbols if the layer reads symbols, as an ISAN does.
+        mask: bool (batch, time), False where a layer does not read a step; a model computes its own.
         num_points: points of the quadrature of "path_integral".
-        alphabet, tokens: names of the ids, by one of the two: a sequence, a mapping, an `Alphabet`, a `Vocabulary`, a
-            text layer of Keras; by default those that a model carries, or the ids.
+        alphabet, tokens: names of the ids, by one of the two: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a
+            text layer of Keras; by default the names that a model carries, or the ids.
 
     Returns:
         `Attribution`.
 
     Raises:
-        ValueError: if the network is no such chain, is stateful or draws noise; if an input or a weight is not finite;
-            if an argument is out of range.
+        ValueError: if the network is not such a chain, is stateful or draws noise; if an input or a weight is not
+            finite; if an argument is out of range.
 
-    Units: those of the output.
-    Exactness: float64 wherever a cell's equations are known, and of Dense, softmax and mean pooling in the head; all
-        else runs, and is differentiated, in its own dtype. `residual` and `difference` report the rest.
+    Units: of the output.
+    Exactness: float64 for cells whose equations are known, and for Dense, softmax and mean pooling in the head; other
+        layers are run and differentiated in their own dtype. `residual` and `difference` report the errors.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -148,18 +147,13 @@ def attribution(
         raise ValueError("Names must be given once. Received: `alphabet` and `tokens`. Leave one of them out.")
     network, names = resolve_names(network, tokens if alphabet is None else alphabet)
     inputs = read_texts(inputs, names)
-    found = _split(
-        network, inputs, lambda outputs: [_check_target(target, outputs.shape[-1])], method, reference, mask, num_points
-    )
-    return Attribution(
-        found.shares[..., 0],
-        found.output[:, 0],
-        found.reference_output[:, 0],
-        found.residual,
-        found.difference,
-        found.method,
-        token_names(inputs, names),
-    )
+
+    def choose(outputs: Array) -> list[int]:
+        return [integer("target", target, 0, below=outputs.shape[-1])]
+
+    found = _split(network, inputs, choose, method, reference, mask, num_points)
+    arrays = found.shares[..., 0], found.output[:, 0], found.reference_output[:, 0]
+    return Attribution(*arrays, found.residual, found.difference, found.method, token_names(inputs, names))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,9 +162,9 @@ class TopAttribution(Result):
 
     Attributes:
         tokens: (T,), the names of what is read.
-        top: (K,), the outputs, the most probable first; all of few.
-        predicted: (K,), their probabilities by a softmax; of a single output its value.
-        shares: (T, K). reference_output: (K,), the outputs where no step is there.
+        top: (K,), the outputs, the most probable first.
+        predicted: (K,), their probabilities by a softmax; the value of a single output.
+        shares: (T, K). reference_output: (K,), the outputs with no step there.
         outputs: the names of all outputs.
         residual, method: as of `Attribution`.
     """
@@ -188,14 +182,11 @@ class TopAttribution(Result):
 def top_attribution(
     network: Any, text: ArrayLike | str, *, method: str = "auto", alphabet: GivenNames | None = None
 ) -> TopAttribution:
-    """Splits the outputs after one text among its steps; of more than 64 outputs the 16 most probable.
+    """Splits the outputs after one text among its steps: all outputs, or the 16 most probable of more than 64.
 
     Args:
         network, method, alphabet: as `attribution`.
-        text: ids (time,), or a string or a list of symbols, where the ids have names.
-
-    Returns:
-        `TopAttribution`.
+        text: ids (time,), or a string or a list of symbols, if the ids have names.
 
     Raises:
         ValueError: as `attribution`.
@@ -209,16 +200,8 @@ def top_attribution(
     num = whole.shape[1]
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(ids, names)
-    return TopAttribution(
-        tokens,
-        found.top,
-        whole[0, found.top],
-        found.shares[0],
-        found.reference_output[0],
-        outputs,
-        found.residual,
-        found.method,
-    )
+    arrays = found.top, whole[0, found.top], found.shares[0], found.reference_output[0]
+    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:
@@ -226,7 +209,7 @@ def _most_probable(outputs: Array) -> NDArray[np.int64]:
 
 
 class _Split(NamedTuple):
-    """Shares (batch, time, K) in the outputs `top`, all outputs, and the former where no step is there."""
+    """Shares (batch, time, K) in the outputs `top`, all outputs, and the outputs `top` with no step there."""
 
     shares: Array
     top: NDArray[np.int64]
@@ -253,31 +236,29 @@ def _split(
     mask: ArrayLike | None = None,
     num_points: int = 32,
 ) -> _Split:
-    """The shares in the outputs that are chosen of all, (batch, outputs)."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}. Received: {method!r}.")
-    replaces = mask is not None or reference is not None
-    if method == "contributions" and replaces:
-        given = ", ".join(name for name, value in (("mask", mask), ("reference", reference)) if value is not None)
+    """The shares in the outputs that `choose` selects from all outputs (batch, outputs)."""
+    choice("method", method, METHODS)
+    unused = [name for name, value in (("mask", mask), ("reference", reference)) if value is not None]
+    if method == "contributions" and unused:
         raise ValueError(
-            "Contributions need nothing in place of a step, so they have no reference, and no mask. Received: "
-            f"method='contributions' with {given}. Leave them out, or choose 'telescoping'."
+            "Contributions put nothing in place of a step, so mask and reference must be None. Received: "
+            f"method='contributions' with {', '.join(unused)}. Leave them out, or choose 'telescoping'."
         )
-    if method == "contributions" or (method == "auto" and not replaces and _splits_exactly(network)):
+    if method == "contributions" or (method == "auto" and not unused and _splits_exactly(network)):
         return _by_contributions(network, inputs, choose)
     method = "telescoping" if method == "auto" else method
     chain = open_chain(network, inputs, mask)
     top = np.asarray(choose(chain.output), np.int64)
     absent = _check_reference(reference, chain)
     whole = _outputs(chain, chain.inputs, chain.mask)
-    nothing = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, top]
+    without_steps = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, top]
     if method == "path_integral":
         shares = np.stack([_path_integral(chain, absent, int(output), num_points) for output in top], axis=-1)
     else:
         shares = _by_replacing(chain, absent, top, telescoping=method == "telescoping")
     shares = np.where(chain.mask[..., None], shares, 0.0)
     difference = float(np.abs(whole - chain.output)[:, top].max())
-    return _Split(shares, top, whole, nothing, difference, method)
+    return _Split(shares, top, whole, without_steps, difference, method)
 
 
 def _splits_exactly(network: Any) -> bool:
@@ -290,25 +271,24 @@ def _splits_exactly(network: Any) -> bool:
 def _by_contributions(network: Any, inputs: ArrayLike, choose: Callable[[Array], Any]) -> _Split:
     rows = as_array("The inputs", inputs)
     if not rows.ndim or not len(rows):
-        raise ValueError(f"The inputs are sequences (batch, time), at least one. Received: shape={rows.shape}.")
+        raise ValueError(f"The inputs must be at least one sequence (batch, time). Received: shape={rows.shape}.")
     splits = [contributions(network, row, targets=-1) for row in rows]
     logits = np.stack([split.logits[0] for split in splits])
     top = np.asarray(choose(logits), np.int64)
     shares = np.stack([split.values[1:, 0, top] for split in splits])
-    nothing = np.stack([(split.bias + split.values[0, 0])[top] for split in splits])
+    without_symbols = np.stack([(split.bias + split.values[0, 0])[top] for split in splits])
     found = AffineReading(network).last_outputs(rows, logits)
-    apart = np.nan if found is None else np.abs(found[1] - found[0])[:, top].max()
-    return _Split(shares, top, logits, nothing, float(apart), "contributions")
+    difference = np.nan if found is None else np.abs(found[1] - found[0])[:, top].max()
+    return _Split(shares, top, logits, without_symbols, float(difference), "contributions")
 
 
 def _outputs(chain: Chain, x: Array, mask: NDArray[np.bool_]) -> Array:
-    """The outputs of many sequences, some at a time."""
     rows = _rows_at_a_time(chain)
     return np.concatenate([chain.run(x[i : i + rows], mask[i : i + rows]) for i in range(0, len(x), rows)])
 
 
 def _rows_at_a_time(chain: Chain) -> int:
-    return max(1, min(ROWS, WORKING_MEMORY // chain.inputs[0].nbytes))
+    return int(max(1, min(ROWS, WORKING_MEMORY // chain.inputs[0].nbytes)))
 
 
 def _by_replacing(chain: Chain, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
@@ -324,20 +304,12 @@ def _by_replacing(chain: Chain, absent: Array, outputs: NDArray[np.int64], *, te
 
 
 def _path_integral(chain: Chain, absent: Array, output: int, num_points: int) -> Array:
-    if not is_integer(num_points) or num_points < 1:
-        raise ValueError(f"num_points is a number, at least 1. Received: num_points={num_points!r}. Pass an int > 0.")
-    points, weights = np.polynomial.legendre.leggauss(num_points)
+    points, weights = np.polynomial.legendre.leggauss(integer("num_points", num_points))
     change = chain.inputs - absent
     total = np.zeros_like(change)
     for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
         total += weight * chain.gradient(absent + point * change, chain.mask, output)[1]
-    return (total * change).sum(axis=-1)
-
-
-def _check_target(target: Any, outputs: int) -> int:
-    if not is_integer(target) or not 0 <= target < outputs:
-        raise ValueError(f"target is an output, an int in [0, {outputs - 1}]. Received: target={target!r}.")
-    return operator.index(target)
+    return np.asarray((total * change).sum(axis=-1))
 
 
 def _check_reference(reference: ArrayLike | None, chain: Chain) -> Array:
@@ -347,7 +319,7 @@ def _check_reference(reference: ArrayLike | None, chain: Chain) -> Array:
     array = as_array("The reference", reference).astype(np.float64)
     if array.shape != (features,) or not np.isfinite(array).all():
         raise ValueError(
-            f"The reference is one finite vector ({features},), as the first recurrent layer reads it. Received: "
-            f"shape={array.shape}. Pass the embedding of a token, for one."
+            f"`reference` must be a finite vector ({features},), as the first recurrent layer reads it. Received: "
+            f"shape={array.shape}. Pass the embedding of a token, for instance."
         )
     return array

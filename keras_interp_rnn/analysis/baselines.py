@@ -1,29 +1,27 @@
-"""Back-off n-grams: a baseline that networks on symbols are compared with.
+"""Back-off n-grams: a baseline for networks that predict symbols.
 
 Absolute discounting with back-off (Ney, Essen, Kneser 1994). With N(uc) the count of symbol c after history u, N(u.)
 its sum over c, and u' the history without its first symbol:
 
     p(c)     = (N(c) + 1) / (N + K)
-    p(c | u) = (N(uc) - d) / N(u.)          where uc was seen
-             = alpha(u) p(c | u')           where it was not; alpha(u) makes the sum one
-             = p(c | u')                    where u itself was not seen
+    p(c | u) = (N(uc) - d) / N(u.)          if uc was seen
+             = alpha(u) p(c | u')           if it was not; alpha(u) makes the sum 1
+             = p(c | u')                    if u was not seen
 
-If every symbol was seen after u, the mass taken by the discount is spread over all in proportion to p(. | u').
+If every symbol was seen after u, the mass that the discount took is spread over all in proportion to p(. | u').
 
-Only n-grams that occur are counted, each coded as one number, in ascending order: a megabyte of text to order 6 takes
-seconds.
+Only n-grams that occur are counted, each coded as one number. A megabyte of text to order 6 takes seconds.
 """
 
 from __future__ import annotations
 
 import functools
-import operator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_integer, is_number
+from keras_interp_rnn._checks import integer, invalid, is_number
 from keras_interp_rnn._network import as_symbols
 
 MAX_TABLE = 2**26
@@ -48,13 +46,13 @@ class _Counts(NamedTuple):
 
 
 class BackoffModel:
-    """Back-off model of one order, of any vocabulary.
+    """Back-off model of n-grams.
 
     Args:
         symbols: int (time,), the training text, in [0, vocabulary_size).
         order: 1 for unigrams, 2 for bigrams, ...
         vocabulary_size: K.
-        discount: in (0, 1], subtracted from every count that is not zero.
+        discount: in (0, 1], subtracted from every count above 0.
 
     Raises:
         ValueError: if the order is below 1 or above 62, the discount outside (0, 1], a symbol outside the vocabulary,
@@ -73,18 +71,16 @@ class BackoffModel:
     """
 
     def __init__(self, symbols: ArrayLike, order: int, *, vocabulary_size: int, discount: float = 0.5) -> None:
-        if not is_integer(order) or order < 1:
-            raise ValueError(f"order must be at least 1. Received: order={order!r}. Pass 1 for unigrams.")
+        # Python's integers, which do not overflow as NumPy's do.
+        order = integer("order", order, remedy="Pass 1 for unigrams.")
+        vocabulary_size = integer("vocabulary_size", vocabulary_size)
         if not is_number(discount) or not 0 < discount <= 1:
-            raise ValueError(f"discount must lie in (0, 1]. Received: discount={discount!r}. Pass 0.5.")
-        # Python's own integers, which do not overflow as NumPy's do.
-        order, size = operator.index(order), operator.index(vocabulary_size) if is_integer(vocabulary_size) else 0
-        if size < 1 or order >= 63 or size**order >= 2**63:
+            raise invalid("discount", "a number in (0, 1]", discount, "Pass 0.5.")
+        if order >= 63 or vocabulary_size**order >= 2**63:
             raise ValueError(
-                "A run of symbols is counted as one number: vocabulary_size must be at least 1, order below 63, "
-                f"vocabulary_size ** order below 2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
+                "Each n-gram is counted as one number, so order must be below 63 and vocabulary_size ** order below "
+                f"2 ** 63. Received: {vocabulary_size} ** {order}. Pass a lower order."
             )
-        vocabulary_size = size
         text = as_symbols(symbols, vocabulary_size)
         self.order, self.vocabulary_size, self.discount = order, vocabulary_size, discount
         unigrams = np.bincount(text, minlength=vocabulary_size)
@@ -95,22 +91,24 @@ class BackoffModel:
         ]
 
     def bits(self, symbols: ArrayLike) -> float:
-        """Mean -log2 p of each symbol given those before it; the first ones have shorter histories. Bits per symbol.
+        """Bits per symbol: the mean of -log2 p of each symbol given those before it; the first have shorter histories.
 
         Raises:
             ValueError: if there is no symbol, or one is outside the vocabulary.
         """
-        text = _not_empty(as_symbols(symbols, self.vocabulary_size))
+        text = as_symbols(symbols, self.vocabulary_size)
+        if not len(text):
+            raise ValueError("A text must have at least one symbol. Received: an empty text. Pass a longer one.")
         total = 0.0
         for m in range(1, self.order + 1):
             codes = _codes(text, m, self.vocabulary_size)
-            with np.errstate(divide="ignore"):  # a discount of 1 leaves nothing to what was seen once
+            with np.errstate(divide="ignore"):  # a discount of 1 takes all mass of an n-gram that was seen once
                 total -= np.log2(self._probabilities(codes[:1] if m < self.order else codes, m)).sum()
         return float(total / len(text))
 
     @functools.cached_property
     def probabilities(self) -> list[NDArray[np.float64]]:
-        """For m = 1, ..., order an array (K,) * m, the last axis the next symbol.
+        """An array (K,) * m for m = 1, ..., order; the last axis is the next symbol.
 
         Raises:
             ValueError: if K^order is too large for a table.
@@ -128,9 +126,9 @@ class BackoffModel:
         size = self.vocabulary_size
         probability = self._unigrams[codes % size]
         for m in range(2, length + 1):
-            # Given the m - 1 symbols before, from p given one symbol less.
+            # p given m - 1 symbols, from p given one symbol less.
             counted, runs = self._counts[m - 1], codes % size**m
-            if not len(counted.runs):  # the text is shorter
+            if not len(counted.runs):  # the training text is shorter
                 break
             context, known = _places(counted.contexts, runs // size)
             run, seen = _places(counted.runs, runs)
@@ -143,7 +141,7 @@ class BackoffModel:
 
 
 def _codes(symbols: NDArray[np.int64], length: int, vocabulary_size: int) -> NDArray[np.int64]:
-    """The code of every run of `length` symbols: one number, whose last digit is the last symbol."""
+    """Codes of all runs of `length` symbols: numbers in base K whose last digit is the last symbol."""
     codes = np.zeros(max(len(symbols) - length + 1, 0), dtype=np.int64)
     for i in range(length):
         codes *= vocabulary_size
@@ -153,7 +151,7 @@ def _codes(symbols: NDArray[np.int64], length: int, vocabulary_size: int) -> NDA
 
 def _counted(codes: NDArray[np.int64], length: int, vocabulary_size: int) -> _Counts:
     possible = vocabulary_size**length
-    if possible <= 4 * len(codes):  # a long text is counted faster than sorted
+    if possible <= 4 * len(codes):  # for a long text a table is faster than sorting
         table = np.bincount(codes, minlength=possible)
         runs = np.flatnonzero(table)
         counts = table[runs]
@@ -161,24 +159,24 @@ def _counted(codes: NDArray[np.int64], length: int, vocabulary_size: int) -> _Co
         runs, counts = np.unique(codes, return_counts=True)
     contexts, first = np.unique(runs // vocabulary_size, return_index=True)
     kinds = np.diff(np.append(first, len(runs)))
-    totals = np.add.reduceat(counts, first) if len(first) else counts  # reduceat takes no empty array
+    totals = np.add.reduceat(counts, first) if len(first) else counts  # reduceat refuses an empty array
     return _Counts(runs, counts, contexts, totals, kinds, first)
 
 
 def _alphas(counted: list[_Counts], steps: int, vocabulary_size: int, discount: float) -> NDArray[np.float64]:
-    """alpha(u) of the longest contexts: the mass that the discount left, over the mass of p(. | u') at unseen symbols.
+    """alpha(u) of the longest contexts: the mass that the discount took, over the mass of p(. | u') at unseen symbols.
 
-    The latter needs no sum over unseen symbols. All symbols seen after u were also seen after u', so with sums over
-    those seen after u, in whole numbers and therefore exact,
+    The latter needs no sum over unseen symbols. All symbols seen after u were also seen after u', so with a sum over
+    the symbols seen after u, in whole numbers and therefore exact,
 
         sum over unseen c of p(c | u') = (N(u'.) - sum N(u'c) - d (kinds(u') - kinds(u)) + rest) / N(u'.),
 
-    where `rest` is all the mass that the discount left at u', d kinds(u'), if symbols are unseen there; else the part
-    of it that p(. | u'') gives to them, and so on.
+    where `rest` is all the mass that the discount took at u', d kinds(u'), if some symbol is unseen there; otherwise
+    the part of it that p(. | u'') gives to the symbols unseen after u, and so on.
     """
     longest, size = counted[-1], vocabulary_size
     masses = np.zeros(len(longest.contexts))
-    # Contexts whose mass is not complete yet, and the factor of the missing part.
+    # Contexts whose mass is not complete, and the factor of the missing part.
     rows = np.flatnonzero(longest.kinds < size)
     factors = np.ones(len(rows))
     for m in range(len(counted) - 1, 0, -1):
@@ -198,17 +196,11 @@ def _alphas(counted: list[_Counts], steps: int, vocabulary_size: int, discount: 
         full = all_kinds == size
         masses[rows[~full]] += factors[~full]
         rows, factors = rows[full], factors[full]
-    with np.errstate(divide="ignore"):  # where every symbol was seen there is no alpha
+    with np.errstate(divide="ignore"):  # a context after which every symbol was seen has no alpha
         return discount * longest.kinds / longest.totals / masses
 
 
-def _places(ordered: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The index of each number in a sorted table, and whether it is there; if not, the index is arbitrary."""
-    at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    return at, ordered[at] == wanted
-
-
-def _not_empty(text: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not len(text):
-        raise ValueError("Bits a symbol are a mean over at least one symbol. Received: an empty text.")
-    return text
+def _places(ordered: NDArray[np.int64], numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The index of each number in a sorted table, arbitrary if it is not there, and whether it is."""
+    at = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
+    return at, ordered[at] == numbers

@@ -1,8 +1,8 @@
 r"""States that a recurrent cell does not leave under a constant input: $s^* = F(s^*, x)$.
 
-Newton's method with a line search, from many starts, on the Jacobian of the cell's equations in closed form (Sussillo
-and Barak, Neural Computation 25(3), 2013, minimize $\lVert F(s) - s \rVert^2$ instead). The eigenvalues of the Jacobian
-tell attractors, all of modulus below 1, from saddles. Points that no start leads to are not in the result.
+Newton's method with a line search, from many starts, with the Jacobian of the cell's equations in closed form (Sussillo
+and Barak, Neural Computation 25(3), 2013, minimize $\lVert F(s) - s \rVert^2$ instead). At an attractor all eigenvalues
+of the Jacobian have a modulus below 1. Points that no start leads to are missing from the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_integer, is_number
+from keras_interp_rnn._checks import integer, positive
 from keras_interp_rnn._network import as_array, generator
 from keras_interp_rnn._network.along import cell_map
 from keras_interp_rnn._network.isan_models import describe, has_isan
@@ -23,9 +23,9 @@ from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
 
 HALVINGS = 12
-"""Steps of the line search."""
+"""Maximum number of halvings in the line search."""
 MIXED = (1, 2, 4, 8)
-"""Numbers of given states whose mean is a start: saddles lie between attractors."""
+"""Numbers of states whose mean is a start: saddles lie between attractors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,8 +34,8 @@ class CellFixedPoints(Result):
 
     Attributes:
         states: (points, s), the whole state, h first.
-        eigenvalues: complex (points, s), of the Jacobian there, by falling modulus.
-        num_converged: number of starts that led to one of them.
+        eigenvalues: complex (points, s), of the Jacobian at each point, by descending modulus.
+        num_converged: number of starts that led to a fixed point.
         residual: largest |F(s*) - s*|.
 
     Example: see `fixed_points`.
@@ -48,12 +48,12 @@ class CellFixedPoints(Result):
 
     @property
     def num_unstable(self) -> NDArray[np.int64]:
-        """(points,), directions in which the state moves away: eigenvalues of modulus above 1."""
-        return (np.abs(self.eigenvalues) > 1).sum(axis=1)
+        """(points,), number of directions in which the state moves away: eigenvalues of modulus above 1."""
+        return np.asarray((np.abs(self.eigenvalues) > 1).sum(axis=1))
 
     @property
     def attracts(self) -> NDArray[np.bool_]:
-        """(points,), whether all states nearby move there: all eigenvalues of modulus below 1."""
+        """(points,), whether all states nearby move to the point: all eigenvalues of modulus below 1."""
         return np.asarray((np.abs(self.eigenvalues) < 1).all(axis=1))
 
 
@@ -67,27 +67,27 @@ def fixed_points(
     tolerance: float = 1e-10,
     seed: int = 0,
 ) -> FixedPoints | CellFixedPoints:
-    r"""The fixed points of each symbol's map of an ISAN; or, given an input, those of any cell.
+    r"""The fixed points of each symbol's map of an ISAN, or of any cell under a constant input.
 
     Args:
-        network: an ISAN, its cell, or a model with one; given `inputs`, a recurrent layer, or a model with exactly one.
-        inputs: (features,), what the cell reads at every step; None for an ISAN's symbols, in closed form.
-        states: (num_states, s), whole states from which starts are drawn: themselves, and means of two, four or eight;
-            such as `h` of `trace`. None draws starts from [-1, 1].
-        num_starts: starts of Newton's method.
-        max_steps: steps of it.
-        tolerance: largest |F(s) - s| at a fixed point. Points closer than the square root of it are one.
+        network: an ISAN, its cell, or a model with one; with `inputs`, a recurrent layer, or a model with exactly one.
+        inputs: (features,), input of the cell at every step; None for an ISAN's symbols, in closed form.
+        states: (num_states, s), whole states such as `h` of `trace`. Starts are drawn from them and from means of two,
+            four or eight of them; None draws starts from [-1, 1].
+        num_starts: number of starts of Newton's method.
+        max_steps: maximum number of its steps.
+        tolerance: largest |F(s) - s| at a fixed point. Points closer than its square root count as one.
         seed: of the starts.
 
     Returns:
-        `FixedPoints` of an ISAN: where a map has an eigenvalue 1 to rounding, NaN. Given `inputs`, `CellFixedPoints`.
+        `FixedPoints` of an ISAN, NaN for a map with an eigenvalue 1 to rounding; with `inputs`, `CellFixedPoints`.
 
     Raises:
-        ValueError: without inputs, if there is no ISAN, or more than one; with them, if there is no recurrent layer, if
-            its equations are not known, or if inputs or states have other shapes or are not finite.
+        ValueError: without inputs, if there is no ISAN, or more than one; with inputs, if there is no recurrent layer,
+            if its equations are not known, or if inputs or states have other shapes or are not finite.
 
-    Exactness: float64; `residual` is the largest error of the equation at the points returned. Newton's method finds
-        those that a start leads to, which need not be all.
+    Exactness: float64; `residual` is the largest error of the equation at the points returned. Newton's method need not
+        find all points.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -103,21 +103,19 @@ def fixed_points(
     if inputs is None:
         if not has_isan(network):
             raise ValueError(
-                "Without inputs fixed points are those of the symbols of an ISAN. Received: inputs=None and "
-                f"{describe(network)}. Pass inputs, the vector (features,) that the cell reads at every step."
+                "Without inputs the network must have an ISAN, whose symbols have fixed points. Received: inputs=None "
+                f"and {describe(network)}. Pass inputs, the vector (features,) that the cell reads at every step."
             )
         return isan_fixed_points(network)
-    for name, value in (("num_starts", num_starts), ("max_steps", max_steps)):
-        if not is_integer(value) or value < 1:
-            raise ValueError(f"{name} is a number, at least 1. Received: {name}={value!r}. Pass an int > 0.")
-    if not is_number(tolerance) or not tolerance > 0:
-        raise ValueError(f"A tolerance is a number above 0. Received: tolerance={tolerance!r}.")
-    held = as_array("The inputs", inputs)
-    if held.ndim != 1 or not np.isfinite(held).all():
+    num_starts, max_steps = integer("num_starts", num_starts), integer("max_steps", max_steps)
+    positive("tolerance", tolerance)
+    constant = as_array("The inputs", inputs)
+    if constant.ndim != 1 or not np.isfinite(constant).all():
         raise ValueError(
-            f"A cell reads one finite input (features,) at every step. Received: shape={held.shape}. Pass one vector."
+            "`inputs` must be one finite vector (features,), which the cell reads at every step. Received: "
+            f"shape={constant.shape}."
         )
-    step, size = cell_map(network, held.astype(np.float64))
+    step, size = cell_map(network, constant.astype(np.float64))
     starts = _starts(states, size, num_starts, generator(seed))
     with np.errstate(over="ignore", invalid="ignore"):
         ends = _newton(step, starts, max_steps)
@@ -139,12 +137,13 @@ def fixed_points(
 def _starts(states: ArrayLike | None, size: int, num_starts: int, rng: np.random.Generator) -> Array:
     if states is None:
         return rng.uniform(-1, 1, (num_starts, size))
-    given = as_array("The states", states).astype(np.float64)
-    if given.ndim != 2 or given.shape[1] != size or not len(given) or not np.isfinite(given).all():
+    rows = as_array("The states", states).astype(np.float64)
+    if rows.ndim != 2 or rows.shape[1] != size or not len(rows) or not np.isfinite(rows).all():
         raise ValueError(
-            f"States are finite (num_states, {size}), h first. Received: shape={given.shape}. Reshape those of a trace."
+            f"`states` must be finite (num_states, {size}), h first. Received: shape={rows.shape}. Reshape the states "
+            "of a trace."
         )
-    drawn = given[rng.integers(len(given), size=(num_starts, max(MIXED)))]
+    drawn = rows[rng.integers(len(rows), size=(num_starts, max(MIXED)))]
     mixed = rng.choice(MIXED, num_starts)
     weights = (np.arange(max(MIXED)) < mixed[:, None]) / mixed[:, None]
     return np.asarray(np.einsum("im,ims->is", weights, drawn))
@@ -158,7 +157,7 @@ def _newton(step: Any, state: Array, max_steps: int) -> Array:
         now = np.linalg.norm(off, axis=1)
         if (now < 1e-14).all():
             break
-        # Of least squares, so that a singular matrix gives a direction too.
+        # By least squares, so that a singular matrix gives a direction too.
         move = np.stack([np.linalg.lstsq(identity - j, o, rcond=1e-12)[0] for j, o in zip(jacobian, off, strict=True)])
         share = np.ones(len(state))
         for _ in range(HALVINGS):

@@ -9,15 +9,16 @@ multiplied from the left, so that all lags come from one pass. Singular values n
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import choice, integer, invalid
 from keras_interp_rnn._network import (
     CellAlong,
+    check_num_steps,
+    has_many_states,
     linear_steps,
     listed,
     output_in_state,
@@ -25,12 +26,13 @@ from keras_interp_rnn._network import (
     resolve_names,
     resolve_recurrent_layer,
 )
+from keras_interp_rnn._network.chain import open_chain
 from keras_interp_rnn._results import as_html, as_text
 from keras_interp_rnn._types import Array
 
 PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
-"""The nine lines of TensorBoard's Distributions tab and of the paper's figure 5: minimum, median, maximum, and 0.5, 1
-and 1.5 standard deviations of a normal distribution to both sides."""
+"""The nine lines of TensorBoard's Distributions tab and of the paper's figure 5: minimum, median and maximum, and half,
+one and one and a half standard deviations of a normal distribution to either side of the median."""
 
 
 class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
@@ -38,7 +40,7 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
 
     Attributes:
         method: "closed form", from the cell's equations in float64; or "autodiff", by the backend in the layer's dtype.
-        lags: of the singular values, one for each entry of the first axis; () of a Jacobian, and of parts of the array.
+        lags: lag of each entry of the first axis of singular values; () for a Jacobian, or for a part of the array.
 
     Example: see `input_output_jacobian`.
     """
@@ -46,9 +48,9 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
     method: str
     lags: tuple[int, ...]
 
-    def __array_finalize__(self, made_of: Any) -> None:
-        self.method = getattr(made_of, "method", "")
-        self.lags = ()  # the array may be a part, or computed from the whole
+    def __array_finalize__(self, source: Any) -> None:
+        self.method = getattr(source, "method", "")
+        self.lags = ()  # the new array may be a part of the source, or computed from it
 
     def __str__(self) -> str:
         return as_text(self) if self.lags else super().__str__()
@@ -58,7 +60,6 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
 
 
 def _derivatives(array: Array, method: str, lags: Sequence[int] = ()) -> Derivatives:
-    """The array, with the method that computed it and the lags."""
     result = np.ascontiguousarray(array, np.float64).view(Derivatives)
     result.method, result.lags = method, tuple(map(int, lags))
     return result
@@ -67,33 +68,35 @@ def _derivatives(array: Array, method: str, lags: Sequence[int] = ()) -> Derivat
 def input_output_jacobian(
     network: Any, inputs: Any, *, lag: int, mask: Any = None, with_respect_to: str = "input"
 ) -> Derivatives:
-    r"""$\partial h_T / \partial x_{T-k}$, how the last state depends on the input k steps before.
+    r"""The Jacobian $\partial h_T / \partial x_{T-k}$ of the last state with respect to the input k steps before.
 
     Args:
         network: a layer of this package, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`), or a
-            model with exactly one such layer. Steps count in reading order, `go_backwards` included, from the layer's
-            own initial state.
-        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given; or a text or texts,
-            where the model carries the names of its ids.
+            model with such a layer. Steps count in reading order, `go_backwards` included, from the layer's own initial
+            state. Of several recurrent layers, and of a Bidirectional one, h is the output of the uppermost one, x is
+            read by the lowest one, and steps count from the start of the sequence.
+        inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts, if the model carries
+            the names of its ids.
         lag: int >= 0, k. T is the last step that a sequence reads; masked steps do not count.
-        mask: bool (batch, time), False where a step is not read; a model makes its own.
-        with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, with the whole state (an LSTM's
-            h and c side by side) on the right.
+        mask: bool (batch, time), False where a step is not read; a model computes its own.
+        with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, whose columns belong to the whole
+            state (h and c of an LSTM side by side), of a single layer.
 
     Returns:
-        (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the paper. For an
-        `ISAN` or a `FactoredISAN` ids count as one-hot vectors, features = K. The attribute `method` is "closed form"
-        or "autodiff".
+        `Derivatives` (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the
+        paper. For an `ISAN` or a `FactoredISAN` ids count as one-hot vectors, features = K. The attribute `method` is
+        "closed form" or "autodiff".
 
     Raises:
-        ValueError: if a sequence reads fewer than lag + 1 steps, if the layer is Bidirectional or not recurrent, if a
-            weight or the Jacobian is not finite, if ids have no derivative.
+        ValueError: if a sequence reads fewer than lag + 1 steps, if no layer is recurrent, if a weight or the Jacobian
+            is not finite, if the layer embeds ids, by which nothing can be differentiated, or, of several layers, if
+            they are not one chain, as for `attribution`.
 
-    Exactness: the closed form in float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
-        that bring their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its own
-        dtype. Through a hard transition the derivative is the one used in training, that of the mixture. For all
-        other cells, for activations other than tanh and sigmoid, and for noise outside training: the backend's
-        reverse mode in the layer's own dtype, multiplied in float64.
+    Exactness: in closed form and float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
+        that provide their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its
+        own dtype. A hard transition is differentiated as in training, as a mixture. All other cells, activations other
+        than tanh and sigmoid, and noise outside training are differentiated by the backend, in reverse mode and the
+        layer's dtype; the products are in float64.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -115,10 +118,10 @@ def jacobian_singular_values(
 
     Args:
         network, inputs, mask, with_respect_to: as `input_output_jacobian`.
-        lags: ints >= 0; one backward pass to the largest gives them all.
+        lags: ints >= 0. One backward pass, to the largest lag, serves all.
 
     Returns:
-        (lags, batch, min(n, features)), float64, in descending order along the last axis; `method` as for one Jacobian.
+        `Derivatives` (lags, batch, min(n, features)), float64, in descending order along the last axis.
 
     Raises:
         ValueError: as `input_output_jacobian`; or if there is no lag.
@@ -133,49 +136,65 @@ def jacobian_singular_values(
     """
     lags = listed("Lags", lags)
     if not lags:
-        raise ValueError("lags must name at least one lag. Received: none.")
-    values, method = {}, ""
+        raise invalid("lags", "a list of at least one lag", lags)
     with np.errstate(over="ignore", invalid="ignore"):
-        for lag, jacobian, made_by in _jacobians(network, inputs, lags, mask, with_respect_to):
-            method = made_by
-            values[lag] = np.linalg.svd(jacobian, compute_uv=False)
-    return _derivatives(np.stack([values[lag] for lag in lags]), method, lags)
+        found = {
+            lag: (np.linalg.svd(jacobian, compute_uv=False), method)
+            for lag, jacobian, method in _jacobians(network, inputs, lags, mask, with_respect_to)
+        }
+    values, methods = zip(*(found[lag] for lag in lags), strict=True)
+    return _derivatives(np.stack(values), methods[0], lags)
 
 
 def _jacobians(
     network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
 ) -> Iterator[tuple[int, Array, str]]:
-    """(lag, Jacobian, method), for each of the lags, in ascending order."""
-    if with_respect_to not in ("input", "state"):
-        raise ValueError(f"with_respect_to must be 'input' or 'state'. Received: {with_respect_to!r}.")
-    wanted = {_check_lag(lag) for lag in lags}
+    """Lag, Jacobian and method for each of the lags, in ascending order."""
+    choice("with_respect_to", with_respect_to, ("input", "state"))
+    lags = [integer("lag", lag, 0, "Pass a number of steps.") for lag in lags]
     network, names = resolve_names(network)
     inputs = read_texts(inputs, names)
+    if has_many_states(network):
+        yield from _jacobians_of_chain(network, inputs, lags, mask, with_respect_to)
+        return
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     recurrent = CellAlong(layer)
     method = "closed form" if recurrent.is_closed else "autodiff"
-    for lag, step in enumerate(linear_steps(recurrent, sequences, read, max(wanted) + 1)):
-        if lag == 0:
-            product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
-        if lag in wanted:
+    steps = linear_steps(recurrent, sequences, read, max(lags) + 1)
+    product = np.tile(output_in_state(layer), (len(sequences), 1, 1))
+    for lag, step in enumerate(steps):
+        if lag in lags:
             jacobian = step.input(product) if with_respect_to == "input" else product
-            if not np.isfinite(jacobian).all():
-                _check_finite_inputs(sequences)
-                raise ValueError(f"The Jacobian at lag {lag} is not finite: it overflows. Ask for a shorter lag.")
+            _check_finite(lag, jacobian, sequences)
             yield lag, jacobian, method
-        if lag < max(wanted):
+        if lag < max(lags):
             product = step.before(product)
 
 
-def _check_finite_inputs(sequences: Any) -> None:
+def _jacobians_of_chain(
+    network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
+) -> Iterator[tuple[int, Array, str]]:
+    """As `_jacobians`, of the uppermost of several recurrent layers, or of two directions."""
+    if with_respect_to != "input":
+        rule = "'input' for a network of several layers or directions, which has no single state"
+        raise invalid("with_respect_to", rule, with_respect_to, "Pass one layer and its own inputs.")
+    chain = open_chain(network, inputs, mask)
+    check_num_steps(chain.mask, max(lags) + 1)
+    jacobians = [(jacobian, np.flatnonzero(read)[::-1]) for jacobian, read in chain.states_by_inputs()]
+    for lag in sorted(set(lags)):
+        jacobian = np.stack([jacobian[:, steps[lag]] for jacobian, steps in jacobians])
+        _check_finite(lag, jacobian, chain.inputs)
+        yield lag, jacobian, "closed form" if chain.is_closed else "autodiff"
+
+
+def _check_finite(lag: int, jacobian: Array, sequences: Any) -> None:
+    if np.isfinite(jacobian).all():
+        return
     if not np.isfinite(np.asarray(sequences, np.float64)).all():
         raise ValueError(
             "The inputs must be finite. Received: sequences with NaN or infinity. Remove those, or mask their steps "
             "and put finite values there."
         )
-
-
-def _check_lag(lag: Any) -> int:
-    if not is_integer(lag) or lag < 0:
-        raise ValueError(f"A lag is a number of steps, an int >= 0. Received: {lag!r}.")
-    return operator.index(lag)
+    raise ValueError(
+        f"The Jacobian at lag {lag} must be finite. Received: weights whose products overflow. Ask for a shorter lag."
+    )

@@ -1,4 +1,4 @@
-"""Everything a recurrent layer computes while it reads: gates, states, transition probabilities, centroids."""
+"""Traces: all that a recurrent layer computes at each step, such as gates, states and transition probabilities."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from keras_interp_rnn._network import (
 from keras_interp_rnn._results import Result
 
 STATES = ("h", "c")
+"""States, which a masked step repeats; a cell with further states has `state_1`, `state_2`, ... instead of `c`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace(Result, Mapping[str, NDArray[Any]]):
-    """Every quantity of every step, as a mapping from names to arrays.
+    """Every quantity of every step: a mapping from names to arrays.
 
     Attributes:
         quantities: {name: array (batch, time, entries)}, in reading order.
-        tokens: for each sequence the names of what is read at its steps, for views; () where they are not known.
-        read: bool (batch, time), whether a layer reads the step; None where it is not known.
+        tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
+        read: bool (batch, time), whether any layer reads the step; None if the layers have different steps.
 
     Example: see `trace`.
     """
@@ -68,38 +69,37 @@ def trace(
     | `CFN` | update gate `u`, input gate `i`, `candidate` |
     | GRU of Keras | update gate `u`, reset gate `r`, `candidate` |
     | LSTM of Keras, `PeepholeLSTM` | gates `i`, `f`, `o`, `candidate` |
-    | your own cell that brings its equations | those that its `step` returns |
-    | state-regularized | state before regularization `u`, `alpha` (k), `centroid`; those of the cell inside |
+    | your own cell that provides its equations | those that its `step` returns |
+    | state-regularized | state before regularization `u`, `alpha` (k), `centroid`; those of the inner cell |
     | a stack of cells | the same names with the prefix `0/`, `1/`, ... |
     | Bidirectional | the same names with the prefix `forward/`, `backward/` |
     | a model with several recurrent layers | the same names with the layer's name and a slash in front |
 
-    Where the cell inside a regularized one has a quantity of the same name, it gets a prefix: `cell_u`.
+    An update gate of the cell inside a state-regularized layer is called `cell_u`.
 
     Args:
-        network: a recurrent layer, Bidirectional too, or a model with some.
-        inputs: (batch, time, ...), the inputs of the layer, or of the model, if a model is given; or a text or texts of
-            one length, strings or lists of tokens, where the tokens have names.
-        mask: bool (batch, time), False where a step is not read; a model makes its own.
+        network: a recurrent layer, Bidirectional too, or a model with at least one.
+        inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts of one length, strings
+            or lists of tokens, if the tokens have names.
+        mask: bool (batch, time), False where a step is not read; a model computes its own.
         set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
-            (n,) or (batch, n), and the steps after it go on from there. A list of states where the cell has several,
-            `[h, c]` for an LSTM.
-        tokens: names of the ids that are read, for views; by default those of the alphabet that a model carries, or the
-            ids themselves.
+            (n,) or (batch, n), from which the next step goes on. A list if the cell has several states: `[h, c]` for an
+            LSTM.
+        tokens: names of the ids, for views; by default the names that a model carries, or the ids.
 
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order: time
         runs backwards for a layer with `go_backwards`, but not for the backward layer of a Bidirectional one, whose
-        entries are at the step that it read. Where a step is masked, `h` and `c` are the states kept, all
-        other quantities are NaN and `centroid` is -1; so are `alpha` and `centroid` where the stochastic component is
-        left out (`regularize_last_step=False`). `centroid` is the one chosen; in a mixture, the most probable one.
+        entries are at the step that it read. A masked step repeats `h` and `c`, its other quantities are NaN and its
+        `centroid` is -1; so are `alpha` and `centroid` of a step without the stochastic component
+        (`regularize_last_step=False`). `centroid` is the one chosen; in a mixture, the most probable one.
 
     Raises:
-        ValueError: if a sequence reads no step, if no layer is recurrent, if a weight is not finite, if a state that is
-            set does not fit.
+        ValueError: if a sequence reads no step, if no layer is recurrent, if a weight is not finite, or if a state of
+            `set` has another shape or is not finite.
 
-    Exactness: the states come from the layer's own code, run step by step, in its own dtype, outside training; the
-        other quantities come from the cell's equations, in the dtype of its variables.
+    Exactness: states come from the layer's own code, step by step in its dtype, outside training; other quantities
+        from the cell's equations, in the dtype of its variables.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -113,31 +113,32 @@ def trace(
     inputs = read_texts(inputs, names)
     found = recurrent_layers(network, inputs, mask)
     if set and len(found) > 1:
+        prefixes = ", ".join(prefix.rstrip("/") for prefix, *_ in found)
         raise ValueError(
-            "A state is set in a single recurrent layer. Received: a network with "
-            f"{', '.join(prefix.rstrip('/') for prefix, *_ in found)}. Pass the layer and its own inputs."
+            f"`set` must be of a single recurrent layer. Received: a network with {prefixes}. Pass the layer and its "
+            "own inputs."
         )
     quantities: dict[str, NDArray[Any]] = {}
     are_read = []
-    for prefix, layer, reads, its_mask in found:
+    for prefix, layer, sequences, layer_mask in found:
         order = slice(None, None, -1 if prefix.endswith("backward/") else 1)
-        of_layer, read = _quantities(layer, reads, its_mask, set or {})
+        of_layer, read = _quantities(layer, sequences, layer_mask, set or {})
         quantities |= {f"{prefix}{name}": values[:, order] for name, values in of_layer.items()}
         are_read.append(read[:, order])
     backwards = len(found) == 1 and getattr(found[0][1], "go_backwards", False)
-    # Layers above one that leaves sequences out may have fewer steps.
+    # A layer that returns its last output alone leaves fewer steps to the layers above it.
     by_any = np.any(are_read, axis=0) if len({read.shape for read in are_read}) == 1 else None
     return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)
 
 
 def _quantities(
-    network: Any, inputs: Any, mask: Any, given: Mapping[int, Any]
+    network: Any, inputs: Any, mask: Any, replaced: Mapping[int, Any]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
     """The quantities of one layer, in reading order, and which steps it reads."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     check_reads(read)
-    wanted = states_to_set(layer, given, *sequences.shape[:2])
-    steps = list(run_with_quantities(layer, sequences, read, wanted))
+    states = states_to_set(layer, replaced, *sequences.shape[:2])
+    steps = list(run_with_quantities(layer, sequences, read, states))
     quantities = {name: np.stack([step[name] for step in steps], axis=1) for name in steps[0]}
     for name, values in quantities.items():
         kind = name.split("/")[-1]

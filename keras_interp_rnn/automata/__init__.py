@@ -1,6 +1,6 @@
 """Finite automata: exact operations on them, automata from words, and networks that are automata, with proofs.
 
-Each name is imported on first use: automata and the proofs of certificates need NumPy alone, networks Keras.
+Each name is imported on first use, as automata and the proofs of certificates need no Keras.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.automata.certificates import Certificate, certify, largest_temperature
     from keras_interp_rnn.automata.inference import infer
     from keras_interp_rnn.automata.learning import train_recognizer
-    from keras_interp_rnn.automata.machines import DFA, MooreMachine, WordEncoding, tomita
+    from keras_interp_rnn.automata.machines import DFA, MooreMachine, WordEncoding, smallest_edit, tomita
     from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, compile, extract
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
 
@@ -30,6 +30,7 @@ __all__ = [
     "extract",
     "infer",
     "largest_temperature",
+    "smallest_edit",
     "tomita",
     "train_recognizer",
 ]
@@ -37,7 +38,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        **dict.fromkeys(("DFA", "MooreMachine", "WordEncoding", "tomita"), "machines"),
+        **dict.fromkeys(("DFA", "MooreMachine", "WordEncoding", "smallest_edit", "tomita"), "machines"),
         **dict.fromkeys(("Recognizer", "SymbolEmbedding", "compile", "extract"), "networks"),
         **dict.fromkeys(("Certificate", "certify", "largest_temperature"), "certificates"),
         "infer": "inference",

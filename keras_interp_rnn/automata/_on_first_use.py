@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use, so that what needs NumPy alone waits for no Keras."""
+"""Names of a package that are imported on first use, so that modules on NumPy alone load without Keras."""
 
 from __future__ import annotations
 

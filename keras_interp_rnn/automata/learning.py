@@ -20,34 +20,19 @@ from keras_interp_rnn.automata.inference import Sample, evidence_of, sample_of
 from keras_interp_rnn.automata.machines import checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, TrainingReport, extract
 
-UNITS, MORE_UNITS = 24, 8
-"""Units of the first attempt, and how many more each further attempt has."""
-
+UNITS, MORE_UNITS = 24, 8  # units of the first attempt, and those added by each further attempt
 STEPS_PER_EXECUTION = 50
-
-BATCH = 64
-"""Words of a training step, the same number of each label."""
-
-PHASE_DONE_LOSS = 0.02
-"""Mean loss, in nats, at which a phase of training ends early."""
-
-STEP_ACCEPTED_LOSS = 0.1
-"""Mean loss below which an increase of the strength or the noise is kept; otherwise it is undone and halved."""
-
-GIVE_UP_LOSS = 0.2
-"""Mean loss of the plain cell on all words above which an attempt ends: centroids do not lower it."""
-
-MIN_CONFIDENCE = 0.99
-"""Probability that every transition of a network has which has learned."""
-
-COOLINGS = 14
-"""Times that the temperature is lowered, before an attempt ends."""
-
+BATCH = 64  # words of a training step, the same number of each label
+PHASE_DONE_LOSS = 0.02  # mean loss, in nats, at which a phase of training ends early
+STEP_ACCEPTED_LOSS = 0.1  # mean loss from which on an increase of the strength or the noise is undone and halved
+GIVE_UP_LOSS = 0.2  # mean loss of the plain cell on all words from which on an attempt ends: centroids do not lower it
+MIN_CONFIDENCE = 0.99  # minimum probability of every transition of a network that has learned
+COOLINGS = 14  # times that the temperature is lowered before an attempt ends
 INTERRUPTED = "as it was interrupted and this is the best so far"
 
 ADVICE = (
     "To try next: more centroids or attempts; all words up to some length, as short words teach most; another seed. "
-    "automata.infer finds an automaton without a network, also where some labels are wrong."
+    "automata.infer finds an automaton without a network, also if some labels are wrong."
 )
 """Printed after an unsuccessful training."""
 
@@ -62,35 +47,35 @@ def train_recognizer(
     seed: int = 0,
     verbose: int = 1,
 ) -> Recognizer:
-    r"""Trains a state-regularized GRU to be an automaton which classifies the words as labelled.
+    r"""Trains a state-regularized GRU to be an automaton that classifies the words as labelled.
 
-    The plain cell learns first, from short words to long ones (strength 0). Then `strength` is raised to 1, by steps
+    First the plain cell (strength 0) learns, from short words to long ones. Then `strength` is raised to 1, by steps
     that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make the
     transitions certain. Batches hold the same number of words of each label. At the end the automaton is extracted
-    (`extract`, "exact"): unless it is right on every word, with every transition probable enough, training starts again
-    with more units. A network that has learned is certified (`certify`).
+    (`extract`, "exact"); unless it classifies every word as labelled and every transition is probable enough, training
+    starts again with more units. A network that has learned is certified (`certify`).
 
-    Copies of a word are merged first. A tenth of the different words is held out, of every label that has enough.
-    `infer` finds an automaton from words without a network, in seconds, and `compile` makes a network of it.
+    Copies of a word are merged first. A tenth of the different words is held out, from every label that has enough.
+    `infer` finds an automaton from words without a network, in seconds, and `compile` turns it into a network.
 
     Args:
         words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: one for each word, as of `infer`; three labels or more are ints or strings. The network then has an
-            output for each of them, of which the largest is the word's, and its automaton is a Moore machine.
+        labels: one for each word, as `infer`; three labels or more are ints or strings. The network then has an output
+            for each, the largest decides, and the automaton is a Moore machine.
         alphabet: the symbols, ints or strings; by default those of the words, in ascending order.
         num_centroids: should exceed the number of states of the automaton.
         num_attempts: maximum number of attempts. The first has 24 units, each further one 8 more.
-        seed: of everything; the same seed gives the same run on the same machine.
-        verbose: 1 prints the progress, on one line in a terminal and one line for each phase elsewhere; 0 prints
+        seed: of the whole run; the same seed gives the same run on the same machine.
+        verbose: 1 prints the progress, on one line in a terminal, elsewhere on one line for each phase; 0 prints
             nothing.
 
     Returns:
-        The network of the best attempt, also on Ctrl-C; with its alphabet and start token. A network is returned even
-        if training failed: check `report.learned`. `report.unsupported` lists the transitions that rest on no word.
+        The network of the best attempt, also on Ctrl-C, with its alphabet and start token. It is returned even if
+        training failed: check `report.learned`. `report.unsupported` lists the transitions that no word takes.
 
     Raises:
-        ValueError: as `infer`, where no label may be wrong; if a symbol, or one of three labels or more, is neither int
-            nor string; if a number is not positive.
+        ValueError: as `infer` with `label_noise=0`; if a symbol, or one of three labels or more, is neither int nor
+            string; if a number is not positive.
 
     Example:
 
@@ -102,27 +87,28 @@ def train_recognizer(
     Reference: Wang, Lawrence and Niepert, 2022, section 5.1, for the task; the recipe is this package's.
     """
     started = time.monotonic()
-    integer("num_centroids", num_centroids, 1)
-    integer("num_attempts", num_attempts, 1)
+    integer("num_centroids", num_centroids)
+    integer("num_attempts", num_attempts)
     sample = sample_of(words, labels, None if alphabet is None else checked_symbols(alphabet), seed, consistent=True)
     checked_symbols(sample.alphabet)
     checked_labels(sample.classes)
     tried: list[tuple[TrainingReport, Recognizer]] = []
-    done = False
-    while len(tried) < num_attempts and not done:
+    interrupted = False
+    for attempt in range(num_attempts):
         try:
-            report, model = _attempt(sample, len(tried), num_centroids, seed, verbose)
-        except KeyboardInterrupt:  # before or after its training
+            tried.append(_attempt(sample, attempt, num_centroids, seed, verbose))
+        except KeyboardInterrupt:  # before or after the training of the attempt
             if not tried:
                 raise
-            tried[-1] = _with_reason(INTERRUPTED, tried[-1][0]), tried[-1][1]
+            interrupted = True
             break
-        tried.append((report, model))
-        done = report.learned or report.reason == INTERRUPTED
-        if verbose and not done:
+        report, _ = tried[-1]
+        interrupted = report.reason == INTERRUPTED
+        if report.learned or interrupted:
+            break
+        if verbose:
             so_far = replace(report, num_attempts=len(tried), seconds=time.monotonic() - started)
             say(f"attempt {len(tried)} of {num_attempts}: {so_far}", stays=True)
-    interrupted = tried[-1][0].reason == INTERRUPTED
     report, model = max(tried, key=lambda each: _rank(each[0]))
     report = _with_reason(INTERRUPTED if interrupted else "", report)
     certified = report.learned and certify(model, extract(model).dfa).holds
@@ -138,7 +124,7 @@ def train_recognizer(
 def _attempt(
     sample: Sample, attempt: int, num_centroids: int, seed: int, verbose: int
 ) -> tuple[TrainingReport, Recognizer]:
-    """A network of one attempt, and what it has learned."""
+    """The network of one attempt, and its report."""
     seed += 1000 * attempt
     keras.utils.set_random_seed(seed)
     model = _network(sample, UNITS + MORE_UNITS * attempt, num_centroids, seed)
@@ -157,6 +143,7 @@ def _attempt(
 
 
 def _network(sample: Sample, units: int, num_centroids: int, seed: int) -> Recognizer:
+    """A network without training, compiled."""
     recurrent = layers.SRGRU(
         units, num_centroids, transition="gumbel", strength=0.0, noise=0.0, seed=seed, name="recurrent"
     )
@@ -176,7 +163,7 @@ def _network(sample: Sample, units: int, num_centroids: int, seed: int) -> Recog
 
 
 class _Training:
-    """A model in training and its words."""
+    """A model in training, and its words."""
 
     def __init__(self, model: Recognizer, sample: Sample, seed: int, verbose: int) -> None:
         self.model, self.labels, self.held_out, self.verbose = model, sample.labels, sample.held_out, verbose
@@ -187,26 +174,21 @@ class _Training:
         self.started = time.monotonic()
 
     def learn(self) -> str:
-        """Trains the plain cell, then with more and more strength and noise; returns "", or why that failed."""
-        loss = self.learn_plain_cell()
-        if not loss < GIVE_UP_LOSS:
-            return f"as the plain cell keeps a mean loss of {loss:.2g} nats, above {GIVE_UP_LOSS:g}"
-        reason = self.raise_to_1("strength", self.cell.set_strength, 0.09)
-        return reason or self.raise_to_1("noise", self.cell.set_noise, 0.25)
+        """Trains the plain cell on longer and longer words, then with rising strength and noise.
 
-    def learn_plain_cell(self) -> float:
-        """Trains from short words to long ones; returns the last mean loss."""
+        Returns:
+            "", or why the training failed.
+        """
         loss = math.inf
         for max_length in _curriculum(self.lengths[~self.held_out], self.labels[~self.held_out]):
             loss = self.phase(f"plain cell, words to length {max_length}", 25, max_length)
-        return loss
+        if not loss < GIVE_UP_LOSS:
+            return f"as the mean loss of the plain cell stays at {loss:.2g} nats, above {GIVE_UP_LOSS:g}"
+        reason = self.raise_to_1("strength", self.cell.set_strength, 0.09)
+        return reason or self.raise_to_1("noise", self.cell.set_noise, 0.25)
 
     def raise_to_1(self, name: str, set_value: Callable[[float], None], first_step: float) -> str:
-        """Raises a value from 0 to 1, in steps small enough for the network to follow.
-
-        Returns:
-            "", or why it cannot be raised further.
-        """
+        """Raises a value from 0 to 1 by steps that the network follows; returns "", or why that failed."""
         reached, step = 0.0, first_step
         while reached < 1:
             value = min(1.0, reached + step)
@@ -223,7 +205,7 @@ class _Training:
         return ""
 
     def cool(self) -> None:
-        """Lowers the temperature, and trains at it; undoes it if the network does not follow."""
+        """Lowers the temperature and trains; undoes this if the network does not follow."""
         before = _state(self.model)
         self.cell.set_temperature(max(0.1, 0.85 * float(self.cell.current_temperature())))
         if self.phase(f"temperature {float(self.cell.current_temperature()):.2f}", 3) >= STEP_ACCEPTED_LOSS:
@@ -232,9 +214,9 @@ class _Training:
 
     def phase(self, name: str, max_rounds: int, max_length: int | None = None, num_steps: int = 100) -> float:
         """Trains on words up to a length until the loss is small; returns the last mean loss."""
-        among = ~self.held_out & (self.lengths <= (self.lengths.max() if max_length is None else max_length))
-        parts = [np.flatnonzero(among & (self.labels == label)) for label in np.unique(self.labels[among])[::-1]]
-        each = max(BATCH // len(parts), 1)  # of every label
+        chosen = ~self.held_out & (self.lengths <= (self.lengths.max() if max_length is None else max_length))
+        parts = [np.flatnonzero(chosen & (self.labels == label)) for label in np.unique(self.labels[chosen])[::-1]]
+        each = max(BATCH // len(parts), 1)  # words of every label
         loss = math.inf
         for round_ in range(max_rounds):
             drawn = [self.rng.choice(part, (num_steps, each)) for part in parts]
@@ -251,11 +233,12 @@ class _Training:
 
 
 def _state(model: Recognizer) -> list[NDArray[Any]]:
-    """All weights, including the optimizer's."""
+    """All variables, including those of the optimizer."""
     return [keras.ops.convert_to_numpy(v).copy() for v in (*model.variables, *model.optimizer.variables)]
 
 
 def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
+    """Sets the variables to earlier values."""
     for variable, value in zip((*model.variables, *model.optimizer.variables), values, strict=True):
         variable.assign(value)
 
@@ -282,7 +265,7 @@ def report_of(model: Recognizer, sample: Sample) -> TrainingReport:
 
 
 def _with_reason(reason: str, report: TrainingReport) -> TrainingReport:
-    """The report with the reason, if there is one and the training failed."""
+    """The report with a reason, unless that is "" or the network has learned."""
     return replace(report, reason=reason) if reason and not report.learned else report
 
 
@@ -291,15 +274,13 @@ def _rank(report: TrainingReport) -> tuple[bool, float, float]:
 
 
 def _curriculum(lengths: NDArray[np.int64], labels: NDArray[Any]) -> list[int]:
-    """Successive maximum lengths of the words to learn: each adds at least a third more words of the rarest label."""
+    """Successive maximum lengths of words; each adds at least 30 % to the rarest label and 80 % to all words."""
     steps: list[int] = []
-    classes = np.unique(labels)
+    classes, longest = np.unique(labels), int(lengths.max())
     counts = [1] * len(classes)
-    for length in range(int(lengths.max()) + 1):
+    for length in range(longest):
         now = [int((labels[lengths <= length] == label).sum()) for label in classes]
-        if all(n >= 2 for n in now) and min(now) >= 1.3 * min(counts) and sum(now) >= 1.8 * sum(counts):
+        if min(now) >= max(2, 1.3 * min(counts)) and sum(now) >= 1.8 * sum(counts):
             steps.append(length)
             counts = now
-    if not steps or steps[-1] != int(lengths.max()):
-        steps.append(int(lengths.max()))
-    return steps
+    return [*steps, longest]

@@ -1,8 +1,8 @@
-r"""Weighted automata: a vector, a matrix for each symbol, final vectors. An ISAN with a linear readout is one.
+r"""Weighted automata: a vector, a matrix for each symbol, final vectors.
 
-The value of a word is f(x_1 ... x_T) = initial A_{x_1} ... A_{x_T} final, states as rows. An ISAN is one of n + 1
-states: the last coordinate of its states is the constant 1, the last row of its matrices the bias
-(docs/notes/weighted-automata.md). Deterministic automata, hidden Markov models and back-off n-gram models are others.
+The value of a word is f(x_1 ... x_T) = initial A_{x_1} ... A_{x_T} final, states as rows. An ISAN with a linear readout
+is one of n + 1 states: the last coordinate of its states is the constant 1, the last row of its matrices the bias
+(docs/notes/weighted-automata.md). So are deterministic automata, hidden Markov models and back-off n-gram models.
 
 References: Schuetzenberger, "On the definition of a family of automata", Information and Control, 1961; Droste, Kuich
 and Vogler (eds.), "Handbook of Weighted Automata", 2009.
@@ -16,30 +16,20 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import fraction, integer, invalid, is_integer
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._results import Result
-from keras_interp_rnn._types import Array, NgramModel
+from keras_interp_rnn._types import Array, FiniteAutomaton, Ints, NgramModel
 from keras_interp_rnn.analysis.weighted import hankel
-from keras_interp_rnn.analysis.weighted.forms import (
-    affine_form,
-    arrays_of_dfa,
-    checked_arrays,
-    word_ids,
-)
-from keras_interp_rnn.analysis.weighted.minimization import check_tolerance, reduced
+from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
+from keras_interp_rnn.analysis.weighted.minimization import reduced
 from keras_interp_rnn.automata import weighted_drawing
-from keras_interp_rnn.automata.machines import (
-    checked_alphabet,
-    checked_words,
-    given_alphabet,
-    names_of_states,
-)
+from keras_interp_rnn.automata.machines import checked_alphabet, checked_words, names_of_states, optional_alphabet
 
-RANGE = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
+MAX_VALUES = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
 """Largest number of each dtype."""
 
 
@@ -76,10 +66,7 @@ class WeightedAutomaton(Result):
         if self.alphabet is not None:
             symbols = checked_alphabet(self.alphabet)
             if len(symbols) != len(arrays[1]):
-                raise ValueError(
-                    f"`alphabet` must have {len(arrays[1])} different symbols, one for each matrix. Received: "
-                    f"{symbols!r}."
-                )
+                raise invalid("alphabet", f"{len(arrays[1])} different symbols, one for each matrix", symbols)
             object.__setattr__(self, "alphabet", symbols)
 
     def __len__(self) -> int:
@@ -94,26 +81,25 @@ class WeightedAutomaton(Result):
     # Values
 
     def value(self, word: Iterable[Hashable]) -> Any:
-        """F of one word: a float, or (outputs,) where `final` has several columns.
+        """The value of a word: a float, or (outputs,) if `final` has several columns.
 
         Args:
-            word: symbols of the alphabet, or ids where there is none.
+            word: symbols of the alphabet, or ids without one.
 
         Returns:
-            The nearest number of float64, however small or large states become on the way: 0.0 for a value below
+            The nearest number of float64, however small or large the states become on the way: 0.0 for a value below
             2.5e-324, whose logarithm is `log_value`.
 
         Raises:
-            ValueError: if a symbol is none of the automaton's, or the value is too large for float64.
+            ValueError: if a symbol is not in the alphabet, or the value is too large for float64.
         """
         ids = word_ids(word, self.alphabet, self.num_symbols)
-        columns = self.final.reshape(len(self), -1)
         try:
             with np.errstate(over="raise", under="raise", invalid="raise"):
                 state = self.initial
-                for symbol in ids:  # not by `@`, whose threads would not tell of an underflow
+                for symbol in ids:  # not by `@`, whose threads do not report an underflow
                     state = (state[:, None] * self.transitions[symbol]).sum(axis=0)
-                found = (state[:, None] * columns).sum(axis=0)
+                found = (state[:, None] * self._columns).sum(axis=0)
         except FloatingPointError:
             numbers, exponents = self._wide_value(ids)
             with np.errstate(over="ignore", under="ignore"):
@@ -122,16 +108,16 @@ class WeightedAutomaton(Result):
         return float(found[0]) if self.final.ndim == 1 else found
 
     def log_value(self, word: Iterable[Hashable]) -> Any:
-        """The natural logarithm of F of one word, which neither underflows nor overflows, however long the word.
+        """The natural logarithm of the value of a word, without underflow or overflow, however long the word.
 
         Args:
             word: as `value`.
 
         Returns:
-            A float, -inf for a value of 0; or (outputs,) where `final` has several columns.
+            A float, -inf for a value of 0; or (outputs,) if `final` has several columns.
 
         Raises:
-            ValueError: if a symbol is none of the automaton's, or the value is negative.
+            ValueError: if a symbol is not in the alphabet, or the value is negative.
 
         Example:
 
@@ -142,44 +128,37 @@ class WeightedAutomaton(Result):
         numbers, exponents = self._wide_value(word_ids(word, self.alphabet, self.num_symbols))
         if (numbers < 0).any():
             raise ValueError(
-                "A value must not be negative if it is to have a logarithm. Received: a word of a negative value. "
-                "Ask for its `value`, or for the logarithm under `scale(-1)`."
+                "A value must not be negative to have a logarithm. Received: a word of a negative value. Call `value` "
+                "for it, or `scale(-1)` first."
             )
         with np.errstate(divide="ignore"):
             found = np.log(numbers) + exponents * np.log(2)
         return float(found[0]) if self.final.ndim == 1 else found
 
-    def _wide_value(self, ids: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+    def _wide_value(self, ids: Ints) -> tuple[Array, Ints]:
         """The values m 2^e as m and e (outputs,)."""
         numbers, exponents = np.frexp(self.initial)
-        for matrix in (*self.transitions[ids], self.final.reshape(len(self), -1)):
+        for matrix in (*self.transitions[ids], self._columns):
             numbers, exponents = _wide_product(numbers, exponents, matrix)
         return numbers, exponents
 
     def values(self, words: Iterable[Iterable[Hashable]]) -> Array:
-        """F of several words: (words,), or (words, outputs).
-
-        Raises:
-            ValueError: as `value`.
-        """
+        """The values of several words: (words,), or (words, outputs); errors as `value`."""
         return np.array([self.value(word) for word in checked_words(words)]).reshape(-1, *self.final.shape[1:])
 
     def to_svg(self, names: Sequence[str] | None = None) -> str:
-        """A drawing of an automaton most of whose weights are 0.
+        """A drawing of a sparse automaton, as an SVG element.
 
-        Edges are labelled symbol:weight, a weight of 1 is left out, weights have three digits. A state with a final
-        weight has a double ring and the weight beneath its name, unless it is 1. A single initial weight of 1 is an
-        arrow; others stand on edges that come from a dashed circle. What was cut is in the tooltips.
+        Edges are labelled symbol:weight, with three digits and without a weight of 1. A state with a final weight has a
+        double ring and the weight beneath its name, unless it is 1. A single initial weight of 1 is an arrow; others
+        label edges from a dashed circle. Tooltips have the whole of labels that are cut.
 
         Args:
             names: of the states; by default their numbers.
 
-        Returns:
-            An SVG element.
-
         Raises:
-            ValueError: if there is not one name for each state, or if there are too many edges to be read (more than
-                60): dense automata have no legible drawing.
+            ValueError: if there is not one name for each state, or if there are more than 60 edges, which could not be
+                read.
 
         Example:
 
@@ -189,17 +168,11 @@ class WeightedAutomaton(Result):
         """
         texts = names_of_states(names, len(self))
         symbols = [str(symbol) for symbol in self._symbols]
-        edges = {
-            (int(state), int(target)): [
-                (symbol, float(weight))
-                for symbol, weight in zip(symbols, self.transitions[:, state, target], strict=True)
-                if weight
-            ]
-            for state, target in np.argwhere(self.transitions.any(axis=0))
-        }
+        edges: dict[tuple[int, int], list[tuple[str, float]]] = {}
+        for state, target, i in np.argwhere(np.moveaxis(self.transitions, 0, -1)).tolist():
+            edges.setdefault((state, target), []).append((symbols[i], float(self.transitions[i, state, target])))
         initial = {state: float(weight) for state, weight in enumerate(self.initial) if weight}
-        ends = self.final.reshape(len(self), -1)
-        final = {state: row.tolist() for state, row in enumerate(ends) if row.any()}
+        final = {state: row.tolist() for state, row in enumerate(self._columns) if row.any()}
         return weighted_drawing.svg(edges, initial, final, texts)
 
     def _repr_svg_(self) -> str | None:
@@ -207,14 +180,14 @@ class WeightedAutomaton(Result):
 
     @property
     def is_drawable(self) -> bool:
-        """Whether `to_svg` draws it: whether it has few enough edges."""
+        """Whether it has few enough edges for `to_svg`."""
         edges = int(self.transitions.any(axis=0).sum()) + int((self.initial != 0).sum())
         return edges <= weighted_drawing.MAX_EDGES
 
-    # Other automata of it
+    # Operations
 
     def sum(self, other: WeightedAutomaton) -> WeightedAutomaton:
-        """The automaton whose value is the sum of both: n + m states.
+        """The automaton whose value is the sum of both values: n + m states.
 
         Raises:
             ValueError: if alphabets or numbers of outputs differ.
@@ -223,22 +196,18 @@ class WeightedAutomaton(Result):
         n, m = len(self), len(second)
         transitions = np.zeros((self.num_symbols, n + m, n + m))
         transitions[:, :n, :n], transitions[:, n:, n:] = self.transitions, second.transitions
-        return replace(
-            self,
-            initial=np.concatenate([self.initial, second.initial]),
-            transitions=transitions,
-            final=np.concatenate([self.final, second.final]),
-        )
+        initial, final = (np.concatenate(pair) for pair in ((self.initial, second.initial), (self.final, second.final)))
+        return replace(self, initial=initial, transitions=transitions, final=final)
 
     def product(self, other: WeightedAutomaton) -> WeightedAutomaton:
-        """The automaton whose value is the product of both, output by output: n m states.
+        """The automaton whose value is the product of both values, output by output: n m states.
 
         Raises:
             ValueError: as `sum`.
         """
         second = self._compatible(other)
         size = len(self) * len(second)
-        with np.errstate(all="ignore"):  # what overflows is refused
+        with np.errstate(all="ignore"):  # the constructor refuses infinities
             initial = np.kron(self.initial, second.initial).astype(np.float64)
             pairs = np.einsum("kij,klm->kiljm", self.transitions, second.transitions).reshape(-1, size, size)
             final = np.einsum("i...,j...->ij...", self.final, second.final).reshape(size, *self.final.shape[1:])
@@ -249,44 +218,43 @@ class WeightedAutomaton(Result):
         return replace(self, final=self.final * float(factor))
 
     def minimize(self, *, tolerance: float = 1e-10) -> WeightedAutomaton:
-        """The automaton of the fewest states with the same values, at least one.
+        """The automaton of the fewest states, at least one, with the same values.
 
-        If the constant 1 is one of them, it comes last, as `from_network` has it.
+        If a coordinate is the constant 1, it comes last, as in `from_network`.
 
         Args:
-            tolerance: as `analysis.minimize`, which finds the smallest ISAN and says how clear its size is.
+            tolerance: as `analysis.minimize`, which finds the smallest ISAN and reports how clear its size is.
 
         Raises:
             ValueError: if the tolerance is outside [0, 1).
 
-        Exactness: as `analysis.minimize`, whose `residual` says by how much values differ at most, on which words;
+        Exactness: as `analysis.minimize`, whose `residual` bounds the difference of values;
             `analysis.equivalent(automaton, automaton.minimize())` proves it where it can.
         """
-        check_tolerance(tolerance)
-        final = self.final.reshape(len(self), -1)
-        [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, final, tolerance)
+        tolerance = fraction("tolerance", tolerance)
+        [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, self._columns, tolerance)
         if len(initial):
             initial, transitions, final = _constant_last(initial, transitions, final, tolerance)
         else:
-            initial, final = np.zeros(1), np.zeros((1, final.shape[1]))
-            transitions = np.zeros((self.num_symbols, 1, 1))
+            initial, transitions = np.zeros(1), np.zeros((self.num_symbols, 1, 1))
+            final = np.zeros((1, final.shape[1]))
         return replace(self, initial=initial, transitions=transitions, final=final.reshape(-1, *self.final.shape[1:]))
 
     def prefix_sums(self) -> WeightedAutomaton:
         r"""The automaton whose value of a word is the sum of the values of all words that begin with it.
 
-        $\omega' = (1 - \sum_x A_x)^{-1} \omega$. Of the probabilities of words it makes those of beginnings, so that
-        the probability of the next symbol x after w is f'(wx) / f'(w).
+        $\omega' = (1 - \sum_x A_x)^{-1} \omega$. Probabilities of words become probabilities of prefixes, so that the
+        probability of the next symbol x after w is f'(wx) / f'(w).
 
         Raises:
-            ValueError: if the sums do not converge: if the spectral radius of $\sum_x A_x$ is not below 1.
+            ValueError: if the sums do not converge, as the spectral radius of $\sum_x A_x$ is not below 1.
         """
         total = self.transitions.sum(axis=0)
         radius = float(np.abs(np.linalg.eigvals(total)).max())
         if not radius < 1 - 1e-12:
             raise ValueError(
-                "The sum of the matrices must have a spectral radius below 1, for values to be summed over all words. "
-                f"Received: {radius:.6g}. Scale the matrices down, or learn them from words that end."
+                "The sum of the matrices must have a spectral radius below 1, to sum values over all words. Received: "
+                f"{radius:.6g}. Scale the matrices down, or learn them from words that end."
             )
         return replace(self, final=np.linalg.solve(np.eye(len(self)) - total, self.final))
 
@@ -294,8 +262,8 @@ class WeightedAutomaton(Result):
         """The other one with its symbols in this one's order."""
         if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != self.final.shape[1:]:
             raise ValueError(
-                "Weighted automata must have the same number of outputs to be joined. "
-                f"Received: {other!r} beside one with final {self.final.shape}."
+                "Weighted automata must have the same number of outputs to be combined. Received: "
+                f"{other!r}, and one with final {self.final.shape}."
             )
         mine, others = self._symbols, other._symbols
         if set(mine) != set(others):
@@ -303,19 +271,24 @@ class WeightedAutomaton(Result):
         return replace(other, transitions=other.transitions[[others.index(symbol) for symbol in mine]], alphabet=mine)
 
     @property
+    def _columns(self) -> Array:
+        """The final weights as (n, outputs)."""
+        return self.final.reshape(len(self), -1)
+
+    @property
     def _symbols(self) -> tuple[Hashable, ...]:
         return tuple(range(self.num_symbols)) if self.alphabet is None else self.alphabet
 
-    # From and to networks and models
+    # Conversions
 
     @classmethod
     def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
         """The automaton of a network that is affine in its state, with a linear readout: n + 1 states, the last is 1.
 
         Args:
-            network: a model of an ISAN, of a FactoredISAN over a vocabulary, or of a linear recurrence behind an
-                Embedding or one-hot vectors, and a linear Dense head, a softmax behind it or not; a layer or a cell; or
-                a pair (layer, readout).
+            network: a model of an ISAN, of a FactoredISAN over a vocabulary, or of a linear recurrence that reads an
+                Embedding or one-hot vectors, with a linear Dense head, followed by a softmax or not; a layer or a cell;
+                or a pair (layer, readout).
             readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
 
         Raises:
@@ -339,10 +312,10 @@ class WeightedAutomaton(Result):
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
         """An ISAN with a linear Dense readout that outputs the value of every word: a model of ids.
 
-        An automaton whose last coordinate is the constant 1 becomes biases again, any other has biases of 0.
+        A last coordinate that is the constant 1 becomes biases; without one, biases are 0.
 
         Args:
-            return_sequences: whether the model outputs the value of every prefix that is not empty.
+            return_sequences: whether the model outputs the value of every nonempty prefix.
             dtype: of the model.
 
         Raises:
@@ -355,22 +328,17 @@ class WeightedAutomaton(Result):
         array([[3.]], dtype=float32)
         """
         form = affine_form(self)
-        largest = max(float(np.abs(part).max(initial=0.0)) for part in (form.initial, form.kernel, form.readout))
-        largest = max(largest, float(np.abs(form.bias).max(initial=0.0)), float(np.abs(form.offset).max(initial=0.0)))
+        parts = form.initial, form.kernel, form.bias, form.readout, form.offset
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
         policy = keras.dtype_policies.get(dtype)
-        bound = min(RANGE.get(kind, np.inf) for kind in (policy.compute_dtype, policy.variable_dtype))
+        bound = min(MAX_VALUES.get(kind, np.inf) for kind in (policy.compute_dtype, policy.variable_dtype))
         if largest > bound:
             raise ValueError(
                 f"Weights of dtype {dtype} must be at most {bound:.3g}. Received: {largest:.3g}. Pass "
                 'dtype="float64", or scale the automaton.'
             )
-        isan = layers.ISAN(
-            form.units,
-            form.num_symbols,
-            recurrent_constraint=None,
-            return_sequences=return_sequences,
-            dtype=dtype,
-        )
+        settings = {"recurrent_constraint": None, "return_sequences": return_sequences, "dtype": dtype}
+        isan = layers.ISAN(form.units, form.num_symbols, **settings)
         head = keras.layers.Dense(form.num_outputs, dtype=dtype)
         model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
         isan.cell.recurrent_kernel.assign(form.kernel)
@@ -380,13 +348,13 @@ class WeightedAutomaton(Result):
         return model
 
     @classmethod
-    def from_dfa(cls, dfa: Any) -> WeightedAutomaton:
-        """The automaton whose value is 1 for words that a `DFA` accepts, else 0; its states, its alphabet.
+    def from_dfa(cls, dfa: FiniteAutomaton) -> WeightedAutomaton:
+        """The automaton, with the states and alphabet of a `DFA`, whose value is 1 for accepted words, else 0.
 
-        Of a `MooreMachine` it has a value for each of its labels, 1 for words of that label.
+        For a `MooreMachine` it has a value for each of its labels, 1 for words with that label.
         """
         initial, transitions, final = arrays_of_dfa(dfa)
-        return cls(initial, transitions, final[:, 0] if final.shape[1] == 1 else final, dfa.alphabet)
+        return cls(initial, transitions, final[:, 0] if final.shape[1] == 1 else final, tuple(dfa.alphabet))
 
     @classmethod
     def from_hmm(
@@ -405,11 +373,11 @@ class WeightedAutomaton(Result):
         the word: before each symbol the model ends with probability stop[i].
 
         Args:
-            initial: (n,). transitions: (n, n), or (n, K, n) where the next state depends on the symbol too.
+            initial: (n,). transitions: (n, n), or (n, K, n) if the next state depends on the symbol too.
             emissions: (n, K). stop: (n,). alphabet: the K symbols; None for ids.
 
         Raises:
-            ValueError: if these are no probabilities: at least 0, every distribution with sum 1.
+            ValueError: unless all are probabilities: at least 0, every distribution with sum 1.
 
         Example:
 
@@ -440,25 +408,25 @@ class WeightedAutomaton(Result):
         ):
             raise ValueError(
                 "A hidden Markov model must consist of probabilities that sum to 1. Received: initial, emissions or "
-                "transitions that do not, or a stop outside [0, 1]. Divide by the sums."
+                "transitions that do not, or a stop outside [0, 1]. Divide them by their sums."
             )
         matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
         final = np.ones(n) if stop is None else ends
-        return cls(start, matrices, final, given_alphabet(alphabet))
+        return cls(start, matrices, final, optional_alphabet(alphabet))
 
     @classmethod
     def from_ngrams(cls, ngrams: NgramModel, *, max_states: int = 4096) -> WeightedAutomaton:
         r"""A back-off model as a weighted automaton with log probabilities for outputs: a start for training an ISAN.
 
         States are the contexts of up to order - 1 symbols, outputs the K values ln p(c | context), so that
-        `from_ngrams(ngrams).to_isan()` with a softmax behind it is the back-off model.
+        `from_ngrams(ngrams).to_isan()` followed by a softmax is the back-off model.
 
         Args:
-            ngrams: an `analysis.BackoffModel`. Its discount is below 1: no probability may be 0.
-            max_states: of the automaton, (K^order - 1) / (K - 1) for K symbols.
+            ngrams: an `analysis.BackoffModel` with a discount below 1, so that no probability is 0.
+            max_states: bound on the number of states, (K^order - 1) / (K - 1) for K symbols.
 
         Raises:
-            ValueError: if it would have more states, or a probability is 0.
+            ValueError: if there would be more states, or a probability is 0.
 
         Example:
 
@@ -469,8 +437,8 @@ class WeightedAutomaton(Result):
         (4, array([0.5, 0.3, 0.2]))
         """
         if not isinstance(ngrams, NgramModel):
-            raise ValueError(f"`ngrams` must be an `analysis.BackoffModel`. Received: ngrams={ngrams!r}.")
-        integer("max_states", max_states, 1)
+            raise invalid("ngrams", "an `analysis.BackoffModel`", ngrams)
+        integer("max_states", max_states)
         symbols, order = ngrams.vocabulary_size, ngrams.order
         sizes = [symbols**length for length in range(order)]
         if sum(sizes) > max_states:
@@ -513,17 +481,17 @@ class WeightedAutomaton(Result):
         $$A_x = D^{-1} U^T H_x V, \qquad \alpha = H(\varepsilon, \cdot) V, \qquad
         \omega = D^{-1} U^T H(\cdot, \varepsilon).$$
 
-        Of words, f(v) is first the mean number of times that v occurs within one, which short words estimate well; with
-        $A = \sum_x A_x$, $\alpha (1 - A)$ and $(1 - A) \omega$ make the probability of the whole word of it.
+        For drawn words, f(v) is first the mean number of occurrences of v in a word, which is estimated well for short
+        v; then, with $A = \sum_x A_x$, $\alpha (1 - A)$ and $(1 - A) \omega$ give the probability of the whole word.
 
         Args:
-            words: words that were drawn, of which the automaton's value is an estimate of the probability; or {word:
-                value}, whose values the automaton takes, 0 for words that are not there.
+            words: drawn words, whose probability the automaton's value estimates; or {word: value}, with the value 0
+                for other words.
             rank: int > 0, number of states.
-            alphabet: the symbols; None where words are of ids.
-            num_symbols: K, where there is no alphabet; None for one more than the largest id.
+            alphabet: the symbols; None for words of ids.
+            num_symbols: K, without an alphabet; None for one more than the largest id.
             max_length: of the prefixes and suffixes.
-            max_basis: prefixes, and suffixes, at most; the most frequent ones, or those of the largest values.
+            max_basis: maximum number of prefixes, and of suffixes: the most frequent, or of the largest values.
 
         Returns:
             The automaton. Estimates may be below 0.
@@ -531,8 +499,8 @@ class WeightedAutomaton(Result):
         Raises:
             ValueError: if the table does not have that rank, or a symbol is not in the alphabet.
 
-        Exactness: exact for values of an automaton of that rank, if the basis shows the rank; of words an estimate that
-            converges with their number.
+        Exactness: exact for values of an automaton of that rank, if the basis has the rank; for drawn words an estimate
+            that converges with their number.
         Example:
 
         >>> values = {"a" * n: 0.5 ** (n + 1) for n in range(9)}
@@ -543,31 +511,25 @@ class WeightedAutomaton(Result):
         References: Hsu, Kakade and Zhang, "A spectral algorithm for learning hidden Markov models", COLT 2009; Balle,
         Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
         """
-        for name, value, least in (("rank", rank, 1), ("max_length", max_length, 0), ("max_basis", max_basis, 1)):
-            integer(name, value, least)
-        if isinstance(words, Mapping):
-            given = list(words.items())
-        else:
-            given = [(word, 1.0) for word in checked_words(words)]
-        alphabet = given_alphabet(alphabet)
-        if any(not np.isfinite(value) for _, value in given):
+        integer("rank", rank)
+        integer("max_length", max_length, 0)
+        integer("max_basis", max_basis)
+        pairs = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in checked_words(words)]
+        symbols = optional_alphabet(alphabet)
+        if any(not np.isfinite(value) for _, value in pairs):
             raise ValueError(
                 "Values of words must be finite numbers. Received: NaN or infinity. Leave these words out."
             )
-        ids = [symbol for word, _ in given for symbol in word] if alphabet is None else []
+        ids: list[Any] = [symbol for word, _ in pairs for symbol in word] if symbols is None else []
         if not all(map(is_integer, ids)):
             raise ValueError(
-                "Words must be of ids, or of symbols of an alphabet. Received: symbols that are no ids. Pass the "
-                "alphabet."
+                "Words without an alphabet must consist of ids. Received: symbols that are no ids. Pass the alphabet."
             )
-        counted = 1 + max(ids, default=0) if alphabet is None else len(alphabet)
-        num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols, 1)
-        if alphabet is not None and num_symbols != counted:
-            raise ValueError(
-                f"`num_symbols` must be the length of the alphabet, {counted}. Received: num_symbols={num_symbols!r}. "
-                "Leave it out."
-            )
-        coded = [(word_ids(word, alphabet, num_symbols), float(value)) for word, value in given]
+        counted = 1 + max(ids, default=0) if symbols is None else len(symbols)
+        num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols)
+        if symbols is not None and num_symbols != counted:
+            raise invalid("num_symbols", f"the length of the alphabet, {counted}", num_symbols, "Leave it out.")
+        coded = [(word_ids(word, symbols, num_symbols), float(value)) for word, value in pairs]
         if isinstance(words, Mapping):
             table, shifted = hankel.of_values(coded, num_symbols, max_length, max_basis)
         else:
@@ -577,7 +539,7 @@ class WeightedAutomaton(Result):
             size = int((values > 1e-12 * values.max(initial=0)).sum())
             raise ValueError(
                 f"An automaton of {rank} states must have a table of that rank. Received: one of rank {size}, of shape "
-                f"{table.shape}. Ask for fewer states, or give more or longer words."
+                f"{table.shape}. Pass a smaller rank, or more or longer words."
             )
         back, to = left[:, :rank].T / values[:rank, None], right[:rank].T
         transitions = back @ shifted @ to
@@ -585,11 +547,11 @@ class WeightedAutomaton(Result):
         if not isinstance(words, Mapping):
             rest = np.eye(rank) - transitions.sum(axis=0)
             initial, final = initial @ rest, rest @ final
-        return cls(initial, transitions, final, None if alphabet is None else tuple(alphabet))
+        return cls(initial, transitions, final, symbols)
 
 
-def _wide_product(numbers: Array, exponents: Any, matrix: Array) -> tuple[Array, NDArray[np.int64]]:
-    """A row m 2^e, with an exponent of its own for every entry, times a matrix."""
+def _wide_product(numbers: Array, exponents: Any, matrix: Array) -> tuple[Array, Ints]:
+    """A row m 2^e, with an exponent for every entry, times a matrix."""
     others, more = np.frexp(matrix)
     terms = numbers[:, None] * others
     powers = np.where(terms != 0, exponents[:, None] + more.astype(np.int64), -(2**62))
@@ -600,7 +562,7 @@ def _wide_product(numbers: Array, exponents: Any, matrix: Array) -> tuple[Array,
 
 
 def _constant_last(initial: Array, transitions: Array, final: Array, tolerance: float) -> tuple[Array, Array, Array]:
-    """A smallest automaton; if a coordinate c is constant, A_x c = c for all x, with c as the last one, exactly."""
+    """A smallest automaton; if a vector c is constant, A_x c = c for all x, c becomes the last coordinate, exactly."""
     n = len(initial)
     off = (transitions - np.eye(n)).reshape(-1, n)
     _, values, directions = np.linalg.svd(off)
@@ -615,15 +577,15 @@ def _constant_last(initial: Array, transitions: Array, final: Array, tolerance: 
     return initial, transitions, final
 
 
-def _numbers(**given: ArrayLike) -> list[Array]:
-    """As float64 arrays; raises ValueError by name where one is not an array of numbers."""
+def _numbers(**arguments: ArrayLike) -> list[Array]:
+    """Arguments as float64 arrays; raises ValueError with the name of one that is not an array of numbers."""
     arrays = []
-    for name, value in given.items():
+    for name, value in arguments.items():
         try:
             arrays.append(np.asarray(value, np.float64))
         except (TypeError, ValueError):
             raise ValueError(
-                f"A hidden Markov model must consist of arrays of numbers. Received: {name}={value!r}. Encode symbols "
-                "as columns of emissions, and name them by `alphabet`."
+                f"A hidden Markov model must consist of arrays of numbers. Received: {name}={value!r}. Pass symbols as "
+                "`alphabet`, in the order of the columns of emissions."
             ) from None
     return arrays

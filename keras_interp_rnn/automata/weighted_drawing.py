@@ -1,8 +1,7 @@
 """Weighted automata as SVG: edges have symbols and weights, states their initial and final weights.
 
-Plain tables in, text out, on the layout that drawings of deterministic automata use. A state with a final weight has a
-double ring and the weight beneath its name. One state that alone starts, with the weight 1, has an arrow; else a
-dashed circle leads to every state with an initial weight, which stands on the edge.
+A state with a final weight has a double ring and the weight beneath its name. A single initial weight of 1 is an arrow;
+otherwise edges with the initial weights come from a dashed circle.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from keras_interp_rnn.automata.machines import CIRCLE, RING, State, picture
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = 60
-"""Edges, initial weights among them, beyond which labels with weights could not be read."""
+"""Maximum number of edges, initial weights included, whose labels can still be read."""
 
 SOURCE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{LINE}" stroke-dasharray="3 3"/>'
-"""What initial weights come from."""
+"""The circle from which initial weights come."""
 
 
 def svg(
@@ -26,16 +25,13 @@ def svg(
     final: Mapping[int, Sequence[float]],
     names: Sequence[str],
 ) -> str:
-    """Draws a weighted automaton.
+    """A weighted automaton as an SVG element.
 
     Args:
-        edges: (state, next state) -> the symbols that lead from one to the other, each with its weight.
+        edges: (state, next state) -> symbols with weights.
         initial: states -> initial weights that are not 0.
         final: states -> final weights, one for each output, that are not all 0.
         names: one for each state.
-
-    Returns:
-        An SVG element.
 
     Raises:
         ValueError: for more than `MAX_EDGES` edges.
@@ -50,8 +46,8 @@ def svg(
     count = len(edges) + len(initial)
     if count > MAX_EDGES:
         raise ValueError(
-            f"A weighted automaton is drawn with at most {MAX_EDGES} edges, initial weights among them. Received: "
-            f"{count}, of {len(names)} states. Minimize it, or set weights to 0 that hardly matter."
+            f"A drawing must have at most {MAX_EDGES} edges and initial weights. Received: {count}, of {len(names)} "
+            "states. Minimize the automaton, or set negligible weights to 0."
         )
     labels = {edge: _label(weights) for edge, weights in edges.items()}
     titles = {edge: ", ".join(f"{visible(s)}:{weight:g}" for s, weight in weights) for edge, weights in edges.items()}
@@ -71,7 +67,7 @@ def number(weight: float) -> str:
 
 
 def _label(weights: Sequence[tuple[str, float]]) -> str:
-    """Symbols with their weights; without, where all are 1."""
+    """Symbols with their weights, or without if all are 1."""
     texts = [visible(symbol) for symbol, _ in weights]
     shown = {number(weight) for _, weight in weights}
     if shown == {"1"}:

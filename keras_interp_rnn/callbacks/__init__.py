@@ -1,4 +1,4 @@
-"""Callbacks for `fit`: state carried over long texts, runs that survive a kill, and what TensorBoard shows of both."""
+"""Callbacks for `fit`: they carry states over long texts, resume killed runs, and log a network to TensorBoard."""
 
 from keras_interp_rnn.callbacks.attributions import Attributions
 from keras_interp_rnn.callbacks.automaton import Automaton

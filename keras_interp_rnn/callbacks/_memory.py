@@ -1,13 +1,14 @@
-"""The memory of the callbacks of a run: what training has changed in them, as arrays that `np.savez` takes.
+"""The memory of the callbacks of a run: attributes that training has changed, as arrays that `np.savez` takes.
 
-A callback's memory is its public attributes that differ from what they were when training began, if they hold numbers,
-texts, None, arrays, functions of `keras.ops`, or lists, tuples and dictionaries of these. For `EarlyStopping` these are
-the best value, the epochs without a better one, and the best weights. Attributes that begin with an underscore are left
-alone: they may be handles of the process that a kill ended.
+A callback's memory consists of its public attributes that differ from their values when training began, if they hold
+numbers, texts, None, arrays, functions of `keras.ops`, or lists, tuples and dictionaries of these. For `EarlyStopping`
+these are the best value, the number of epochs without a better one, and the best weights. Attributes that begin with an
+underscore are left alone: they may be handles of the process that a kill ended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 
 def digests(callback: keras.callbacks.Callback) -> dict[str, bytes]:
-    """A digest of each attribute, to tell later which ones training has changed."""
+    """A digest of each attribute, which shows later whether training has changed it."""
     return {name: _digest(plain, arrays) for name, plain, arrays in _attributes(callback)}
 
 
@@ -40,15 +41,14 @@ def pack(
 
 
 def restore(callbacks: Sequence[keras.callbacks.Callback], packed: Mapping[str, NDArray[Any]]) -> None:
-    """Gives callbacks the memory that `pack` found: the first of a class that of the first, and so on."""
+    """Gives callbacks the memory that `pack` returned; callbacks of one class are matched in their order."""
     memories = json.loads(str(packed["callbacks"])) if "callbacks" in packed else []
     for callback in callbacks:
         found = next((memory for memory in memories if memory[0] == type(callback).__name__), None)
-        if found is None:
-            continue
-        memories.remove(found)
-        for name, (plain, first) in found[1].items():
-            setattr(callback, name, _value(plain, first, packed))
+        if found is not None:
+            memories.remove(found)
+            for name, (plain, first) in found[1].items():
+                setattr(callback, name, _value(plain, first, packed))
 
 
 def _attributes(callback: keras.callbacks.Callback) -> Iterator[tuple[str, Any, list[NDArray[Any]]]]:
@@ -56,20 +56,18 @@ def _attributes(callback: keras.callbacks.Callback) -> Iterator[tuple[str, Any, 
         if name.startswith("_") or name == "params":
             continue
         arrays: list[NDArray[Any]] = []
-        try:
+        with contextlib.suppress(TypeError, ValueError, RecursionError):  # another type, or a list that holds itself
             yield name, _plain(value, arrays), arrays
-        except (TypeError, ValueError, RecursionError):  # another kind of value, or a list that holds itself
-            continue
 
 
 def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    """What JSON holds of a value; its arrays are appended to the list. TypeError for another kind of value."""
+    """A value as JSON; its arrays are appended to the list. Raises TypeError for another type of value."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
-        if value.dtype.kind == "V":  # bfloat16, which a file of NumPy's does not name
+        if value.dtype.kind == "V":  # bfloat16, for which NumPy's files have no name
             value = value.astype(np.float32)
         if value.dtype.hasobject:
             raise TypeError
@@ -86,7 +84,7 @@ def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
 
 
 def _value(plain: Any, first: int, packed: Mapping[str, NDArray[Any]]) -> Any:
-    """Inverse of `_plain`; `first` is the number of the first array."""
+    """The inverse of `_plain`; `first` is the index of the first array."""
     if not isinstance(plain, dict):
         return plain
     [(kind, content)] = plain.items()

@@ -1,13 +1,12 @@
-"""The base classes of callbacks that look at a network while it trains."""
+"""Base classes of callbacks that measure a network while it trains."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-import operator
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +15,28 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
-from keras_interp_rnn._checks import as_path, is_integer
+from keras_interp_rnn._checks import as_path, integer
 from keras_interp_rnn._network import GivenNames, Names, is_text, read_texts, recurrent_layer_inputs, resolve_names
 from keras_interp_rnn.callbacks import _summaries
+from keras_interp_rnn.views.tags import Tag
+from tensorboard_plugins.interp_rnn import schema
 
 
 class Probe(keras.callbacks.Callback):
-    """Reads a network before the first step and every `update_freq`, and writes what it found.
+    """Measures a network before the first step and every `update_freq`, and writes the result.
 
-    A subclass gives `folder` (of its own in `log_dir`: two writers in one folder hide each other's events), `measure`
-    and `write`. In a search of KerasTuner each execution of a trial has a folder in `log_dir`, the one that KerasTuner
-    gives `keras.callbacks.TensorBoard`. Steps are optimizer iterations and continue when a saved model is trained
-    further. What `measure` raises stops the training at its beginning; later it is warned of once and nothing is
-    written. Of several processes that train together all measure, as that may need all of them, and the chief writes.
+    A subclass defines `folder`, `measure` and `write`. Two writers in one folder hide each other's events, so each
+    class has a folder of its own in `log_dir`. In a search of KerasTuner each execution of a trial has a folder in
+    `log_dir`, the one that KerasTuner gives `keras.callbacks.TensorBoard`. Steps are optimizer iterations and continue
+    when a saved model is trained further. An error of `measure` stops the training at its beginning; later it is warned
+    of once and nothing is written. If several processes train together, all measure, as that may need all of them, and
+    the chief writes.
 
     Args:
         log_dir, update_freq: as the subclass documents them.
 
     Raises:
-        ValueError: if the frequency is no positive number; when training begins, if the folder cannot be made.
+        ValueError: if the frequency is not positive; when training begins, if the folder cannot be made.
     """
 
     folder: str
@@ -42,7 +44,10 @@ class Probe(keras.callbacks.Callback):
     def __init__(self, log_dir: str | os.PathLike[str], update_freq: str | int) -> None:
         super().__init__()
         self.log_dir = as_path("log_dir", log_dir)
-        self.update_freq = _frequency(update_freq)
+        self.update_freq = update_freq
+        if update_freq != "epoch":
+            remedy = "Pass a number of training steps, or 'epoch'."
+            self.update_freq = integer("update_freq", update_freq, remedy=remedy)
         self._writer: Any = None  # a tf.summary.SummaryWriter
 
     def measure(self) -> Any:
@@ -50,7 +55,7 @@ class Probe(keras.callbacks.Callback):
         raise NotImplementedError
 
     def write(self, found: Any, step: int) -> None:
-        """Writes it to the default summary writer."""
+        """Writes a result to the default summary writer."""
         raise NotImplementedError
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -81,7 +86,7 @@ class Probe(keras.callbacks.Callback):
         except OSError as error:
             raise ValueError(
                 f"{type(self).__name__} must be able to write into log_dir. Received: "
-                f"log_dir={str(self.log_dir)!r}, where no folder can be made ({error}). Give another."
+                f"log_dir={str(self.log_dir)!r}, where no folder can be made ({error}). Pass another."
             ) from None
 
     def _log(self) -> None:
@@ -94,8 +99,8 @@ class Probe(keras.callbacks.Callback):
                     f"{type(self).__name__} writes nothing from step {self._logged} on. {error}", stacklevel=2
                 )
             self._warned = True
-            return
-        self._write(found)
+        else:
+            self._write(found)
 
     def _write(self, found: Any) -> None:
         if found is None or self._writer is None:
@@ -106,16 +111,16 @@ class Probe(keras.callbacks.Callback):
 
 
 class InputProbe(Probe):
-    """A probe that looks at a layer while it reads a fixed batch, as the model reads it, or of texts.
+    """A probe of a layer that reads a fixed batch of inputs, as the model reads them, or of texts.
 
     Attributes:
-        tokens: names of the ids, as the subclass documents them; None for those that the model carries.
+        tokens: names of the ids, as the subclass documents them; None for the names that the model carries.
 
     Args:
         log_dir, inputs, layer, update_freq: as the subclass documents them.
 
     Raises:
-        ValueError: if the batch is empty or the frequency is no positive number.
+        ValueError: if the batch is empty or the frequency is not positive.
     """
 
     tokens: GivenNames | None = None
@@ -132,7 +137,9 @@ class InputProbe(Probe):
         self.layer = layer
         parts = [] if is_text(inputs) else keras.tree.flatten(self.inputs)
         if not (parts or is_text(inputs)) or any(part.ndim == 0 or len(part) == 0 for part in parts):
-            raise ValueError(f"{type(self).__name__} reads a fixed batch. Received: no sequence. Give it a few.")
+            raise ValueError(
+                f"{type(self).__name__} must read a fixed batch of sequences. Received: none. Pass a few sequences."
+            )
 
     def resolved(self) -> tuple[keras.Model, Names | None]:
         """The model from the ids on, and their names."""
@@ -143,29 +150,35 @@ class InputProbe(Probe):
         return read_texts(inputs, self.resolved()[1])
 
     def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:
-        """The watched layer, what it reads when the model is given these inputs, and its mask or None."""
+        """The measured layer, its inputs when the model is given these inputs, and its mask or None."""
         if isinstance(self.layer, keras.layers.Layer):
             return self.layer, self.read(inputs), None
         return recurrent_layer_inputs(self.resolved()[0], self.read(inputs), self.layer)
 
 
+def write_tag(name: str, tag: Tag, step: int, **more: Any) -> None:
+    """Writes a tag of the plugin to the default summary writer; `more` are further entries of its description."""
+    values, description = tag
+    _summaries.tensor(name, values, step, schema.metadata(**description, **more))
+
+
 def copied(inputs: Any) -> Any:
-    """Arrays of inputs that nobody else writes into; texts as they are."""
+    """A copy of inputs, as arrays, or of texts, which the caller cannot change."""
     return copy.deepcopy(inputs) if is_text(inputs) else keras.tree.map_structure(np.array, inputs)
 
 
 def copied_text(text: Any) -> Any:
-    """One text: a string, or an array that nobody else writes into, of ids or of symbols."""
+    """A copy of one text: a string, or an array of ids or of symbols."""
     return text if isinstance(text, str) else np.array(text)
 
 
 def length_of(text: Any) -> tuple[int, ...]:
-    """The shape of a text: (T,), if it is one."""
+    """The shape of a copied text; (T,) if it is valid."""
     return (len(text),) if isinstance(text, str) else tuple(text.shape)
 
 
 def _folder(log_dir: Path, name: str, callbacks: Sequence[keras.callbacks.Callback]) -> Path:
-    """The folder for events, in that of the KerasTuner trial which the callbacks belong to, if any.
+    """The folder for events, inside that of the KerasTuner trial to which the callbacks belong, if any.
 
     KerasTuner copies all callbacks for each execution of a trial, but changes `log_dir` only of a class with the name
     TensorBoard. It adds a callback with the trial, which does not have the number of the execution.
@@ -174,13 +187,5 @@ def _folder(log_dir: Path, name: str, callbacks: Sequence[keras.callbacks.Callba
     trial = next((trial for trial in trials if trial is not None), None)
     if trial is None or trial in log_dir.parts:
         return log_dir / name
-    folders = (log_dir / trial / f"execution{i}" / name for i in itertools.count())
+    folders: Iterator[Path] = (log_dir / trial / f"execution{i}" / name for i in itertools.count())
     return next(folder for folder in folders if not folder.exists())
-
-
-def _frequency(update_freq: Any) -> str | int:
-    if update_freq == "epoch":
-        return "epoch"
-    if not is_integer(update_freq) or operator.index(update_freq) <= 0:
-        raise ValueError(f"update_freq must be 'epoch' or a number of steps > 0. Received: {update_freq!r}.")
-    return operator.index(update_freq)

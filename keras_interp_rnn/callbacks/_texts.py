@@ -1,4 +1,4 @@
-"""The base class of callbacks that look at how a network reads a few fixed texts."""
+"""Base class of callbacks that measure how a network reads a few fixed texts."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import check_finite, read_text, resolve_names
+from keras_interp_rnn._network import GivenNames, check_finite, read_text, resolve_names
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
-from keras_interp_rnn.views.tags import Tag
-from tensorboard_plugins.interp_rnn import schema
+from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of, write_tag
+from keras_interp_rnn.views import tags
 
 
 class TextProbe(Probe):
-    """A probe that looks at fixed texts, each by itself.
+    """A probe of fixed texts, each measured by itself.
 
-    A subclass gives `longest`, `measured` and `tag`, besides `folder`, which is the kind of its tags too, unless it
-    overrides `kind`. Where results have a residual, the largest of all texts is logged as a scalar.
+    A subclass defines `folder`, `longest` and `measured`. If results have a residual, the largest of all texts is
+    logged as a scalar.
 
     Args:
         log_dir, texts, alphabet, update_freq: as the subclass documents them.
 
     Raises:
-        ValueError: if there is no text, one is empty or too long, or a frequency is no positive number.
+        ValueError: if there is no text, one is empty or too long, or the frequency is not positive.
     """
 
     longest: int
-    """Symbols of a text: of more, a step would take too long, or write tens of megabytes."""
+    """Maximum number of symbols of a text: a longer one would take too long, or write tens of megabytes a step."""
     in_parts = False
     """Whether each step is a tag of its own, as steps are large (`schema`)."""
 
@@ -37,35 +36,23 @@ class TextProbe(Probe):
         self,
         log_dir: str | os.PathLike[str],
         texts: Sequence[ArrayLike],
-        alphabet: Sequence[str] | None,
+        alphabet: GivenNames | None,
         update_freq: str | int,
     ) -> None:
         super().__init__(log_dir, update_freq)
         if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise ValueError(
-                f"{type(self).__name__} takes a list of texts. Received: texts={texts!r}. Give [text] for one text."
-            )
+            raise ValueError(f"`texts` must be a list of texts. Received: texts={texts!r}. Pass [text] for one text.")
         self.texts = [copied_text(text) for text in texts]
         self.alphabet = alphabet
         if not self.texts:
             raise self._refused([])
         for text in self.texts:
-            if (
-                not isinstance(text, str) or not text
-            ):  # of a longer one `measure` counts the symbols: it knows the alphabet
+            if not isinstance(text, str) or not text:  # the symbols of a string depend on the alphabet: see `measure`
                 self._check_length(length_of(text))
 
     def measured(self, text: Any) -> Any:
-        """The result to write for one text."""
+        """The result to write for one text, of a class that `tags.of` knows."""
         raise NotImplementedError
-
-    def tag(self, found: Any) -> Tag:
-        """The tensor and the description of what was measured of one text."""
-        raise NotImplementedError
-
-    def kind(self, found: Any) -> str:
-        """The kind of that tag."""
-        return self.folder
 
     def measure(self) -> list[Any]:
         check_finite(self.model)
@@ -75,22 +62,23 @@ class TextProbe(Probe):
                 self._check_length(read_text("A text", text, names).shape)
         return [self.measured(text) for text in self.texts]
 
+    def write(self, found: list[Any], step: int) -> None:
+        for i, result in enumerate(found):
+            name = f"{self.folder}/text_{i}"
+            if self.in_parts:
+                write_tag(f"{name}/step_{step}", tags.of(result), step, part_of=f"{_summaries.PREFIX}/{name}")
+            else:
+                write_tag(name, tags.of(result), step)
+        residuals = [result.residual for result in found if hasattr(result, "residual")]
+        if residuals:
+            _summaries.scalars({f"{self.folder}_residual": max(residuals)}, step)
+
     def _check_length(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 1 or not 0 < shape[0] <= self.longest:
             raise self._refused([shape])
 
     def _refused(self, shapes: list[tuple[int, ...]]) -> ValueError:
         return ValueError(
-            f"{type(self).__name__} takes texts of 1 to {self.longest} symbols, at least one. Received: shapes "
-            f"{shapes}."
+            f"{type(self).__name__} must have at least one text, each of 1 to {self.longest} symbols. Received: shapes "
+            f"{shapes}. Pass a few such texts."
         )
-
-    def write(self, found: list[Any], step: int) -> None:
-        for i, one in enumerate(found):
-            name, part = f"interp_rnn/{self.folder}/text_{i}", {}
-            if self.in_parts:
-                name, part = f"{name}/step_{step}", {"part_of": name}
-            values, description = self.tag(one)
-            _summaries.tensor(name, values, step, schema.metadata(self.kind(one), **part, **description))
-        if all(hasattr(one, "residual") for one in found):
-            _summaries.scalar(f"interp_rnn/{self.folder}_residual", max(one.residual for one in found), step)

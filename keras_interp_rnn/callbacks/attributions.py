@@ -1,4 +1,4 @@
-"""The share of every step of a few texts in the outputs of any recurrent network, through training."""
+"""Logs the share of every step of a few texts in the outputs of any recurrent network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from keras_interp_rnn._checks import choice
 from keras_interp_rnn._network import GivenNames
 from keras_interp_rnn.analysis.attribution import METHODS, TopAttribution, top_attribution
 from keras_interp_rnn.callbacks._texts import TextProbe
-from keras_interp_rnn.views import tags
 
 
 class Attributions(TextProbe):
@@ -20,23 +19,22 @@ class Attributions(TextProbe):
 
     - `interp_rnn/attributions/text_i`, for the plugin: (T + 3) outputs numbers a text and step; of more than 64 outputs
       the 16 that are most probable at that step;
-    - `interp_rnn/attributions_residual`, by how much the shares miss the outputs, the largest of all texts: rounding
-      for "telescoping" and "contributions".
+    - `interp_rnn/attributions_residual`, the largest difference between the outputs and their sums of shares over all
+      texts: rounding for "telescoping" and "contributions".
 
-    Steps are optimizer iterations and continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
         log_dir: its events go to the folder `attributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 500, as the model reads them; or strings, where there is an alphabet.
+        texts: a few, each int (T,), T <= 500, as the model reads them; or strings, if there is an alphabet.
         method: as `analysis.attribution`.
-        alphabet: names of the ids, and of the outputs where there are as many; as `analysis.attribution`.
+        alphabet: names of the ids, and of the outputs if there are as many; as `analysis.attribution`.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if there is no text, one is empty or too long, the method none of these, or a frequency is no
-            positive number; when training begins, as `analysis.attribution`.
-
-    If weights become non-finite, warns once and stops logging; training continues.
+        ValueError: if there is no text, one is empty or too long, the method is unknown, or the frequency is not
+            positive; when training begins, as `analysis.attribution`.
 
     Cost: "telescoping" and "occlusion" read T + 1 sequences a text and step, "path_integral" 32 for each output.
 
@@ -62,9 +60,3 @@ class Attributions(TextProbe):
 
     def measured(self, text: Any) -> TopAttribution:
         return top_attribution(self.model, text, method=self.method, alphabet=self.alphabet)
-
-    def kind(self, found: TopAttribution) -> str:
-        return "attribution"
-
-    def tag(self, found: TopAttribution) -> tags.Tag:
-        return tags.attribution(found)

@@ -1,4 +1,4 @@
-"""The state that `stateful=True` layers carry from batch to batch, and where it is reset."""
+"""Resets the states that `stateful=True` layers carry from batch to batch."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class CarriedState(keras.callbacks.Callback):
     """Resets the carried states before each epoch and each validation; training continues from its own states.
 
     Without it a `stateful=True` layer starts an epoch from the state at the end of the text, so its states may grow
-    through all epochs to values that no fresh text reaches; it starts the validation text from the state of the
-    training text, and continues training from that of the validation text.
+    through all epochs to values that no fresh text reaches. It starts the validation text from the state of the
+    training text, and continues training from the state of the validation text.
 
     Args:
         across_epochs: bool. True carries the states from one epoch to the next, for data where each epoch continues
@@ -37,8 +37,8 @@ class CarriedState(keras.callbacks.Callback):
                 layer.reset_state()
 
     def on_test_begin(self, logs: Any = None) -> None:
-        self._kept = contextlib.ExitStack()
-        self._kept.enter_context(carried_states.from_the_start(self.model))
+        self._validation = contextlib.ExitStack()
+        self._validation.enter_context(carried_states.from_the_start(self.model))
 
     def on_test_end(self, logs: Any = None) -> None:
-        self._kept.close()
+        self._validation.close()

@@ -1,4 +1,4 @@
-"""What every symbol of a few texts contributes to every prediction of an ISAN, through training."""
+"""Logs the contribution of every symbol of a few texts to every prediction of an ISAN."""
 
 from __future__ import annotations
 
@@ -10,43 +10,39 @@ from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
 from keras_interp_rnn._network import AffineReading
-from keras_interp_rnn.analysis.isan import contributions
+from keras_interp_rnn.analysis.isan.contributions import Contributions as Split
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, most_probable, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
-from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import schema
 
-Result = contributions.Contributions | TopContributions
-
 MAX_NUMBERS = 2**22
-"""Of the tensor of one text at one step, float32: 16 MiB."""
+"""Maximum size of the tensor of one text at one step, float32: 16 MiB."""
 
 
 class Contributions(TextProbe):
     r"""Logs the contributions $\kappa_s^t$ of every source to every target of fixed texts during `fit`.
 
     - `interp_rnn/contributions/text_i/step_n`, for the plugin: all of them, 2 T (T + 3) outputs bytes a text and step,
-      as long as these are at most 2^22 numbers, 16 MiB. Otherwise as many outputs as fit, at each target those that are
+      if these are at most 2^22 numbers, 16 MiB. Otherwise as many outputs as fit, at each target those that are
       most probable there, and the sum of all others: of 5,000 outputs 781 for T = 100, 31 for T = 500.
-      Of a network that reads the text as a whole or in both directions, a mean of states for one, those of the last
-      target alone;
-    - `interp_rnn/contributions_residual`, by how much their sum misses the logits, the largest of all texts.
+      If a network reads the text as a whole (such as by a mean of states) or in both directions, the contributions to
+      the last target alone;
+    - `interp_rnn/contributions_residual`, the largest difference between their sum and the logits over all texts.
 
-    Steps are optimizer iterations and continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
         log_dir: its events go to the folder `contributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 1,444, as the ISAN reads them; or strings, where there is an alphabet. A text
+        texts: a few, each int (T,), T <= 1,444, as the ISAN reads them; or strings, if there is an alphabet. A text
             of 1,444 symbols has terms of two outputs.
         alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
-        readout: as `analysis.contributions`, where the model's head is not affine before its activation.
+        readout: as `analysis.contributions`, if the model's head is not affine before its activation.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if there is no text, one is empty or too long, or a frequency is no positive number; when training
+        ValueError: if there is no text, one is empty or too long, or the frequency is not positive; when training
             begins, as `analysis.contributions`.
-
-    If weights become non-finite, warns once and stops logging; training continues.
 
     Example:
 
@@ -70,21 +66,15 @@ class Contributions(TextProbe):
         super().__init__(log_dir, texts, alphabet, update_freq)
         self.readout = readout
 
-    def measured(self, text: Any) -> Result:
+    def measured(self, text: Any) -> Split | TopContributions:
         opened = AffineReading(self.model, self.alphabet).open(text, self.readout, whole=True)
         outputs, length = len(opened.ways[0].head.offset), len(opened.symbols)
-        given = {"readout": self.readout, "alphabet": self.alphabet}
+        options = {"readout": self.readout, "alphabet": self.alphabet}
         if opened.at_the_end or len(opened.ways) > 1:
-            split = analysis.contributions(self.model, text, targets=-1, **given)
+            split = analysis.contributions(self.model, text, targets=-1, **options)
             top = MAX_NUMBERS // (length + 3) - 2
             return split if (length + 2) * outputs <= MAX_NUMBERS else most_probable(split, top)
         if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
-            return analysis.contributions(self.model, text, **given)
+            return analysis.contributions(self.model, text, **options)
         top = MAX_NUMBERS // schema.block_rows(length).stop - 2
-        return top_contributions(self.model, text, num_outputs=top, **given)
-
-    def kind(self, found: Result) -> str:
-        return "top_contributions" if isinstance(found, TopContributions) else self.folder
-
-    def tag(self, found: Result) -> tags.Tag:
-        return tags.top_contributions(found) if isinstance(found, TopContributions) else tags.contributions(found)
+        return top_contributions(self.model, text, num_outputs=top, **options)

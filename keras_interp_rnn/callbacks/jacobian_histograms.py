@@ -1,29 +1,29 @@
-"""The singular values of input-output Jacobians through training, as the MinimalRNN paper's figure 5 shows them."""
+"""Logs the singular values of input-output Jacobians, as in figure 5 of the MinimalRNN paper."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._checks import integers
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import InputProbe
+from keras_interp_rnn.callbacks._probes import InputProbe, write_tag
 from keras_interp_rnn.views import tags
-from tensorboard_plugins.interp_rnn import schema
 
 SMALLEST = 1e-30
-"""Below it log10 is cut off: a singular value that vanished."""
+"""Singular values below it are replaced by it before log10."""
 
 
 class JacobianHistograms(InputProbe):
     r"""Logs the singular values of $\partial h_T / \partial x_{T-k}$ on a fixed batch during `fit`.
 
     TensorBoard's Distributions tab then shows the nine percentile lines of Chen, 2017, figure 5: maximum, 93, 84, 69,
-    50, 31, 16, 7 %, minimum, over all sequences of the batch. For every lag k it gets
+    50, 31, 16, 7 %, minimum, over all sequences of the batch. Logged for every lag k are
 
     - `interp_rnn/jacobian/lag_k` and `interp_rnn/jacobian_log10/lag_k`, distributions;
     - `interp_rnn/spectral_norm/lag_k`, the largest singular value, median over the sequences;
@@ -32,22 +32,21 @@ class JacobianHistograms(InputProbe):
 
     and `interp_rnn/jacobian_percentiles` for the plugin, the percentiles 0, 1, ..., 100 for all lags.
 
-    Steps are optimizer iterations and continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `jacobians` in it, a run of its own beside those of
-            `keras.callbacks.TensorBoard(log_dir)`.
+        log_dir: its events go to the folder `jacobians` in it, a run of its own.
         inputs: the batch, as the model reads it. 32 sequences are plenty; all are read to their last unmasked step.
         lags: ints >= 0.
-        layer: name of the recurrent layer, where the model has several. Or the layer itself, for a subclassed model;
-            `inputs` are then what the layer reads.
+        layer: name of the recurrent layer, if the model has several. Or the layer itself, for a subclassed model;
+            `inputs` are then those of the layer.
         update_freq: "epoch", or a number of training steps. The values before the first step are logged too.
 
     Raises:
-        ValueError: if the batch is empty or a frequency is no positive number; when training begins, if there is no
-            such layer, if a sequence is shorter than the longest lag, or as `analysis.jacobian_singular_values`.
-
-    If weights become non-finite, warns once and stops logging; training continues.
+        ValueError: if the batch is empty, lags are not integers or the frequency is not positive; when training begins,
+            if there is no such layer, if a sequence is shorter than the longest lag, or as
+            `analysis.jacobian_singular_values`.
 
     Example:
 
@@ -66,26 +65,21 @@ class JacobianHistograms(InputProbe):
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, inputs, layer, update_freq)
-        if not isinstance(lags, Iterable):
-            raise ValueError(f"lags are ints >= 0. Received: lags={lags!r}. Give a list of them.")
-        self.lags = tuple(lags)
+        self.lags = tuple(integers("lags", lags, ndim=1, remedy="Pass a list such as [0, 10].").tolist())
 
     def measure(self) -> np.ndarray:
         layer, reads, mask = self.layer_and_reads(self.inputs)
         return analysis.jacobian_singular_values(layer, reads, lags=self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:
-        percentiles, description = tags.jacobian(found, self.lags)
-        described = schema.metadata("jacobian", **description)
-        _summaries.tensor("interp_rnn/jacobian_percentiles", percentiles, step, described)
-        for lag, of_lag in zip(self.lags, found, strict=True):
-            logarithms = np.log10(np.maximum(of_lag, SMALLEST))
-            _summaries.distribution(f"interp_rnn/jacobian/lag_{lag}", of_lag, step)
-            _summaries.distribution(f"interp_rnn/jacobian_log10/lag_{lag}", logarithms, step)
+        write_tag("jacobian_percentiles", tags.jacobian(found, self.lags), step)
+        for lag, values in zip(self.lags, found, strict=True):
+            logarithms = np.log10(np.maximum(values, SMALLEST))
+            _summaries.distribution(f"jacobian/lag_{lag}", values, step)
+            _summaries.distribution(f"jacobian_log10/lag_{lag}", logarithms, step)
             scalars = {
-                "spectral_norm": np.median(of_lag[:, 0]),
-                "condition_log10": np.median(logarithms[:, 0] - logarithms[:, -1]),
-                "near_one": np.mean((of_lag >= 0.5) & (of_lag <= 2)),
+                f"spectral_norm/lag_{lag}": np.median(values[:, 0]),
+                f"condition_log10/lag_{lag}": np.median(logarithms[:, 0] - logarithms[:, -1]),
+                f"near_one/lag_{lag}": np.mean((values >= 0.5) & (values <= 2)),
             }
-            for name, value in scalars.items():
-                _summaries.scalar(f"interp_rnn/{name}/lag_{lag}", value, step)
+            _summaries.scalars(scalars, step)

@@ -20,7 +20,7 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
-from keras_interp_rnn._checks import as_path
+from keras_interp_rnn._checks import as_path, choice
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, read_json
 from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
@@ -34,34 +34,34 @@ except ImportError:  # Windows
 class Resumable(keras.callbacks.Callback):
     """Saves model, optimizer, carried states, random seeds and history after every epoch, and the best model.
 
-    A kill, or a power cut, loses the epoch it falls in and nothing else that is saved: files of an epoch have names of
-    their own, the progress file that points to them is replaced in one step once they are on the disk, and only then
-    the epoch before is deleted. No other file is deleted.
+    A kill or a power cut loses the current epoch and nothing else that is saved. The files of each epoch have their own
+    names; the progress file that points to them is replaced in one step once they are on the disk, and only then are
+    the files of the epoch before deleted. No other file is deleted.
 
     The memory of the other callbacks of `fit` is saved too, and restored when training begins: their public attributes
     that training changed, if they hold numbers, texts, arrays, or lists, tuples and dictionaries of these. So
-    `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` go on from the best value, the count and the best weights
-    that they had. The callback acts after all others, wherever it is in the list.
+    `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` continue with their best value, count and best weights.
+    The callback acts after all others, wherever it is in the list.
 
-    While `fit` trains in a directory, another process cannot (where the file system has locks). The lock is released
-    within about a second after `fit` has ended, also by an exception or an interruption.
+    While `fit` trains in a directory, no other process can, if the file system has locks. The lock is released within
+    about a second after `fit` has ended, even by an exception or an interruption.
 
     Args:
-        directory: of this run. `model.keras` in it is the best model so far, and always loads; `progress.json` and
-            files `resume-...` are the callback's too.
-        monitor: the entry of the logs that tells which model is best; ties go to the lowest `val_loss`.
-        mode: "min" if the best is smallest there, or "max".
+        directory: the folder of this run. The callback writes `model.keras`, the best model so far, which always loads,
+            `progress.json` and files `resume-...`.
+        monitor: the entry of the logs by which models are ranked; ties go to the lowest `val_loss`.
+        mode: "min" if the best value is the smallest, or "max".
 
     Attributes:
-        epoch: epochs finished, for `fit(initial_epoch=...)`.
+        epoch: number of finished epochs, for `fit(initial_epoch=...)`.
         history: logs of every finished epoch, with `seconds` since the start of the training, stops left out.
 
     Raises:
-        ValueError: if there is no such mode, if the run in the directory was ranked without this monitor, or its
-            progress file is damaged; when training begins, if another process trains there, if the run has finished
-            epochs and `load` or `initial_epoch` was forgotten, or if a stateful network has another number of steps an
-            epoch than before, as with another batch size or length; at the first epoch's end, if `monitor` is not among
-            the logs.
+        ValueError: if the mode is unknown, if epochs in the directory did not log this monitor, or if its progress file
+            is damaged; when training begins, if another process trains there, if the run has finished epochs and `load`
+            or `initial_epoch` was forgotten, or if a stateful network has another number of steps per epoch than
+            before, as with another batch size or length; at the end of the first epoch, if `monitor` is not in the
+            logs.
 
     Example:
 
@@ -75,19 +75,20 @@ class Resumable(keras.callbacks.Callback):
         self, directory: str | os.PathLike[str], monitor: str = "val_loss", *, mode: Literal["min", "max"] = "min"
     ) -> None:
         super().__init__()
-        if mode not in ("min", "max"):
-            raise ValueError(f"mode must be 'min' or 'max'. Received: {mode!r}.")
+        self.monitor, self.mode = monitor, choice("mode", mode, ("min", "max"))
         self.directory = as_path("directory", directory)
-        self.monitor, self.mode = monitor, mode
         if self.directory.exists() and not self.directory.is_dir():
-            raise ValueError(f"A run has a directory. Received: {self.directory}, which is a file. Give another path.")
+            raise ValueError(
+                f"`directory` must be a folder. Received: {self.directory}, which is a file. Pass another path."
+            )
         self.directory.mkdir(parents=True, exist_ok=True)
         progress = self._read()
         self.history: list[dict[str, Any]] = progress["history"]
         self._files: list[str] = progress["files"]
-        self._iterations, self._steps = progress["iterations"], progress["steps"]
+        self._iterations: int = progress["iterations"]
+        self._steps: int = progress["steps"]
         self._generator: np.ndarray | None = None
-        self._trained: keras.Model | None = None  # the model that this object loaded, or saved last
+        self._trained: keras.Model | None = None  # the model that was loaded, or saved last
         self._others: list[keras.callbacks.Callback] = []
         self._digests: dict[int, tuple[keras.callbacks.Callback, dict[str, bytes]]] = {}
 
@@ -97,7 +98,7 @@ class Resumable(keras.callbacks.Callback):
 
     @property
     def best(self) -> Path:
-        """Where the best model so far lies."""
+        """The file of the best model so far."""
         return self.directory / "model.keras"
 
     @property
@@ -105,7 +106,7 @@ class Resumable(keras.callbacks.Callback):
         return self.directory / "progress.json"
 
     def load(self) -> keras.Model | None:
-        """The model as it was after the last finished epoch, with optimizer and carried states; None at the start.
+        """The model after the last finished epoch, with its optimizer and carried states; None at the start.
 
         Raises:
             ValueError: if a file of that epoch is missing or damaged.
@@ -130,7 +131,7 @@ class Resumable(keras.callbacks.Callback):
         Raises:
             ValueError: if its file is missing or damaged.
         """
-        rule = "The best model of a run is a .keras file in its directory"
+        rule = "The best model of a run must be a .keras file in its directory"
         _check_whole(self.best, rule, "Remove the directory, and train again.")
         return keras.models.load_model(self.best)
 
@@ -141,13 +142,13 @@ class Resumable(keras.callbacks.Callback):
         _check_writable(self.directory)
         place = next(i for i, one in enumerate(callbacks) if one is self)
         if not all(isinstance(one, Resumable) for one in callbacks[place:]):
-            # Whoever calls them in order comes to it again at the end, when the others have begun.
+            # Keras calls the callbacks in order: at the end of the list it comes here again, after all others.
             callbacks[place] = keras.callbacks.Callback()
             callbacks.append(self)
             return
-        self._delete_outlived()
-        without = (Resumable, keras.callbacks.History, keras.callbacks.ProgbarLogger)
-        self._others = [one for one in callbacks if not isinstance(one, without)]
+        self._delete_outdated()
+        forgotten = (Resumable, keras.callbacks.History, keras.callbacks.ProgbarLogger)
+        self._others = [one for one in callbacks if not isinstance(one, forgotten)]
         for other in self._others:
             self._digests.setdefault(id(other), (other, _memory.digests(other)))
         if self.history:
@@ -167,29 +168,29 @@ class Resumable(keras.callbacks.Callback):
         if epoch != self.epoch:
             raise ValueError(
                 f"A run must continue with the epoch after its last one. Received: epoch {epoch}, counted from 0, and "
-                f"{self.directory}, where {self.epoch} are finished. Give `fit` initial_epoch=resumable.epoch and the "
-                "model of resumable.load(), or give another directory."
+                f"{self.directory}, where {self.epoch} are finished. Pass `fit` initial_epoch=resumable.epoch and the "
+                "model of resumable.load(), or pass another directory."
             )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         logs = logs or {}
         if self.monitor not in logs:
             raise ValueError(
-                f"Resumable ranks models by monitor={self.monitor!r}, which is not among the logs. Received: "
-                f"{sorted(logs)}. Give fit validation_data, or Resumable another monitor."
+                f"`monitor` must be in the logs. Received: monitor={self.monitor!r}, and logs of {sorted(logs)}. Pass "
+                "`fit` validation_data, or Resumable another monitor."
             )
-        # What a metric has for each class is a list.
+        # A metric without an average over classes is a list.
         entry: dict[str, Any] = {name: np.asarray(value, np.float64).tolist() for name, value in logs.items()}
         if not isinstance(entry[self.monitor], float):
             raise ValueError(
-                f"Resumable ranks models by a number. Received: monitor={self.monitor!r}, which is "
-                f"{entry[self.monitor]!r}. Give the metric an average, or another monitor."
+                f"`monitor` must be a number in the logs. Received: monitor={self.monitor!r}, which is "
+                f"{entry[self.monitor]!r}. Average the metric, or pass another monitor."
             )
         entry["seconds"] = time.monotonic() - self._started
         if not self.best.exists() or self._rank(entry) < min(map(self._rank, self.history), default=(math.inf, 0.0)):
             self._save(self.best)
         history = [*self.history, entry]
-        current = [path.name for path in (self._checkpoint(len(history)), self._carried(len(history)))]
+        current = self._names(len(history))
         self._save(self._checkpoint(len(history)))
         seeds = enumerate(random_states(self.model))
         saved: dict[str, Any] = {f"seed_{i}": keras.ops.convert_to_numpy(seed) for i, seed in seeds}
@@ -199,20 +200,16 @@ class Resumable(keras.callbacks.Callback):
         with atomic_write(self._carried(len(history))) as partial:
             np.savez(partial, *carried_states.read(self.model), **saved)
         self._trained, self._iterations, self._steps = self.model, optimizer_steps(self.model), self._steps_per_epoch()
-        progress = {
-            "history": history,
-            "files": [*current, *(name for name in self._files if name not in current)],
-            "iterations": self._iterations,
-            "steps": self._steps,
-        }
+        files = [*current, *(name for name in self._files if name not in current)]
+        progress = {"history": history, "files": files, "iterations": self._iterations, "steps": self._steps}
         with atomic_write(self._progress) as partial:
             partial.write_text(json.dumps(progress, indent=1))
-        self.history, self._files = history, progress["files"]
-        self._delete_outlived()
+        self.history, self._files = history, files
+        self._delete_outdated()
 
-    def _delete_outlived(self) -> None:
-        """Deletes the files of earlier epochs, and what a kill left half written."""
-        current = [path.name for path in (self._checkpoint(self.epoch), self._carried(self.epoch))]
+    def _delete_outdated(self) -> None:
+        """Deletes the files of earlier epochs, and files that a kill left half written."""
+        current = self._names(self.epoch)
         for name in self._files:
             if name not in current:
                 (self.directory / name).unlink(missing_ok=True)
@@ -225,11 +222,11 @@ class Resumable(keras.callbacks.Callback):
         return (self.params or {}).get("steps") or 0
 
     def _check_continues(self) -> None:
-        """Raises ValueError if what is about to be trained is not the run in the directory."""
+        """Raises ValueError if `fit` does not continue the run in the directory."""
         if len(self._read()["history"]) != self.epoch:
             raise ValueError(
                 f"A run must continue from its last epoch. Received: {self.directory}, where an epoch was finished "
-                "since this Resumable was made. Make another one, and call its `load`."
+                "since this Resumable was made. Make another, and call its `load`."
             )
         if not self.history:
             return
@@ -237,21 +234,21 @@ class Resumable(keras.callbacks.Callback):
         if self.model is not self._trained and iterations != self._iterations:
             raise ValueError(
                 f"A run must continue with its model. Received: a model whose optimizer has taken {iterations} steps, "
-                f"and {self.directory}, where it has taken {self._iterations}. Give `fit` the model of "
-                "resumable.load(), or give another directory."
+                f"and {self.directory}, where it has taken {self._iterations}. Train the model of resumable.load(), or "
+                "pass another directory."
             )
         steps = self._steps_per_epoch()
         if steps and self._steps and steps != self._steps and carried_states.stateful_layers(self.model):
             raise ValueError(
-                "A run of a stateful network must have the same number of steps in every epoch. Received: "
-                f"{steps}, and {self.directory}, where epochs have {self._steps}. Give the batch size, length and text "
-                "of before, or give another directory."
+                f"A run of a stateful network must have the same number of steps in every epoch. Received: {steps}, "
+                f"and {self.directory}, where epochs have {self._steps}. Use the batch size, length and text of "
+                "before, or pass another directory."
             )
 
     def _read(self) -> dict[str, Any]:
         if not os.path.lexists(self._progress):
             return {"history": [], "files": [], "iterations": 0, "steps": 0}
-        rule, remedy = "A run resumes from its progress file", "Remove the directory, or give another."
+        rule, remedy = "A run must resume from its progress file", "Remove the directory, or pass another."
         parts = {"history": list, "files": list, "iterations": int, "steps": int}
         progress = read_json(self._progress, rule, parts, remedy)
         history, files = progress["history"], progress["files"]
@@ -261,8 +258,8 @@ class Resumable(keras.callbacks.Callback):
         for entry in history:
             if not isinstance(entry.get(self.monitor), int | float):
                 raise ValueError(
-                    f"A run resumes with a monitor that its epochs logged as a number. Received: "
-                    f"monitor={self.monitor!r}, and {self.directory}, whose epochs have {sorted(entry)}. Give one of "
+                    "`monitor` must be a number that the epochs of the run have logged. Received: "
+                    f"monitor={self.monitor!r}, and {self.directory}, whose epochs have {sorted(entry)}. Pass one of "
                     "these, or another directory."
                 )
         return progress
@@ -273,7 +270,7 @@ class Resumable(keras.callbacks.Callback):
         return (math.inf if math.isnan(rank) else rank), (math.inf if math.isnan(loss) else loss)
 
     def save_if_none(self) -> None:
-        """After an interruption: leaves the model as it is now, if no epoch was finished yet."""
+        """Saves the current model as the best one if no epoch is finished, as after an interruption."""
         if not self.best.exists():
             self._save(self.best)
 
@@ -287,14 +284,17 @@ class Resumable(keras.callbacks.Callback):
     def _carried(self, epoch: int) -> Path:
         return self.directory / f"resume-{epoch:04d}.npz"
 
+    def _names(self, epoch: int) -> list[str]:
+        return [self._checkpoint(epoch).name, self._carried(epoch).name]
+
 
 _OF_LAST_EPOCH = (
-    "A run resumes from the files of its last epoch",
-    "Remove the directory or give another; its model.keras is the best model so far.",
+    "A run must resume from the files of its last epoch",
+    "Remove the directory or pass another; its model.keras is the best model so far.",
 )
 _OF_EPOCH = re.compile(r"resume-\d{4,}\.(keras|npz)")
 _PARTIAL = re.compile(rf"partial-[0-9a-f]{{16}}-({_OF_EPOCH.pattern}|model\.keras|progress\.json)")
-"""What `atomic_write` names the files of this callback while it writes them."""
+"""The names of this callback's files while `atomic_write` writes them."""
 
 
 def _is_duration(value: Any) -> bool:
@@ -302,17 +302,17 @@ def _is_duration(value: Any) -> bool:
 
 
 _LOCKED: dict[Path, int] = {}
-"""Directories in which this process trains, and the descriptors that hold their locks; a kill releases them."""
+"""The descriptors that lock the directories in which this process trains; a kill releases the locks."""
 
 _FITS: dict[Path, tuple[FrameType, int]] = {}
-"""The frame of the `fit` that trains in a directory, and the thread that it runs in."""
+"""The frame of the `fit` that trains in a directory, and its thread."""
 
 _CHANGES = threading.RLock()
-"""Held while the two change."""
+"""Held while the two dictionaries change."""
 
 
 def _forget_in_a_child() -> None:
-    """A forked process trains in no directory: its copies of the locks would outlive those of its parent."""
+    """Releases the locks in a forked process: its copies would outlive the locks of its parent."""
     global _CHANGES
     _CHANGES = threading.RLock()  # another thread of the parent may have held it
     for descriptor in _LOCKED.values():
@@ -326,10 +326,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def _lock(directory: Path, fit: FrameType | None = None) -> None:
-    """Locks a directory until `_unlock`, or until that call of `fit` has ended.
-
-    Raises ValueError if another process has locked it.
-    """
+    """Locks a directory until `_unlock` or the end of `fit`; raises ValueError if another process has locked it."""
     directory = directory.resolve()
     if fcntl is None:
         return
@@ -342,8 +339,8 @@ def _lock(directory: Path, fit: FrameType | None = None) -> None:
                 os.close(descriptor)
                 if isinstance(error, BlockingIOError):
                     raise ValueError(
-                        f"One process trains in a directory. Received: {directory}, where another is training. Wait "
-                        "until it ends, or give another directory."
+                        f"One process alone must train in a directory. Received: {directory}, where another is "
+                        "training. Wait until it ends, or pass another directory."
                     ) from None
                 return  # a file system without locks
             _LOCKED[directory] = descriptor
@@ -354,7 +351,7 @@ def _lock(directory: Path, fit: FrameType | None = None) -> None:
 
 
 def _unlock_after(directory: Path, fit: FrameType, thread: int) -> None:
-    """Waits until `fit` has ended: an exception ends it without a word to its callbacks, and its frame may live on."""
+    """Waits until `fit` has ended: an exception ends it without calling its callbacks, and its frame may live on."""
     missed = 0
     while missed < 3:  # a stack that changes while it is read may seem to end early
         time.sleep(0.25)
@@ -379,25 +376,26 @@ def _unlock(directory: Path) -> None:
 
 
 def _check_writable(directory: Path) -> None:
-    """Raises ValueError if no file can be written, which would else be found out after an epoch."""
+    """Raises ValueError if no file can be written, before an epoch is trained in vain."""
     try:
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
         raise ValueError(
-            f"A run must be able to write into its directory. Received: {directory} ({error.strerror}). Give another, "
-            "or the right to write."
+            f"A run must be able to write into its directory. Received: {directory} ({error.strerror}). Pass another, "
+            "or change its permissions."
         ) from None
 
 
 def _check_whole(path: Path, rule: str, remedy: str) -> None:
-    """Raises ValueError for a missing or damaged zip, as models and arrays are; with these sentences."""
+    """Raises ValueError with these sentences if a file of a model or of arrays, a zip, is missing or damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-            if broken is None:
+            if (broken := archive.testzip()) is None:
                 return
-            trouble = f"{broken} in it is damaged"
+            damage = f"in which {broken} is damaged"
+    except FileNotFoundError:
+        damage = "which is missing"
     except DAMAGED_ARCHIVE as error:
-        trouble = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({error})"
-    raise ValueError(f"{rule}. Received: {path}, {trouble}. {remedy}")
+        damage = f"which is damaged ({error})"
+    raise ValueError(f"{rule}. Received: {path}, {damage}. {remedy}")

@@ -1,4 +1,4 @@
-"""The exact Shapley values of the symbols of a few texts, through training."""
+"""Logs the exact Shapley values of the symbols of a few texts."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ from numpy.typing import ArrayLike
 from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
-from keras_interp_rnn.views import tags
 
 
 class ShapleyValues(TextProbe):
     r"""Logs the Shapley value of every symbol of fixed texts during `fit`, for every output after the last symbol.
 
     - `interp_rnn/shapley_values/text_i`, for the plugin: (T + 1) outputs numbers a text and step, the means last;
-    - `interp_rnn/shapley_values_residual`, by how much their sum misses $f(x) - E f$, the largest of all texts.
+    - `interp_rnn/shapley_values_residual`, the largest difference between their sum and $f(x) - E f$ over all texts.
 
-    Steps are optimizer iterations and continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
         log_dir: its events go to the folder `shapley_values` in it, a run of its own.
-        texts: a few, each int (T,), T <= 200, as the network reads them; or strings, where there is an alphabet.
+        texts: a few, each int (T,), T <= 200, as the network reads them; or strings, if there is an alphabet.
         background: of unknown symbols, as `analysis.shapley_values`.
         alphabet: names of the symbols and of the outputs; as `analysis.shapley_values`.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if there is no text, one is empty or too long, or a frequency is no positive number; when training
+        ValueError: if there is no text, one is empty or too long, or the frequency is not positive; when training
             begins, as `analysis.shapley_values`.
-
-    If weights become non-finite, warns once and stops logging; training continues.
 
     Example:
 
@@ -58,6 +56,3 @@ class ShapleyValues(TextProbe):
 
     def measured(self, text: Any) -> Result:
         return analysis.shapley_values(self.model, text, background=self.background, alphabet=self.alphabet)
-
-    def tag(self, found: Result) -> tags.Tag:
-        return tags.shapley_values(found)

@@ -1,11 +1,11 @@
-"""Whether an ISAN's products of matrices stay in bounds while it trains."""
+"""Logs whether an ISAN's products of matrices stay bounded while it trains."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,25 +18,17 @@ from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
 
 SPIKE = 1.5
-"""Warns of a batch whose loss is this many times that of a uniform guess."""
+"""Warns of a batch whose loss exceeds this many times the loss of a uniform guess."""
 
 FAR = 100.0
-"""Warns of a state whose norm is this many times the median over the text."""
-
-
-class Bounds(NamedTuple):
-    """What is written at a step."""
-
-    radius: float
-    symbol: int
-    state_norm: float
+"""Warns of a state whose norm exceeds this many times the median over the text."""
 
 
 class Stability(Probe):
     r"""Logs how far an ISAN is from blowing up, and warns, once, when a loss or a state does.
 
-    Reading the symbol x over and over multiplies the state by $W_x$ each time, so it grows without bound where the
-    spectral radius $\rho(W_x)$ exceeds 1. Validation data seldom show it.
+    Each symbol x in a run multiplies the state by $W_x$, so the state grows without bound if the spectral radius
+    $\rho(W_x)$ exceeds 1. Validation data seldom show it.
 
     - `interp_rnn/spectral_radius`, the largest $\rho(W_x)$ of any symbol;
     - `interp_rnn/state_norm`, the largest $\|h_t\|$ while the ISAN reads `text` from its initial state.
@@ -46,18 +38,18 @@ class Stability(Probe):
 
     Args:
         log_dir: its events go to the folder `stability` in it, a run of its own.
-        text: int (T,), T > 0, as the ISAN reads it, or a string, where there is an alphabet: some thousands of symbols,
-            with the runs that the data hold.
-        alphabet: symbols by id, for the warnings; by default the one that the model carries, or else ids.
-        update_freq: "epoch", or a number of training steps. Logged before the first step too. Losses are watched at
+        text: int (T,), T > 0, as the ISAN reads it, or a string, if there is an alphabet: some thousands of symbols,
+            with runs as in the data.
+        alphabet: symbols by id, for the warnings; by default the alphabet that the model carries, otherwise ids.
+        update_freq: "epoch", or a number of training steps. Logged before the first step too. Losses are checked at
             every step.
 
     Raises:
-        ValueError: if the text is empty or a frequency is no positive number; when training begins, if the model has no
-            ISAN that can be read, or the text symbols that it does not know.
+        ValueError: if the text is empty or the frequency is not positive; when training begins, if the model has no
+            ISAN that can be read, or the text has symbols that the ISAN does not know.
 
     Cost: the eigenvalues of K matrices and T products h W at every logged step.
-    Units: the loss is compared in its own, bits or nats.
+    Units: those of the loss, bits or nats.
 
     Example:
 
@@ -78,12 +70,12 @@ class Stability(Probe):
         self.text, self.alphabet = copied_text(text), alphabet
         if len(length_of(self.text)) != 1 or not len(self.text):
             raise ValueError(
-                f"Stability reads one text (T,), T > 0. Received: shape {length_of(self.text)}. Give it a few thousand "
+                f"`text` must be one text (T,), T > 0. Received: shape {length_of(self.text)}. Pass a few thousand "
                 "symbols of the data."
             )
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._uniform, self._losses_seen, self._states_seen = self._uniform_loss(), False, False
+        self._uniform, self._warned_of_loss, self._warned_of_state = self._uniform_loss(), False, False
         super().on_train_begin(logs)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -92,43 +84,41 @@ class Stability(Probe):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         mean = (logs or {}).get("loss")  # of the batches of this epoch so far
         if mean is not None:
-            since = max(batch + 1 - self._batches, 1)
-            loss = (float(mean) * (self._batches + since) - self._total) / since
-            self._total, self._batches = float(mean) * (self._batches + since), self._batches + since
-            self._watch(loss)
+            batches = max(batch, self._batches) + 1
+            total = float(mean) * batches
+            self._check_loss((total - self._total) / (batches - self._batches))
+            self._total, self._batches = total, batches
         super().on_train_batch_end(batch, logs)
 
-    def measure(self) -> Bounds:
+    def measure(self) -> dict[str, float]:
         reading = AffineReading(self.model, self.alphabet)
         weights, names = reading.weights(), reading.names
         text = as_symbols(read_text("A text", self.text, names), len(weights.kernel))
-        radius, symbol = _largest_radius(weights.kernel)
         norms, state = np.empty(len(text)), weights.initial_state
-        with np.errstate(over="ignore", invalid="ignore"):  # a state that overflows is what this is about
+        with np.errstate(over="ignore", invalid="ignore"):  # a state that overflows is warned of below
             for t, x in enumerate(text):
                 state = state @ weights.kernel[x] + weights.bias[x]
                 norms[t] = np.linalg.norm(state)
         worst = int(np.nan_to_num(norms, nan=np.inf).argmax())
-        if not norms[worst] <= FAR * np.median(norms) and not self._states_seen:
-            self._states_seen = True
+        if not norms[worst] <= FAR * np.median(norms) and not self._warned_of_state:
+            self._warned_of_state = True
             read = text_of(names, text[max(0, worst - 19) : worst + 1])
             warnings.warn(
                 f"The state of {self.model.name} has a norm of {norms[worst]:.3g} after reading {read!r}, where "
-                f"{np.median(norms):.3g} is usual. {self._advice(radius, symbol)}",
+                f"{np.median(norms):.3g} is usual. {self._advice(weights.kernel)}",
                 stacklevel=2,
             )
-        return Bounds(radius, symbol, float(norms[worst]))
+        return {"spectral_radius": _largest_radius(weights.kernel)[0], "state_norm": float(norms[worst])}
 
-    def write(self, found: Bounds, step: int) -> None:
-        _summaries.scalar("interp_rnn/spectral_radius", found.radius, step)
-        _summaries.scalar("interp_rnn/state_norm", found.state_norm, step)
+    def write(self, found: dict[str, float], step: int) -> None:
+        _summaries.scalars(found, step)
 
-    def _watch(self, loss: float) -> None:
-        if self._losses_seen or self._uniform is None or loss <= SPIKE * self._uniform:
+    def _check_loss(self, loss: float) -> None:
+        if self._warned_of_loss or self._uniform is None or loss <= SPIKE * self._uniform:
             return
-        self._losses_seen = True
+        self._warned_of_loss = True
         try:
-            advice = self._advice(*_largest_radius(AffineReading(self.model).weights().kernel))
+            advice = self._advice(AffineReading(self.model).weights().kernel)
         except ValueError as error:
             advice = str(error)
         warnings.warn(
@@ -138,7 +128,7 @@ class Stability(Probe):
         )
 
     def _uniform_loss(self) -> float | None:
-        """What a uniform guess costs, in the loss's own units; None of a loss that does not compare logits with ids."""
+        """The loss of a uniform guess, in the units of the loss; None if the loss does not compare logits with ids."""
         outputs = self.model.output_shape
         if not isinstance(outputs, tuple) or not isinstance(self.model.loss, (str, keras.Loss)):
             return None
@@ -150,7 +140,8 @@ class Stability(Probe):
             return None
         return uniform if np.isclose(uniform, np.log(outputs[-1]) / np.array([1, np.log(2)]), rtol=1e-3).any() else None
 
-    def _advice(self, radius: float, symbol: int) -> str:
+    def _advice(self, kernel: NDArray[np.float64]) -> str:
+        radius, symbol = _largest_radius(kernel)
         _, names = resolve_names(self.model, self.alphabet)
         return (
             f"The largest spectral radius is {radius:.3g}, of {symbol_name(names, symbol)!r}; above 1, a run "

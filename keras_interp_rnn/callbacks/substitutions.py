@@ -1,4 +1,4 @@
-"""What a network would say if one symbol of a text were another, through training."""
+"""Logs how a network's outputs change if one symbol of a text is replaced or deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.substitutions import Substitutions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
-from keras_interp_rnn.views import tags
 
 
 class Substitutions(TextProbe):
@@ -19,20 +18,19 @@ class Substitutions(TextProbe):
 
     - `interp_rnn/substitutions/text_i`, for the plugin: (1 + T alternatives) outputs numbers a text and step.
 
-    Steps are optimizer iterations and continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
         log_dir: its events go to the folder `substitutions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 100, as the model reads them; or strings, where there is an alphabet.
+        texts: a few, each int (T,), T <= 100, as the model reads them; or strings, if there is an alphabet.
         alternatives: as `analysis.substitutions`.
-        alphabet: names of the symbols; as `analysis.substitutions`. They name the outputs too, where there are as many.
+        alphabet: names of the symbols, and of the outputs if there are as many; as `analysis.substitutions`.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if there is no text, one is empty or too long, or a frequency is no positive number; when training
+        ValueError: if there is no text, one is empty or too long, or the frequency is not positive; when training
             begins, as `analysis.substitutions`.
-
-    If weights become non-finite, warns once and stops logging; training continues.
 
     Example:
 
@@ -57,6 +55,3 @@ class Substitutions(TextProbe):
 
     def measured(self, text: Any) -> Result:
         return analysis.substitutions(self.model, text, alternatives=self.alternatives, alphabet=self.alphabet)
-
-    def tag(self, found: Result) -> tags.Tag:
-        return tags.substitutions(found)

@@ -1,14 +1,15 @@
-"""Schedules of a state-regularized network: temperature, strength and noise, while it trains."""
+"""Schedules for the temperature, strength and noise of a state-regularized network while it trains."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn._checks import choice, invalid
 
 Schedule = Callable[[int], float]
 
@@ -16,8 +17,8 @@ Schedule = Callable[[int], float]
 class TemperatureSchedule(keras.callbacks.Callback):
     r"""Sets temperature, strength and noise of state-regularized cells during training.
 
-    The values are weights of the cells: a saved model keeps those it was trained with, and a compiled training step
-    reads their current values.
+    The values are weights of the cells: a saved model keeps the last ones, and a compiled training step reads the
+    current ones.
 
     Args:
         temperature: a function from the epoch, or the training step, to the temperature $\tau$ > 0, such as a
@@ -31,8 +32,8 @@ class TemperatureSchedule(keras.callbacks.Callback):
     The current values are in the logs of every epoch as `temperature`, `strength`, `noise`.
 
     Raises:
-        ValueError: if there is nothing to schedule; when training begins, if the model has no such cells; when a
-            schedule gives a value outside its range.
+        ValueError: if there is no schedule; when training begins, if the model has no such cells; when a schedule
+            returns a value outside its range.
 
     Example:
 
@@ -49,27 +50,25 @@ class TemperatureSchedule(keras.callbacks.Callback):
         update_freq: str = "epoch",
     ) -> None:
         super().__init__()
-        given = {"temperature": temperature, "strength": strength, "noise": noise}
-        self.schedules = {name: function for name, function in given.items() if function is not None}
+        schedules = {"temperature": temperature, "strength": strength, "noise": noise}
+        self.schedules = {name: function for name, function in schedules.items() if function is not None}
         for name, function in self.schedules.items():
             if not callable(function):
-                raise ValueError(
-                    f"A schedule of the {name} is a function of the epoch or step. Received: {function!r}. For a "
-                    "constant, build the layer with it."
-                )
+                rule = "a function of the epoch or step"
+                raise invalid(name, rule, function, "Build the layer with a value that is constant.")
         if not self.schedules:
-            raise ValueError("TemperatureSchedule needs at least one schedule. Received: none.")
-        if update_freq not in ("epoch", "batch"):
-            raise ValueError(f"update_freq must be 'epoch' or 'batch'. Received: {update_freq!r}.")
+            raise ValueError(
+                "TemperatureSchedule must have at least one schedule. Received: none. Pass a function of the epoch."
+            )
         self.layer = layer
-        self.update_freq = update_freq
+        self.update_freq = choice("update_freq", update_freq, ("epoch", "batch"))
 
     def on_train_begin(self, logs: Any = None) -> None:
         if not self._cells():
             place = "the model" if self.layer is None else f"the layer {self.layer!r}"
             raise ValueError(
-                f"TemperatureSchedule sets what state-regularized cells have. Received: none in {place}. Use "
-                "layers.SRLSTM or its like."
+                f"TemperatureSchedule must have state-regularized cells to set. Received: none in {place}. Use a layer "
+                "such as layers.SRLSTM."
             )
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -85,15 +84,7 @@ class TemperatureSchedule(keras.callbacks.Callback):
             logs.update(self._values)
 
     def _set(self, at: int) -> None:
-        values = {name: schedule(at) for name, schedule in self.schedules.items()}
-        for name, value in values.items():
-            try:
-                finite = np.isfinite(float(value))
-            except (TypeError, ValueError):
-                finite = False
-            if not finite:
-                raise ValueError(f"A schedule gives finite numbers. Received: {value!r} as {name} at {at}.")
-        self._values = {name: float(value) for name, value in values.items()}
+        self._values = {name: _finite(name, schedule(at), at) for name, schedule in self.schedules.items()}
         for cell in self._cells():
             for name, value in self._values.items():
                 getattr(cell, f"set_{name}")(value)
@@ -101,3 +92,14 @@ class TemperatureSchedule(keras.callbacks.Callback):
     def _cells(self) -> list[keras.layers.Layer]:
         model = self.model if self.layer is None else self.model.get_layer(self.layer)
         return [part for part in keras_quirks.walk_layers(model) if hasattr(part, "set_temperature")]
+
+
+def _finite(name: str, value: Any, at: int) -> float:
+    """The value of a schedule, which may be a tensor, as a float."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise invalid(name, "a finite number", value, f"Change its schedule at {at}.")
+    return number

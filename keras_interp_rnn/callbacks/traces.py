@@ -1,4 +1,4 @@
-"""What a recurrent layer computes while it reads a few sequences, through training."""
+"""Logs the quantities that a recurrent layer computes while it reads a few sequences."""
 
 from __future__ import annotations
 
@@ -12,32 +12,30 @@ from keras_interp_rnn import analysis
 from keras_interp_rnn._network import GivenNames, token_names
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import InputProbe
+from keras_interp_rnn.callbacks._probes import InputProbe, write_tag
 from keras_interp_rnn.views import tags
-from tensorboard_plugins.interp_rnn import schema
 
 
 class Traces(InputProbe):
-    r"""Logs gates, states and all else that a recurrent layer computes at every step of fixed sequences, during `fit`.
+    r"""Logs gates, states and all other quantities of a recurrent layer at every step of fixed sequences during `fit`.
 
     - `interp_rnn/trace/step_n`, all quantities of `analysis.trace`, for the plugin: 4 sequences time entries bytes.
 
-    Steps are optimizer iterations and continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
         log_dir: its events go to the folder `traces` in it, a run of its own.
-        inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, where the ids have
+        inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, if the ids have
             names. A handful is plenty.
         tokens: names of the ids in `inputs`; as `analysis.trace`.
-        layer: name of the recurrent layer, where the model has several. Or the layer itself, for a subclassed model;
-            `inputs` are then what the layer reads.
+        layer: name of the recurrent layer, if the model has several. Or the layer itself, for a subclassed model;
+            `inputs` are then those of the layer.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if there are no sequences, or a frequency is no positive number; when training begins, if there is
-            no such layer or a sequence reads no step.
-
-    If weights become non-finite, warns once and stops logging; training continues.
+        ValueError: if there are no sequences, or the frequency is not positive; when training begins, if there is no
+            such layer or all steps of a sequence are masked.
 
     Example:
 
@@ -66,7 +64,4 @@ class Traces(InputProbe):
         return dataclasses.replace(traced, tokens=names)
 
     def write(self, found: Trace, step: int) -> None:
-        series = "interp_rnn/trace"
-        values, description = tags.trace(found)
-        described = schema.metadata("trace", part_of=series, **description)
-        _summaries.tensor(f"{series}/step_{step}", values, step, described)
+        write_tag(f"trace/step_{step}", tags.trace(found), step, part_of=f"{_summaries.PREFIX}/trace")

@@ -1,7 +1,8 @@
-"""How a state-regularized network moves among its centroids, through training."""
+"""Logs how a state-regularized network moves among its centroids."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -17,33 +18,33 @@ from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.callbacks import _summaries
-from keras_interp_rnn.callbacks._probes import InputProbe, copied
-from tensorboard_plugins.interp_rnn import schema
+from keras_interp_rnn.callbacks._probes import InputProbe, copied, write_tag
+from keras_interp_rnn.views import tags
 
 CELL = 14
 """Side of a probability in the image, in pixels."""
 
 TOP = 5
-"""Prototypes of a centroid."""
+"""Number of prototypes of a centroid."""
 
 CONTEXT = 8
-"""Tokens of a text that ends with a move."""
+"""Number of tokens of a text that ends with a move."""
 
 MOVES = 1000
-"""Number of transitions, the most frequent ones, that get example texts."""
+"""Maximum number of transitions with example texts, the most frequent ones."""
 
 MANY = 64
-"""Up to this number of ids, transitions are counted symbol by symbol; above it, all together."""
+"""Maximum number of ids for which transitions are counted by symbol; with more, all symbols together."""
 
 PAPER, INK = np.array([255, 255, 255]), np.array([8, 48, 107])
 
 
-class Found(NamedTuple):
-    """What there is at one time: of the fixed sequences, and of the validation set."""
+class Measured(NamedTuple):
+    """The logged values: `alpha` and `outputs` of the fixed sequences, the others of the validation set."""
 
     alpha: NDArray[np.float32]  # (sequences, time, k)
     entropy: float  # mean over the steps, nats
-    shares: NDArray[np.float64]  # (k,) of the steps, those that arrived there
+    shares: NDArray[np.float64]  # (k,), fractions of the steps that arrive at each centroid
     counts: NDArray[np.float32]  # (symbols or 1, k, k)
     texts: dict[str, Any] | None  # in the form of the plugin's schema
     outputs: NDArray[np.float32] | None  # (k + sequences, classes)
@@ -52,40 +53,38 @@ class Found(NamedTuple):
 class TransitionProbabilities(InputProbe):
     r"""Logs the transition probabilities $\alpha$ of a state-regularized layer during `fit`.
 
-    For the fixed sequences
+    Of the fixed sequences
 
-    - `interp_rnn/transitions/sequence_i`, an image: a row for each centroid, a column for each token, the darker the
-      more probable; for the first `num_images` of them;
+    - `interp_rnn/transitions/sequence_i`, an image of each of the first `num_images`: a row for each centroid, a column
+      for each token; darker is more probable;
     - `interp_rnn/transition_probabilities`, all of $\alpha$ for the plugin;
 
-    and over the validation set, or the fixed sequences where none is given,
+    and over the validation set, or the fixed sequences if there is none,
 
-    - `interp_rnn/alpha_entropy`, the mean entropy of $\alpha$ in nats: 0 for a hard automaton, $\ln k$ for none;
-    - `interp_rnn/centroids_used`, to how many centroids at least one step moves; `interp_rnn/centroids_effective`,
-      $e^{H}$ of the shares of steps that arrive at each;
+    - `interp_rnn/alpha_entropy`, the mean entropy of $\alpha$ in nats: 0 for a hard automaton, at most $\ln k$;
+    - `interp_rnn/centroids_used`, the number of centroids to which at least one step moves;
+      `interp_rnn/centroids_effective`, $e^{H}$ of the fractions of steps that arrive at each;
     - `interp_rnn/transition_counts` and `interp_rnn/transition_texts`, for the plugin: how often each symbol moved the
-      network from centroid to centroid, by what texts, and the tokens that each centroid stands for;
-    - `interp_rnn/outputs`, for the plugin: what the model's head makes of each centroid, where it reads states alone.
+      network from centroid to centroid, with example texts, and the prototypes of each centroid;
+    - `interp_rnn/outputs`, for the plugin: the outputs of the model's head at each centroid, if it reads states alone.
 
-    Steps are the optimizer's, so they continue when a saved model is trained further.
+    Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
+    logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `transitions` in it, a run of its own beside those of
-            `keras.callbacks.TensorBoard(log_dir)`.
-        inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, where the ids have
+        log_dir: its events go to the folder `transitions` in it, a run of its own.
+        inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, if the ids have
             names. A handful is plenty.
         validation: the same, a few hundred.
         tokens: names of the ids in `inputs`; as `analysis.trace`.
-        layer: name of the state-regularized layer, where the model has several recurrent ones. Or the layer itself,
-            for a subclassed model; inputs are then what the layer reads.
+        layer: name of the state-regularized layer, if the model has several recurrent ones. Or the layer itself, for a
+            subclassed model; inputs are then those of the layer.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
-        num_images: how many sequences get an image.
+        num_images: int >= 0, the number of sequences with an image.
 
     Raises:
-        ValueError: if there are no sequences, or a frequency is no positive number; when training begins, if there is
-            no such layer or a sequence reads no step.
-
-    If weights become non-finite, warns once and skips logging; training continues.
+        ValueError: if there are no sequences, or a number is not positive; when training begins, if there is no such
+            layer or all steps of a sequence are masked.
 
     Example:
 
@@ -110,10 +109,10 @@ class TransitionProbabilities(InputProbe):
         self.tokens = tokens
         self.num_images = integer("num_images", num_images, 0)
 
-    def measure(self) -> Found:
+    def measure(self) -> Measured:
         layer, fixed = self._traced(self.inputs)
-        everything = fixed if self.validation is None else self._traced(self.validation)[1]
-        alpha, centroid = everything["alpha"], everything["centroid"]
+        traced = fixed if self.validation is None else self._traced(self.validation)[1]
+        alpha, centroid = traced["alpha"], traced["centroid"]
         read = centroid >= 0
         probabilities = np.clip(alpha[read], 1e-30, 1)
         k = alpha.shape[-1]
@@ -121,7 +120,7 @@ class TransitionProbabilities(InputProbe):
         ids = _ids(self.read(self.inputs if self.validation is None else self.validation))
         if layer.go_backwards:  # moves are in the order in which the tokens are read
             alpha, centroid, ids = alpha[:, ::-1], centroid[:, ::-1], None if ids is None else ids[:, ::-1]
-        return Found(
+        return Measured(
             fixed["alpha"].astype(np.float32),
             float(-(probabilities * np.log(probabilities)).sum(axis=-1).mean()),
             shares,
@@ -130,42 +129,42 @@ class TransitionProbabilities(InputProbe):
             self._outputs(),
         )
 
-    def write(self, found: Found, step: int) -> None:
+    def write(self, found: Measured, step: int) -> None:
         names = self._names()
         for i, alpha in enumerate(found.alpha[: self.num_images]):
-            there = ~np.isnan(alpha[:, 0])
-            text = " ".join(name for name, is_there in zip(names[i], there, strict=True) if is_there) if names else ""
+            read = ~np.isnan(alpha[:, 0])
+            text = " ".join(itertools.compress(names[i], read)) if names else ""
             description = f"Rows: centroids, 0 on top. Columns: the tokens read. {text}"
-            _summaries.image(f"interp_rnn/transitions/sequence_{i}", picture(alpha[there]), step, description)
-        described = schema.metadata("transition_probabilities", tokens=names)
-        _summaries.tensor("interp_rnn/transition_probabilities", found.alpha, step, described)
+            _summaries.image(f"transitions/sequence_{i}", picture(alpha[read]), step, description)
         symbols = [self._name(i) for i in range(len(found.counts))] if len(found.counts) > 1 else []
-        described = schema.metadata("transition_counts", symbols=symbols)
-        _summaries.tensor("interp_rnn/transition_counts", found.counts, step, described)
+        write_tag("transition_probabilities", tags.transition_probabilities(found.alpha, names), step)
+        write_tag("transition_counts", (found.counts, {"kind": "transition_counts", "symbols": symbols}), step)
         if found.texts is not None:
-            described = schema.metadata("transition_texts")
-            _summaries.tensor("interp_rnn/transition_texts", json.dumps(found.texts), step, described)
+            write_tag("transition_texts", (json.dumps(found.texts), {"kind": "transition_texts"}), step)
         if found.outputs is not None:
-            described = schema.metadata("outputs", middle=decision_threshold(self.model))
-            _summaries.tensor("interp_rnn/outputs", found.outputs, step, described)
+            middle = decision_threshold(self.model)
+            write_tag("outputs", (found.outputs, {"kind": "outputs", "middle": middle}), step)
         arrived = found.shares[found.shares > 0]
-        _summaries.scalar("interp_rnn/alpha_entropy", found.entropy, step)
-        _summaries.scalar("interp_rnn/centroids_used", len(arrived), step)
-        _summaries.scalar("interp_rnn/centroids_effective", np.exp(-(arrived * np.log(arrived)).sum()), step)
+        scalars = {
+            "alpha_entropy": found.entropy,
+            "centroids_used": len(arrived),
+            "centroids_effective": np.exp(-(arrived * np.log(arrived)).sum()),
+        }
+        _summaries.scalars(scalars, step)
 
     def _traced(self, inputs: Any) -> tuple[keras.layers.RNN, dict[str, NDArray[Any]]]:
-        """The watched layer, and its trace in the order of the tokens."""
+        """The layer, and its trace in the order of the tokens."""
         layer, reads, mask = self.layer_and_reads(inputs)
         found = dict(trace(layer, reads, mask=mask))
         if "alpha" not in found:
             raise ValueError(
-                f"TransitionProbabilities reads a state-regularized layer. Received: {layer.name}. Name another one, "
-                "or use layers.SRLSTM or its like."
+                f"`layer` must be a state-regularized layer. Received: {layer.name}. Name another layer, or use one "
+                "such as layers.SRLSTM."
             )
         return layer, {name: x[:, ::-1] for name, x in found.items()} if layer.go_backwards else found
 
     def _outputs(self) -> NDArray[np.float32] | None:
-        """What the model's head makes of the centroids, and the model of the fixed sequences; None if not known."""
+        """Outputs of the head at the centroids, and of the model for the fixed sequences; None if they are unknown."""
         if isinstance(self.layer, keras.layers.Layer):
             return None
         layer, _, _ = self.layer_and_reads(self.inputs)
@@ -197,17 +196,20 @@ def transition_texts(
     ids: NDArray[np.integer[Any]],
     name: Callable[[int], str],
 ) -> dict[str, Any]:
-    """The tokens that centroids stand for, and texts that move the network among them, in the form of the schema.
+    """The prototypes of centroids, and texts that move the network among them, in the form of the plugin's schema.
 
     Args:
-        alpha: (batch, time, k). centroid: (batch, time), -1 where there is none. ids: (batch, time). name: of an id.
+        alpha: (batch, time, k).
+        centroid: (batch, time), -1 at masked steps.
+        ids: (batch, time).
+        name: the name of an id.
     """
     read = centroid >= 0
-    sure = np.nan_to_num(alpha).max(axis=-1)
+    confidence = np.nan_to_num(alpha).max(axis=-1)
     prototypes = []
     for i in range(alpha.shape[-1]):
-        there = read & (centroid == i)
-        ranking = ranked(ids[there], sure[there], by="highest", min_count=1)
+        arrived = read & (centroid == i)
+        ranking = ranked(ids[arrived], confidence[arrived], by="highest", min_count=1)
         prototypes.append([[name(t), round(p, 4)] for t, p, _ in ranking[:TOP]])
     before, after = _before(centroid), centroid[:, 1:]
     rows, times = np.nonzero((before >= 0) & (after >= 0))
@@ -228,8 +230,8 @@ def transition_counts(
     """How often each symbol moved the network from one centroid to another: (symbols or 1, k, k).
 
     Args:
-        centroid: (batch, time), -1 where there is none. The first step of a sequence comes from no centroid.
-        ids: (batch, time), or None: all symbols together, as with more than `MANY`.
+        centroid: (batch, time), -1 at masked steps. The first step of a sequence moves from no centroid.
+        ids: (batch, time), or None to count all symbols together, as with more than `MANY`.
     """
     before, after = _before(centroid), centroid[:, 1:]
     counted = (before >= 0) & (after >= 0)
@@ -241,7 +243,7 @@ def transition_counts(
 
 
 def _before(centroid: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
-    """(batch, time - 1): of each step but the first the centroid before it, which stays where steps are not read."""
+    """The centroid before each step but the first, (batch, time - 1); a masked step keeps it."""
     places = np.where(centroid >= 0, np.arange(centroid.shape[1]), 0)
     last = np.maximum.accumulate(places, axis=1)
     return np.take_along_axis(centroid, last, axis=1)[:, :-1]
@@ -250,7 +252,8 @@ def _before(centroid: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
 def picture(alpha: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
     """Probabilities (time, k) as an image (k * CELL, time * CELL, 3), white for 0 and dark blue for 1."""
     shade = np.kron(alpha.T, np.ones((CELL, CELL)))[..., None]
-    return np.round(PAPER + shade * (INK - PAPER)).astype(np.uint8)
+    pixels: NDArray[np.uint8] = np.round(PAPER + shade * (INK - PAPER)).astype(np.uint8)
+    return pixels
 
 
 def _by_symbol(ids: NDArray[np.integer[Any]]) -> bool:
@@ -258,6 +261,6 @@ def _by_symbol(ids: NDArray[np.integer[Any]]) -> bool:
 
 
 def _ids(inputs: Any) -> NDArray[np.integer[Any]] | None:
-    """The token ids (batch, time) of a model's inputs, if that is what they are."""
-    found = isinstance(inputs, np.ndarray) and inputs.ndim == 2 and np.issubdtype(inputs.dtype, np.integer)
-    return inputs if found else None
+    """The inputs of a model, if they are token ids (batch, time); otherwise None."""
+    are_ids = isinstance(inputs, np.ndarray) and inputs.ndim == 2 and np.issubdtype(inputs.dtype, np.integer)
+    return inputs if are_ids else None

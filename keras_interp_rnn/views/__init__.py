@@ -1,8 +1,8 @@
-"""What results look like: text for a terminal, HTML for notebooks and files, SVG for drawings.
+"""Views of results: text for a terminal, HTML for notebooks and files, SVG for drawings.
 
-`analysis` and `automata` compute; this package draws. Results find their view by their class (`as_text` and `as_html`
-of `_result`), so `print(result)` and a notebook cell that ends in `result` show it too. Everything is escaped, and a
-saved page needs no other file and no network.
+`analysis` and `automata` compute; this package draws. The view of a result is chosen by its class (`as_text` and
+`as_html` of `_results`), so `print(result)` and a notebook cell that ends in `result` show it too. Everything is
+escaped, and a saved page needs no other file and no network.
 """
 
 from keras_interp_rnn.views.output import save, show

@@ -1,8 +1,8 @@
-"""Results as HTML: a piece for notebooks, and a page for a file. Everything that comes from a user is escaped.
+"""Results as HTML: an element for notebooks, and a page for a file. Everything that comes from a user is escaped.
 
-A result that has a place in the plugin is drawn there (`view_of`), in a notebook in a frame of its own. The page
-also has its numbers, as text or as a table, for screen readers and where scripts are blocked. Other results are tables
-and drawings in SVG.
+A result that the TensorBoard plugin can draw (`view_of`) is drawn by its scripts, in notebooks inside a frame. The page
+also has the numbers of the result, as text or as a table, for screen readers and if scripts are blocked. Other results
+are tables and drawings in SVG.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
@@ -43,12 +44,20 @@ from tensorboard_plugins.interp_rnn.document import page
 from tensorboard_plugins.interp_rnn.recording import TooLarge
 
 MAX_ROWS = 500
-"""Rows of a table."""
+"""Maximum number of rows of a table."""
+TITLES = {
+    ShapleyValues: "Shapley values of a prediction",
+    Contributions: "Contributions to a prediction",
+    DFA: "Automaton",
+    Derivatives: "Jacobians",
+    Substitutions: "What if a symbol were another",
+}
+"""Titles of pages, a subclass before its base; others are the name of the class."""
 
 
 @functools.singledispatch
 def as_page(result: Any) -> str:
-    """A result as a document of its own: the plugin's view, where it has one, else the piece of HTML."""
+    """A result as an HTML document: the plugin's view if it has one, otherwise the element for notebooks."""
     try:
         drawn = interactive_page(result)
     except TooLarge as error:
@@ -58,7 +67,7 @@ def as_page(result: Any) -> str:
 
 
 def interactive_page(result: Any) -> str | None:
-    """The plugin's view over the numbers; None where there is no such view. Raises TooLarge as `view_of`."""
+    """The plugin's view above the numbers; None if there is no such view. Raises TooLarge as `view_of`."""
     view = view_of(result)
     if view is None:
         return None
@@ -70,18 +79,14 @@ def title_of(result: Any) -> str:
     """The title of the page of a result."""
     if isinstance(result, Preset):
         return result.name
-    if isinstance(result, Contributions):
-        of_background = isinstance(result, ShapleyValues)
-        return "Shapley values of a prediction" if of_background else "Contributions to a prediction"
-    names = {DFA: "Automaton", Derivatives: "Jacobians", Substitutions: "What if a symbol were another"}
-    for kind, name in names.items():
+    for kind, title in TITLES.items():
         if isinstance(result, kind):
-            return name
+            return title
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
 
 
 def lead_of(result: Any) -> str:
-    """The sentence above the plugin's view of a result, where the view needs one."""
+    """The sentence above the plugin's view of a result, if the view needs one."""
     if not isinstance(result, Explanation):
         return ""
     centroids = ", ".join(map(str, result.centroids))
@@ -99,7 +104,7 @@ def lead_of(result: Any) -> str:
 @as_html.register(Certificate)
 @as_html.register(Preset)
 def framed(result: Any) -> str:
-    """The page in a frame of its own, and below it, folded, the numbers; these alone where there is no such page."""
+    """The page in a frame, with the numbers folded below it; the numbers alone if there is no such page."""
     drawn = None
     with contextlib.suppress(TooLarge):
         drawn = interactive_page(result)
@@ -114,7 +119,7 @@ def framed(result: Any) -> str:
 
 @functools.singledispatch
 def numbers(result: Any) -> str:
-    """The numbers of a result that is drawn, for screen readers: its text."""
+    """The numbers of a result that is drawn, for screen readers: by default its text."""
     return preformatted(result)
 
 
@@ -122,7 +127,7 @@ def numbers(result: Any) -> str:
 @numbers.register(MooreMachine)
 def transitions(dfa: DFA | MooreMachine) -> str:
     """A row for each transition."""
-    return _transitions(dfa, range(len(dfa)))
+    return _transitions(dfa, range(len(dfa)), {})
 
 
 @numbers.register
@@ -132,14 +137,15 @@ def extraction(result: Extraction) -> str:
     def taken(state: int, column: int) -> str:
         if result.support[state, column]:
             return f"{result.support[state, column]:,}"
-        never = result.unsupported is not None and (state, result.dfa.alphabet[column]) in result.unsupported
-        return "" if result.unsupported is None else "no" if never else "yes"
+        if result.unsupported is None:
+            return ""
+        return "no" if (state, result.dfa.alphabet[column]) in result.unsupported else "yes"
 
-    def sure(state: int, column: int) -> str:
-        confidence = result.confidence[state, column]
-        return "" if np.isnan(confidence) else f"{confidence:.4f}"
+    def confidence(state: int, column: int) -> str:
+        value = result.confidence[state, column]
+        return "" if np.isnan(value) else f"{value:.4f}"
 
-    columns = {"taken by words": taken, "confidence": sure}
+    columns = {"taken by words": taken, "confidence": confidence}
     return f"<div>{sentences(result)}{_transitions(result.dfa, result.centroids, columns)}</div>"
 
 
@@ -150,11 +156,8 @@ def certificate(result: Certificate) -> str:
     return f"<div>{sentences(result)}{_transitions(result.path, result.centroids, columns)}</div>"
 
 
-def _transitions(
-    dfa: Automaton, names: Sequence[Any], more: Mapping[str, Callable[[int, int], str]] | None = None
-) -> str:
-    """A row for each transition, its states by these names; further columns by state and number of the symbol."""
-    columns = more or {}
+def _transitions(dfa: Automaton, names: Sequence[Any], columns: Mapping[str, Callable[[int, int], str]]) -> str:
+    """A row for each transition, with these names of states; further columns are functions of state and symbol."""
     rows = (
         (
             str(names[state]),
@@ -170,7 +173,7 @@ def _transitions(
 
 @as_html.register
 def word_contributions(result: WordContributions) -> str:
-    """The norm of each word's contribution to the last target, and a heat map for all targets."""
+    """The norm of each word's contribution to the last target, and a heat map of all targets."""
     norms = result.norms()
     if not norms.size:
         return "<p>Contributions of no words</p>"
@@ -184,6 +187,26 @@ def word_contributions(result: WordContributions) -> str:
         f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
         f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
         f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
+    )
+
+
+@as_html.register
+def phase_portrait(result: PhasePortrait) -> str:
+    """The lines of all symbols, and a row for each."""
+    rows = (
+        (
+            html.escape(result.name(symbol)),
+            f"{result.slopes[symbol]:+.3f}",
+            f"{result.residual[symbol]:.1e}",
+            f"{result.fixed_points[symbol]:+.3f}",
+            " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:6]),
+        )
+        for symbol in range(len(result.slopes))
+    )
+    head = ("symbol", "slope", "residual", "fixed point", "time constants (steps)")
+    return (
+        "<div><p>Change of the logit against the logit before, a line for each symbol; rings are fixed points.</p>"
+        f"{svg.phase_lines(result)}{table(head, rows)}</div>"
     )
 
 
@@ -228,7 +251,7 @@ def phrases(best: Phrases) -> str:
 
 @as_html.register
 def jacobians(values: Derivatives) -> str:
-    """Of singular values the page of the lags; of a Jacobian the matrix of the first sequence."""
+    """The page of the lags of singular values, or the Jacobian of the first sequence."""
     if values.lags or values.ndim != 3 or not values.size:
         return framed(values)
     return (
@@ -241,10 +264,8 @@ def jacobians(values: Derivatives) -> str:
 
 @as_html.register
 def weighted_automaton(automaton: WeightedAutomaton) -> str:
-    """The drawing; of a dense automaton what it is."""
-    if automaton.is_drawable:
-        return f"<div>{automaton.to_svg()}</div>"
-    return sentences(automaton)
+    """The drawing, or the text of an automaton with too many edges."""
+    return f"<div>{automaton.to_svg()}</div>" if automaton.is_drawable else sentences(automaton)
 
 
 @as_html.register(Agreement)
@@ -255,27 +276,29 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 @as_html.register(Evidence)
 @as_html.register(Card)
 def sentences(result: Result) -> str:
-    """The lines of the text, as paragraphs."""
+    """The lines of the text as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 
 
 @as_html.register(TransitionSpectra)
 def preformatted(result: Any) -> str:
-    """The table of the text."""
+    """The text with its line breaks and spaces."""
     return f"<div><pre>{html.escape(as_text(result))}</pre></div>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """An HTML table of cells that are already HTML; the last column is text, aligned on the left."""
-    left = ' style="text-align:left"'
-    columns = "".join(f'<th scope="col">{name}</th>' for name in head[:-1]) + f'<th scope="col"{left}>{head[-1]}</th>'
-    given = list(rows)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{left}>{row[-1]}</td></tr>"
-        for row in given[:MAX_ROWS]
-    )
-    drawn = f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
-    more = len(given) - MAX_ROWS
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        end = tag.split()[0]
+        *first, last = (f"{cell}</{end}>" for cell in cells)
+        return "".join(f"<{tag}>{cell}" for cell in first) + f'<{tag} style="text-align:left">{last}'
+
+    all_rows = list(rows)
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in all_rows[:MAX_ROWS])
+    head_row = line(head, 'th scope="col"')
+    drawn = f"<table><thead><tr>{head_row}</tr></thead><tbody>{body}</tbody></table>"
+    more = len(all_rows) - MAX_ROWS
     return f"<div>{drawn}<p>{more:,} more rows</p></div>" if more > 0 else drawn
 
 

@@ -1,4 +1,4 @@
-"""Results in the views of the TensorBoard plugin: which view a result has, and the data that it is drawn from."""
+"""Results in the views of the TensorBoard plugin: the view of each result, and the data from which it is drawn."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
 MAX_EDGES = 2000
-"""Transitions of an automaton, between states, that are drawn."""
+"""Maximum number of edges of an automaton that is drawn."""
 
 
 class View(NamedTuple):
-    """What a page draws: a view of the plugin, and its data; a title and a lead, where they are not the class's."""
+    """A view of the plugin and its data; a title and a lead, if they are not those of the result's class."""
 
     name: str
     data: dict[str, Any]
@@ -37,7 +37,7 @@ class View(NamedTuple):
 
 @functools.singledispatch
 def view_of(result: Any) -> View | None:
-    """The plugin's view of a result; None for a result that has none.
+    """The plugin's view of a result, or None.
 
     Raises:
         recording.TooLarge: if its data are too large for a page.
@@ -47,26 +47,26 @@ def view_of(result: Any) -> View | None:
 
 @view_of.register
 def contributions(split: Contributions) -> View | None:
-    """Where the last predictions are taken apart."""
+    """The terms of the last predictions."""
     last = tags.last_targets(split)
     if last is None:
         return None
     if last.logits.shape[1] > MANY_OUTPUTS:
-        return _view("reads", "top_contributions", *tags.top_contributions(most_probable(last, TOP)))
-    return _view("reads", "contributions", *tags.contributions(last))
+        return _view("reads", tags.top_contributions(most_probable(last, TOP)))
+    return _view("reads", tags.contributions(last))
 
 
 @view_of.register
 def shapley_values(values: ShapleyValues) -> View:
     """The symbols up to the target."""
-    return _view("reads", "shapley_values", *tags.shapley_values(values))
+    return _view("reads", tags.shapley_values(values))
 
 
 @view_of.register
 def substitutions(changed: Substitutions) -> View:
-    """What if a symbol were another."""
+    """The text with each symbol replaced or deleted."""
     position, symbol, _ = changed.top(1)[0]
-    return _view("reads", "substitutions", *tags.substitutions(changed), picked=position, instead=changed.name(symbol))
+    return _view("reads", tags.substitutions(changed), picked=position, instead=changed.name(symbol))
 
 
 @view_of.register
@@ -74,32 +74,28 @@ def attribution(result: Attribution) -> View | None:
     """The steps of each sequence."""
     if not result.shares.size:
         return None
-    recorded = (
-        recording.single("attribution", tensor, f"sequence_{i}", **description)
-        for i, (tensor, description) in enumerate(tags.attributions(result))
-    )
-    return _pane("reads", *recorded)
+    names = {f"sequence_{i}": tag for i, tag in enumerate(tags.attributions(result))}
+    return _pane("reads", *(recording.single(values, name=name, **more) for name, (values, more) in names.items()))
 
 
 @view_of.register
 def trace(traced: Trace) -> View | None:
-    """All quantities, where they have the same steps."""
+    """All quantities, if they have the same steps."""
     if len({values.shape[:2] for values in traced.values()}) != 1:
         return None
-    return _view("reads", "trace", *tags.trace(traced))
+    return _view("reads", tags.trace(traced))
 
 
 @view_of.register
 def explanation(explained: Explanation) -> View | None:
     """The text, its path through the centroids, and its moves among them as a graph."""
     tokens = [visible(token) for token in explained.tokens]
-    counts, described = tags.transition_counts(explained.alpha, tokens)
+    counts, description = tags.transition_counts(explained.alpha, tokens)
     if not counts.any():
         return None
-    alpha, names = tags.transition_probabilities(explained.alpha[None], [tokens])
-    moves = recording.single("transition_counts", counts, **described)
-    probabilities = recording.single("transition_probabilities", alpha, **names)
-    return _pane("states", moves, probabilities, centroid=explained.centroids[0])
+    alpha, more = tags.transition_probabilities(explained.alpha[None], [tokens])
+    recorded = recording.single(counts, **description), recording.single(alpha, **more)
+    return _pane("states", *recorded, centroid=explained.centroids[0])
 
 
 @view_of.register
@@ -107,7 +103,7 @@ def jacobians(singular_values: Derivatives) -> View | None:
     """The distributions of singular values at each lag."""
     if not singular_values.lags or not singular_values.size:
         return None
-    return _view("memory", "jacobian", *tags.jacobian(singular_values, singular_values.lags))
+    return _view("memory", tags.jacobian(singular_values, singular_values.lags))
 
 
 @view_of.register
@@ -129,19 +125,20 @@ def certificate(result: Certificate) -> View | None:
     return _states(result.path, result.centroids, verdict=as_text(result).splitlines())
 
 
-def _states(dfa: Automaton, *known: Any, **more: Any) -> View | None:
+def _states(dfa: Automaton, *measured: Any, **more: Any) -> View | None:
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None
-    text, description = tags.automaton(dfa, *known, minimal=len(dfa.minimize()), **more)
-    return _view("states", "automaton", np.array(text, object), description)
+    text, description = tags.automaton(dfa, *measured, minimal=len(dfa.minimize()), **more)
+    return _view("states", (np.array(text, object), description))
 
 
-def _view(name: str, kind: str, tensor: Any, description: dict[str, Any], **state: Any) -> View:
-    """A place of a tag of one step, in a state."""
-    return _pane(name, recording.single(kind, tensor, **description), **state)
+def _view(name: str, tag: tags.Tag, **state: Any) -> View:
+    """A view of a tag of one step."""
+    values, description = tag
+    return _pane(name, recording.single(values, **description), **state)
 
 
 def _pane(name: str, *recorded: recording.Tag, **state: Any) -> View:
-    """A place of tags of one step; those after the first are read beside it."""
+    """A view of tags of one step, the first of which is drawn with what the others add."""
     return View(name, recording.block(recorded, {"place": name, **state}))

@@ -1,17 +1,17 @@
-r"""Networks as pages that read what anybody types: what travels is the network, not its answers to one text.
+r"""Pages that read typed text: each holds the network itself, not its answers about one text.
 
-Of a network whose state is affine in the one before, given a symbol, the page holds initial state, a matrix and a bias
-for each symbol (of a `FactoredISAN` the factors of its matrices), and the linear readout. static/live.js computes with
-them, in doubles, every term of the sum, and what the network says of the text as it is and with a symbol deleted or
-replaced: the numbers of `analysis.contributions` and `analysis.substitutions`, to rounding in float64.
+For a network whose state is affine in the state before, given a symbol, the page holds the initial state, a matrix and
+a bias for each symbol (the factors of the matrices of a `FactoredISAN`), and the linear readout. static/live.js
+computes with them, in doubles, every term of the sum, and the outputs for the text as it is and with a symbol deleted
+or replaced: the numbers of `analysis.contributions` and `analysis.substitutions`, to rounding in float64.
 
 Each array is stored in the shortest float, of 16, 32 or 64 bits, that holds all of its numbers exactly, deflated and in
-base64, so nothing is rounded: weights of a preset that is stored in float16 travel so, those of a trained Keras model
-in float32, matrices that a linear recurrence makes of its weights in float64. The 449,435 weights of text-isan are
-0.90 MB of float16, and take 1.11 MB of its page.
+base64. So nothing is rounded: weights of a preset that is stored in float16 stay float16, weights of a trained Keras
+model float32, and matrices computed from the weights of a linear recurrence float64. The 449,435 weights of text-isan
+are 0.90 MB of float16, and take 1.11 MB of its page.
 
-Of a state-regularized network the page holds the table of its automaton, and the certificate's verdict, if the proof
-succeeds, that the network says of every word what the table says.
+For a state-regularized network the page holds the table of its automaton and, if the proof succeeds, the certificate
+that network and table agree on every word.
 """
 
 from __future__ import annotations
@@ -35,32 +35,34 @@ from keras_interp_rnn.views import html
 from keras_interp_rnn.views.interactive import View, view_of
 
 MAX_NUMBERS = 2**24
-"""Of all arrays of a page, which a browser holds unpacked."""
+"""Maximum number of entries of all arrays of a page, which a browser holds unpacked."""
 MAX_BYTES = 8 * 2**20
-"""Of all arrays of a page, as they travel."""
+"""Maximum size of all arrays of a page, packed."""
 LEADS = {
     "typing": "The network is in this page: type, and it reads.",
     "states": "The automaton of the network's centroids is in this page, in place of the network: type a word, and see "
-    "its path. Where it is proved that the network says of every word what the automaton says, the page says so.",
+    "its path. Where it is proved that the network and the automaton agree on every word, the page states it.",
 }
-"""View -> what stands above it."""
+"""The sentence above each view."""
 FIRST = 8
-"""Symbols that are typed at first, where no text is given."""
+"""Number of symbols of the first text, if none is given."""
 NO_SYMBOL = "\U0010ffff"
-"""Of no alphabet: Unicode will never have it."""
+"""A character of no alphabet: Unicode will never assign it."""
 KIND = "network"
-"""What the page calls the only tag that it shows."""
+"""The name, in the page, of the only tag that it shows."""
 
 
 def live_view(
-    network: keras.Model, name: str = "", text: str = "", outputs: Sequence[str] = (), said: Sequence[str] = ()
+    network: keras.Model, name: str = "", text: str = "", outputs: Sequence[str] = (), lines: Sequence[str] = ()
 ) -> View:
-    """What a page shows of a network.
+    """The view of a network that reads typed text.
 
     Args:
         network: a model over symbols.
-        name: in sentences about it. text: what is typed at first; "" for some symbols. said: lines about it.
-        outputs: their names, if they are not the symbols.
+        name: its name in sentences.
+        text: the first text; "" for some symbols.
+        outputs: names of the outputs, if they are not the symbols.
+        lines: sentences about the network.
 
     Raises:
         ValueError: if the network is neither affine in its state nor state-regularized, or is too large.
@@ -79,7 +81,7 @@ def live_view(
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
         "outputs": [*outputs] or [output_name(alphabet, i, answers) for i in range(answers)],
         **_typed(alphabet, symbols),
-        "said": [*said],
+        "said": [*lines],
         "steps": [0],
     }
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
@@ -90,27 +92,28 @@ def live_view(
 
 
 def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
-    """How a typed text is read: the ids of its symbols, that of unknown ones, those before a text and behind it."""
+    """The ids of the symbols of a typed text and of unknown symbols, and the tokens before and after the text."""
     if alphabet is None:
         return {"typed": [*range(symbols)], "unknown": None, "frame": [[], []]}
     before = [int(i) for i in alphabet.frame if i != alphabet.end]
-    behind = [] if alphabet.end is None else [int(alphabet.end)]
+    after = [] if alphabet.end is None else [int(alphabet.end)]
     unknown = None
-    with contextlib.suppress(ValueError):  # unknown symbols are refused
+    with contextlib.suppress(ValueError):  # the alphabet has no symbol for unknown ones
         unknown = int(alphabet.encode([NO_SYMBOL])[len(before)])
-    return {"typed": [int(i) for i in alphabet.symbols], "unknown": unknown, "frame": [before, behind]}
+    return {"typed": [int(i) for i in alphabet.symbols], "unknown": unknown, "frame": [before, after]}
 
 
 def _view_of_automaton(network: keras.Model, word: str) -> View:
-    """The certificate of a network's automaton, if it holds; else the automaton as it is extracted."""
+    """The certificate of a network's automaton if it holds, otherwise the extracted automaton."""
     result: Extraction | automata.Certificate = automata.extract(network)
-    with contextlib.suppress(ValueError):  # a layer that the proof does not know
+    with contextlib.suppress(ValueError):  # the proof does not cover a layer of the network
         certificate = automata.certify(network, result.dfa)
         result = certificate if certificate.holds else result
     view = view_of(result)
     if view is None:
         raise ValueError(
-            f"An automaton must have few enough edges to be drawn. Received: {len(result.machine)} states."
+            f"An automaton must have few enough edges to be drawn. Received: {len(result.machine)} states. Save "
+            "automata.extract(network).dfa.minimize() instead."
         )
     data = {**view.data, "state": {**view.data["state"], "word": word}}
     return View(view.name, data, network.name, LEADS["states"])
@@ -125,7 +128,7 @@ def _weights(network: keras.Model, arrays: dict[str, Array]) -> dict[str, dict[s
         received = f"{size / 2**20:.1f} MiB" if packed else f"{numbers:,} numbers"
         raise ValueError(
             f"The weights in a page must take at most {MAX_BYTES // 2**20} MiB, and be at most {MAX_NUMBERS:,} "
-            f"numbers. Received: {network.name}, with {received}. Take fewer units or symbols, or layers.FactoredISAN; "
+            f"numbers. Received: {network.name}, with {received}. Use fewer units or symbols, or layers.FactoredISAN; "
             "or save analysis.contributions, the page of one text."
         )
     return packed
@@ -142,32 +145,32 @@ def _packed(array: Array) -> dict[str, str]:
 
 def _refused(network: keras.Model, error: ValueError) -> ValueError:
     return ValueError(
-        "A page that reads what is typed must be one of a network over symbols whose state is affine in the one "
-        "before, under a linear readout, or of a state-regularized one that its centroids alone make an automaton. "
-        f"Received: {network.name}. ({error}) Save analysis.attribution(model, ids, target=...) instead, the page of "
-        "one text, which takes any model."
+        "The network of a page that reads typed text must be one over symbols whose state is affine in the state "
+        "before, under a linear readout, or a state-regularized one whose centroids are its only states. Received: "
+        f"{network.name}. ({error}) Save analysis.attribution(model, ids, target=...) instead, the page of one text, "
+        "which takes any model."
     )
 
 
 @as_text.register
 def network_text(network: keras.Model) -> str:
-    """A line: the model has a `summary` of its own."""
+    """One line, as the model has a `summary`."""
     return f"{network.name}: {network.count_params():,} weights. views.save(model, 'live.html') makes a page of it."
 
 
 @view_of.register
 def network_view(network: keras.Model) -> View:
-    """A network that reads what is typed."""
+    """A network that reads typed text."""
     return live_view(network)
 
 
 @view_of.register
 def preset_view(preset: Preset) -> View | None:
-    """A preset that reads what is typed; None of one that cannot, or whose outputs are not one choice."""
-    begins = preset.card.settings.get("page")
-    if not begins:
+    """A preset that reads typed text; None if it cannot, or if its outputs are not one choice."""
+    first = preset.card.settings.get("page")
+    if not first:
         return None
-    view = live_view(preset.model, preset.name, begins["text"], begins["outputs"], as_text(preset).splitlines()[1:])
+    view = live_view(preset.model, preset.name, first["text"], first["outputs"], as_text(preset).splitlines()[1:])
     return view._replace(title=preset.name, lead=f"{preset.card.what} {view.lead}")
 
 

@@ -1,4 +1,4 @@
-"""Where a view goes: the screen or a file."""
+"""Shows a view on the screen or saves it to a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from keras_interp_rnn._checks import as_path
+from keras_interp_rnn._checks import as_path, invalid
 from keras_interp_rnn._io import atomic_write, in_terminal
 from keras_interp_rnn._results import Result, as_html, as_text
 from keras_interp_rnn.analysis import AffineMap
@@ -18,19 +18,19 @@ from keras_interp_rnn.views import html, live, svg  # noqa: F401 - live register
 
 
 def show(result: Any, *, browser: bool | None = None) -> None:
-    """Shows a result: as its page in a notebook; as text elsewhere, and as a page in a tab of the browser.
+    """Shows a result: as its page in a notebook; elsewhere as text, and as a page in a tab of the browser.
 
     Args:
-        result: what a function of `analysis` or `automata` returned, a preset, or a network, as `save`.
-        browser: outside of notebooks, whether to open the page; None does at a terminal with a display. The page is a
-            temporary file, whose path is printed, and which stays for the browser to read.
+        result: a result of a function of `analysis` or `automata`, a preset, or a network, as `save`.
+        browser: whether to open the page outside of notebooks; None opens it at a terminal with a display. The page is
+            a temporary file, which remains for the browser to read and whose path is printed.
 
     Returns:
         None.
 
     Raises:
         TypeError: if it is not a result.
-        ValueError: for a network that `save` refuses.
+        ValueError: for a network that `save` rejects.
         RuntimeError: if `browser` is True and no browser can be opened.
 
     Example:
@@ -57,16 +57,16 @@ def show(result: Any, *, browser: bool | None = None) -> None:
 def save(result: Any, path: str | os.PathLike[str]) -> None:
     """Writes the view of a result into one file, whole or not at all.
 
-    A page of a network reads what anybody types, offline: of a model over symbols whose state is affine in the one
-    before, under a linear readout (`layers.ISAN`, `FactoredISAN`, a linear recurrence over an Embedding), it holds the
-    weights, and shows the exact contribution of each symbol, what deleting or replacing it does, and the most probable
-    outputs. Of a state-regularized model that is an automaton it holds the automaton, with the path of a word and the
-    verdict. Each array is stored in the shortest float that holds it exactly: the page of `text-isan` has 1.2 MB.
+    The page of a network reads any text that is typed, offline. For a model over symbols whose state is affine in the
+    state before, under a linear readout (`layers.ISAN`, `FactoredISAN`, a linear recurrence over an Embedding), it
+    holds the weights, and shows the exact contribution of each symbol, the effect of deleting or replacing it, and the
+    most probable outputs. For a state-regularized model that is an automaton it holds the automaton, and shows the path
+    of a word and the verdict. Each array is stored in the shortest float that holds it exactly: the page of `text-isan`
+    has 1.2 MB.
 
     Args:
-        result: what a function of `analysis` or `automata` returned; or a preset, or such a model. What is
-            typed are symbols of the alphabet or words of the vocabulary that the model carries, by its `layer`, else
-            ids.
+        result: a result of a function of `analysis` or `automata`, a preset, or such a model. The typed text consists
+            of symbols of the alphabet or words of the vocabulary that the model carries in a `layer`, otherwise of ids.
         path: ends in ".html" for a page that needs no other file and no network, in ".txt" for the text, or in ".svg"
             for the drawing of an automaton, an extraction, a certificate or a trace.
 
@@ -75,7 +75,7 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
 
     Raises:
         TypeError: if it is not a result, or has no drawing.
-        ValueError: for another ending; for a network of another kind, or whose weights take more than 8 MiB in a page.
+        ValueError: for another ending, a network of another kind, or one whose weights take more than 8 MiB in a page.
 
     Example:
 
@@ -95,31 +95,29 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         ".svg": svg.as_svg,
     }
     if suffix not in writers:
-        raise ValueError(f"A view is saved as {', '.join(writers)}. Received: {os.fspath(path)!r}.")
+        raise invalid("path", f"a file that ends in {', '.join(writers)}", os.fspath(path), "Add one of these endings.")
     document = writers[suffix](result)
     with atomic_write(path) as partial:
         partial.write_text(document, encoding="utf-8")
 
 
 def _check_result(result: Any) -> None:
-    known = isinstance(result, Result | AffineMap) or as_html.dispatch(type(result)) is not as_html.dispatch(object)
-    if not known:
+    has_view = as_html.dispatch(type(result)) is not as_html.dispatch(object)
+    if not (has_view or isinstance(result, Result | AffineMap)):
         raise TypeError(
-            f"A view shows a result of analysis or automata, a preset or a network over symbols. Received: "
-            f"{type(result).__name__}. Pass what one of their functions returned, or a Keras model."
+            "`result` must be a result of analysis or automata, a preset or a network over symbols. Received: "
+            f"{type(result).__name__}. Pass the value that one of their functions returned, or a Keras model."
         )
 
 
 def _at_a_display() -> bool:
-    """Whether somebody looks at a terminal on a machine that can show windows."""
-    windows = sys.platform in ("win32", "darwin") or any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
-    )
-    return in_terminal() and windows
+    """Whether output goes to a terminal, on a machine that can show windows."""
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return in_terminal() and (sys.platform in ("win32", "darwin") or bool(display))
 
 
 def _in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook; asks IPython, where it is already imported."""
+    """Whether this process is the kernel of a notebook; asks IPython if it is already imported."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and hasattr(shell, "kernel") and "IPython.display" in sys.modules

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import functools
+import html
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from keras_interp_rnn._results import AGAINST, FOR, GREY, signed
+from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.networks import Extraction
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
-"""Steps and entries that a heat map shows, the first ones."""
+"""Maximum numbers of steps and entries that a heat map shows."""
 CELL = 12
-"""Pixels of one number in a heat map."""
+"""Side of a cell of a heat map, in pixels."""
 
 
 @functools.singledispatch
 def as_svg(result: Any) -> str:
     """The drawing of a result."""
     raise TypeError(
-        f"Automata, extractions, certificates and traces have a drawing. Received: {type(result).__name__}. Save it as "
-        ".html or .txt."
+        "A drawing must be one of an automaton, an extraction, a certificate, a trace or a phase portrait. Received: "
+        f"{type(result).__name__}. Save it as .html or .txt."
     )
 
 
 @as_svg.register(DFA)
 @as_svg.register(MooreMachine)
-def automaton(dfa: DFA | MooreMachine) -> str:
-    """The automaton."""
-    return dfa.to_svg()
-
-
-@as_svg.register
-def weighted_automaton(automaton: WeightedAutomaton) -> str:
-    """The automaton, where it has few enough edges."""
-    return automaton.to_svg()
+@as_svg.register(WeightedAutomaton)
+def automaton(machine: DFA | MooreMachine | WeightedAutomaton) -> str:
+    """The automaton; raises ValueError if it has too many edges."""
+    return machine.to_svg()
 
 
 @as_svg.register
@@ -55,24 +52,60 @@ def certificate(result: Certificate) -> str:
 
 @as_svg.register
 def trace(traced: Trace) -> str:
-    """The state over the steps of the first sequence; of several layers that of the first."""
+    """The state of the first layer over the steps of the first sequence."""
     name = next((name for name in traced if name.split("/")[-1] == "h"), next(iter(traced)))
-    return heat_map(of_first_sequence(traced[name]))
+    first = traced[name][0]
+    return heat_map(first.reshape(len(first), -1))
 
 
-def of_first_sequence(values: NDArray[Any]) -> NDArray[np.float64]:
-    """(time, entries) of the first sequence of a quantity (batch, time, ...)."""
-    first = np.asarray(values, np.float64)[0]
-    return first.reshape(len(first), -1)
+@as_svg.register
+def phase_lines(portrait: PhasePortrait) -> str:
+    """The line of each symbol over the logits that it was read at, its name as a tooltip; a ring at its fixed point."""
+    width, height, edge = 420, 320, 24
+    low, high = float(portrait.logits.min()), float(portrait.logits.max())
+    reach = max(float(np.abs(portrait.changes).max()), 1e-300)
+
+    def place(logit: float, change: float) -> tuple[float, float]:
+        across = (logit - low) / max(high - low, 1e-300)
+        return edge + across * (width - 2 * edge), height / 2 - change / reach * (height / 2 - edge)
+
+    drawn = []
+    for symbol in np.unique(portrait.symbols).tolist():
+        logits = portrait.logits[portrait.symbols == symbol]
+        ends = np.array([logits.min(), logits.max()])
+        changes = portrait.slopes[symbol] * ends + portrait.intercepts[symbol]
+        if not np.isfinite(changes).all():
+            continue
+        color, title = LINES[symbol % len(LINES)], f"<title>{html.escape(portrait.name(symbol))}</title>"
+        (x0, y0), (x1, y1) = (place(*end) for end in zip(ends.tolist(), changes.tolist(), strict=True))
+        line = f'x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"'
+        drawn.append(f'<line {line} stroke="{color}" stroke-width="2">{title}</line>')
+        drawn.append(
+            f'<text x="{x1:.1f}" y="{y1 - 4:.1f}" text-anchor="end" font-size="11" fill="{INK}">'
+            f"{html.escape(portrait.name(symbol))}</text>"
+        )
+        fixed = float(portrait.fixed_points[symbol])
+        if low <= fixed <= high:
+            x, y = place(fixed, 0.0)
+            drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="{color}" stroke-width="2"/>')
+    middle = height / 2
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="Change of the logit, up to {reach:.3g}, against the logit, {low:.3g} to {high:.3g}">'
+        f'<line x1="{edge}" y1="{middle}" x2="{width - edge}" y2="{middle}" stroke="{GREY}"/>{"".join(drawn)}'
+        f'<text x="{edge}" y="{height - 4}" font-size="11" fill="{INK}">logit {low:.2f}</text>'
+        f'<text x="{width - edge}" y="{height - 4}" text-anchor="end" font-size="11" fill="{INK}">{high:.2f}</text>'
+        f'<text x="4" y="12" font-size="11" fill="{INK}">change {reach:+.2f}</text></svg>'
+    )
 
 
 def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
-    """A grid of numbers: blue above zero, orange below, the stronger the larger; grey where there is none.
+    """A grid of numbers: blue above zero, orange below, stronger for larger numbers, grey for NaN and infinities.
 
     Args:
         values: (time, entries); time runs from left to right. Each cell has its number as a tooltip.
-        least: what full colour stands for, or the largest absolute value above it. Most quantities of a cell lie in
-            [-1, 1].
+        least: least absolute value of full colour, which is that of the largest number above it. Most quantities of a
+            cell lie in [-1, 1].
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
@@ -95,7 +128,7 @@ def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
 
 
 def bar(share: float, color: str = FOR) -> str:
-    """One bar from the left, whose length is a share in [0, 1]; the number stands beside it."""
+    """A bar whose length is a share in [0, 1]; hidden from screen readers, which read the number next to it."""
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" width="120" height="12" viewBox="0 0 120 12" aria-hidden="true">'
         f'<rect width="{120 * share if np.isfinite(share) else 0:.1f}" height="12" fill="{color}"/></svg>'
@@ -103,7 +136,7 @@ def bar(share: float, color: str = FOR) -> str:
 
 
 def points(states: ArrayLike, attracts: ArrayLike) -> str:
-    """States on their first two principal axes: a blue disc where a point attracts, an orange square where it does not.
+    """States on their first two principal axes: a blue disc for a point that attracts, an orange square for others.
 
     Args:
         states: (points, s). Each has its number as a tooltip.

@@ -1,12 +1,13 @@
-"""Results in the form of the TensorBoard plugin's tags: what callbacks log, and what pages without a server hold.
+"""Results as tags of the TensorBoard plugin, which callbacks log and pages without a server hold.
 
-Each function gives the tensor and the description of a kind, which its file in `tensorboard_plugins/interp_rnn/kinds`
-describes.
+Each function returns the tensor and the description of a tag. The kind of the tag is an entry of the description; the
+file `tensorboard_plugins/interp_rnn/kinds/KIND.py` documents both.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -24,14 +25,20 @@ from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import DFA
 from keras_interp_rnn.automata.machines import Automaton
 
-Tag = tuple[NDArray[Any], dict[str, Any]]
-"""A tensor, and the description beside it."""
+Tag = tuple[Any, dict[str, Any]]
+"""A tensor, and its description."""
+
+
+@functools.singledispatch
+def of(result: Any) -> Tag:
+    """The tag of a result of one text."""
+    raise TypeError(f"A result must have a tag. Received: {type(result).__name__}. Register a function of this module.")
 
 
 def last_targets(split: Contributions) -> Contributions | None:
-    """The text up to its last target, with all targets that end there without a gap, each a sum over what is before it.
+    """The text up to its last target, with the longest run of consecutive targets that ends there.
 
-    None where there is no target, or symbols after the last one have terms: a network may read in both directions.
+    None if there is no target, or if a target has terms of later symbols, as in a network that reads both directions.
     """
     ends: list[int] = []
     for column in np.argsort(-split.targets, kind="stable").tolist():
@@ -52,17 +59,16 @@ def last_targets(split: Contributions) -> Contributions | None:
     )
 
 
+@of.register
 def contributions(split: Contributions) -> Tag:
-    """The terms of the last targets of a text, `last_targets`."""
+    """The terms of the last targets of a text, as `last_targets` returns them."""
     rows = [split.values[: target + 1, column] for column, target in enumerate(split.targets.tolist())]
-    described = {**_names_of(split), **_first(len(split.symbols) - len(split.targets) + 1)}
-    return np.concatenate([*rows, split.bias[None]]).astype(np.float32), described
+    first = len(split.symbols) - len(split.targets) + 1
+    values = np.concatenate([*rows, split.bias[None]]).astype(np.float32)
+    return values, {"kind": "contributions", **_names_of(split), **_first(first)}
 
 
-def _first(target: int) -> dict[str, int]:
-    return {"first": target} if target > 1 else {}
-
-
+@of.register
 def top_contributions(split: TopContributions) -> Tag:
     """The terms of the most probable outputs at each target, and of the others together."""
     blocks = []
@@ -72,6 +78,7 @@ def top_contributions(split: TopContributions) -> Tag:
         first, last = np.array([*top, others, 0.0]), np.append(bias, 0.0)
         blocks += [first[None], np.concatenate([values, norms[:, None]], axis=1), last[None]]
     return np.concatenate(blocks).astype(np.float32), {
+        "kind": "top_contributions",
         "symbols": [symbol_name(split.alphabet, int(symbol)) for symbol in split.symbols],
         "outputs": [output_name(split.alphabet, output, split.num_outputs) for output in range(split.num_outputs)],
         "top": split.top.shape[1],
@@ -79,38 +86,39 @@ def top_contributions(split: TopContributions) -> Tag:
     }
 
 
+@of.register
 def shapley_values(values: ShapleyValues) -> Tag:
     """The values of all symbols up to the target, and the mean."""
     end = int(values.targets[0])
     names = _names_of(values)
     rows = np.concatenate([values.values[1 : end + 1, 0], values.bias[None]]).astype(np.float32)
-    return rows, {**names, "symbols": names["symbols"][:end]}
+    return rows, {"kind": "shapley_values", **names, "symbols": names["symbols"][:end]}
 
 
+@of.register
 def substitutions(changed: Substitutions) -> Tag:
     """Logits, the original first; probabilities become their logarithms."""
-    deletions = changed.deleted is not None
-    rows = np.concatenate(
-        [
-            changed.original[None],
-            changed.outputs.reshape(-1, len(changed.original)),
-            *([changed.deleted] if changed.deleted is not None else ()),
-        ]
-    )
+    parts = [changed.original[None], changed.outputs.reshape(-1, len(changed.original))]
+    if changed.deleted is not None:
+        parts.append(changed.deleted)
+    rows = np.concatenate(parts)
     if changed.are_probabilities and len(changed.original) > 1:
         rows = np.log(np.maximum(rows, 1e-30))
     return rows.astype(np.float32), {
+        "kind": "substitutions",
         "symbols": [changed.name(int(symbol)) for symbol in changed.symbols],
         "alternatives": [changed.name(int(symbol)) for symbol in changed.alternatives],
         "outputs": [changed.output_name(output) for output in range(len(changed.original))],
-        "deletions": deletions,
+        "deletions": changed.deleted is not None,
     }
 
 
+@of.register
 def attribution(result: TopAttribution) -> Tag:
     """Shares of one text in its outputs, with their numbers, the prediction, and the outputs without any step."""
     parts = (result.top[None], result.predicted[None], result.shares, result.reference_output[None])
     return np.concatenate(parts).astype(np.float32), {
+        "kind": "attribution",
         "method": result.method,
         "symbols": list(result.tokens),
         "outputs": list(result.outputs),
@@ -123,53 +131,56 @@ def attributions(result: Attribution) -> list[Tag]:
     return [
         attribution(
             TopAttribution(
-                result.tokens[i] if result.tokens else steps,
-                np.zeros(1, np.int64),
-                result.output[i : i + 1],
-                shares[:, None],
-                result.reference_output[i : i + 1],
-                ("the output",),
-                result.residual,
-                result.method,
+                tokens=result.tokens[i] if result.tokens else steps,
+                top=np.zeros(1, np.int64),
+                predicted=result.output[i : i + 1],
+                shares=shares[:, None],
+                reference_output=result.reference_output[i : i + 1],
+                outputs=("the output",),
+                residual=result.residual,
+                method=result.method,
             )
         )
         for i, shares in enumerate(result.shares)
     ]
 
 
+@of.register
 def trace(traced: Trace) -> Tag:
-    """All quantities of a step side by side; a step that is not read is NaN throughout."""
-    arrays = {name: _entries(values) for name, values in traced.items()}
+    """All quantities of a step in one row; a step that is not read is NaN throughout."""
+    arrays = {name: values.reshape(*values.shape[:2], -1) for name, values in traced.items()}
     joined = np.concatenate([*arrays.values()], axis=-1).astype(np.float32)
     if traced.read is not None:
         joined[~traced.read] = np.nan
     return joined, {
+        "kind": "trace",
         "quantities": [[name, values.shape[-1]] for name, values in arrays.items()],
         "tokens": [list(row) for row in traced.tokens] or [[] for _ in joined],
     }
 
 
 def transition_probabilities(alpha: ArrayLike, tokens: Sequence[Sequence[str]]) -> Tag:
-    """(sequences, time, k) of a state-regularized network."""
-    return np.asarray(alpha, np.float32), {"tokens": [list(row) for row in tokens]}
+    """The transition probabilities (sequences, time, k) of a state-regularized network."""
+    rows = [list(row) for row in tokens]
+    return np.asarray(alpha, np.float32), {"kind": "transition_probabilities", "tokens": rows}
 
 
 def transition_counts(alpha: NDArray[np.floating[Any]], tokens: Sequence[str]) -> Tag:
-    """The moves of one text, (time, k), among the most probable centroids."""
+    """The moves of one text among its most probable centroids; alpha is (time, k)."""
     read = ~np.isnan(alpha[:, 0])
     centroids = alpha[read].argmax(axis=1)
     symbols = list(dict.fromkeys(tokens))
     counts = np.zeros((len(symbols), alpha.shape[1], alpha.shape[1]), np.float32)
     moved = [symbols.index(token) for token, there in zip(tokens, read, strict=True) if there]
     np.add.at(counts, (moved[1:], centroids[:-1], centroids[1:]), 1)
-    return counts, {"symbols": symbols}
+    return counts, {"kind": "transition_counts", "symbols": symbols}
 
 
 def jacobian(singular_values: ArrayLike, lags: Sequence[int]) -> Tag:
-    """Percentiles of the singular values (lags, sequences, values)."""
+    """Percentiles of singular values (lags, sequences, values)."""
     array = np.asarray(singular_values, np.float64)
     percentiles = np.percentile(array.reshape(len(lags), -1), np.arange(101), axis=1).T
-    return percentiles.astype(np.float32), {"lags": [int(lag) for lag in lags]}
+    return percentiles.astype(np.float32), {"kind": "jacobian", "lags": [int(lag) for lag in lags]}
 
 
 def automaton(
@@ -181,26 +192,28 @@ def automaton(
     sizes: Sequence[int] | None = None,
     reference: Automaton | None = None,
     **measured: Any,
-) -> tuple[str, dict[str, Any]]:
-    """An automaton of centroids, and what was measured of it; the tensor is a text.
+) -> Tag:
+    """An automaton of centroids and the values measured for it; the tensor is a text.
 
-    `sizes` are the numbers of centroids of the layers of a stack: a state keeps its number through training with them.
+    `sizes` are the numbers of centroids of the layers of a stack. A state keeps its number through training if they are
+    known.
     """
-    known = pairs = None
+    probabilities = pairs = None
     if unsupported is not None:
         pairs = [[state, dfa.alphabet.index(symbol)] for state, symbol in unsupported]
     if confidence is not None:
-        known = [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in confidence]
+        probabilities = [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in confidence]
     text = json.dumps(
         {
             **_table(dfa),
             **_numbered(range(len(dfa)) if centroids is None else centroids, sizes),
-            "confidence": known,
+            "confidence": probabilities,
             "unsupported": pairs,
             **measured,
         }
     )
     return text, {
+        "kind": "automaton",
         "symbols": [visible(str(symbol)) for symbol in dfa.alphabet],
         "reference": None if reference is None else _table(reference),
     }
@@ -215,7 +228,7 @@ def _table(dfa: Automaton) -> dict[str, Any]:
 
 
 def _numbered(centroids: Sequence[Any], sizes: Sequence[int] | None) -> dict[str, Any]:
-    """A number for each state; of tuples of centroids a name too."""
+    """The number of each state, and its name if it is a tuple of centroids."""
     if not isinstance(centroids[0], tuple):
         return {"centroids": [int(centroid) for centroid in centroids]}
     columns = np.transpose(centroids)
@@ -230,7 +243,5 @@ def _names_of(split: Contributions) -> dict[str, Any]:
     }
 
 
-def _entries(values: NDArray[Any]) -> NDArray[np.float64]:
-    """(sequences, time, entries) of a quantity."""
-    array = np.asarray(values, np.float64)
-    return array.reshape(*array.shape[:2], -1)
+def _first(target: int) -> dict[str, int]:
+    return {"first": target} if target > 1 else {}

@@ -1,4 +1,4 @@
-"""Results as text for a terminal."""
+"""Results as text for a terminal. Positions in a text count from 1."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import math
 import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from keras_interp_rnn._io import in_terminal
-from keras_interp_rnn._results import FOR, as_text, rgb, separator, text_of, visible
+from keras_interp_rnn._results import FOR, as_text, rgb, separator, symbol_name, text_of, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
@@ -29,28 +28,28 @@ from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, WeightedAutomaton, tomita
 from keras_interp_rnn.automata.inference import Evidence, Inference
-from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.machines import Automaton, Edit
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 
 MIN_HELD_OUT = 10
-"""Words held out, from which on the interval of the fraction that is right is printed."""
+"""Minimum number of held-out words for an interval of the fraction that is right."""
 
 WORD = 60
-"""Characters of a word before it is cut."""
+"""Maximum number of characters of a word, which is cut if it is longer."""
 PERCENTS = (0, 16, 50, 84, 100)
 """Percentiles of singular values."""
 ITEMS = 15
-"""Words, steps, symbols or kinds of points of a result that are listed."""
+"""Maximum number of lines about words, steps, symbols, lags or points."""
 VALUES = 6
-"""Words whose values an automaton shows, and values of each."""
+"""Maximum number of words whose values an automaton shows, and of values of each."""
 
 
 @as_text.register
 def contributions(split: Contributions, *, target: int = -1, width: int = 24) -> str:
-    """A line for each source and its position: how far it moved the winner ahead of the runner-up, with a bar.
+    """A line for each source: its position, how far it moved the winner ahead of the runner-up, and a bar.
 
-    Positions count from 1. Of a long text the strongest sources, in the order of the text, and the sum of the others.
-    Of a single output: what each source added to it.
+    Of a long text the strongest sources in the order of the text, and the sum of the others. If there is a single
+    output, each line shows what the source added to it.
     """
     if not len(split.targets):
         return "Contributions of an empty text"
@@ -61,17 +60,15 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     read = text_of(split.alphabet, split.symbols[:step])
     if len(read) > WORD:
         read = f"…{read[1 - WORD :]}"
-    lines = [
-        f"after {read!r}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
-        f"position  source   nats for {winner!r} over {runner!r}",
-    ]
-    scale = max(float(np.abs(difference).max()), 1e-300)
-    bias = float(split.bias[first] - split.bias[second])
     if split.logits.shape[1] == 1:
-        lines, bias = (
-            [f"after {read!r}: {split.logits[target, 0]:.4f}", "position  source   share"],
-            float(split.bias[0]),
-        )
+        lines = [f"after {read!r}: {split.logits[target, 0]:.4f}", "position  source   share"]
+        bias = float(split.bias[0])
+    else:
+        lines = [
+            f"after {read!r}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
+            f"position  source   nats for {winner!r} over {runner!r}",
+        ]
+        bias = float(split.bias[first] - split.bias[second])
     if split.given:
         lines.insert(1, f"exact given what {split.given} reads: the layers below it decide its gates")
     rows = [("", split.bias_name.split()[-1], bias)]
@@ -81,15 +78,15 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
         others = np.delete(difference[: step + 1], strongest)
         rows.append(("", f"{len(others)} others", float(others.sum())))
     rows += [(str(s or ""), split.source_name(s), float(difference[s])) for s in strongest]
+    scale = max(float(np.abs(difference).max()), 1e-300)
     for position, name, value in rows:
-        bar = round(width * min(abs(value) / scale, 1)) if np.isfinite(value / scale) else 0
-        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {('#' if value > 0 else '-') * bar}".rstrip())
+        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip())
     return "\n".join(lines)
 
 
 @as_text.register
 def word_contributions(result: WordContributions) -> str:
-    """The words that moved the last target most, in the order of the text."""
+    """The words that moved the last prediction most, in the order of the text."""
     norms = result.norms()
     if not norms.size:
         return "Contributions of no words"
@@ -101,7 +98,7 @@ def word_contributions(result: WordContributions) -> str:
 
 @as_text.register
 def attribution(result: Attribution, *, width: int = 24) -> str:
-    """The steps with the largest shares of the first sequence, in the order of the sequence; positions count from 1."""
+    """The steps with the largest shares of the first sequence, in its order."""
     if not len(result.shares):
         return "Shares of no sequence"
     strongest = sorted(result.top(ITEMS))
@@ -112,31 +109,38 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
         f"position  {'read' if result.tokens else '':6} share   ({len(strongest)} of {result.shares.shape[1]} steps)",
     ]
     for step, share in strongest:
-        bar = round(width * abs(share) / scale) if math.isfinite(share) else 0
         name = f"{result.tokens[0][step]:6} " if result.tokens else ""
-        lines.append(f"{step + 1:8}  {name}{share:+10.3g}  {('#' if share > 0 else '-') * bar}")
+        lines.append(f"{step + 1:8}  {name}{share:+10.3g}  {_bar(share / scale, width)}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def phase_portrait(result: PhasePortrait) -> str:
+    """A line for each symbol: its slope, how far points are from it, its fixed point, its time constants."""
+    lines = ["symbol        slope  residual  fixed point  time constants (steps)"]
+    for symbol in range(len(result.slopes)):
+        numbers = (result.slopes[symbol], result.residual[symbol], result.fixed_points[symbol])
+        shown = "{:+.3f}  {:8.1e}  {:+11.3f}".format(*numbers)
+        constants = " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:VALUES])
+        lines.append(f"{result.name(symbol):12} {shown}  {constants}")
     return "\n".join(lines)
 
 
 @as_text.register
 def cell_fixed_points(result: CellFixedPoints) -> str:
-    """How many points there are, and how many of each number of unstable directions."""
-    points = "1 fixed point" if len(result.states) == 1 else f"{len(result.states)} fixed points"
-    lines = [
-        f"{points}, {int(result.attracts.sum())} of which attract; residual {result.residual:.1e}, reached from "
-        f"{result.num_converged:,} starts"
-    ]
+    """The number of points, and a line for each number of unstable directions."""
+    head = (
+        f"{counted(len(result.states), 'fixed point')}, {int(result.attracts.sum())} of which attract; residual "
+        f"{result.residual:.1e}, reached from {result.num_converged:,} starts"
+    )
     counts = sorted(Counter(result.num_unstable.tolist()).items())
-    lines += [
-        f"{count:5} with {unstable} unstable direction{'' if unstable == 1 else 's'}"
-        for unstable, count in counts[:ITEMS]
-    ]
-    return "\n".join(lines)
+    lines = [f"{count:5} with {counted(unstable, 'unstable direction')}" for unstable, count in counts[:ITEMS]]
+    return "\n".join([head, *lines])
 
 
 @as_text.register
 def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
-    """The text, on a background that is the bluer, the higher the probability; or with probabilities in brackets."""
+    """The text, on a background that is bluer for higher probabilities, or with the probabilities in brackets."""
     if colors is None:
         colors = in_terminal() and not os.environ.get("NO_COLOR")
     tokens = list(zip(map(visible, explained.tokens), explained.weights.tolist(), strict=True))
@@ -144,18 +148,14 @@ def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
         text = " ".join(_shaded(token, weight) for token, weight in tokens)
     else:
         text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
-    return f"class {explained.prediction}: {text}{not_regularized(explained)}"
-
-
-def not_regularized(explained: Explanation) -> str:
-    """A note on the tokens that no centroid was reached by; "" without such tokens."""
-    names = [explained.tokens[i] for i in np.flatnonzero(np.isnan(explained.alpha).any(axis=1))]
-    return f"; read without centroids: {', '.join(map(visible, names))}" if names else ""
+    unregularized = [explained.tokens[i] for i in np.flatnonzero(np.isnan(explained.alpha).any(axis=1))]
+    note = f"; read without centroids: {', '.join(map(visible, unregularized))}" if unregularized else ""
+    return f"class {explained.prediction}: {text}{note}"
 
 
 @as_text.register
 def prototypes(table: Prototypes) -> str:
-    """Table 6 of the paper: a line for each centroid that is used; ties go to the more frequent token."""
+    """Table 6 of the paper: a line for each centroid in use; ties go to the more frequent token."""
     lines = ["centroid  class  share  tokens (transition probability)"]
     for i in np.argsort(-table.share):
         if table.share[i] > 0:
@@ -181,56 +181,50 @@ def trace(traced: Trace) -> str:
     width = max(map(len, traced), default=0)
     lines = []
     for name, values in traced.items():
-        lines.append(f"{name:{width}}  {'x'.join(map(str, values.shape))}  {span(values)}")
+        known = values[~np.isnan(values)]
+        span = f"{known.min():.4g} to {known.max():.4g}" if known.size else "nothing known"
+        lines.append(f"{name:{width}}  {'x'.join(map(str, values.shape))}  {span}")
     return "\n".join(lines)
 
 
 @as_text.register
 def substitutions(changed: Substitutions, *, width: int = 24) -> str:
-    """The replacements that change the prediction most; positions count from 1."""
+    """The replacements that change the prediction most."""
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
-    what = "the output" if single else f"the probability of {changed.output_name(first)!r}"
+    name = changed.output_name(first)
+    output, prediction = f"the probability of {name!r}", f"{name} {usual[first]:.1%}"
+    if single:
+        output, prediction = "the output", f"{usual[0]:.4f}"
     read = text_of(changed.alphabet, changed.symbols)
-    if len(read) > WORD:  # whole words, where there are any
+    if len(read) > WORD:  # cut between words, if there are any
         read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
-    lines = [f"after {read!r}: {prediction(changed, usual)}", f"position  symbol  instead  change of {what}"]
+    lines = [f"after {read!r}: {prediction}", f"position  symbol  instead  change of {output}"]
     strongest = changed.top(ITEMS)
     scale = max((abs(change) for *_, change in strongest), default=0) or 1e-300
     for position, symbol, change in strongest:
-        bar = ("#" if change > 0 else "-") * round(width * abs(change) / scale)
         value = f"{change:+.4g}" if single else f"{change:+.1%}"
-        read_there = changed.name(int(changed.symbols[position]))
-        lines.append(f"{position + 1:8}  {read_there:6}  {changed.name(symbol):7}  {value:>8}  {bar}")
+        symbols = f"{changed.name(int(changed.symbols[position])):6}  {changed.name(symbol):7}"
+        lines.append(f"{position + 1:8}  {symbols}  {value:>8}  {_bar(change / scale, width)}")
     return "\n".join(lines)
-
-
-def prediction(changed: Substitutions, probabilities: ArrayLike) -> str:
-    """The most probable output; the value of a single one."""
-    values = np.asarray(probabilities)
-    first = int(values.argmax())
-    return f"{values[0]:.4f}" if len(values) == 1 else f"{changed.output_name(first)} {values[first]:.1%}"
 
 
 @as_text.register
 def jacobians(values: Derivatives) -> str:
-    """Of singular values a line for each lag; of anything else the array."""
+    """The percentiles of singular values, a line for each lag; any other derivatives as an array."""
+    array = np.asarray(values)
     if not values.lags:
-        return np.array2string(np.asarray(values))
+        return np.array2string(array)
+    percentiles = np.percentile(array.reshape(len(values.lags), -1), PERCENTS, axis=1).T
     lines = [f"singular values by {values.method}, percentiles", " lag" + "".join(f"{p:>9} %" for p in PERCENTS)]
-    lines += [f"{lag:4}" + "".join(f"{value:11.3g}" for value in quantiles) for lag, *quantiles in by_lag(values)]
+    for lag, row in zip(values.lags, percentiles.tolist(), strict=True):
+        lines.append(f"{lag:4}" + "".join(f"{value:11.3g}" for value in row))
     return "\n".join(lines[: ITEMS + 3])
-
-
-def by_lag(values: Derivatives) -> list[tuple[Any, ...]]:
-    """Of each lag the percentiles of its singular values."""
-    found = np.percentile(np.asarray(values).reshape(len(values.lags), -1), PERCENTS, axis=1).T
-    return [(lag, *row) for lag, row in zip(values.lags, found.tolist(), strict=True)]
 
 
 @as_text.register
 def agreement(result: Agreement) -> str:
-    """On how many words the network and the automaton agree, and a word on which they do not."""
+    """The number of words on which network and automaton agree, and a word on which they do not."""
     if result.up_to is None:
         text = f"{result.agreeing:,} of {result.words:,} words ({result.low:.4%} to {result.high:.4%})"
     else:
@@ -250,22 +244,22 @@ def fidelity(result: Fidelity) -> str:
 @as_text.register
 def extraction(result: Extraction) -> str:
     """One line: states, the least confidence, transitions that no word takes."""
-    seen = result.confidence[~np.isnan(result.confidence)]
-    least = f"{seen.min():.4f}" if seen.size else "none"
-    states = "1 state" if len(result.dfa) == 1 else f"{len(result.dfa)} states"
+    known = result.confidence[~np.isnan(result.confidence)]
+    least = f"{known.min():.4f}" if known.size else "none"
     sink = "" if result.dfa.is_complete else " with a rejecting sink for the missing transitions"
     support = ""
     if result.unsupported is not None:
         support = f"; {len(result.unsupported):,} of {result.support.size:,} transitions are taken by no word"
+    minimal = len(result.dfa.minimize())
     return (
-        f"{states} by {result.method}, {len(result.dfa.minimize())} after minimization{sink}; least confidence of a "
-        f"transition {least}{support}"
+        f"{counted(len(result.dfa), 'state')} by {result.method}, {minimal} after minimization{sink}; least confidence "
+        f"of a transition {least}{support}"
     )
 
 
 @as_text.register
 def training_report(report: TrainingReport) -> str:
-    """Whether the network learned, from how much, why not, how well it does, and what the words support."""
+    """Whether the network learned, from how many words, its accuracy, and the evidence of the words."""
     reason = f", {report.reason}" if report.reason and not report.learned else ""
     head = f"{'learned' if report.learned else 'NOT learned'}{_words(report)}{reason}"
     equal = report.network_accuracy == report.automaton_accuracy
@@ -276,7 +270,7 @@ def training_report(report: TrainingReport) -> str:
 
 @as_text.register
 def inference(result: Inference) -> str:
-    """How the automaton was found, from how much, how well it does, and what the words support."""
+    """How the automaton was found, from how many words, its accuracy, and the evidence of the words."""
     return "; ".join(_evidence(f"found by {result.method}{_words(result)}", result))
 
 
@@ -288,7 +282,7 @@ def _words(evidence: Evidence) -> str:
 
 
 def _evidence(head: str, evidence: Evidence, more: str = "") -> list[str]:
-    """What words say of an automaton, in parts."""
+    """The evidence of words for an automaton, in parts of a sentence."""
     accepting = "" if evidence.accepted == 1 else f" that accepts {evidence.accepted!r}"  # True is 1 too
     parts = [
         f"{head}: automaton of {counted(evidence.num_states, 'state')}{accepting}, balanced accuracy "
@@ -309,7 +303,7 @@ def _evidence(head: str, evidence: Evidence, more: str = "") -> list[str]:
 
 
 def _held_out(evidence: Evidence) -> str:
-    """The words held out and how many are right; a fraction only of enough of them."""
+    """The number of held-out words and of right answers, with an interval if there are enough."""
     if not evidence.num_held_out:
         return "held out no word"
     right = round(evidence.num_held_out * evidence.held_out_accuracy)
@@ -334,7 +328,7 @@ def certificate(result: Certificate) -> str:
         return f"Not yet proved for every word at temperature {result.temperature:g}.\nWhy: {result.failure}."
     lines = [
         f"{article} {size}-state automaton, proved for every word at temperature {result.temperature:g}.",
-        f"What: of every word, however long, the network says what {_named(result.dfa)} says.",
+        f"What: on every word, however long, the network agrees with {_named(result.dfa)}.",
     ]
     state, column = np.unravel_index(np.argmin(result.margins), np.shape(result.margins))
     place = f"from centroid {result.centroids[state]} by {visible(str(result.path.alphabet[column]))}"
@@ -354,7 +348,7 @@ def certificate(result: Certificate) -> str:
 
 
 def _named(automaton: Automaton) -> str:
-    """What an automaton is called: the language that it is known for, or its alphabet."""
+    """The name of the language of an automaton, or its alphabet."""
     if isinstance(automaton, DFA) and {*automaton.alphabet} == {"0", "1"}:
         for number in range(1, 8):
             if automaton.equivalent(tomita(number)):
@@ -365,7 +359,7 @@ def _named(automaton: Automaton) -> str:
 
 @as_text.register
 def equivalence(result: Equivalence) -> str:
-    """Equal, with the bound and the words it is about; different, with a witness; or what is known."""
+    """Equal, with the bound and the words that it covers; different, with a witness; or undecided."""
     words = "all words" if result.max_length is None else f"all words of at most {result.max_length} symbols"
     if result.witness is not None:
         which = "a shortest word" if result.is_shortest else "a word"
@@ -382,7 +376,7 @@ def equivalence(result: Equivalence) -> str:
 
 @as_text.register
 def truncation(result: Truncation) -> str:
-    """One line: the sizes and the price."""
+    """One line: the sizes and the errors."""
     bits = f"; {result.bits_before:.4f} bits per symbol became {result.bits_after:.4f}"
     return (
         f"{result.units} of {result.units_before} units: logits differ by {result.logit_error:.2g} nats (root mean "
@@ -392,7 +386,7 @@ def truncation(result: Truncation) -> str:
 
 @as_text.register
 def minimization(result: Minimization) -> str:
-    """One line: the sizes, what the outputs differ by, and how clear the sizes are."""
+    """One line: the sizes, the difference of the outputs, and the singular values at the cut."""
     words = "all words" if result.max_length is None else f"all words of at most {result.max_length} symbols"
     return (
         f"{result.units} of {result.units_before} units ({result.reachable} dimensions are reached): outputs differ by "
@@ -403,10 +397,9 @@ def minimization(result: Minimization) -> str:
 
 @as_text.register
 def transition_spectra(spectra: TransitionSpectra) -> str:
-    """A line for each symbol, those of the largest spectral radius first."""
+    """A line for each symbol, in descending order of the spectral radius."""
     order = np.argsort(-spectra.radius, kind="stable")
-    known = () if spectra.alphabet is None else spectra.alphabet
-    names = [visible(str(known[k])) if k < len(known) else str(k) for k in order[:ITEMS]]
+    names = [symbol_name(spectra.alphabet, int(k)) for k in order[:ITEMS]]
     width = max(len("symbol"), *map(len, names))
     lines = [
         f"{name:>{width}}  {spectra.radius[k]:7.4g}  {spectra.values[k, 0]:7.4g}"
@@ -418,12 +411,12 @@ def transition_spectra(spectra: TransitionSpectra) -> str:
 
 @as_text.register
 def weighted_automaton(automaton: WeightedAutomaton) -> str:
-    """Its size, and its values of the shortest words."""
+    """Its size, and its values for the shortest words."""
     names = range(automaton.num_symbols) if automaton.alphabet is None else automaton.alphabet
     outputs = automaton.final.shape[1] if automaton.final.ndim == 2 else 1
     several = f", {outputs} values a word" if outputs > 1 else ""
-    sizes = [f"{size} {what}{'s' * (size != 1)}" for size, what in ((len(automaton), "state"), (len(names), "symbol"))]
-    lines = [f"weighted automaton: {', '.join(sizes)}{several}"]
+    sizes = f"{counted(len(automaton), 'state')}, {counted(len(names), 'symbol')}"
+    lines = [f"weighted automaton: {sizes}{several}"]
     for short in [(), *((name,) for name in names[: VALUES - 1])]:
         try:
             values = np.ravel(automaton.value(short))
@@ -435,11 +428,11 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
     return "\n".join(lines)
 
 
-def span(values: ArrayLike) -> str:
-    """The smallest and the largest number of an array, NaN left out."""
-    known = np.asarray(values, np.float64)
-    known = known[~np.isnan(known)]
-    return f"{known.min():.4g} to {known.max():.4g}" if known.size else "nothing known"
+@as_text.register
+def edit(result: Edit) -> str:
+    """One sentence: the new label, the number of edits and what they are."""
+    count = f"{result.distance} edit{'s' * (result.distance != 1)}"
+    return f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(map(str, result.changes))}."
 
 
 def word(symbols: Sequence[Hashable]) -> str:
@@ -450,7 +443,7 @@ def word(symbols: Sequence[Hashable]) -> str:
 
 
 def distinguishable(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str, str]]:
-    """(thing, its probability as text), in as many digits as distinguish them, from two to the four that ranked them.
+    """(thing, its probability as text), in two to four digits, as many as distinguish the probabilities.
 
     Things that agree in four digits also show their number of occurrences, by which they were ranked.
     """
@@ -461,9 +454,14 @@ def distinguishable(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str,
             break
     repeated = Counter(shown)
     return [
-        (thing, f"{text}, {n:,} time{'' if n == 1 else 's'}" if repeated[text] > 1 else text)
+        (thing, f"{text}, {counted(n, 'time')}" if repeated[text] > 1 else text)
         for text, (thing, _, n) in zip(shown, things, strict=True)
     ]
+
+
+def _bar(share: float, width: int) -> str:
+    """A bar of up to `width` signs; empty if the share is not finite."""
+    return ("#" if share > 0 else "-") * round(width * min(abs(share), 1)) if math.isfinite(share) else ""
 
 
 def _shaded(token: str, weight: float) -> str:

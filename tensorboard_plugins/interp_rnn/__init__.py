@@ -1,1 +1,1 @@
-"""What keras_interp_rnn logs, for TensorBoard."""
+"""A TensorBoard plugin for the logs of keras_interp_rnn."""

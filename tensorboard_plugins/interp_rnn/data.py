@@ -1,4 +1,4 @@
-"""What the plugin's pages ask for, out of TensorBoard's data provider: one series, or one part of one step."""
+"""Answers to the plugin's pages from TensorBoard's data provider: one series, or one part of one step."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tensorboard_plugins.interp_rnn.checks import UnknownContent
 from tensorboard_plugins.interp_rnn.kinds._kind import BadRequest, Kind
 
 MAX_STEPS = 200
-"""Steps of a tag that are shown; `plugin.Loader` asks TensorBoard to keep that many."""
+"""Maximum number of steps of a tag; `plugin.Loader` asks TensorBoard to keep that many."""
 
 NEW_FOLDER = "log to a new folder."
 
-KEPT_BYTES = 256 * 2**20
-"""Decoded tensors kept between requests, the latest used."""
+MAX_CACHE = 256 * 2**20
+"""Maximum size of decoded tensors that are cached, the latest used."""
 
 
 class Point(NamedTuple):
-    """What a tag holds at a step: an array, or what a JSON text says."""
+    """The value of a tag at a step: an array, or the object of a JSON text."""
 
     step: int
     wall_time: float
@@ -38,7 +38,7 @@ class Point(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A tag that holds one step of a series."""
+    """A tag with a single step of a series."""
 
     tag: str
     max_wall_time: float
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass
 class Series:
-    """All that a tag holds: the description its writer gave, its points by step, and why others were left out."""
+    """The description of a tag, its points by step, and sentences on the points that are left out."""
 
     description: Mapping[str, Any]
     points: list[Point]
@@ -59,7 +59,7 @@ class Series:
 
     @functools.cached_property
     def overview(self) -> dict[str, Any]:
-        """What a view shows first: description and steps, and what its kind says of all values."""
+        """The first answer to a view: description, steps, and the overview that the kind computes from all values."""
         return {
             **self.description,
             "steps": [point.step for point in self.points],
@@ -77,13 +77,13 @@ class Logs:
 
     def __init__(self, provider: Any) -> None:
         self._provider = provider
-        self._kept: OrderedDict[tuple[Any, ...], Series] = OrderedDict()
-        self._lock = threading.Lock()  # of `_kept`: TensorBoard answers each request in a thread of its own
+        self._cache: OrderedDict[tuple[Any, ...], Series] = OrderedDict()
+        self._lock = threading.Lock()  # of the cache: TensorBoard answers each request in its own thread
 
     def tags(self, context: Any, experiment: str) -> dict[str, list[dict[str, Any]]]:
-        """Run -> its tags, or the series that they are parts of: name, kind, last step.
+        """Run -> name, kind and last step of its tags, or of the series to which they belong.
 
-        A tag that cannot be read has an error in place of the kind.
+        A tag that cannot be read has an error instead of a kind.
         """
         runs: dict[str, dict[str, dict[str, Any]]] = {}
         for run, tags in sorted(self._listed(context, experiment).items()):
@@ -103,9 +103,9 @@ class Logs:
         return {run: list(entries.values()) for run, entries in runs.items()}
 
     def series(self, context: Any, experiment: str, run: str, tag: str) -> dict[str, Any]:
-        """What a view shows first: `Series.overview`. Of a series in parts only what was written last is read.
+        """The first answer to a view: `Series.overview`. Only the last written part of a series in parts is read.
 
-        A run that was begun again in the same folder leaves steps of the run before it, perhaps of another text.
+        A run that started again in the same folder leaves steps of the run before it, perhaps of another text.
         """
         parts = self._parts(context, experiment, run, tag)
         if not parts:
@@ -120,45 +120,43 @@ class Logs:
         return {**description, "steps": steps, "left_out": left_out}
 
     def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
-        """The states and edges of a step, drawn (kinds/_graph.py)."""
-        return self._asked(
-            context,
-            experiment,
-            run,
-            tag,
-            step,
-            lambda read, value: read.kind.graph(read.description, value, read.overview),
-        )
+        """The drawn states and edges of a step (kinds/_graph.py)."""
+
+        def answer(read: Series, value: Any) -> Any:
+            return read.kind.graph(read.description, value, read.overview)
+
+        return self._answer(context, experiment, run, tag, step, answer)
 
     def texts(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
         """The texts of a step (kinds/transition_texts.py)."""
-        return self._asked(context, experiment, run, tag, step, lambda read, value: read.kind.texts(value))
+        return self._answer(context, experiment, run, tag, step, lambda read, value: read.kind.texts(value))
 
     def slice(self, context: Any, experiment: str, run: str, tag: str, step: int, index: int) -> NDArray[np.float32]:
-        """One part of the tensor of one step, as its kind cuts it."""
-        return self._asked(
-            context, experiment, run, tag, step, lambda read, value: read.kind.slice(read.description, value, index)
-        )
+        """One part of the tensor of one step, as its kind divides it."""
+
+        def answer(read: Series, value: Any) -> Any:
+            return read.kind.slice(read.description, value, index)
+
+        return self._answer(context, experiment, run, tag, step, answer)
 
     def recorded(
         self, context: Any, experiment: str, asked: Sequence[Mapping[str, Any]], state: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The data of a page without a server (recording.py): tags, and those that are read beside them.
+        """The data of a page without a server (recording.py): tags, and tags without a view in the same runs.
 
         Args:
-            asked: objects with run and tag. state: of the page; `step` is the step that is looked at.
+            asked: objects with run and tag.
+            state: of the page; `step` is the step that is shown.
         """
         listed = self.tags(context, experiment)
-        tags = {(one["run"], one["tag"]): True for one in asked}
-        for run in dict.fromkeys(one["run"] for one in asked):
-            beside = [entry["tag"] for entry in listed.get(run, []) if _is_beside(entry)]
-            tags.update({(run, tag): tags.get((run, tag), False) for tag in beside})
+        tags = [(one["run"], one["tag"]) for one in asked]
+        more = [(run, entry["tag"]) for run, _ in tags for entry in listed.get(run, []) if _has_no_view(entry)]
         found = []
-        for (run, tag), wanted in tags.items():
+        for run, tag in dict.fromkeys([*tags, *more]):
             try:
                 found.append(self._recording(context, experiment, run, tag))
-            except errors.InvalidArgumentError:  # a damaged tag beside another does not hide it
-                if wanted:
+            except errors.InvalidArgumentError:
+                if (run, tag) in tags:  # any other damaged tag is left out
                     raise
         found = [one for one in found if one.series["steps"]]
         if not found:
@@ -173,22 +171,18 @@ class Logs:
     def _recording(self, context: Any, experiment: str, run: str, tag: str) -> recording.Tag:
         series = self.series(context, experiment, run, tag)
 
-        def answers(step: int) -> dict[str, Any]:
-            return self._asked(
-                context,
-                experiment,
-                run,
-                tag,
-                step,
-                lambda read, value: read.kind.answers(read.description, value, read.overview),
-            )
+        def answer(read: Series, value: Any) -> Any:
+            return read.kind.answers(read.description, value, read.overview)
+
+        def answers(step: int) -> Any:
+            return self._answer(context, experiment, run, tag, step, answer)
 
         return recording.Tag(run, tag, series, answers)
 
-    def _asked(
+    def _answer(
         self, context: Any, experiment: str, run: str, tag: str, step: int, answer: Callable[[Series, Any], Any]
     ) -> Any:
-        """What a kind answers about the value of a step."""
+        """An answer computed from the value of a step."""
         parts = self._parts(context, experiment, run, tag)
         if step in parts or not parts:
             read = self._read(context, experiment, run, parts[step].tag if parts else tag)
@@ -205,7 +199,7 @@ class Logs:
         return listed or {}
 
     def _parts(self, context: Any, experiment: str, run: str, series: str) -> dict[int, Part]:
-        """Step -> the tag that holds it, of a series in parts; empty for a tag."""
+        """Step -> its tag, for a series in parts; empty for a tag."""
         parts = {}
         for tag, listed in self._listed(context, experiment).get(run, {}).items():
             try:
@@ -223,12 +217,12 @@ class Logs:
         description = _description(listed)
         key = (experiment, run, tag, listed.max_step, _time(listed.max_wall_time))
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
         read = _series(description, self._tensors(context, experiment, run, tag))
         with self._lock:
-            self._keep(key, read)
+            self._store(key, read)
         return read
 
     def _tensors(self, context: Any, experiment: str, run: str, tag: str) -> list[Any]:
@@ -244,17 +238,17 @@ class Logs:
             raise
         except Exception as error:  # TensorBoard decodes a tensor of any shape and dtype that a log claims
             raise errors.InvalidArgumentError(
-                f"The tensors of a tag must be what they say they are. Received: {tag!r} of the run {run!r}, which "
-                f"is damaged ({error})."
+                f"The tensors of a tag must have the shape and dtype that they claim. Received: {tag!r} of the run "
+                f"{run!r}, which is damaged ({error})."
             ) from None
         return list((tensors or {}).get(run, {}).get(tag, []))
 
-    def _keep(self, key: tuple[Any, ...], read: Series) -> None:
-        for old in [other for other in self._kept if other[:3] == key[:3]]:
-            del self._kept[old]
-        self._kept[key] = read
-        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > KEPT_BYTES:
-            self._kept.popitem(last=False)
+    def _store(self, key: tuple[Any, ...], read: Series) -> None:
+        for old in [other for other in self._cache if other[:3] == key[:3]]:
+            del self._cache[old]
+        self._cache[key] = read
+        while len(self._cache) > 1 and sum(map(_size, self._cache.values())) > MAX_CACHE:
+            self._cache.popitem(last=False)
 
 
 def _description(listed: Any) -> dict[str, Any]:
@@ -268,15 +262,15 @@ def _is_part(tag: str, description: Mapping[str, Any]) -> bool:
     return "part_of" in description and tag.startswith(f"{description['part_of']}/")
 
 
-def _is_beside(entry: Mapping[str, Any]) -> bool:
-    """Whether a listed tag has no view of its own."""
+def _has_no_view(entry: Mapping[str, Any]) -> bool:
+    """Whether a listed tag is of a kind that has no view."""
     return "kind" in entry and schema.KINDS[entry["kind"]].VIEW is None
 
 
 def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:
-    """The last value written at each step, if it can be read and has the shape of the last value of all.
+    """The last value of each step that can be read and has the shape of the last written value.
 
-    A run that was begun again in the same folder leaves later steps of the run before it, of another network.
+    A run that started again in the same folder leaves later steps of the run before it, of another network.
     """
     latest: dict[int, Point] = {}
     reasons: dict[str, list[int]] = {}
@@ -300,7 +294,7 @@ def _series(description: Mapping[str, Any], data: Iterable[Any]) -> Series:
 
 
 def _time(wall_time: float) -> float:
-    """A wall time; one that is no number counts as the earliest."""
+    """A wall time; NaN and infinities count as the earliest."""
     return wall_time if math.isfinite(wall_time) else 0.0
 
 

@@ -1,11 +1,11 @@
-"""A page of its own: one HTML file that needs no server and no network, under a strict content security policy.
+"""A page in one HTML file that needs no server and no network, under a strict content security policy.
 
-The policy stands in the page. It allows nothing but the one style element and the one script, by their hashes, and
-pictures in the page itself; so no style attribute may be left, and each becomes a rule of the style element. Pieces of
-HTML escape quotes in everything that comes from a user: `style="` can only stand in a tag that this package wrote.
+The policy is part of the page. It allows only the one style element and the one script, by their hashes, and pictures
+in the page itself. So no style attribute may remain; each becomes a rule of the style element. The HTML that is passed
+escapes quotes in everything that comes from a user: `style="` can only occur in a tag that this package wrote.
 
-The script is the drawing code of the tab: its modules, joined. It reads a block of JSON, the answers that the server
-would give (`kinds`, `Kind.answers`). Where scripts are blocked, the piece of HTML stays.
+The script consists of the modules that draw the tab, joined. It reads a block of JSON, the answers that the server
+would give (`kinds`, `Kind.answers`). If scripts are blocked, the passed HTML remains visible.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ STATIC = Path(__file__).parent / "static"
 def page(
     title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None, lead: str = ""
 ) -> str:
-    """A whole document around a piece of HTML; it refers to nothing outside itself.
+    """A document around an HTML body, without references to anything outside.
 
     Args:
         title: text.
         body: HTML.
         view: the module static/VIEW.js that draws over the body; None for a page without scripts.
-        lead: text that stands above the view; the body says it too.
-        data: the answers that it reads, without NaN; `recorded` makes them.
+        data: the answers that the view reads, without NaN, from `recording.block`.
+        lead: a sentence above the view, which the body contains too.
     """
     plain, rules = _without_style_attributes(body)
     style, sources, scripts = "\n" + tokens.css(by_class=False) + _static("style.css") + rules, "", ""
@@ -57,19 +57,19 @@ def page(
 
 
 def block(data: Mapping[str, Any]) -> str:
-    """JSON that is safe inside a script element: ASCII, and no "<" that could end it or open a comment.
+    """JSON that is safe inside a script element: ASCII, without "<", which could end it or open a comment.
 
     Raises:
-        ValueError: for NaN and infinity, which JSON does not have.
+        ValueError: for NaN and infinity, which JSON lacks.
     """
     return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
 
 
 def joined(view: str) -> str:
-    """The modules that a view needs, as one script: each module is a function of its own.
+    """The modules that a view needs as one script, each inside a function.
 
     Raises:
-        ValueError: if a module imports or exports in another way than these do.
+        ValueError: as `module`; if the script could end its element.
     """
     order: dict[str, None] = {}
     for name in (view, "embedded"):
@@ -77,19 +77,25 @@ def joined(view: str) -> str:
     modules = "".join(map(module, order))
     code = f"\n'use strict';\n{modules}embedded.open({{{view}}});\n"
     if "</" in code or "<!--" in code:
-        raise ValueError(f"A script in a page must not end its element. Received: the view {view!r}.")
+        raise ValueError(
+            f"A script in a page must not end its element. Received: the view {view!r}. Write '<' + '/' in its modules."
+        )
     return code
 
 
 def _needed(name: str, order: dict[str, None]) -> None:
-    """Adds a module to the order, behind those that it imports."""
+    """Adds a module to the order, after the modules that it imports."""
     for other in re.findall(r"^import .* from '\./(\w+)\.js';$", _static(f"{name}.js"), flags=re.M):
         _needed(other, order)
     order.setdefault(name)
 
 
 def module(name: str) -> str:
-    """A module of static/ as a constant of its name, an object of what it exports."""
+    """A module of static/ as a constant: an object with its exports.
+
+    Raises:
+        ValueError: if an import or export is not on a line of one of the forms that this function replaces.
+    """
     source = re.sub(r"^import (\{[^}]*\}) from '\./(\w+)\.js';$", r"const \1 = \2;", _static(f"{name}.js"), flags=re.M)
     exports = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.M)
     exports += [
@@ -98,7 +104,10 @@ def module(name: str) -> str:
     source = re.sub(r"^export (?:\{[^}]*\};$|(?=async |function |const |class ))", "", source, flags=re.M)
     left = re.findall(r"^(?:import|export)\b.*", source, flags=re.M)
     if left:
-        raise ValueError(f"A module imports and exports names, line by line. Received: {left[0]!r} in {name}.js.")
+        raise ValueError(
+            f"A module must import and export names, line by line. Received: {left[0]!r} in {name}.js. Write it as the "
+            "other modules do."
+        )
     return f"const {name} = (() => {{\n{source}\nreturn {{{', '.join(exports)}}};\n}})();\n"
 
 
@@ -107,12 +116,12 @@ def _static(name: str) -> str:
 
 
 def digest(text: str) -> str:
-    """The name of an inline element in a content security policy: the hash of what stands between its tags."""
+    """The name of an inline element in a content security policy: the hash of its content."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _without_style_attributes(body: str) -> tuple[str, str]:
-    """A piece with numbers in place of style attributes, and the rules that these stand for."""
+    """HTML with numbers instead of style attributes, and the rules of these numbers."""
     numbers: dict[str, int] = {}
 
     def numbered(match: re.Match[str]) -> str:

@@ -1,12 +1,12 @@
-"""Layered drawings of automata: where states stand, how edges run, and where their labels go.
+"""Layered drawings of automata: positions of states, routes of edges, and positions of labels.
 
-By the four steps of Sugiyama, Tagawa and Toda (1981). States stand in columns by their distance from the start, with a
-lane for labels between two columns; an edge to a column on the left, or within one, needs no reversal, as it is drawn
-like any other. An edge becomes a chain of places, one in each column and lane that it passes, and its label takes one
-of them. Barycentres and transpositions order columns and lanes to cross few edges. Heights come close to those of the
-neighbours (isotonic regression), so that chains are nearly straight. Curves run level through their places and bend
-between columns and lanes alone: no edge crosses a state or the label of another, and no label lies on a state or
-another label. Imports the standard library alone: drawings in notebooks and the TensorBoard plugin use it.
+The algorithm has the four steps of Sugiyama, Tagawa and Toda (1981). States are in columns by their distance from the
+start, with a lane for labels between two columns; an edge to a column on the left, or within a column, is drawn like
+any other and not reversed. An edge becomes a chain of places, one in each column and lane that it passes, and its label
+takes one of them. Barycentres and transpositions order columns and lanes to cross few edges. Heights approach those of
+the neighbours (isotonic regression), so that chains are nearly straight. Curves run level through their places and bend
+only between columns and lanes: no edge crosses a state or the label of another edge, and no label covers a state or
+another label. The module imports the standard library alone: drawings in notebooks and the TensorBoard plugin use it.
 """
 
 from __future__ import annotations
@@ -25,38 +25,39 @@ Edge = tuple[int, int]
 """A state and the next one."""
 
 Span = tuple[float, float]
-"""Left and right of a column or lane."""
+"""The left and right sides of a column or lane."""
 
 RADIUS, ARROW, LINE_HEIGHT = 17.0, 28.0, 15.0
-"""Of a state; of the start arrow; of a label. All in pixels, for text of 12 pixels."""
+"""Radius of a state, length of the start arrow, height of a label: all in pixels, for text of 12 pixels."""
 
 TALLEST = 8
-"""States above each other in a column, up to 64 states, and columns of more; what exceeds it goes into the next one."""
+"""Maximum number of states in a column for up to 64 states, and of columns for more; others go to the next column."""
 
 SWEEPS, PASSES, MANY = 12, 60, 4000
-"""Of the order, to and fro; of the heights; and the places beyond which there are fewer of both, and no exchanges."""
+"""Number of sweeps that order ranks and of passes that settle heights; with more than `MANY` places there are fewer of
+both, and no transpositions."""
 
-ABOVE, BESIDE, LOOP = 14.0, 4.0, 24.0
-"""Least room above and below a state; half the distance of two edges; height of a loop."""
+ABOVE, GAP, LOOP = 14.0, 4.0, 24.0
+"""Least room above and below a state; half the distance between two edges; height of a loop."""
 
 BEND, STEEP, WIDEST = 26.0, 0.16, 110.0
-"""Width in which edges bend: at least, more for each pixel that one climbs, at most."""
+"""Width in which edges bend: its minimum, its increase for each pixel that an edge climbs, its maximum."""
 
 STIFFEST, LOOSE, LIGHT = 20.0, 0.05, 0.4
-"""How much an edge keeps its height between two places, at last; how much beside a state, if it passes columns, where
-others have 1; and how much it resists what stands above and below it there."""
+"""Final stiffness between two places of an edge; stiffness between a state and an edge that passes columns, which is 1
+for other edges; least weight of a place against the places above and below it."""
 
 FAR = 3.0
-"""How many labels of others a label avoids by standing one column further from where its edge begins, times two."""
+"""Number of other labels that a label avoids by being half a column further from the start of its edge."""
 
 FAN, APART = 50.0, 22.0
-"""Steepest angle at which an edge meets a state, and the angle between two, in degrees, where there is room."""
+"""Steepest angle at which an edge meets a state, and the angle between two edges if there is room, in degrees."""
 
 _WIDTHS = {**dict.fromkeys(" .,:;|!'ijl()[]1", 4.4), **dict.fromkeys("mwMW@%…", 11.0)}
 
 
 class Route(NamedTuple):
-    """How an edge is drawn: the `d` of an SVG path, and the centre of its label."""
+    """The route of an edge: the `d` of an SVG path, and the centre of its label."""
 
     path: str
     x: float
@@ -64,11 +65,11 @@ class Route(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """States and edges.
+    """The drawing of states and edges.
 
     Attributes:
-        points: of each state, its centre.
-        routes: of each edge.
+        points: the centre of each state.
+        routes: the route of each edge.
         box: left, top, width and height of everything drawn.
     """
 
@@ -87,12 +88,12 @@ def draw(
     """Draws states and edges.
 
     Args:
-        labels: of all edges.
-        roots: states: the first is the start, or where there is none the most frequent one; others follow.
-        points: where the states stand already; by default they are placed.
-        lane: least width that is left for labels between two columns, for edges that are drawn later.
+        labels: the labels of all edges.
+        roots: states; the first is the start, or the most frequent state if there is no start.
+        points: fixed positions of the states; by default they are computed.
+        lane: least width for labels between two columns, for edges that are drawn later.
     """
-    columns = _columns(roots, labels) if points is None else _standing(points)
+    columns = _columns(roots, labels) if points is None else _fixed_columns(points)
     layers = _Layers(columns, labels, points or {})
     layers.order()
     layers.settle()
@@ -101,15 +102,15 @@ def draw(
 
 @dataclass(eq=False)
 class _Place:
-    """Of a state, a label, or an edge that passes by: the room above and below its centre, and how high it stands."""
+    """The place of a state, a label, or a passing edge: the room above and below its centre, and its height."""
 
     rank: int
     above: float
     below: float
     state: int | None = None
     y: float = 0.0
-    pull: float = 1.0  # how much it and a state beside it keep to one height
-    at: int = 0  # its index in its rank
+    pull: float = 1.0  # how strongly it and an adjacent state keep one height
+    at: int = 0  # index in the rank
     fixed: bool = False
     left: list[_Place] = field(default_factory=list)
     right: list[_Place] = field(default_factory=list)
@@ -131,7 +132,7 @@ class _Layers:
                 self.states[state] = place
                 self.ranks[2 * column].append(place)
         self.chains: dict[Edge, list[_Place]] = {}
-        self.spots: dict[Edge, _Place] = {}  # of the labels
+        self.spots: dict[Edge, _Place] = {}  # the places of labels
         load: Counter[int] = Counter()
         ranks = {state: place.rank for state, place in self.states.items()}
         edges = [edge for edge in labels if edge[0] != edge[1]]
@@ -142,7 +143,7 @@ class _Layers:
         self.effort = min(1.0, MANY / max(sum(map(len, self.ranks)), 1))
 
     def _chain(self, edge: Edge, first: int, last: int, load: Counter[int]) -> None:
-        """The places of an edge; its label goes into a near lane with few others."""
+        """Adds the places of an edge; its label goes into a near lane with few other labels."""
         if first == last:
             passed = [min((first + 1, first - 1)[: 1 + (first > 0)], key=lambda rank: load[rank])]
         else:
@@ -151,7 +152,7 @@ class _Layers:
         load[labelled] += 1
         chain = [self.states[edge[0]]]
         for rank in passed:
-            half = LINE_HEIGHT / 2 + 1 if rank == labelled else BESIDE
+            half = LINE_HEIGHT / 2 + 1 if rank == labelled else GAP
             chain.append(_Place(rank, half, half, pull=1.0 if len(passed) == 1 else LOOSE))
             self.ranks[rank].append(chain[-1])
         self.spots[edge] = chain[1 + passed.index(labelled)]
@@ -163,7 +164,7 @@ class _Layers:
         self.chains[edge] = chain
 
     def order(self) -> None:
-        """Orders every rank to cross few edges; states that stand keep their order."""
+        """Orders every rank to cross few edges; fixed states keep their order."""
         best, fewest = [list(rank) for rank in self.ranks], math.inf
         few = self.effort == 1
         for sweep in range(max(2, int(SWEEPS * self.effort))):
@@ -180,17 +181,17 @@ class _Layers:
             _number(rank)
 
     def _sort(self, rank: list[_Place], side: str) -> None:
-        """By the mean of the neighbours on one side; what has none stays."""
+        """Sorts a rank by the mean of the neighbours on one side; places without neighbours keep their index."""
         near: dict[_Place, list[_Place]] = {place: getattr(place, side) for place in rank}
         means = {place: sum(other.at for other in others) / len(others) for place, others in near.items() if others}
         ordered = iter(sorted(means, key=means.__getitem__))
         rank[:] = [next(ordered) if place in means else place for place in rank]
-        standing = iter(sorted((place for place in rank if place.fixed), key=lambda place: place.y))
-        rank[:] = [next(standing) if place.fixed else place for place in rank]
+        fixed = iter(sorted((place for place in rank if place.fixed), key=lambda place: place.y))
+        rank[:] = [next(fixed) if place.fixed else place for place in rank]
         _number(rank)
 
     def _transpose(self) -> bool:
-        """Exchanges neighbours that then cross less; whether there were any."""
+        """Exchanges neighbours if that reduces crossings; returns whether any were exchanged."""
         better = False
         for rank in self.ranks:
             for i in range(len(rank) - 1):
@@ -206,7 +207,7 @@ class _Layers:
         return better
 
     def settle(self) -> None:
-        """Heights: as near to those of the neighbours as the order allows."""
+        """Sets heights, as near to those of the neighbours as the order allows."""
         for rank in self.ranks:
             stacked = list(itertools.accumulate(_distances(rank), initial=0.0))
             for place, y in zip(rank, stacked, strict=False):
@@ -219,7 +220,7 @@ class _Layers:
                     _settle(low, run, high, stiffness)
 
     def drawing(self, lane: float) -> Drawing:
-        """Everything in pixels."""
+        """The drawing, in pixels."""
         spans = self._spans(lane)
         ports = self._ports(spans)
         routes = {
@@ -230,7 +231,7 @@ class _Layers:
         return Drawing(points, routes, self._box(spans))
 
     def _widths(self, lane: float) -> list[float]:
-        """Of columns and lanes."""
+        """The widths of columns and lanes."""
         widths = [2 * RADIUS if rank % 2 == 0 else lane for rank in range(len(self.ranks))]
         for edge, text in self.labels.items():
             rank = self.spots[edge].rank if edge in self.spots else self.states[edge[0]].rank
@@ -238,7 +239,7 @@ class _Layers:
         return widths
 
     def _spans(self, lane: float) -> list[Span]:
-        """Left and right of every column and lane."""
+        """The sides of every column and lane."""
         widths = self._widths(lane)
         spans: list[Span] = []
         if self.points:
@@ -260,7 +261,7 @@ class _Layers:
         return spans
 
     def _ports(self, spans: Sequence[Span]) -> dict[tuple[Edge, int], float]:
-        """The angle at which each end of an edge meets its state: 0 on the right or left side, positive below."""
+        """The angle at which each end of an edge meets its state: 0 at the middle of its side, positive below."""
         sides: dict[tuple[int, bool], list[tuple[float, Edge, int]]] = {}
         for edge, chain in self.chains.items():
             for end, (state, near) in enumerate(((chain[0], chain[1]), (chain[-1], chain[-2]))):
@@ -274,8 +275,8 @@ class _Layers:
         for meeting in sides.values():
             meeting.sort()
             apart = min(APART, 2 * FAN / len(meeting))
-            wanted = [angle for angle, _, _ in meeting]
-            angles = _spread(wanted, [1.0] * len(meeting), [apart] * (len(meeting) - 1), -FAN, FAN)
+            targets = [angle for angle, _, _ in meeting]
+            angles = _spread(targets, [1.0] * len(meeting), [apart] * (len(meeting) - 1), -FAN, FAN)
             ports.update({(edge, end): angle for (_, edge, end), angle in zip(meeting, angles, strict=True)})
         return ports
 
@@ -287,7 +288,7 @@ class _Layers:
         forwards = spot.rank > chain[0].rank
         ahead = (1.0, 0.0) if forwards else (-1.0, 0.0)
         x = _middle(spans[spot.rank])
-        if chain[0].rank == chain[-1].rank:  # along a lane, with the label beside the curve
+        if chain[0].rank == chain[-1].rank:  # along a lane, with the label next to the curve
             side = spans[spot.rank][0 if forwards else 1]
             down = 1.0 if stop[1] > start[1] else -1.0
             path.append(_curve(start, leaving, (side, spot.y), (0.0, -down)))
@@ -304,9 +305,9 @@ class _Layers:
         return Route("".join(path), round(x, 1), round(spot.y, 1))
 
     def _port(self, state: _Place, near: _Place, angle: float, spans: Sequence[Span]) -> tuple[Point, Point, Point]:
-        """Where an edge meets a state, where it begins to bend, and in which direction from there.
+        """The point where an edge meets a state, the point where it begins to bend, and its direction there.
 
-        Beside a loop with a long label it leaves the column first.
+        An edge leaves the column before it bends if the state has a loop with a long label.
         """
         out = 1 if near.rank > state.rank else -1
         heading = out * math.cos(math.radians(angle)), math.sin(math.radians(angle))
@@ -336,21 +337,21 @@ class _Layers:
 
 
 def text_width(text: str) -> float:
-    """Width of a text of 12 pixels in a wide sans-serif font, from above."""
+    """An upper bound of the width of a text of 12 pixels in a wide sans-serif font."""
     return sum(12.0 if unicodedata.east_asian_width(c) in "WF" else _WIDTHS.get(c, 7.8) for c in text)
 
 
 def shortened(names: Sequence[str]) -> str:
     """At most four names of symbols, each of at most 16 characters, and the number of the others.
 
-    `shortened` of states.js is the same.
+    `shortened` of states.js must be the same.
     """
     cut = [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
     return ", ".join(cut) if len(cut) <= 4 else f"{', '.join(cut[:3])} +{len(cut) - 3}"
 
 
 class Line(NamedTuple):
-    """A line of text inside a state: how far below the centre, and of which size."""
+    """A line of text inside a state: its distance below the centre, and its size."""
 
     text: str
     below: float
@@ -358,7 +359,7 @@ class Line(NamedTuple):
 
 
 def inside(name: str, output: str | None = None) -> list[Line]:
-    """What stands inside a state of `RADIUS`: its name, above its output if it has one; smaller if long, or cut."""
+    """The lines inside a state: its name, above its output if it has one; long ones are smaller or cut."""
     width = 2 * RADIUS - 10  # the ring of a state that accepts needs room too
     if output is None:
         return [_fitting(name, 0, 12, width)]
@@ -374,7 +375,7 @@ def _fitting(text: str, below: float, largest: float, width: float) -> Line:
 
 
 def _columns(roots: Sequence[int], edges: Iterable[Edge]) -> list[list[int]]:
-    """Breadth first from each state that is not reached yet; what no start leads to stands further right."""
+    """Columns of states by their distance from the start; states that it does not reach are further right."""
     pairs = sorted({*edges})
     order = list(dict.fromkeys([*roots, *sorted({state for pair in pairs for state in pair})]))
     after: dict[int, list[int]] = {state: [] for state in order}
@@ -401,8 +402,8 @@ def _columns(roots: Sequence[int], edges: Iterable[Edge]) -> list[list[int]]:
     return [column[i : i + tallest] for column in (*columns, alone) for i in range(0, len(column), tallest)]
 
 
-def _standing(points: Mapping[int, Point]) -> list[list[int]]:
-    """The columns of states that stand already, each from top to bottom."""
+def _fixed_columns(points: Mapping[int, Point]) -> list[list[int]]:
+    """The columns of fixed states, each from top to bottom."""
     by_height = sorted(points, key=lambda state: (points[state][0], points[state][1]))
     return [list(column) for _, column in itertools.groupby(by_height, key=lambda state: points[state][0])]
 
@@ -413,7 +414,7 @@ def _number(rank: Iterable[_Place]) -> None:
 
 
 def _crossings(rank: Iterable[_Place]) -> int:
-    """Of the edges between a rank and the next one."""
+    """The number of crossings of the edges between a rank and the next one."""
     seen: list[int] = []
     count = 0
     for place in rank:
@@ -430,12 +431,12 @@ def _between(upper: Iterable[_Place], lower: Sequence[_Place]) -> int:
 
 
 def _distances(places: Sequence[_Place]) -> list[float]:
-    """Least distances of places that follow each other."""
+    """Least distances between successive places."""
     return [one.below + other.above for one, other in itertools.pairwise(places)]
 
 
 def _runs(rank: Iterable[_Place]) -> Iterator[tuple[float, list[_Place], float]]:
-    """Places that may move, between the heights that bound them."""
+    """Successive places that may move, with the heights that bound them."""
     low: float = -math.inf
     run: list[_Place] = []
     for place in rank:
@@ -451,33 +452,33 @@ def _settle(low: float, run: Sequence[_Place], high: float, stiffness: float) ->
     """Moves places to the heights of their neighbours, in their order and with their distances, if there is room."""
     if not run:
         return
-    wanted, weights = [], []
+    targets, weights = [], []
     for place in run:
         near = [*place.left, *place.right]
         pull = [_pull(place, other, stiffness) for other in near]
         weights.append(max(place.pull, LIGHT) * max(len(near), 1))
-        wanted.append(sum(w * other.y for w, other in zip(pull, near, strict=True)) / sum(pull) if near else place.y)
+        targets.append(sum(w * other.y for w, other in zip(pull, near, strict=True)) / sum(pull) if near else place.y)
     shrunk = max(0.0, min(1.0, (high - low) / sum(place.above + place.below for place in run)))
     apart = [shrunk * distance for distance in _distances(run)]
     for place, y in zip(
-        run, _spread(wanted, weights, apart, low + shrunk * run[0].above, high - shrunk * run[-1].below), strict=True
+        run, _spread(targets, weights, apart, low + shrunk * run[0].above, high - shrunk * run[-1].below), strict=True
     ):
         place.y = y
 
 
 def _pull(one: _Place, other: _Place, stiffness: float) -> float:
-    """How much two places keep to one height."""
+    """How strongly two places keep one height."""
     return stiffness if one.state is None and other.state is None else min(one.pull, other.pull)
 
 
 def _spread(
-    wanted: Sequence[float], weights: Sequence[float], apart: Sequence[float], low: float, high: float
+    targets: Sequence[float], weights: Sequence[float], apart: Sequence[float], low: float, high: float
 ) -> list[float]:
-    """Numbers within bounds and at least so far apart, next to those wanted in least squares: isotonic regression."""
+    """Numbers within bounds and with least distances, nearest to the targets in least squares: isotonic regression."""
     offsets = list(itertools.accumulate(apart, initial=0.0))
     blocks: list[tuple[float, float, int]] = []  # mean, weight and length
-    for want, weight, offset in zip(wanted, weights, offsets, strict=True):
-        block = (want - offset, weight, 1)
+    for target, weight, offset in zip(targets, weights, offsets, strict=True):
+        block = (target - offset, weight, 1)
         while blocks and blocks[-1][0] >= block[0]:
             mean, more, length = blocks.pop()
             block = ((mean * more + block[0] * block[1]) / (more + block[1]), more + block[1], length + block[2])
@@ -497,7 +498,7 @@ def _curve(first: Point, ahead: Point, last: Point, back: Point) -> str:
 
 
 def _line(first: Point, last: Point) -> str:
-    """A straight line to a point, if it is another one."""
+    """A straight line to a point; "" if it is the same point."""
     return "" if first == last else f"L{last[0]:.1f} {last[1]:.1f}"
 
 

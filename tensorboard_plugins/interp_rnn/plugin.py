@@ -1,7 +1,7 @@
-"""The TensorBoard plugin: a tab, its static files, and JSON or float32 slices of what callbacks logged.
+"""The TensorBoard plugin: a tab, its static files, and the logs of callbacks as JSON or float32 slices.
 
-Reads through `context.data_provider` alone. TensorBoard stops where a plugin cannot be imported, so nothing is imported
-here that TensorBoard does not need itself.
+It reads logs through `context.data_provider` alone. TensorBoard stops if a plugin cannot be imported, so this module
+imports only dependencies of TensorBoard.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tensorboard_plugins.interp_rnn.data import MAX_STEPS, Logs
 STATIC = Path(__file__).parent / "static"
 
 MAX_LISTED = 32
-"""Tags that one page may show."""
+"""Maximum number of tags of a page."""
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 FILES = {path.name: TYPES[path.suffix] for path in sorted(STATIC.iterdir()) if path.suffix in TYPES}
-"""All files that are served, by name: no request reaches the file system with a path of its own."""
+"""All files that are served, by name, so that no path of a request reaches the file system."""
 
 
 class Plugin(base_plugin.TBPlugin):
@@ -45,13 +45,13 @@ class Plugin(base_plugin.TBPlugin):
         logs = self._logs
         return {
             **{f"/{name}": _file(name) for name in FILES},
-            # Place -> the kinds that it shows; folders of callbacks, whose runs are one with that of the folder above.
+            # View -> the kinds that it shows; folders of callbacks, which are one run with the folder above.
             "/views": _json(lambda request: {"views": schema.views(), "folders": schema.FOLDERS}),
             # Run -> tags.
             "/tags": _json(lambda request: logs.tags(*_where(request))),
-            # A tag as a whole; arguments run, tag.
+            # The overview of a tag; arguments run, tag.
             "/series": _json(lambda request: logs.series(*_tag(request))),
-            # States and edges at a step, drawn; and texts that belong to them. Arguments run, tag, step.
+            # The drawn states and edges of a step, and their texts. Arguments run, tag, step.
             "/graph": _json(lambda request: logs.graph(*_tag(request), _number(request, "step"))),
             "/texts": _json(lambda request: logs.texts(*_tag(request), _number(request, "step"))),
             "/slice": self.serve_slice,
@@ -74,9 +74,9 @@ class Plugin(base_plugin.TBPlugin):
 
     @wrappers.Request.application
     def serve_page(self, request: wrappers.Request) -> wrappers.Response:
-        """A place as one HTML file that needs no server; arguments view, state, tags.
+        """A view as one HTML file that needs no server; arguments view, state, tags.
 
-        state is a JSON object, that of the page; tags a JSON list of objects with run and tag, those that it shows.
+        state is a JSON object, the state of the page; tags a JSON list of objects with run and tag.
         """
         view = _text(request, "view")
         if view not in schema.views():
@@ -91,12 +91,12 @@ class Plugin(base_plugin.TBPlugin):
 
 
 class Loader(base_plugin.TBLoader):
-    """Makes the plugin, and has TensorBoard keep more steps of its tags than of others."""
+    """Makes the plugin, and has TensorBoard keep more steps of its tags than of other tags."""
 
     def fix_flags(self, flags: Any) -> None:
-        kept = getattr(flags, "samples_per_plugin", None)
-        if kept is not None:
-            kept.setdefault(schema.PLUGIN, MAX_STEPS)
+        samples = getattr(flags, "samples_per_plugin", None)
+        if samples is not None:
+            samples.setdefault(schema.PLUGIN, MAX_STEPS)
 
     def load(self, context: base_plugin.TBContext) -> Plugin | None:
         return None if context.data_provider is None else Plugin(context)
@@ -132,12 +132,12 @@ def _tag(request: wrappers.Request) -> tuple[tensorboard_context.RequestContext,
 def _text(request: wrappers.Request, name: str) -> str:
     value = request.args.get(name)
     if value is None:
-        raise errors.InvalidArgumentError(f"The request needs the argument {name}.")
+        raise errors.InvalidArgumentError(f"The request must have the argument {name}. Received: none. Add it.")
     return value
 
 
 def _parsed(request: wrappers.Request, name: str, default: str) -> Any:
-    """The JSON of an argument, in which all numbers are finite; None for anything else."""
+    """The JSON of an argument if all of its numbers are finite, otherwise None."""
     try:
         entries = json.loads(request.args.get(name, default))
         json.dumps(entries, allow_nan=False)

@@ -1,7 +1,7 @@
-"""What a page without a server is given: tags, with the answers about their steps.
+"""The data of a page without a server: tags with the answers about their steps.
 
 The block of data is {"views", "folders", "state", "runs": {run: {tag: {"kind", "series", "steps": {step: answers}}}}}.
-Answers are those of `Kind.answers`. The step that is looked at is recorded first; others follow where there is room.
+Answers are those of `Kind.answers`. The step that is shown is recorded first; other steps follow if there is room.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from numpy.typing import ArrayLike
 from tensorboard_plugins.interp_rnn import schema
 
 MAX_BYTES = 8 * 2**20
-"""Of the answers in a page."""
+"""Maximum size of the answers in a page."""
 
 
 class TooLarge(ValueError):
-    """The answers that a page needs exceed `MAX_BYTES`; the message says by how much."""
+    """The answers that a page needs exceed `MAX_BYTES`; the message gives their size."""
 
 
 class Tag(NamedTuple):
-    """A tag that can be asked.
+    """A tag of a page.
 
     Attributes:
-        run: it is in.
-        name: of the tag.
-        series: what a view shows first.
-        answers: of a step, `Kind.answers`.
+        run: its run.
+        name: its name.
+        series: the first answer to a view.
+        answers: `Kind.answers` of a step.
     """
 
     run: str
@@ -39,12 +39,14 @@ class Tag(NamedTuple):
     answers: Callable[[int], dict[str, Any]]
 
 
-def single(kind: str, tensor: ArrayLike | bytes, name: str = "", **content: Any) -> Tag:
-    """A tag that was not logged, of one step, 0: checked as if it had been.
+def single(tensor: ArrayLike | bytes, kind: str, *, name: str = "", **content: Any) -> Tag:
+    """A tag of the single step 0 that was not logged; it is checked like a logged one.
 
     Args:
-        kind: of `schema.KINDS`. tensor: its value, as the kind's file says. name: of the tag, by default the kind's.
-        content: the description.
+        tensor: its value, as documented in the file of the kind.
+        kind: one of `schema.KINDS`.
+        name: of the tag, by default the name of the kind.
+        **content: other entries of the description.
     """
     of_kind = schema.KINDS[kind]
     described = schema.described(json.dumps({"kind": kind, "version": schema.VERSION, **content}).encode())
@@ -57,14 +59,14 @@ def block(tags: Sequence[Tag], state: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a page that shows tags.
 
     Args:
-        state: of the page; of each tag the step nearest to its `step`, by default the last one, is always recorded.
+        tags: with at least one step each.
+        state: of the page. The step of each tag nearest to its `step`, by default the last, is always recorded.
 
     Raises:
-        TooLarge: if the answers about those steps alone are too large.
+        TooLarge: if the answers about these steps alone are too large.
     """
-    wanted = state.get("step")
-    last = max(tag.series["steps"][-1] for tag in tags)
-    centre = wanted if isinstance(wanted, int | float) else last
+    step = state.get("step")
+    centre = step if isinstance(step, int | float) else max(tag.series["steps"][-1] for tag in tags)
     runs: dict[str, dict[str, Any]] = {}
     rest, size = [], 0
     for tag in tags:
@@ -87,6 +89,6 @@ def block(tags: Sequence[Tag], state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sized(tag: Tag, step: int, before: int) -> tuple[dict[str, Any], int]:
-    """The answers about a step, and the bytes of all with those before."""
+    """The answers about a step, and the total size of all answers so far."""
     answer = tag.answers(step)
     return answer, before + len(json.dumps(answer))

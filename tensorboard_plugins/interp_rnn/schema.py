@@ -1,8 +1,8 @@
-"""What is written for the plugin: one tensor a tag and step, and a description beside it, JSON in the tag's metadata.
+"""The form of the plugin's logs: a tensor for each tag and step, and a description, JSON in the metadata of the tag.
 
-The file of each kind in kinds/ says what its tensors and descriptions hold. A description also has kind and version,
-and part_of if the tag holds a single step of a series of that name: TensorBoard reads all steps of a tag at once, which
-is too much if each is large. Contributions are written so.
+The file of each kind in kinds/ documents its tensors and descriptions. A description also has kind and version, and
+part_of if the tag is a single step of a series of that name: TensorBoard reads all steps of a tag at once, which is too
+much if each is large. Contributions and traces are written in parts.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ KINDS: dict[str, Kind] = {
         "jacobian",
     )
 }
-"""Every kind, the file kinds/NAME.py; tabs stand in the order of the first kind that each shows."""
+"""Every kind, the file kinds/NAME.py; tabs are in the order of their first kinds."""
 
 FOLDERS = (
     *("attributions", "automaton", "contributions", "jacobians", "shapley_values", "stability", "substitutions"),
     *("traces", "transitions"),
 )
-"""Where callbacks write in the folder of a training: to a reader all of them are one run."""
+"""The folders of the callbacks in the folder of a training, which the page shows as one run."""
 
 
 def metadata(kind: str, **content: Any) -> SummaryMetadata:
-    """Metadata of a tag of this kind; `content` as the kind's file says."""
+    """Metadata of a tag of this kind; the file of the kind documents `content`."""
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {tuple(KINDS)}. Received: {kind!r}.")
-    # Here, as TensorBoard takes time: the callbacks are imported by many who write no logs.
+        raise ValueError(f"`kind` must be one of {', '.join(KINDS)}. Received: kind={kind!r}. Add its file to kinds/.")
+    # Imported here, as TensorBoard takes time, and many who import the callbacks write no logs.
     from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, SummaryMetadata
 
     summary = SummaryMetadata(data_class=DATA_CLASS_TENSOR)
@@ -63,10 +63,10 @@ def metadata(kind: str, **content: Any) -> SummaryMetadata:
 
 
 def described(content: bytes) -> dict[str, Any]:
-    """The description that `metadata` put into a tag: kind, version, part_of where it has one, and what its kind says.
+    """The description that `metadata` put into a tag: kind, version, part_of if it has one, and the kind's entries.
 
     Raises:
-        UnknownContent: if it is no such description, or one of another version.
+        UnknownContent: if it is not such a description, or one of another version.
     """
     try:
         entries = parsed(content)
@@ -84,7 +84,7 @@ def described(content: bytes) -> dict[str, Any]:
 
 
 def views() -> dict[str, list[str]]:
-    """The places of the page, static/VIEW.js, and the kinds that each shows; the first is that of all runs."""
+    """The views of the page, static/VIEW.js, and the kinds that each shows; the first is the overview of all runs."""
     shown: dict[str, list[str]] = {"overview": []}
     for name, kind in KINDS.items():
         if kind.VIEW is not None:

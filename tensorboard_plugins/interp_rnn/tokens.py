@@ -1,8 +1,8 @@
-"""What everything that is drawn looks like: colours, sizes of type, spaces, the signs for white space.
+"""The appearance of everything that is drawn: colours, type sizes, spaces, signs for white space.
 
-The page's style sheet, drawings of results, the terminal and Matplotlib figures take them from here. Blue speaks for an
-output and orange against it, so that colour-blind readers can tell them apart; each colour of text has a contrast of
-4.5 to 1 on its paper, light and dark.
+The page's style sheet, drawings of results, the terminal and Matplotlib figures use them. Blue is for an output and
+orange against it, which colour-blind readers can distinguish. Each text colour has a contrast of 4.5 to 1 with its
+background, light and dark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIGHT = {
     "good": "#1b6e3c",
     "error": "#b3261e",
 }
-"""On white. `ramp` is full colour of a magnitude, whose 0 is the paper."""
+"""Colours on white. `ramp` is the colour of the largest magnitude; 0 is the colour of the paper."""
 
 DARK = {
     "ink": "#ececec",
@@ -35,27 +35,27 @@ DARK = {
     "good": "#7bd8a2",
     "error": "#f2b8b5",
 }
-"""On TensorBoard's dark grey."""
+"""Colours on TensorBoard's dark grey."""
 
 GUIDE, EDGE = "#888888", "#7b8794"
-"""Lines to compare with, and edges of drawings, on white and on grey."""
+"""Colours of guide lines, and of edges of drawings, on white and on grey."""
 
 RUNS = ("#1f5fae", "#c2410c", "#2a7f4f", "#7e57c2", "#a16207", "#0e7490")
 DARK_RUNS = ("#8ab8ff", "#ffa06b", "#5fd39a", "#c3abf5", "#e0b34d", "#5fc6dc")
-"""Of lines: runs, outputs of states, quantities."""
+"""Colours of lines: runs, outputs of states, quantities."""
 
 NAMES = {"for": "blue", "against": "orange"}
-"""What texts call the two."""
+"""Names of the two colours in texts."""
 
 SIZES = {"small": "12px", "text": "14px", "large": "17px", "head": "22px"}
 SPACES = {"space-1": "4px", "space-2": "8px", "space-3": "16px"}
 
 SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
-"""White space as it is shown: signs that Matplotlib's own font has, as it has not the rest of their Unicode block."""
+"""Signs for white space that Matplotlib's font has; it lacks the rest of their Unicode block."""
 
 
 def css(*, by_class: bool) -> str:
-    """The variables of a style sheet; dark by the class of the page, or as the reader's system is set."""
+    """The variables of a style sheet; dark by the class of the page, or by the setting of the reader's system."""
     light = _declared({**LIGHT, **_numbered(RUNS), **SIZES, **SPACES, "scheme": "light"})
     dark = _declared({**DARK, **_numbered(DARK_RUNS), "scheme": "dark"})
     darkened = f":root.dark {dark}" if by_class else f"@media (prefers-color-scheme: dark) {{ :root {dark} }}"

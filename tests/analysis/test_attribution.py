@@ -1,4 +1,6 @@
-"""Shares of steps: they sum to the output, are what replacing steps one by one gives, and are refused where unknown."""
+"""Shares of steps: they sum to the output, and are those of replacing steps one by one."""
+
+import functools
 
 import keras
 import numpy as np
@@ -98,10 +100,10 @@ def test_the_path_integral_is_complete_and_its_gradient_that_of_finite_differenc
     # MinimalRNN and CFN encode their inputs in float32, an unknown cell computes in it: a small step would be lost.
     in_float32 = name in ("MinimalRNN", "CFN", "unknown cell")
     step = 1e-2 if in_float32 else 1e-5
-    ahead, behind = (chain.run(chain.inputs + sign * step * way, chain.mask)[:, 0] for sign in (1, -1))
+    ahead, back = (chain.run(chain.inputs + sign * step * way, chain.mask)[:, 0] for sign in (1, -1))
     exact = (gradient * way).sum(axis=(1, 2))
     rtol, atol = (2e-3, 2e-4) if in_float32 else (1e-6, 1e-8)
-    np.testing.assert_allclose(exact, (ahead - behind) / (2 * step), rtol=rtol, atol=atol)
+    np.testing.assert_allclose(exact, (ahead - back) / (2 * step), rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("activation", ["linear", "sigmoid", "softmax", "relu"])
@@ -112,31 +114,24 @@ def test_a_head_of_any_activation_is_explained(activation):
         assert split.residual < (1e-3 if activation == "relu" else 1e-6)
 
 
-def test_an_isan_has_its_exact_contributions():
-    keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
-    split = analysis.attribution(model, np.array([[0, 3, 1], [2, 2, 0]]), target=1)
-    assert split.method == "contributions"
-    expected = analysis.contributions(model, [2, 2, 0], targets=-1).values[1:, 0, 1]
-    np.testing.assert_allclose(split.shares[1], expected)
-    assert split.residual < 1e-12
-    assert 0 < split.difference < 1e-6
-
-
-def test_with_a_softmax_the_contributions_are_those_to_the_logit():
+def test_an_isan_has_its_exact_contributions_to_the_logit_also_before_a_softmax():
     keras.utils.set_random_seed(0)
     ids = np.array([[0, 3, 1], [2, 2, 0]])
     plain = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)])
-    model = keras.Sequential([plain, keras.layers.Softmax()])
-    split = analysis.attribution(model, ids, target=1)
-    np.testing.assert_array_equal(split.output, analysis.attribution(plain, ids, target=1).output)
-    assert 0 < split.difference < 1e-6
+    expected = analysis.contributions(plain, ids[1], targets=-1)
+    for model in (plain, keras.Sequential([plain, keras.layers.Softmax()])):
+        split = analysis.attribution(model, ids, target=1)
+        assert split.method == "contributions"
+        np.testing.assert_allclose(split.shares[1], expected.values[1:, 0, 1])
+        assert split.output[1] == expected.logits[0, 1]
+        assert split.residual < 1e-12
+        assert 0 < split.difference < 1e-6
     layer = analysis.attribution(plain.layers[0], ids, target=1)
     np.testing.assert_allclose(layer.output, keras.ops.convert_to_numpy(plain.layers[0](ids))[:, 1], atol=1e-6)
     assert layer.difference < 1e-6
 
 
-def test_ids_and_a_layer_by_itself():
+def test_a_model_of_ids_and_a_layer_are_explained():
     keras.utils.set_random_seed(0)
     ids = keras.Input((None,), dtype="int32")
     states = keras.layers.LSTM(UNITS)(keras.layers.Embedding(7, FEATURES, mask_zero=True)(ids))
@@ -160,13 +155,6 @@ def test_half_precision_is_explained_in_float64():
     assert 0 < split.difference < 0.02
 
 
-def two_inputs():
-    first, second = keras.Input((None, FEATURES)), keras.Input((2,))
-    return keras.Model(
-        [first, second], keras.layers.Dense(1)(keras.layers.Concatenate()([keras.layers.GRU(2)(first), second]))
-    )
-
-
 def test_a_stateful_isan_is_not_run():
     keras.utils.set_random_seed(0)
     model = keras.Sequential(
@@ -179,25 +167,19 @@ def test_a_stateful_isan_is_not_run():
 
 
 BEFORE = {
-    "Activation": lambda: keras.layers.Activation("relu"),
     "LayerNormalization": keras.layers.LayerNormalization,
     "BatchNormalization": keras.layers.BatchNormalization,
     "Normalization": lambda: keras.layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 3.0]),
-    "Rescaling": lambda: keras.layers.Rescaling(2.0),
     "LeakyReLU": keras.layers.LeakyReLU,
     "TimeDistributed": lambda: keras.layers.TimeDistributed(keras.layers.Dense(3, activation="gelu")),
 }
 
 
 def batch_normalization():
-    """With statistics and weights that are not those of a new one."""
+    """With random statistics and weights."""
     start, scale = keras.initializers.RandomNormal(seed=1), keras.initializers.RandomUniform(0.5, 2, seed=2)
-    return keras.layers.BatchNormalization(
-        beta_initializer=start,
-        gamma_initializer=scale,
-        moving_mean_initializer=start,
-        moving_variance_initializer=scale,
-    )
+    statistics = {"moving_mean_initializer": start, "moving_variance_initializer": scale}
+    return keras.layers.BatchNormalization(beta_initializer=start, gamma_initializer=scale, **statistics)
 
 
 AFTER = {
@@ -226,9 +208,8 @@ def assert_split(model, x, **options):
 @pytest.mark.parametrize("name", BEFORE)
 def test_any_layer_that_treats_steps_one_by_one_may_come_first(name):
     keras.utils.set_random_seed(0)
-    model = keras.Sequential(
-        [keras.Input((STEPS, FEATURES)), BEFORE[name](), keras.layers.GRU(UNITS), keras.layers.Dense(2)]
-    )
+    parts = [BEFORE[name](), keras.layers.GRU(UNITS), keras.layers.Dense(2)]
+    model = keras.Sequential([keras.Input((STEPS, FEATURES)), *parts])
     split = assert_split(model, batch())
     later = keras.Sequential(model.layers[1:])
     same = analysis.attribution(later, ops.convert_to_numpy(model.layers[0](batch())), target=1)
@@ -265,24 +246,18 @@ def test_any_layer_may_come_after_the_recurrent_ones(name):
     assert_split(model, batch())
 
 
+tanh = functools.partial(keras.layers.Dense, 3, activation="tanh")
 ISAN_HEADS = {
-    "a bent layer": lambda isan: [isan(), keras.layers.Dense(3, activation="tanh")],
-    "the mean, bent": lambda isan: [
-        isan(return_sequences=True),
-        keras.layers.GlobalAveragePooling1D(),
-        keras.layers.Dense(3, activation="tanh"),
-    ],
-    "both directions, bent": lambda isan: [
-        keras.layers.Bidirectional(isan()),
-        keras.layers.Dense(3, activation="tanh"),
-    ],
+    "tanh": lambda isan: [isan(), tanh()],
+    "the mean, tanh": lambda isan: [isan(return_sequences=True), keras.layers.GlobalAveragePooling1D(), tanh()],
+    "both directions, tanh": lambda isan: [keras.layers.Bidirectional(isan()), tanh()],
     "an LSTM above": lambda isan: [isan(return_sequences=True), keras.layers.LSTM(3)],
     "factored": lambda isan: [layers.FactoredISAN(3, 2, 4, return_sequences=True), keras.layers.GRU(3)],
 }
 
 
 @pytest.mark.parametrize("name", ISAN_HEADS)
-def test_where_contributions_refuse_an_isan_attribution_splits_it(name):
+def test_attribution_splits_an_isan_that_contributions_refuse(name):
     keras.utils.set_random_seed(0)
     ids = np.array([[0, 3, 1], [2, 2, 0]])
     parts = ISAN_HEADS[name](lambda **flags: layers.ISAN(3, 4, **flags))
@@ -309,23 +284,17 @@ def test_an_isan_with_a_mask_is_split_by_its_layer():
     assert analysis.attribution(layer, ids, target=0, mask=ids != 0).shares[0, 3] == 0
 
 
-def test_a_stateful_model_is_rebuilt_without():
-    def of(stateful):
-        keras.utils.set_random_seed(0)
-        embedding, lstm = keras.layers.Embedding(5, 3), keras.layers.LSTM(4, stateful=stateful)
-        inputs = keras.Input((6,), batch_size=2 if stateful else None, dtype="int32")
-        return keras.Sequential([inputs, embedding, lstm, keras.layers.Dense(1)])
-
-    x = np.array([[1, 2, 3, 1, 2, 4]])
+def test_refuses_a_stateful_model():
+    lstm = keras.layers.LSTM(4, stateful=True)
+    model = keras.Sequential([keras.Input((6, 3), batch_size=2), lstm, keras.layers.Dense(1)])
     with pytest.raises(ValueError, match="stateful=True. Rebuild it without stateful, and give it the same weights"):
-        analysis.attribution(of(True), x, target=0)
-    rebuilt = of(False)
-    rebuilt.set_weights(of(True).get_weights())
-    assert analysis.attribution(rebuilt, x, target=0).residual < 1e-12
+        analysis.attribution(model, np.zeros((1, 6, 3)), target=0)
 
 
-def test_of_two_inputs_the_part_that_reads_sequences_is_passed():
-    model, x = two_inputs(), batch()
+def test_refuses_two_inputs_and_takes_the_part_that_reads_sequences():
+    (first, second), x = (keras.Input((None, FEATURES)), keras.Input((2,))), batch()
+    joined = keras.layers.Concatenate()([keras.layers.GRU(2)(first), second])
+    model = keras.Model([first, second], keras.layers.Dense(1)(joined))
     with pytest.raises(
         ValueError, match=r"one input. Received: .*, with 2. Pass the part.*keras.Model\(model.inputs\[i\], l"
     ):
@@ -334,7 +303,7 @@ def test_of_two_inputs_the_part_that_reads_sequences_is_passed():
     assert analysis.attribution(keras.Model(model.inputs[0], layer.output), x, target=1).residual < 1e-12
 
 
-def test_what_is_refused():
+def test_refuses_invalid_arguments():
     isan = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
     gru, of_nan, x = network("GRU"), network("GRU"), batch()
     of_nan.weights[0].assign(np.full(of_nan.weights[0].shape, np.nan))
@@ -342,11 +311,11 @@ def test_what_is_refused():
     before_conv = keras.Sequential([keras.layers.GRU(2, return_sequences=True), keras.layers.Conv1D(3, 2)])
     contributions, text = {"method": "contributions"}, np.array([[0, 3, 1]])
     for model, inputs, options, sentence in (
-        (gru, x, {"method": "best"}, "method must be one of .*Received: 'best'"),
-        (gru, x, {"target": 2}, r"an int in \[0, 1\]. Received: target=2"),
-        (gru, x, {"reference": [1.0]}, r"one finite vector \(3,\).*Received: shape=\(1,\)"),
-        (gru, x, {"mask": MASK}, "makes its own mask"),
-        (gru, x, {"method": "path_integral", "num_points": 0}, "num_points is a number, at least 1"),
+        (gru, x, {"method": "best"}, "`method` must be one of .*Received: method='best'"),
+        (gru, x, {"target": 2}, r"`target` must be an integer in \[0, 2\). Received: target=2"),
+        (gru, x, {"reference": [1.0]}, r"`reference` must be a finite vector \(3,\).*Received: shape=\(1,\)"),
+        (gru, x, {"mask": MASK}, "computes its own"),
+        (gru, x, {"method": "path_integral", "num_points": 0}, "`num_points` must be a positive integer"),
         (gru, x, contributions, "Exactly one ISAN"),
         (gru, np.full((1, 2, FEATURES), np.nan), {}, "inputs must be finite"),
         (gru, np.zeros((1, 0, FEATURES)), {}, "at least one of at least one step"),
@@ -354,14 +323,14 @@ def test_what_is_refused():
         (keras.layers.GRU(2), x, {"mask": MASK & False}, "False all along for sequence 0"),
         (keras.layers.LSTM(2, return_state=True), x, {}, "return_state=True. Rebuild it without return_state"),
         (of_ids, [[1, 5]], {}, r"Ids must be integers in \[0, 5\). Received: from 1 to 5"),
-        (keras.layers.Dense(2), x, {}, "model with recurrent layers, or of a recurrent layer"),
+        (keras.layers.Dense(2), x, {}, "model with recurrent layers, or a recurrent layer"),
         (keras.Sequential([keras.layers.Dense(2)]), x, {}, "has no recurrent layer"),
         (before_conv, x, {}, "which changes the number of steps. Pass the recurrent layer and its own inputs, and a u"),
         (layers.SRGRU(3, 2, transition="sample"), x, {}, "draws noise"),
-        (isan, text, {**contributions, "mask": MASK}, "no reference, and no mask. Received: .* with mask\\. "),
-        (isan, text, {**contributions, "reference": np.ones(4)}, "no mask. Received: .* with reference\\. "),
-        (isan, np.zeros((0, 3), int), {}, "The inputs are sequences"),
-        (isan, np.zeros((2, 0), int), {}, "Targets"),
+        (isan, text, {**contributions, "mask": MASK}, "mask and reference must be None. Received: .* with mask\\. "),
+        (isan, text, {**contributions, "reference": np.ones(4)}, "must be None. Received: .* with reference\\. "),
+        (isan, np.zeros((0, 3), int), {}, "The inputs must be at least one sequence"),
+        (isan, np.zeros((2, 0), int), {}, "`targets` must be different steps"),
         (isan, np.zeros(3, int), {}, "symbols"),
     ):
         with pytest.raises(ValueError, match=sentence):

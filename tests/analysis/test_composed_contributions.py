@@ -1,4 +1,6 @@
-"""Contributions where the head reads the mean of the states, where steps are masked, and in both directions."""
+"""Contributions of heads that read the mean of the states, of masked steps, and in both directions."""
+
+import functools
 
 import keras
 import numpy as np
@@ -32,7 +34,7 @@ def run(model: keras.Model, text: np.ndarray) -> np.ndarray:
 
 
 def states(way, text: np.ndarray, silent: int | None) -> np.ndarray:
-    """An ISAN's states h_1, ..., h_T by a loop; what the source `silent` adds is left out, 0 for the initial state."""
+    """An ISAN's states h_1, ..., h_T by a loop, without the addend of the source `silent`; 0 is the initial state."""
     kernel, bias, state = (
         keras.ops.convert_to_numpy(w) for w in (way.cell.recurrent_kernel, way.cell.bias, way.cell.initial_state)
     )
@@ -63,27 +65,20 @@ def outputs(model: keras.Model, text: np.ndarray, silent: int | None = None) -> 
     return joined @ kernel + bias
 
 
-def pool(**flags) -> keras.layers.GlobalAveragePooling1D:
-    return keras.layers.GlobalAveragePooling1D(dtype="float64", **flags)
+pool = functools.partial(keras.layers.GlobalAveragePooling1D, dtype="float64")
+both = functools.partial(keras.layers.Bidirectional, dtype="float64")
+COMPOSED = {
+    "mean": lambda: (isan(return_sequences=True), pool(), dense()),
+    **{f"both, {mode}": lambda mode=mode: (both(isan(), merge_mode=mode), dense()) for mode in MODES},
+    "both, every step": lambda: (both(isan(return_sequences=True)), dense()),
+    "both, mean": lambda: (both(isan(return_sequences=True)), pool(), dense()),
+}
 
 
-def both(layer, **flags) -> keras.layers.Bidirectional:
-    return keras.layers.Bidirectional(layer, dtype="float64", **flags)
-
-
-def composed() -> dict:
-    return {
-        "mean": lambda: (isan(return_sequences=True), pool(), dense()),
-        **{f"both, {mode}": lambda mode=mode: (both(isan(), merge_mode=mode), dense()) for mode in MODES},
-        "both, every step": lambda: (both(isan(return_sequences=True)), dense()),
-        "both, mean": lambda: (both(isan(return_sequences=True)), pool(), dense()),
-    }
-
-
-@pytest.mark.parametrize("kind", composed())
+@pytest.mark.parametrize("kind", COMPOSED)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_term_is_what_the_logits_lose_without_what_its_source_added(kind, seed):
-    model = draw(*composed()[kind](), seed=seed)
+def test_a_term_is_the_loss_of_the_logits_without_its_source(kind, seed):
+    model = draw(*COMPOSED[kind](), seed=seed)
     text = np.random.default_rng(seed).integers(0, SYMBOLS, 7).astype("int32")
     split = analysis.contributions(model, text)
     assert split.residual < 1e-12
@@ -146,7 +141,7 @@ def test_an_attribution_takes_the_exact_split_wherever_there_is_one(form):
     assert analysis.attribution(model, batch, target=1, mask=None, reference=np.zeros(3)).method == "telescoping"
 
 
-def test_an_attribution_of_a_stack_does_not_take_what_the_layers_below_make_as_given():
+def test_the_attribution_of_a_stack_does_not_take_the_layers_below_as_given():
     embedding = keras.layers.Embedding(SYMBOLS, 3, dtype="float64")
     below = keras.layers.GRU(3, return_sequences=True, dtype="float64")
     model = draw(embedding, below, RECURRENCES["MinGRU"](), dense())
@@ -165,17 +160,17 @@ def test_a_network_with_masks_is_an_automaton_whose_padding_changes_nothing():
     [
         ("mean", {"targets": 2}, "must be its last step"),
         ("both, sum", {"targets": [1, 7]}, "must be its last step"),
-        ("mean", {"origin": "initial"}, "An origin must be a state"),
+        ("mean", {"origin": "initial"}, "`origin` must be None unless"),
         ("mean", {"by_feature": True}, "reads symbols"),
     ],
 )
-def test_what_such_networks_do_not_have_is_refused(parts, arguments, message):
-    model = draw(*composed()[parts]())
+def test_refuses_targets_origins_and_features_of_such_networks(parts, arguments, message):
+    model = draw(*COMPOSED[parts]())
     with pytest.raises(ValueError, match=message):
         analysis.contributions(model, [1, 2, 0, 3, 4, 1, 1], **arguments)
 
 
-def test_other_poolings_merges_and_masks_are_refused():
+def test_refuses_other_poolings_merges_and_masks():
     for parts in (
         (isan(return_sequences=True), keras.layers.GlobalMaxPooling1D(), dense()),
         (isan(return_sequences=True), pool(data_format="channels_first"), keras.layers.Dense(2)),
@@ -191,9 +186,9 @@ def test_other_poolings_merges_and_masks_are_refused():
             analysis.contributions(model, [1, 2, 3])
     with pytest.raises(ValueError, match="at least one step"):
         analysis.contributions(masked("MinGRU", "mean"), [0, 0])
-    model = draw(*composed()["both, mean"]())
+    model = draw(*COMPOSED["both, mean"]())
     for function in (analysis.shapley_values, analysis.affine_map):
         with pytest.raises(ValueError, match="one direction"):
             function(model, [1, 2])
     with pytest.raises(ValueError, match="read the states themselves"):
-        analysis.shapley_values(draw(*composed()["mean"]()), [1, 2])
+        analysis.shapley_values(draw(*COMPOSED["mean"]()), [1, 2])

@@ -79,14 +79,14 @@ def test_a_simple_rnn_of_another_activation_is_read_too(activation):
     assert (len(found.states), found.attracts.all()) == (1, True)
     at_rest = analysis.trace(layer, np.tile(held, (1, 60, 1)))["h"][0, -1]
     np.testing.assert_allclose(found.states[0], at_rest, atol=1e-5)
-    own = keras.layers.RNN(SquashedCell(3, activation=lambda x: keras.ops.sigmoid(x)))
-    own(np.zeros((1, 1, 2)))
-    own.set_weights(layer.get_weights())
+    squashed = keras.layers.RNN(SquashedCell(3, activation=lambda x: keras.ops.sigmoid(x)))
+    squashed(np.zeros((1, 1, 2)))
+    squashed.set_weights(layer.get_weights())
     if activation == "sigmoid":  # the remedy of the test above
-        np.testing.assert_allclose(analysis.fixed_points(own, held, num_starts=8).states, found.states, atol=1e-9)
+        np.testing.assert_allclose(analysis.fixed_points(squashed, held, num_starts=8).states, found.states, atol=1e-9)
 
 
-def test_of_a_cell_that_is_no_isan_the_inputs_are_asked_for():
+def test_asks_for_inputs_if_there_is_no_isan():
     layer = keras.layers.LSTM(2)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(5, 3), layer])
     with pytest.raises(
@@ -96,16 +96,19 @@ def test_of_a_cell_that_is_no_isan_the_inputs_are_asked_for():
     assert analysis.fixed_points(model, np.zeros(3), num_starts=8).residual < 1e-10
 
 
-def test_what_is_refused():
+def test_refuses_invalid_arguments():
     relu = keras.layers.GRU(3, activation="relu")
     relu(np.zeros((1, 1, 2)))
     for layer, inputs, options, sentence in (
-        (bits(2), [0.0], {}, r"reads 2 features. Received: inputs of shape \(1,\)"),
-        (bits(2), [np.nan, 0.0], {}, "one finite input"),
-        (bits(2), [0.0, 0.0], {"num_starts": 0}, "num_starts is a number, at least 1"),
+        (bits(2), [0.0], {}, r"2 features that the cell reads. Received: inputs of shape \(1,\)"),
+        (bits(2), [np.nan, 0.0], {}, "one finite vector"),
+        (bits(2), [0.0, 0.0], {"num_starts": 0}, "`num_starts` must be a positive integer"),
         (bits(2), [0.0, 0.0], {"states": np.zeros((3, 5))}, r"finite \(num_states, 2\)"),
-        *((bits(2), [0.0, 0.0], {"tolerance": t}, "A tolerance is a number above 0. Re") for t in (0, -1, np.nan, "a")),
-        (relu, [0.0, 0.0], {}, "from the equations of the cell.*Give a subclass of the cell a method"),
+        *(
+            (bits(2), [0.0, 0.0], {"tolerance": t}, "`tolerance` must be a positive number. Re")
+            for t in (0, -1, np.nan, "a")
+        ),
+        (relu, [0.0, 0.0], {}, "equations and their derivative must be known.*Give a subclass of the cell a method"),
     ):
         with pytest.raises(ValueError, match=sentence):
             analysis.fixed_points(layer, inputs, **options)

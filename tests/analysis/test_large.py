@@ -18,17 +18,6 @@ def isan(symbols=5, outputs=3, units=4, seed=0):
     return model
 
 
-@pytest.mark.parametrize("targets", [-1, [1], [7, 3], [20, 19]])
-@pytest.mark.parametrize("seed", range(3))
-def test_few_targets_from_their_ends_have_the_terms_of_all_targets(targets, seed):
-    model, text = isan(seed=seed), np.random.default_rng(seed).integers(0, 5, 20)
-    every = analysis.contributions(model, text)
-    few = analysis.contributions(model, text, targets=targets)
-    np.testing.assert_allclose(few.values, every.values[:, few.targets - 1], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(few.logits, every.logits[few.targets - 1], rtol=0, atol=1e-12)
-    assert few.residual < 1e-12
-
-
 def test_contributions_that_do_not_fit_are_refused_with_their_size():
     text = np.zeros(30_000, int)
     with pytest.raises(

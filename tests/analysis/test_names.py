@@ -1,7 +1,6 @@
 """Texts as users pass them, and names where they read: of every function, for a model that carries its alphabet."""
 
 import html
-import itertools
 
 import keras
 import numpy as np
@@ -22,7 +21,7 @@ TEXTS = {
     "vectorization": "Good film good bad",
     "lookup": ["login", "fail", "unheard", "fail"],
 }
-"""What carries the names -> a text."""
+"""Source of the names -> a text."""
 
 on_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="Keras splits texts by TensorFlow")
 
@@ -62,8 +61,8 @@ def ids_of(kind, text):
         return layer.alphabet.encode(text)
     if kind in ("words", "tokens"):
         return WORDS.encode([text])[0]
-    given = [text] if kind == "vectorization" else text
-    return keras.ops.convert_to_numpy(layer(keras.ops.convert_to_tensor(given))).reshape(-1)
+    texts = [text] if kind == "vectorization" else text
+    return keras.ops.convert_to_numpy(layer(keras.ops.convert_to_tensor(texts))).reshape(-1)
 
 
 def recent(model, text):
@@ -102,8 +101,8 @@ def arrays(result):
 def test_a_text_is_read_by_the_names_that_the_model_carries(name, kind):
     model_kind, function = FUNCTIONS[name]
     model, text, ids = network(kind, model_kind), TEXTS[kind], ids_of(kind, TEXTS[kind])
-    given = [text] if kind == "tokens" and name in BATCHES else text  # else several texts of a word each
-    by_text = function(model, given)
+    # In a batch, a list of words would be several texts.
+    by_text = function(model, [text] if kind == "tokens" and name in BATCHES else text)
     if name == "generate":
         begin = ids[:-1] if kind in ("words", "tokens") else ids  # a text that goes on has no end
         by_ids = function(model, begin)
@@ -157,7 +156,7 @@ def test_texts_of_words_are_padded_as_their_vocabulary_pads_them():
 
 @on_tensorflow
 @pytest.mark.parametrize("kind", ["Sequential", "functional"])
-def test_a_model_of_strings_is_read_from_behind_its_text_layer(kind):
+def test_a_model_of_strings_is_read_after_its_text_layer(kind):
     keras.utils.set_random_seed(0)
     given, layer, size = front("vectorization")
     parts = [keras.layers.Embedding(size, 3), keras.layers.LSTM(3, return_sequences=True), layers.MinGRU(4)]
@@ -165,31 +164,28 @@ def test_a_model_of_strings_is_read_from_behind_its_text_layer(kind):
     if kind == "functional":
         model = keras.Model(given, model.outputs)
     text = "good film good"
-    [said] = keras.ops.convert_to_numpy(model(keras.ops.convert_to_tensor([text])))
+    [output] = keras.ops.convert_to_numpy(model(keras.ops.convert_to_tensor([text])))
     split = analysis.contributions(model, text)
-    np.testing.assert_allclose(split.logits[-1], said, rtol=1e-5)
+    np.testing.assert_allclose(split.logits[-1], output, rtol=1e-5)
     assert split.given == parts[-1].name
     shares = analysis.attribution(model, text, target=0, method="telescoping")
-    np.testing.assert_allclose(shares.output, said, rtol=1e-5)
+    np.testing.assert_allclose(shares.output, output, rtol=1e-5)
     assert shares.tokens == (("good", "film", "good"),)
 
 
 @on_tensorflow
-def test_a_text_layer_that_makes_no_ids_is_refused():
+def test_refuses_a_text_layer_that_makes_no_ids():
     layer = keras.layers.TextVectorization(vocabulary=["good"], output_mode="multi_hot")
     with pytest.raises(ValueError, match="A text layer must make ids of texts. Received: .* output_mode='multi_hot'"):
         analysis.trace(keras.Sequential(network("words", "LSTM").layers[1:]), "good", tokens=layer)
 
 
-def test_several_texts_are_not_read_as_one():
+def test_refuses_several_texts_as_one_and_texts_of_different_lengths():
     with pytest.raises(ValueError, match="must be one text. Received: 2 lists of symbols. Pass one of them."):
         analysis.contributions(network("events", "ISAN"), [["login"], ["fail"]])
-
-
-def test_texts_that_are_read_together_have_one_length():
     with pytest.raises(ValueError, match="have one length. Received: lengths from 2 to 3. Pass one at a time; or ids"):
         analysis.attribution(network("letters", "LSTM"), ["AC", "ACG"], target=0)
-    with pytest.raises(ValueError, match="A string is read by an alphabet. Received: 'ACG', and none"):
+    with pytest.raises(ValueError, match="A text must come with an alphabet. Received: 'ACG', without one"):
         analysis.trace(network("letters", "LSTM").layers[-2], "ACG")
 
 
@@ -204,7 +200,7 @@ def test_an_automaton_is_extracted_by_the_alphabet_of_the_model(kind, start, sym
     assert extraction.network.encoding.ids([symbols[:2]]).tolist() == [[start, first, first + 1]]
 
 
-def test_an_alphabet_without_padding_is_told_what_is_missing():
+def test_refuses_an_alphabet_without_padding():
     model = keras.Sequential(
         [*network("letters", "SRGRU").layers[:1], keras.layers.Embedding(6, 3), layers.SRGRU(3, 2)]
     )
@@ -243,14 +239,10 @@ def test_names_of_a_vocabulary_are_an_alphabet(given):
         analysis.contributions(model, "login", alphabet=vocabulary.names)
 
 
-def test_ids_are_separated_and_positions_printed():
+def test_ids_are_separated_and_letters_are_not():
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 12), keras.layers.Dense(12)])
     printed = str(analysis.contributions(model, [1, 11, 2])).splitlines()
     assert printed[0].startswith("after '1 11 2': ")
     assert [line.split()[:2] for line in printed[4:]] == [["1", "1"], ["2", "11"], ["3", "2"]]
-
-
-def test_letters_are_not_separated():
-    text = "".join(itertools.islice(itertools.cycle("ACGT"), 12))
-    assert f"after {text!r}: " in str(analysis.contributions(network("letters", "ISAN"), text))
-    assert f"after {text!r}: " in str(analysis.substitutions(network("letters", "LSTM"), text))
+    assert "after 'ACGTAC': " in str(analysis.contributions(network("letters", "ISAN"), "ACGTAC"))
+    assert "after 'ACGTAC': " in str(analysis.substitutions(network("letters", "LSTM"), "ACGTAC"))

@@ -29,7 +29,7 @@ def two(stateful):
     return [lower, layers.SRGRU(4, num_centroids=2, stateful=stateful, name="b")]
 
 
-def said_of(model):
+def read_of(model):
     """An explanation, a trace, and the shares of prototypes."""
     explanation = analysis.explain(model, IDS[0])
     both = np.append(explanation.output, explanation.alpha)
@@ -37,12 +37,12 @@ def said_of(model):
 
 
 @pytest.mark.parametrize("make", [one, two])
-def test_they_say_what_they_say_without_carried_states_as_often_as_they_are_asked(make):
+def test_carried_states_change_nothing_and_stay(make):
     model, expected = built(make, stateful=True), built(make, stateful=False)
     model.predict_on_batch(IDS[:, ::-1])
     before = carried_states.read(model)
-    explained, traced, shared = said_of(expected)
-    for output, trace, share in (said_of(model), said_of(model)):
+    explained, traced, shared = read_of(expected)
+    for output, trace, share in (read_of(model), read_of(model)):
         np.testing.assert_allclose(output, explained, rtol=1e-5)
         assert list(trace) == list(traced)
         for name in trace:
@@ -60,5 +60,5 @@ def test_words_are_read_from_the_start():
     model = automata.Recognizer([ids, symbols, layer, keras.layers.Dense(1)])
     rng = np.random.default_rng(1)
     model.set_weights([3 * rng.normal(size=weight.shape) for weight in model.get_weights()])
-    said = [bool(model.classify([word])[0]) for word in ("", "0", "1", "01", "10") * 3]
-    assert said[:5] == said[5:10] == said[10:]
+    verdicts = [bool(model.classify([word])[0]) for word in ("", "0", "1", "01", "10") * 3]
+    assert verdicts[:5] == verdicts[5:10] == verdicts[10:]

@@ -1,4 +1,4 @@
-"""What a network says if a symbol were another, against the oracle's loop and against one text after the other."""
+"""Outputs for texts with another symbol, against the oracle's loop and against one text after the other."""
 
 import sys
 
@@ -10,6 +10,7 @@ from keras_interp_rnn import analysis, layers
 from tests.oracles import isan as oracle
 
 TEXT = [2, 0, 1, 1, 2]
+MODULE = sys.modules["keras_interp_rnn.analysis.substitutions"]  # the package has a function of that name
 
 
 def reader(seed=0, **arguments):
@@ -23,24 +24,14 @@ def reader(seed=0, **arguments):
 
 def by_loop(model, text):
     """The outputs after a text, by the oracle."""
-    kernel, bias, start, matrix, offset = _weights(model)
+    kernel, bias, start, matrix, offset = (weight.astype(np.float64) for weight in model.get_weights())
     states = oracle.states(np.swapaxes(kernel, 1, 2), bias, start, np.array([text]))
     return (states @ matrix + offset)[0]
 
 
-def _weights(model):
-    named = {
-        weight.name: np.asarray(keras.ops.convert_to_numpy(weight), np.float64) for weight in model.layers[0].weights
-    }
-    return (
-        *(named[key] for key in ("recurrent_kernel", "bias", "initial_state")),
-        *map(np.asarray, model.layers[1].get_weights()),
-    )
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("target", [-1, 1])
-def test_every_text_is_what_the_oracle_says(seed, target):
+def test_outputs_of_every_text_are_those_of_the_oracle(seed, target):
     model = reader(seed)
     changed = analysis.substitutions(model, TEXT, alternatives=[1, 0], target=target)
     np.testing.assert_allclose(changed.original, by_loop(model, TEXT)[target], atol=1e-5)
@@ -53,8 +44,8 @@ def test_every_text_is_what_the_oracle_says(seed, target):
 
 
 @pytest.mark.parametrize("batch", [2, 256])
-def test_every_text_without_a_symbol_is_what_the_oracle_says(batch, monkeypatch):
-    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.substitutions"], "BATCH", batch)
+def test_outputs_of_every_text_without_a_symbol_are_those_of_the_oracle(batch, monkeypatch):
+    monkeypatch.setattr(MODULE, "BATCH", batch)
     model = reader()
     changed = analysis.substitutions(model, TEXT, alternatives=[1])
     assert changed.deleted.shape == (5, 3)
@@ -63,16 +54,15 @@ def test_every_text_without_a_symbol_is_what_the_oracle_says(batch, monkeypatch)
         np.testing.assert_allclose(changed.deleted[position], by_loop(model, text)[-1], atol=1e-5)
 
 
-def test_without_a_shorter_text_there_are_no_deletions():
+def test_texts_that_cannot_be_shorter_have_no_deletions():
     assert analysis.substitutions(reader(), [1], alternatives=[0]).deleted is None
     assert analysis.substitutions(reader(), TEXT, alternatives=[0], target=1).deleted is None
     fixed = keras.Sequential([keras.Input((3,), dtype="int32"), keras.layers.Embedding(3, 2), keras.layers.GRU(2)])
     assert analysis.substitutions(fixed, [0, 1, 2], alternatives=[0]).deleted is None
 
 
-def test_of_a_classifier_with_one_output_the_value_changes(monkeypatch):
-    module = sys.modules["keras_interp_rnn.analysis.substitutions"]  # the package has a function of that name
-    monkeypatch.setattr(module, "BATCH", 4)
+def test_the_value_of_a_single_output_changes(monkeypatch):
+    monkeypatch.setattr(MODULE, "BATCH", 4)
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.layers.Embedding(5, 3), keras.layers.GRU(4), keras.layers.Dense(1)])
     changed = analysis.substitutions(model, [1, 2, 3], alternatives=[4, 0, 1], alphabet="-abcd")
@@ -136,24 +126,44 @@ def test_a_subclassed_model_is_judged_by_its_outputs():
     assert analysis.substitutions(Reader(), TEXT, alphabet="abc").are_probabilities
 
 
-def test_what_is_refused():
+def test_refuses_invalid_arguments():
     keeping = layers.ISAN(4, 3, stateful=True)
     stateful = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), keeping, keras.layers.Dense(3)])
     of_nan = reader()
     of_nan.set_weights([np.full(weight.shape, np.nan) for weight in of_nan.get_weights()])
     for model, text, named, message in (
-        (reader(), [], {"alphabet": "abc"}, "A text must be integers, at least one"),
-        (reader(), [[0, 1]], {"alphabet": "abc"}, r"A text must be .*Received: int64 of shape \(1, 2\)"),
-        (reader(), [0.5], {"alphabet": "abc"}, "A text must be integers"),
+        (reader(), [], {"alphabet": "abc"}, "`symbols` must be integers, at least one"),
+        (reader(), [[0, 1]], {"alphabet": "abc"}, r"`symbols` must be .*Received: int64 of shape \(1, 2\)"),
+        (reader(), [0.5], {"alphabet": "abc"}, "`symbols` must be integers"),
         (reader(), [0, 1], {}, "Received: neither alternatives nor an alphabet"),
-        (reader(), "ab", {}, "Received: 'ab', and none"),
+        (reader(), "ab", {}, "Received: 'ab', without one"),
         (reader(), "axb", {"alphabet": "abc"}, "Received: 'x'"),
-        (reader(), [0, 1], {"alternatives": [], "alphabet": "abc"}, "Alternatives must be integers"),
-        (reader(), [0, 1], {"alphabet": "abc", "target": 2}, "A target is a step of the text of 2. Received: target=2"),
-        (reader(), [0, 1], {"alternatives": [-1]}, "Alternatives are ids of at least 0, below 2.31. Received: from"),
-        (reader(), [0, 1], {"alternatives": [2**33]}, "ids of at least 0, below 2.31. Received: from"),
-        (stateful, TEXT, {"alphabet": "abc"}, "Texts are read from the start. Received: .*stateful=True"),
-        (keras.layers.GRU(2), [0, 1], {"alternatives": [0]}, "by a model. Received: <GRU.*Put the layer into one."),
+        (reader(), [0, 1], {"alternatives": [], "alphabet": "abc"}, "`alternatives` must be integers"),
+        (
+            reader(),
+            [0, 1],
+            {"alphabet": "abc", "target": 2},
+            r"`target` must be an integer in \[-2, 2\). Received: target=2",
+        ),
+        (
+            reader(),
+            [0, 1],
+            {"alternatives": [-1]},
+            r"`alternatives` must lie in \[0, 2147483648\). Received: alternatives from -1",
+        ),
+        (
+            reader(),
+            [0, 1],
+            {"alternatives": [2**33]},
+            r"must lie in \[0, 2147483648\). Received: alternatives from 8589934592",
+        ),
+        (stateful, TEXT, {"alphabet": "abc"}, "must read each text from the start. Received: .*stateful=True"),
+        (
+            keras.layers.GRU(2),
+            [0, 1],
+            {"alternatives": [0]},
+            "must be a model. Received: <GRU.*Put the layer into one.",
+        ),
         (of_nan, TEXT, {"alphabet": "abc"}, "weights must be finite"),
     ):
         with pytest.raises(ValueError, match=message) as error:

@@ -1,4 +1,4 @@
-"""Networks compiled from automata: they are the automaton, provably, and they can be trained."""
+"""Networks compiled from automata are certified, saved and trained."""
 
 import re
 
@@ -66,17 +66,17 @@ def test_a_compiled_isan_is_exact(kind, seed):
     assert analysis.equivalent(model, values).bound == 0
     for length in (1, 2, 60):
         rows = np.random.default_rng(seed).integers(len(truth.alphabet), size=(6, length))
-        said = [truth.output([truth.alphabet[symbol] for symbol in row]) for row in rows]
+        outputs = [truth.output([truth.alphabet[symbol] for symbol in row]) for row in rows]
         if kind is MooreMachine:
-            expected = [[float(output == each) for each in truth.labels] for output in said]
+            expected = [[float(output == each) for each in truth.labels] for output in outputs]
         else:
-            expected = [[1 if accepted else -1] for accepted in said]
+            expected = [[1 if accepted else -1] for accepted in outputs]
         assert ops.convert_to_numpy(model(rows)).tolist() == expected
 
 
 @pytest.mark.parametrize("temperature", [0.01, 1.0])
 @pytest.mark.parametrize("layer", REGULARIZED)
-def test_the_probabilities_are_the_same_at_every_temperature(layer, temperature):
+def test_probabilities_are_the_same_at_every_temperature(layer, temperature):
     truth = drawn(np.random.default_rng(3), 8, "ab")
     alphas = [
         automata.extract(automata.compile(truth, layer, temperature=tau, dtype="float64")).confidence
@@ -91,12 +91,11 @@ def test_the_probabilities_are_the_same_at_every_temperature(layer, temperature)
 @pytest.mark.parametrize("settings", [{"transition": "soft_argmax"}, {"transition": "gumbel"}, {"dtype": "float64"}])
 @pytest.mark.parametrize("layer", REGULARIZED)
 @pytest.mark.parametrize("truth", [tomita(5), MODULO_3], ids=["DFA", "MooreMachine"])
-def test_other_transitions_and_float64(truth, layer, settings, the_proof_alone):
+def test_other_transitions_and_float64_are_certified(truth, layer, settings, the_proof_alone):
     assert automata.certify(automata.compile(truth, layer, **settings), truth).holds
 
 
-def test_states_that_do_not_count_are_left_out():
-    """Missing transitions, equal states and states that no word reaches."""
+def test_equal_and_unreachable_states_are_left_out():
     dfa = DFA([[1, -1], [2, -1], [1, -1], [0, 0]], {1, 2}, alphabet="ab")
     model = automata.compile(dfa, "SRSimpleRNN")
     assert model.layers[1].cell.num_centroids == 3
@@ -111,60 +110,42 @@ def test_a_model_with_labels_is_saved_with_them_and_gives_probabilities(tmp_path
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     assert again.labels == LABELS
-    assert automata.extract(again).machine == MODULO_3
     assert automata.certify(model, MODULO_3).check(again)
     assert automata.Recognizer.from_config(model.get_config()).labels == LABELS
     assert "labels" not in automata.compile(tomita(1)).get_config()
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("layer", REGULARIZED)
-def test_a_compiled_network_is_saved_and_trained(layer, tmp_path):
-    """What is known goes in before training: tomita(1) is told here that the empty word is rejected."""
-    model = automata.compile(tomita(1), layer)
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    assert automata.certify(again, tomita(1)).holds
-    some = words("01", 4)
-    labels = np.array([bool(word) and tomita(1).accepts(word) for word in some], "float32")
-    ids = again.layers[0].encoding.ids(some)
-    again.compile(keras.optimizers.Adam(0.01), keras.losses.BinaryCrossentropy(from_logits=True))
-    before = [ops.convert_to_numpy(weight).copy() for weight in again.trainable_variables]
-    first = float(again.evaluate(ids, labels, verbose=0))
-    again.fit(ids, labels, epochs=12, batch_size=31, verbose=0)
-    assert float(again.evaluate(ids, labels, verbose=0)) < 0.7 * first
-    moved = [np.abs(a - ops.convert_to_numpy(b)).max() for a, b in zip(before, again.trainable_variables, strict=True)]
-    assert all(move > 0 for move in moved)
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize(("truth", "layer"), [(tomita(1), "ISAN"), (MODULO_3, "SRSimpleRNN")], ids=["ISAN", "labels"])
-def test_other_compiled_networks_are_trained(truth, layer):
+@pytest.mark.parametrize(
+    ("truth", "layer"),
+    [(tomita(1), "ISAN"), *((tomita(1), layer) for layer in REGULARIZED), (MODULO_3, "SRSimpleRNN")],
+    ids=["ISAN", *REGULARIZED, "labels"],
+)
+def test_all_weights_of_a_compiled_network_are_trained(truth, layer):
+    """Tomita's language 1 is trained to reject the word 1111, or the empty word, and the other machine as it is."""
+    model, some = automata.compile(truth, layer), words("01", 4)
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
     if truth is MODULO_3:
-        model, some = automata.compile(truth, layer), words("01", 4)
         ids, labels = model.layers[0].encoding.ids(some), np.array([LABELS.index(truth.output(w)) for w in some])
         loss = keras.losses.SparseCategoricalCrossentropy()
+    elif layer == "ISAN":
+        ids = np.array(words(range(2), 4)[-16:])
+        labels = np.arange(16) == 3
     else:
-        model, ids = automata.compile(truth, layer), np.array(words(range(2), 4)[-16:])
-        labels = (ids.sum(axis=1) > 3).astype("float32")
-        labels[3] = 1
-        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        ids, labels = model.layers[0].encoding.ids(some), np.array([bool(w) and truth.accepts(w) for w in some])
+    before = [ops.convert_to_numpy(weight).copy() for weight in model.trainable_variables]
     model.compile(keras.optimizers.Adam(0.01), loss)
-    losses = model.fit(ids, labels, epochs=16, verbose=0).history["loss"]
+    losses = model.fit(ids, labels.astype("float32"), epochs=16, batch_size=31, verbose=0).history["loss"]
     assert losses[-1] < 0.8 * losses[0]
+    assert all((ops.convert_to_numpy(a) != b).any() for a, b in zip(model.trainable_variables, before, strict=True))
 
 
 @pytest.mark.parametrize(
     ("machine", "settings", "sentence"),
     [
         *(
-            (
-                tomita(1),
-                {"layer": layer, "dtype": dtype},
-                "`dtype` must be one of 'float32', 'float64'. Received: dtype=",
-            )
-            for layer in ("ISAN", *REGULARIZED)
-            for dtype in ("bfloat16", "float16", "int32", None)
+            (tomita(1), {"dtype": d}, "`dtype` must be one of 'float32', 'float64'. Received:")
+            for d in ("float16", None)
         ),
         ("(01)*", {}, "`dfa` must be a DFA or a MooreMachine. Received: dfa='(01)*'"),
         (tomita(1), {"layer": "LSTM"}, "`layer` must be one of 'ISAN', 'SRSimpleRNN', 'SRGRU'. Received: layer='LSTM'"),
@@ -192,6 +173,6 @@ def test_other_compiled_networks_are_trained(truth, layer):
         (MooreMachine([[1], [2], [0]], ["a", "b", (1,)], alphabet="a"), {}, "must be ints or strings. Received: (1,)"),
     ],
 )
-def test_rejects_what_cannot_be_compiled(machine, settings, sentence):
+def test_rejects_automata_and_settings_that_cannot_be_compiled(machine, settings, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         automata.compile(machine, **settings)

@@ -1,5 +1,6 @@
-"""DFAs and Moore machines: against words read one by one, Tomita's languages as defined, and two other libraries."""
+"""DFAs and Moore machines against words read one by one, the definitions of Tomita's languages, and other libraries."""
 
+import importlib
 import itertools
 import math
 import pickle
@@ -35,9 +36,9 @@ TOMITA = {
 @pytest.mark.parametrize("number", TOMITA)
 def test_tomitas_languages_are_as_they_are_described(number):
     dfa = tomita(number)
-    aalpy_says = getattr(pytest.importorskip("aalpy.SULs.TomitaSUL"), f"tomita_{number}")
+    aalpys = getattr(importlib.import_module("aalpy.SULs.TomitaSUL"), f"tomita_{number}")
     for word in map("".join, words("01", 11)):
-        assert dfa.accepts(word) == TOMITA[number](word) == aalpy_says(word), word
+        assert dfa.accepts(word) == TOMITA[number](word) == aalpys(word), word
     assert dfa.minimize() == dfa
     assert len(dfa) == {1: 2, 2: 3, 3: 5, 4: 4, 5: 4, 6: 3, 7: 5}[number]
     partial = DFA([[t if t != 1 else -1 for t in row] for row in dfa.transitions], dfa.accepting)
@@ -123,18 +124,12 @@ class TestOperations:
         languages = {output: machine.accepting(output) for output in machine.labels}
         for word in words("ab", 5):
             assert [output for output, dfa in languages.items() if dfa.accepts(word)] == [machine.output(word)]
-        assert sum(dfa.count(6) for dfa in languages.values()) == 2**6
-        # Hopcroft's blocks of all labels together: as many as the product of the labels' minimal automata has states.
-        smallest = [dfa.minimize() for dfa in languages.values()]
-        states = {tuple(dfa.run(word)[-1] for dfa in smallest) for word in words("ab", 7)}
-        assert len(machine.minimize()) == len(states)
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_the_order_of_the_alphabet_does_not_matter(self, kind):
-        turned, machine = kind([[1, 0], [0, 1]], [0, 1], alphabet="ba"), kind([[0, 1], [1, 0]], [0, 1], alphabet="ab")
-        assert turned.equivalent(machine)
+    def test_the_order_of_the_alphabet_does_not_matter(self):
+        turned, dfa = DFA([[1, 0], [0, 1]], [1], alphabet="ba"), DFA([[0, 1], [1, 0]], [1], alphabet="ab")
+        assert turned.equivalent(dfa)
         with pytest.raises(ValueError, match="must read the same alphabet"):
-            turned.equivalent(kind([[0, 1], [1, 0]], [0, 1]))
+            turned.equivalent(DFA([[0, 1], [1, 0]], [1]))
 
     @given(machines(DFA), st.integers(0, 6))
     def test_words_of_a_length_are_counted_listed_and_drawn(self, dfa, length):
@@ -144,17 +139,17 @@ class TestOperations:
         if language:
             assert dfa.sample(length, 3) in language
         else:
-            with pytest.raises(ValueError, match=f"Received: length={length}, of which there is none"):
+            with pytest.raises(ValueError, match=f"must have a word of that length. Received: length={length}."):
                 dfa.sample(length)
 
-    def test_every_word_of_a_length_is_drawn_as_often(self):
+    def test_words_of_a_length_are_drawn_with_equal_probability(self):
         rng = random.Random(0)
         counts = dict.fromkeys(tomita(4).words(4), 0)
         for _ in range(130 * len(counts)):
             counts[tomita(4).sample(4, rng)] += 1
         assert all(abs(n - 130) < 6 * 130**0.5 for n in counts.values())
 
-    def test_counts_may_be_large_but_not_too_large(self):
+    def test_counts_are_exact_and_their_memory_is_bounded(self):
         everything = DFA([[0, 0]], [0])
         assert everything.count(10_000) == 2**10_000
         with pytest.raises(ValueError, match=r"at most 1 GB\. Received: length=1000000, which takes up to 62\.5 GB"):
@@ -167,15 +162,14 @@ class TestExpressions:
     @pytest.mark.parametrize(
         "expression", ["1*", "(10)*", "0*1*0*1*", "(0|1)*1(0|1)", "0?1+|", "((0|11)+0)*?", "()", "(01|10)+1?", "0**"]
     )
-    def test_they_mean_what_they_mean_elsewhere(self, expression):
+    def test_languages_are_those_of_python(self, expression):
         dfa = DFA.from_regex(expression)
-        meant = re.compile(expression.replace("*?", "*").replace("**", "*"))
-        assert all(dfa.accepts(w) == bool(meant.fullmatch("".join(w))) for w in words("01", 9))
+        pythons = re.compile(expression.replace("*?", "*").replace("**", "*"))
+        assert all(dfa.accepts(w) == bool(pythons.fullmatch("".join(w))) for w in words("01", 9))
         assert dfa.minimize() == dfa
 
-    @pytest.mark.parametrize("depth", [1, 300, 20_000])
-    def test_any_depth_is_read(self, depth):
-        assert DFA.from_regex("(" * depth + "0" + "*)" * depth) == DFA.from_regex("0*")
+    def test_any_depth_is_read(self):
+        assert DFA.from_regex("(" * 20_000 + "0" + "*)" * 20_000) == DFA.from_regex("0*")
 
     def test_states_and_work_are_bounded(self, monkeypatch):
         assert len(DFA.from_regex("(0|1)*1" + "(0|1)" * 6, max_states=128)) == 128
@@ -183,41 +177,38 @@ class TestExpressions:
         expression = "(" + "0?" * 100 + ")*"
         assert len(DFA.from_regex(expression, max_states=10)) == 2
         monkeypatch.setattr("keras_interp_rnn.automata.machines.regex.WORK", 20)
-        with pytest.raises(ValueError, match=r"With max_states=10 an expression has at most 200 nodes to visit"):
+        with pytest.raises(ValueError, match="With max_states=10 an expression must have at most 200 nodes to visit"):
             DFA.from_regex(expression, max_states=10)
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
             *(
-                ((expression,), f"A regular expression holds.*Received: expression='.*at place {place}")
+                ((expression,), f"A regular expression must consist of.*Received: expression='.*at place {place}")
                 for expression, place in (("(0", 2), ("0)", 1), ("*0", 0), ("02", 1), ("0(|1", 4))
             ),
             (
                 ("(0|1)*1" + "(0|1)" * 6, "01", 127),
-                r"With max_states=127 an expression has at most 127 states before it is minimized\. Received: "
-                r"expression='\(0\|1.*', which has more\. Give a smaller expression or a larger max_states\.",
+                r"With max_states=127 an expression must have at most 127 states before it is minimized\. Received: "
+                r"expression='\(0\|1.*', which has more\. Pass a smaller expression or a larger max_states\.",
             ),
             (("(0|1)*1" + "(0|1)" * 40,), r"at most 10,000 states.*Received: expression='.{57}\.\.\.', which"),
-            (("0" * 301, "01", 10), r"With max_states=10 an expression has at most 300 characters"),
+            (("0" * 301, "01", 10), r"With max_states=10 an expression must have at most 300 characters"),
             ((b"01",), r"`expression` must be a string\. Received: expression=b'01'"),
-            (("ab", ["ab", "c"]), r"symbols of an expression must be single characters.* Received: alphabet=.*'ab'"),
+            (("ab", ["ab", "c"]), r"Symbols of an expression must be single characters.* Received: alphabet=.*'ab'"),
             (("0", None), r"sequence of hashable symbols, .* Received: None"),
             (("0", "01", 0), r"`max_states` must be a positive integer\. Received: max_states=0\."),
-            *(
-                (("a", alphabet), r"none of its operators, \| \* \+ \? \( \). Received: alphabet=")
-                for alphabet in ("()", "a|", "+-", "?", "a*")
-            ),
+            *((("a", symbols), r"other than its operators \|\*\+\?\(\)\. Received: ") for symbols in ("()", "a|")),
         ],
     )
-    def test_rejects_what_is_no_expression(self, arguments, sentence):
+    def test_rejects_invalid_expressions(self, arguments, sentence):
         expression, *alphabet = arguments[:2]
         with pytest.raises(ValueError, match=sentence):
             DFA.from_regex(expression, *alphabet, **({"max_states": arguments[2]} if len(arguments) > 2 else {}))
 
 
-class TestWitnesses:
-    """Hundreds of random machines, and what two other libraries make of them."""
+class TestOtherLibraries:
+    """Hundreds of random machines in other libraries."""
 
     def test_automata_lib(self):
         rng = random.Random(1)
@@ -236,7 +227,7 @@ class TestWitnesses:
             machine = drawn(kind, rng)
             theirs = machine.reachable().to_aalpy()  # whose minimize keeps states that no word reaches
             assert isinstance(theirs, Dfa if kind is DFA else TheirMooreMachine)
-            assert kind.from_aalpy(theirs, machine.alphabet) == machine.reachable()
+            assert kind.from_aalpy(machine.to_aalpy(), machine.alphabet) == machine.reachable()
             for word in words("ab", 2):
                 theirs.reset_to_initial()
                 assert [theirs.step(None), *map(theirs.step, word)][-1] == machine.output(word)
@@ -244,7 +235,7 @@ class TestWitnesses:
             assert len(theirs.states) == len(machine.minimize())
 
     @pytest.mark.parametrize(("kind", "state"), [(DFA, DfaState), (MooreMachine, MooreState)])
-    def test_states_of_aalpy_that_have_one_name(self, kind, state):
+    def test_states_of_aalpy_may_share_a_name(self, kind, state):
         one, other, third = state("q", True), state("q", False), state("r", True)
         one.transitions, other.transitions = {"a": other}, {"a": one}
         theirs = {DfaState: Dfa, MooreState: TheirMooreMachine}[state](one, [one, other])
@@ -283,21 +274,26 @@ class TestDrawing:
         for first, second in itertools.combinations(places, 2):
             assert math.dist(first, second) > 2 * 17 + 8
 
-    def test_signs_that_mean_something_in_svg_and_dot(self):
+    def test_special_characters_of_svg_and_dot_are_escaped(self):
         dfa = DFA([[0, 0]], {0}, alphabet=['<b>"', "&\\"])
         assert "<s>" in texts_of(dfa.to_svg(["<s>"]))
         assert {r'  0 -> 0 [label="<b>\""];', r'  0 -> 0 [label="&\\"];'} <= set(dfa.to_dot().splitlines())
 
     def test_drawings_on_one_page_share_no_id(self):
         drawings = [tomita(number).to_svg() for number in range(1, 8)]
-        ids = [re.findall(r'id="([^"]*)"', drawing) for drawing in drawings]
+        ids = [re.findall(r' id="([^"]*)"', drawing) for drawing in drawings]
         assert len({each for [each] in ids}) == 7
-        for [each], drawing in zip(ids, drawings, strict=True):
-            assert set(re.findall(r"url\(#([^)]*)\)", drawing)) == {each}
+        assert [set(re.findall(r"url\(#([^)]*)\)", drawing)) for drawing in drawings] == [{each} for [each] in ids]
 
     @pytest.mark.parametrize(
         ("alphabet", "text"),
-        [("abcdex", "a-e, x"), ("01", "0, 1"), (" \n\x07", r"␣, ⏎, \x07"), ("acegi", "a, c, e +2")],
+        [
+            ("abcdex", "a-e, x"),
+            ("abeg", "a, b, e, g"),
+            ("01", "0, 1"),
+            (" \n\x07", r"␣, ⏎, \x07"),
+            ("acegi", "a, c, e +2"),
+        ],
     )
     def test_symbols_of_one_edge_are_drawn_together(self, alphabet, text):
         assert text in texts_of(DFA([[0] * len(alphabet)], {0}, alphabet=alphabet).to_svg())
@@ -317,21 +313,8 @@ class TestDrawing:
             assert re.search(r'font-size="8">a s\w*…<', drawing)  # cut, and whole in the title
             assert title in drawing
 
-    def test_dot(self):
-        assert tomita(1).to_dot().splitlines()[2:] == [
-            '  0 [label="0", shape=doublecircle];',
-            '  1 [label="1", shape=circle];',
-            '  0 -> 1 [label="0"];',
-            '  0 -> 0 [label="1"];',
-            '  1 -> 1 [label="0"];',
-            '  1 -> 1 [label="1"];',
-            '  __start0 [label="", shape=none];',
-            '  __start0 -> 0 [label=""];',
-            "}",
-        ]
-
     @pytest.mark.parametrize("kind", KINDS)
-    def test_it_is_shown_and_saved(self, kind, tmp_path):
+    def test_an_automaton_is_shown_and_saved(self, kind, tmp_path):
         machine = kind([[0, 1], [1, 0]], [0, 1])
         assert machine._repr_svg_() == machine.to_svg()
         for suffix in ("html", "svg", "txt"):
@@ -343,58 +326,32 @@ class TestDrawing:
         assert repr(machine) in (tmp_path / "machine.txt").read_text()
 
 
+NOT_INTS = "States must be the ints 0, 1, .* Received: {} in {}. Number the states"
+NOT_LABELS = "`outputs` must be hashable labels that equal themselves. Received: outputs="
+
+
 @pytest.mark.parametrize(
     ("kind", "arguments", "sentence"),
     [
-        *(
-            (kind, *case)
-            for kind in KINDS
-            for case in (
-                (
-                    ([[0, 2]], [0], 0, "ab"),
-                    r"must have one of the 1 states, or -1, for each of 2 symbols. Received: state 0 with",
-                ),
-                (([[0]], [0], 0, "ab"), r"Received: state 0 with \[0\]"),
-                (([{"c": 0}], [0], 0, "ab"), r"over the alphabet \('a', 'b'\). Received: the symbol 'c'"),
-                (([[0, 0]], [0], 1), "`start` must be one of the states 0 to 0. Received: start=1"),
-                (([[0, 0]], [0], 0, "aa"), "each once. Received:"),
-                (([[]], [0], 0, ""), "at least one symbol"),
-                (([0], [0]), "must have a row of states for each state. Received: 0 for a row"),
-                (([[0, 0]], [0], 0, None), "a sequence of hashable symbols, .* Received: None"),
-                ((None, [0]), "`transitions` must have a row for each state. Received: transitions=None"),
-                (([[0, 0]], [0], 0, [[0], [1]]), r"sequence of hashable symbols, .* Received: \[\[0\], \[1\]\]"),
-                *(
-                    (given, f"States must be the ints 0, 1, .* Received: {received}. Number the states")
-                    for given, received in (
-                        (([[0, 0.5]], [0]), "0.5 in transitions"),
-                        (([[0, "0"]], [0]), "'0' in transitions"),
-                        (([{"0": 0.5}], [0]), "0.5 in transitions"),
-                        (([[0, 0]], [0], "0"), "'0' in start"),
-                        (([[0, 0]], [0], 0.0), "0.0 in start"),
-                    )
-                ),
-            )
-        ),
-        (DFA, ([[0, 0]], [0.5]), "States must be the ints 0, 1, .* Received: 0.5 in accepting"),
-        (DFA, ([[0, 0]], "0"), "States must be the ints 0, 1, .* Received: '0' in accepting"),
+        (DFA, ([[0, 2]], [0], 0, "ab"), "must have one of the 1 states, or -1, for each of 2 symbols. .* state 0 with"),
+        (DFA, ([[0]], [0], 0, "ab"), r"Received: state 0 with \[0\]"),
+        (DFA, ([{"c": 0}], [0], 0, "ab"), r"over the alphabet \('a', 'b'\). Received: the symbol 'c'"),
+        (DFA, ([[0, 0]], [0], 1), "`start` must be one of the states 0 to 0. Received: start=1"),
+        (DFA, ([[0, 0]], [0], 0, "aa"), "each once. Received:"),
+        (DFA, ([0], [0]), "must have a row of states for each state. Received: the row 0"),
+        (DFA, (None, [0]), "`transitions` must be a row for each state. Received: transitions=None"),
+        (DFA, ([[0, 0.5]], [0]), NOT_INTS.format(0.5, "transitions")),
+        (DFA, ([{"0": "0"}], [0]), NOT_INTS.format("'0'", "transitions")),
+        (DFA, ([[0, 0]], [0], 0.0), NOT_INTS.format(0.0, "start")),
+        (DFA, ([[0, 0]], "0"), NOT_INTS.format("'0'", "accepting")),
         (DFA, ([[0, 0]], {3}, 0, "ab"), r"`accepting` must be among the states 0 to 0. Received: accepting=\[3\]"),
         (DFA, ([[0, 0]], 0), "`accepting` must be a set of states. Received: accepting=0"),
-        (MooreMachine, ([[0, 0]], "xy"), "must have one for each state. Received: 2 outputs for 1 states"),
-        (
-            MooreMachine,
-            ([[0, -1]], "x"),
-            "a table with a missing transition, -1. Add a state for these words",
-        ),
-        (MooreMachine, ([[0, None]], "x"), "Received: a table with a missing transition"),
-        (
-            MooreMachine,
-            ([[0, 0]], [[1]]),
-            r"Outputs must be hashable and equal to themselves. Received: the output \[1\]",
-        ),
-        (MooreMachine, ([[0, 0]], [(1, [2])]), r"Outputs must be hashable.* Received: the output \(1, \[2\]\)"),
-        (MooreMachine, ([[0, 0]], [float("nan")]), "equal to themselves. Received: the output nan"),
         (MooreMachine, ([], []), "one of the states 0 to -1. Received: start=0"),
-        (MooreMachine, ([[0, 0]], 3), "`outputs` must have one for each state. Received: outputs=3"),
+        (MooreMachine, ([[0, 0]], "xy"), "`outputs` must be a label for each of 1 states. Received: outputs=.'x', 'y'"),
+        (MooreMachine, ([[0, 0]], 3), "`outputs` must be a label for each state. Received: outputs=3"),
+        (MooreMachine, ([[0, None]], "x"), "a table with a missing transition, -1. Add a state for these words"),
+        (MooreMachine, ([[0, 0]], [(1, [2])]), NOT_LABELS),
+        (MooreMachine, ([[0, 0]], [float("nan")]), NOT_LABELS),
     ],
 )
 def test_rejects_invalid_tables(kind, arguments, sentence):
@@ -403,13 +360,13 @@ def test_rejects_invalid_tables(kind, arguments, sentence):
         kind(transitions, labels, **dict(zip(("start", "alphabet"), rest, strict=False)))
 
 
-def a_mealy_machine():
+def mealy_machine():
     state = MealyState("s")
     state.transitions, state.output_fun = {"0": state}, {"0": "x"}
     return MealyMachine(state, [state])
 
 
-def a_markov_decision_process():
+def markov_decision_process():
     state = MdpState("s", "x")
     state.transitions["0"].append((state, 1.0))
     return Mdp(state, [state])
@@ -421,59 +378,44 @@ def of_automata_lib_without_a_state():
     return types.SimpleNamespace(**parts, states={0}, initial_state=0, allow_partial=False)
 
 
-OF_TOMITA = MooreMachine.from_dfa(tomita(1))
+ONES = tomita(1)
+MOORE = MooreMachine.from_dfa(ONES)
+NO_STATE = "`state` must be one of 0 to 1, or -1 for none. Received: state="
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda dfa: tomita(8), "`number` must be one of 1 to 7. Received: number=8"),
-        (lambda dfa: dfa.accepts(3), "A word must be a sequence of symbols. Received: 3"),
-        (lambda dfa: dfa.run(None), "A word must be a sequence of symbols. Received: None"),
-        (lambda dfa: dfa.accepts("12"), "over the alphabet .* Received: the symbol '2'"),
-        (lambda dfa: OF_TOMITA.output("02"), "over the alphabet .* Received: the symbol '2'"),
-        (lambda dfa: dfa.accepts([[]]), r"over the alphabet .* Received: the symbol \[\]"),
-        (lambda dfa: dfa.step(2, "0"), "`state` must be one of 0 to 1, or -1 for none. Received: state=2"),
-        (lambda dfa: dfa.step(-2, "0"), "`state` must be one of 0 to 1, or -1 for none. Received: state=-2"),
-        (lambda dfa: dfa.step(1.5, "0"), "`state` must be one of 0 to 1, or -1 for none. Received: state=1.5"),
-        (lambda dfa: dfa.equivalent("x"), "must be compared with another DFA. Received: 'x'"),
-        (lambda dfa: dfa.equivalent(OF_TOMITA), "must be compared with another DFA. Received: MooreMachine"),
-        (lambda dfa: OF_TOMITA.difference("x"), "must be compared with another MooreMachine. Received: "),
-        (lambda dfa: OF_TOMITA.difference(dfa), "must be compared with another MooreMachine. Received: "),
-        (lambda dfa: OF_TOMITA.accepting("x"), "`label` must be one of the machine's, False, True. Received: 'x'"),
-        (lambda dfa: MooreMachine.from_dfa("0*"), r"must be made from a DFA\. Received: dfa='0\*'"),
-        (lambda dfa: dfa.product(dfa, True), "`accept` must be a function of two bools. Received: accept=True"),
-        (lambda dfa: dfa.sample(2, seed=[]), "`seed` must be an integer, a random.Random or None. Received: seed=.."),
-        *(
-            (
-                lambda dfa, ask=ask, n=n: list(ask(dfa, n)),
-                "`length` must be a non-negative integer. Received: length=",
-            )
-            for ask in (DFA.count, DFA.sample, DFA.words)
-            for n in (-1, 2.5, "3", None, [1])
-        ),
-        (lambda dfa: dfa.to_dot(name=3), "The name of a graph must be a string. Received: name=3"),
-        (lambda dfa: dfa.to_svg(names=3), "a name for each of 2 states. Received: names=3"),
-        (lambda dfa: dfa.to_svg(["yes"]), "a name for each of 2 states. Received: names=.'yes'"),
-        (lambda dfa: DFA.from_aalpy(3), "`other` must be an aalpy.automata.Dfa. Received: other=3"),
-        (lambda dfa: DFA.from_aalpy(OF_TOMITA.to_aalpy()), "`other` must be an aalpy.automata.Dfa. Received: other="),
-        (lambda dfa: MooreMachine.from_aalpy(a_mealy_machine()), "`other` must be an aalpy.automata.MooreMachine."),
+        (lambda: tomita(8), "`number` must be an integer from 1 to 7. Received: number=8"),
+        (lambda: ONES.accepts(3), "A word must be a sequence of symbols. Received: 3"),
+        (lambda: ONES.run(None), "A word must be a sequence of symbols. Received: None"),
+        (lambda: ONES.accepts("12"), "over the alphabet .* Received: the symbol '2'"),
+        (lambda: ONES.accepts([[]]), r"over the alphabet .* Received: the symbol \[\]"),
+        *((lambda state=state: ONES.step(state, "0"), f"{NO_STATE}{state}") for state in (2, -2, 1.5)),
+        (lambda: ONES.equivalent(MOORE), "must be compared with another DFA. Received: MooreMachine"),
+        (lambda: MOORE.difference("x"), "must be compared with another MooreMachine. Received: 'x'"),
+        (lambda: MOORE.accepting("x"), "`label` must be one of the machine's, False, True. Received: label='x'"),
+        (lambda: MooreMachine.from_dfa("0*"), r"`dfa` must be a DFA\. Received: dfa='0\*'"),
+        (lambda: ONES.product(ONES, True), "`accept` must be a function of two bools. Received: accept=True"),
+        (lambda: ONES.sample(2, seed=[]), r"`seed` must be an integer, a random.Random or None. Received: seed=\[\]"),
+        (lambda: ONES.count(-1), "`length` must be a non-negative integer. Received: length=-1"),
+        (lambda: list(ONES.words("3")), "`length` must be a non-negative integer. Received: length='3'"),
+        (lambda: ONES.to_dot(name=3), "`name` must be a string. Received: name=3"),
+        (lambda: ONES.to_svg(names=3), "`names` must be a name for each of 2 states. Received: names=3"),
+        (lambda: ONES.to_svg(["yes"]), r"`names` must be a name for each of 2 states. Received: names=\['yes'\]"),
+        (lambda: DFA.from_aalpy(3), "`other` must be an aalpy.automata.Dfa. Received: other=3"),
+        (lambda: DFA.from_aalpy(MOORE.to_aalpy()), "`other` must be an aalpy.automata.Dfa. Received: other="),
+        (lambda: MooreMachine.from_aalpy(mealy_machine()), "`other` must be an aalpy.automata.MooreMachine."),
         (
-            lambda dfa: MooreMachine.from_aalpy(a_markov_decision_process()),
-            "The start and the targets of all transitions must be among the states",
+            lambda: MooreMachine.from_aalpy(markov_decision_process()),
+            "The start and all targets of transitions must be",
         ),
-        (lambda dfa: DFA.from_automata_lib(3), "`other` must be an automata.fa.dfa.DFA. Received: other=3"),
-        (lambda dfa: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),
-        (
-            lambda dfa: DFA.from_automata_lib(of_automata_lib_without_a_state()),
-            "must be among the states of an automaton. Received: 1, which is not",
-        ),
-        (
-            lambda dfa: DFA([[0, 1], [1, 0]], {0}, alphabet=(1, "1")).to_automata_lib(),
-            "automata-lib cannot hold every symbol. Received: .'1', '1'",
-        ),
+        (lambda: DFA.from_automata_lib(3), "`other` must be an automata.fa.dfa.DFA. Received: other=3"),
+        (lambda: DFA.from_automata_lib(NFA.from_regex("a|ab")), "Make a nondeterministic one deterministic by DFA"),
+        (lambda: DFA.from_automata_lib(of_automata_lib_without_a_state()), "among the states .* Received: 1, which is"),
+        (lambda: DFA([[0, 0]], {0}, alphabet=(1, "1")).to_automata_lib(), "cannot hold every symbol. .* .'1', '1'"),
     ],
 )
 def test_methods_reject_invalid_arguments(call, sentence):
     with pytest.raises(ValueError, match=sentence):
-        call(tomita(1).complete())
+        call()

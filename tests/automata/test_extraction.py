@@ -1,4 +1,4 @@
-"""Extraction from networks that are known automata, and what is said of those that are not."""
+"""Extraction from networks that are known automata, and the fidelity of automata that are not the network's."""
 
 import dataclasses
 import sys
@@ -18,8 +18,6 @@ from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
 METHODS = ("exact", "counts", "mean_probability")
 IDS = {"a": 2, "b": 3}
-DATA = (3, [None], "0101")
-"""No lists of words."""
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -34,18 +32,14 @@ def test_every_method_finds_tomitas_automata(number, method):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("alphabet", [("a", "b"), ("x", "y", "z"), (0, 1, 2)], ids=str)
-def test_random_automata(alphabet, seed):
+@pytest.mark.parametrize("alphabet", [("a", "b"), (0, 1, 2)], ids=str)
+def test_random_automata_are_extracted(alphabet, seed):
     truth = drawn(np.random.default_rng(seed), 6, alphabet)
-    found = automata.extract(network_of(truth))
+    model = network_of(truth)
+    found = automata.extract(model)
     assert found.dfa.minimize() == truth
     assert sorted(found.centroids) == list(range(len(truth)))
-
-
-def test_the_network_judges_as_its_automaton():
-    truth = tomita(4)
-    model = network_of(truth)
-    some = words("01", 7)
+    some = words(alphabet, 5)
     np.testing.assert_array_equal(model.classify(some), [truth.accepts(word) for word in some])
 
 
@@ -77,12 +71,7 @@ def of_tomita_4():
     return automata.extract(network_of(tomita(4)))
 
 
-@pytest.fixture(scope="module")
-def of_labels():
-    return automata.extract(automata.compile(drawn(np.random.default_rng(0), 6, "ab", LABELS)))
-
-
-def lying(found, machine):
+def with_automaton(found, machine):
     """An extraction with another automaton."""
     return dataclasses.replace(found, dfa=machine)
 
@@ -99,31 +88,26 @@ def test_agreement_with_a_faithful_network_is_perfect():
     assert long.startswith("random long words: 20 of 20 words (83.1")
     assert searched.startswith("searched words: 300 of 300 words (98.7")
     everything = DFA(found.dfa.transitions, range(len(found.dfa)), start=found.dfa.start)
-    wrong = lying(found, everything).fidelity(num_short=300, num_random=0, num_searched=0).short
+    wrong = with_automaton(found, everything).fidelity(num_short=300, num_random=0, num_searched=0).short
     assert wrong.low == wrong.high == wrong.share < 1
 
 
-def test_agreement_of_a_network_with_labels(of_labels):
-    fidelity = of_labels.fidelity(num_short=200, num_random=12, max_length=20, num_searched=40)
+def test_agreement_of_a_network_with_labels():
+    found = automata.extract(automata.compile(drawn(np.random.default_rng(0), 6, "ab", LABELS)))
+    fidelity = found.fidelity(num_short=200, num_random=12, max_length=20, num_searched=40)
     assert fidelity.perfect
     assert fidelity.short.words == 127
-    wrong = lying(of_labels, turned(of_labels.dfa)).fidelity(num_short=200, num_random=0, num_searched=0)
+    wrong = with_automaton(found, turned(found.dfa)).fidelity(num_short=200, num_random=0, num_searched=0)
     assert wrong.short.agreeing == 0
     assert wrong.short.disagreement == ()
 
 
-def fixed_length_model(length):
-    """A network of Tomita's language 4 that reads rows of this length."""
-    free = network_of(tomita(4))
-    made = [type(layer).from_config(layer.get_config()) for layer in free.layers]
-    model = keras.Sequential([keras.Input((length,), dtype="int32"), *made])
-    model.set_weights(free.get_weights())
-    return free, model
-
-
 @pytest.mark.matrix
 def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
-    free, model = fixed_length_model(12)
+    free = network_of(tomita(4))
+    copies = [type(layer).from_config(layer.get_config()) for layer in free.layers]
+    model = keras.Sequential([keras.Input((12,), dtype="int32"), *copies])
+    model.set_weights(free.get_weights())
     found, expected = automata.extract(model), automata.extract(free)
     assert found.dfa == expected.dfa
     sentence = r"must be at most 11, what the model reads\. Received: max_length=1000\. Pass max_length=11 or less"
@@ -138,25 +122,24 @@ def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
 
 def words_of_fidelity(found, monkeypatch, **numbers):
     """The short words, the random long ones and the searched ones that `fidelity` reads."""
-    given, original = [], type(found)._agreement
-    monkeypatch.setattr(type(found), "_agreement", lambda self, w, what: given.append(w) or original(self, w, what))
+    read, original = [], type(found)._agreement
+    monkeypatch.setattr(type(found), "_agreement", lambda self, w, what: read.append(w) or original(self, w, what))
     found.fidelity(**numbers)
-    return given
+    return read
 
 
-def test_random_long_words_are_no_longer_than_asked(of_tomita_4, monkeypatch):
+def test_random_long_words_have_the_maximum_length(of_tomita_4, monkeypatch):
     read = words_of_fidelity(of_tomita_4, monkeypatch, num_short=10, num_random=400, max_length=3, num_searched=10)
     assert max(map(len, read[1])) == 3
 
 
-def test_half_of_the_random_words_are_of_each_label_in_turn(monkeypatch):
+def test_half_of_the_random_words_have_each_label_in_turn(monkeypatch):
     """A label of one word in a million is drawn too."""
     truth = MooreMachine([[i + 1, 9] for i in range(8)] + [[8, 9], [9, 9]], ["no"] * 8 + ["yes", "perhaps"])
     found = automata.extract(automata.compile(truth))
     read = words_of_fidelity(found, monkeypatch, num_short=1, num_random=60, max_length=40, num_searched=0)
     labels = [truth.output(word) for word in read[1][:30]]
-    assert labels.count("yes") >= 8
-    assert labels.count("no") >= 8
+    assert min(labels.count("yes"), labels.count("no")) >= 8
 
 
 def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(of_tomita_4, monkeypatch, capsys):
@@ -175,13 +158,14 @@ def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(of_tom
     ]
     assert "searched words, 0 of 300" in shown
     assert printed.endswith("\r\x1b[K")
-    found.agreement(words("01", 9))  # of a callback, while another progress is shown
+    found.agreement(words("01", 9))  # as a callback calls it, while another progress is shown
     assert capsys.readouterr().out == ""
 
 
-def test_disagreement_is_found_and_the_shortest_is_shown(of_tomita_4):
+def test_the_shortest_disagreement_is_shown(of_tomita_4):
     wrong = DFA(tomita(4).transitions, {0, 1, 2, 3}, start=0)  # 000 accepted too
-    fidelity = lying(of_tomita_4, wrong).fidelity(num_short=300, num_random=20, max_length=300, num_searched=300)
+    numbers = {"num_short": 300, "num_random": 20, "max_length": 300, "num_searched": 300}
+    fidelity = with_automaton(of_tomita_4, wrong).fidelity(**numbers)
     assert not fidelity.perfect
     assert fidelity.short.disagreement == ("0", "0", "0")
     assert fidelity.searched.disagreement is not None
@@ -192,12 +176,12 @@ def test_disagreement_is_found_and_the_shortest_is_shown(of_tomita_4):
     ("agreeing", "total", "low", "high"),
     [(0, 10, 0, 0.308497), (10, 10, 0.691503, 1), (5, 10, 0.187086, 0.812914), (98, 100, 0.929616, 0.997569)],
 )
-def test_intervals_are_those_of_clopper_and_pearson(agreeing, total, low, high):
+def test_intervals_equal_those_of_clopper_and_pearson(agreeing, total, low, high):
     assert interval(agreeing, total) == pytest.approx((low, high), abs=2e-6)
 
 
-@pytest.mark.parametrize("transition", ["mixture", "soft_argmax", "gumbel"])
-def test_every_transition_that_takes_one_way(transition):
+@pytest.mark.parametrize("transition", ["soft_argmax", "gumbel"])
+def test_networks_of_other_deterministic_transitions_are_extracted(transition):
     assert automata.extract(network_of(tomita(3), transition=transition)).dfa.minimize() == tomita(3)
 
 
@@ -214,23 +198,17 @@ def other_model(
     )
 
 
-def test_a_model_of_ones_own_says_what_its_ids_mean():
-    model = other_model(layers.SRGRU(4, 3))
-    found = automata.extract(model, alphabet=IDS, start=1)
-    assert found.dfa.alphabet == ("a", "b")
-    counted = automata.extract(model, words("ab", 4), method="counts", alphabet=IDS, start=1)
-    assert counted.support.sum() == sum(len(word) for word in words("ab", 4))
-
-
-def test_a_memory_is_read_by_counting():
+def test_a_network_with_a_further_memory_is_read_by_counting():
     model = other_model(layers.SRLSTM(4, 3, regularize_last_step=False))
     found = automata.extract(model, words("ab", 5), method="counts", alphabet=IDS, start=1, end=4)
     assert len(found.dfa) <= 3
+    assert found.dfa.alphabet == ("a", "b")
+    assert found.support.sum() == sum(map(len, words("ab", 5)))
     with pytest.raises(ValueError, match="whose cell has a further state. Use method='counts' or 'mean_probability'"):
         automata.extract(model, alphabet={"a": 2}, start=1, end=4)
 
 
-def test_a_model_without_labels_has_the_numbers_of_its_outputs():
+def test_a_model_without_labels_has_the_indices_of_its_outputs():
     model = other_model(layers.SRGRU(5, 4), outputs=4)
     found = automata.extract(model, alphabet=IDS, start=1)
     assert isinstance(found.machine, MooreMachine)
@@ -268,52 +246,37 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
 @pytest.mark.parametrize(
     ("build", "arguments", "sentence"),
     [
-        (
-            lambda: network_of(tomita(1)),
-            {"method": "excat"},
-            "'counts', 'mean_probability'. Received: method='excat'",
-        ),
+        (gru, {**ITS, "method": "excat"}, "'counts', 'mean_probability'. Received: method='excat'"),
         *(
-            (lambda: network_of(tomita(1)), {"data": data, "method": "counts"}, sentence)
+            (gru, {**ITS, "data": data, "method": "counts"}, sentence)
             for data, sentence in (
                 ([], "must have words. Received: no data"),
-                (["12"], "over the alphabet .* Received: the symbol '2'"),
-                *((data, "Words must be a list of sequences of symbols. Received: ") for data in DATA),
+                (["ac"], "over the alphabet .* Received: the symbol 'c'"),
+                ("abab", "Words must be a list of sequences of symbols. Received: 'abab'"),
             )
         ),
         (gru, {}, "which carries no alphabet. Pass alphabet="),
         (gru, {"alphabet": IDS}, "Received: a model without one. Train with a token before every word"),
-        *(
-            (
-                gru,
-                {"alphabet": IDS, "data": words("ab", 3), "method": method},
-                "An automaton must have a first state, which",
-            )
-            for method in METHODS
-        ),
+        (gru, {"alphabet": IDS, "data": ["ab"], "method": "counts"}, "An automaton must have a first state, which"),
         (lambda: other_model(keras.layers.GRU(4, name="gru")), ITS, "a state-regularized layer. Received: gru"),
         (lambda: gru({"mask": False}), ITS, "would read the padding"),
-        (lambda: other_model(keras.layers.LSTM(4, name="lstm"), mask=False), ITS, "-regularized layer. Received: lstm"),
         (lambda: gru({"outputs": 2}), ITS, "one output, whether it accepts. Received: a model with 2"),
         (lambda: gru(strength=0.5), ITS, "with a strength of 0.5. Continue training"),
         (lambda: gru(transition="sample"), ITS, "must be deterministic. Received"),
-        (gru, {"alphabet": "ab", "start": 1}, "which id stands for which symbol. Received: 'ab'. Pass {symbol: id"),
-        (gru, {"alphabet": {}, "start": 1}, "which id stands for which symbol. Received: {}"),
+        (gru, {"alphabet": "ab", "start": 1}, "a mapping of each symbol to its id. Received: alphabet='ab'. Pass {"),
+        (gru, {"alphabet": {}, "start": 1}, "a mapping of each symbol to its id. Received: alphabet={}"),
         (gru, {"alphabet": {"a": 0, "b": 3}, "start": 1}, "from 1 to 2147483647, .* Received: 0 for the symbol 'a'"),
         (gru, {"alphabet": {"a": 2, "b": 99}, "start": 1}, LAST_ID),
         (gru, {"alphabet": IDS, "start": 99}, LAST_ID),
-        *((lambda labels=labels: labelled(labels), {}, FITS) for labels in (LABELS[:2], ("a", "a", "b"))),
-        *(
-            (
-                lambda: labelled(LABELS),
-                {"data": ["01"], "method": method},
-                f"method='{method}' must be asked of a network that accepts.* of 3 labels. Use",
-            )
-            for method in METHODS[1:]
+        *((lambda labels=labels: labelled(labels), {}, FITS) for labels in (LABELS[:2], ("a", "a", "b"), 3)),
+        (
+            lambda: labelled(LABELS),
+            {"data": ["01"], "method": "counts"},
+            "method='counts' must read a network that accepts or rejects.* with 3 labels. Use",
         ),
     ],
 )
-def test_rejects_what_cannot_be_extracted(build, arguments, sentence):
+def test_rejects_networks_and_arguments_that_give_no_automaton(build, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         automata.extract(build(), **arguments)
 
@@ -323,44 +286,39 @@ def test_two_outputs_are_not_certified():
         automata.certify(gru({"outputs": 2}), tomita(1), **ITS)
 
 
-def test_the_only_word_over_no_symbols():
-    assert short_words("", 500) == [()]
-
-
+@pytest.mark.core
 @pytest.mark.parametrize(
-    ("alphabet", "most", "longest"),
-    [("0", 1, 0), ("0", 4, 3), ("01", 0, 0), ("01", 6, 1), ("01", 7, 2), ("abc", 13, 2)],
+    ("alphabet", "max_words", "max_length"),
+    [("", 500, 0), ("0", 1, 0), ("0", 4, 3), ("01", 0, 0), ("01", 6, 1), ("01", 7, 2), ("abc", 13, 2)],
 )
-def test_short_words_are_all_words_up_to_a_length(alphabet, most, longest):
-    assert short_words(alphabet, most) == words(alphabet, longest)
+def test_short_words_are_all_words_up_to_a_length(alphabet, max_words, max_length):
+    assert short_words(alphabet, max_words) == words(alphabet, max_length)
+    assert short_words(alphabet or "ab", 500, max_length=max_length) == words(alphabet or "ab", max_length)
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("num_random", -1), ("max_length", 0), ("num_searched", -2), ("num_short", None)]
 )
 def test_rejects_invalid_numbers_of_words(name, value, of_tomita_4):
-    says = rf"`{name}` must be a (positive|non-negative) integer. Received: {name}={value}\."
-    with pytest.raises(ValueError, match=says):
+    sentence = rf"`{name}` must be a (positive|non-negative) integer. Received: {name}={value}\."
+    with pytest.raises(ValueError, match=sentence):
         of_tomita_4.fidelity(**{name: value})
-
-
-def test_the_share_of_no_words_is_nan(of_tomita_4):
     assert np.isnan(of_tomita_4.agreement([]).share)
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_the_shortest_words_of_a_language(number):
+def test_accepted_words_are_the_shortest_of_a_language(number):
     for dfa in (tomita(number), tomita(number).complement()):
         every = [word for word in short_words("01", 2**12) if dfa.accepts(word)]
-        for most in (1, 6, min(27, len(every))):
-            found = accepted_words(dfa, most)
-            assert len(set(found)) == len(found) == most
-            assert [len(word) for word in found] == [len(word) for word in every[:most]]
+        for max_words in (1, 6, min(27, len(every))):
+            found = accepted_words(dfa, max_words)
+            assert len(set(found)) == len(found) == max_words
+            assert [len(word) for word in found] == [len(word) for word in every[:max_words]]
             assert set(found) <= set(every)
-            assert found == accepted_words(dfa, most)
+            assert found == accepted_words(dfa, max_words)
 
 
-def test_a_language_with_few_words_or_none():
+def test_accepted_words_of_a_language_with_few_words_or_none():
     assert accepted_words(DFA.from_regex("000000|11|"), 9) == [(), ("1", "1"), ("0",) * 6]
     assert accepted_words(DFA.from_regex("(0000000)*"), 3) == [(), ("0",) * 7, ("0",) * 14]
     assert accepted_words(DFA([[0, 0]], []), 5) == []

@@ -1,4 +1,4 @@
-"""Automata as text and back, what a compiler makes of them, and files that are none."""
+"""Automata as text and back, as compiled code, and text that is no automaton."""
 
 import ctypes
 import json
@@ -22,13 +22,13 @@ TEXTS = ("x", "y z", 'a "b"', "<|>{}\\")
 
 @settings(deadline=None)
 @given(machines(alphabet="abc", labels=TEXTS))
-def test_dot_there_and_back(machine):
+def test_dot_is_read_back(machine):
     assert type(machine).from_dot(machine.to_dot(), alphabet="abc") == machine
 
 
 @settings(deadline=None)
 @given(machines(alphabet="abc", labels=("x", 1, 0, -7, "", "é\n", True)))
-def test_json_there_and_back(machine):
+def test_json_is_read_back(machine):
     assert type(machine).from_json(machine.to_json()) == machine
     assert json.loads(machine.to_json())["alphabet"] == ["a", "b", "c"]
 
@@ -38,10 +38,10 @@ def test_json_there_and_back(machine):
 def test_python_code_gives_the_same_labels(machine):
     module = {}
     exec(machine.to_python(), module)  # the module that it wrote
-    says = module["accepts" if isinstance(machine, DFA) else "output"]
-    assert all(says(word) == machine.output(word) for word in drawn_words("abc"))
+    output = module["accepts" if isinstance(machine, DFA) else "output"]
+    assert all(output(word) == machine.output(word) for word in drawn_words("abc"))
     with pytest.raises(KeyError):
-        says("z")
+        output("z")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -59,21 +59,16 @@ def test_c_code_gives_the_same_labels(kind, states, labels, tmp_path):
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
     subprocess.run(["cc", *flags, "code.c", "-o", "code.so"], cwd=tmp_path, check=True)
     library = ctypes.CDLL(str(tmp_path / "code.so"))
-    says = library.our_accepts if kind is DFA else library.our_output
-    says.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    output = library.our_accepts if kind is DFA else library.our_output
+    output.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     for ids in drawn_words(range(3), 2000):
-        expected = machine.output([machine.alphabet[i] for i in ids])
-        said = says(bytes(ids), len(ids))
-        assert (said if kind is DFA else machine.labels[said]) == expected
-    assert says(bytes([0, 3]), 2) == -1
+        assert machine.labels[output(bytes(ids), len(ids))] == machine.output([machine.alphabet[i] for i in ids])
+    assert output(bytes([0, 3]), 2) == -1
 
 
-def test_att_of_other_programs():
-    openfst = "3\t7\ta\ta\t0.5\n7\t3\tb\tb\n7\t0.25\n"
-    dfa = DFA.from_att(openfst)
-    assert (len(dfa), dfa.start, dfa.alphabet) == (2, 0, ("a", "b"))
-    assert [dfa.accepts(word) for word in ("a", "ab", "aba")] == [True, False, True]
-    assert DFA.from_att("0 0 x x\n0", alphabet="xy").alphabet == ("x", "y")
+def test_states_of_an_att_table_are_numbered_as_they_are_first_named():
+    expected = DFA([[1, -1, -1], [-1, 0, -1]], {1}, alphabet="abc")
+    assert DFA.from_att("3\t7\ta\ta\t0.5\n7\t3\tb\tb\n7\t0.25\n", alphabet="abc") == expected
 
 
 B_LAST = re.compile("[ab]*b")
@@ -105,11 +100,6 @@ CORPUS = {
         '\ts0 -> s0 [label="a"];\n\ts0 -> s1 [label="b"];\n\ts1 -> s0 [label="a"];\n\ts1 -> s1 [label="b"];\n\n'
         '__start0 [label="" shape="none" width="0" height="0"];\n__start0 -> s0;\n\n}\n',
         B_LAST,
-    ),
-    "LearnLib, Mealy": (
-        'digraph g {\n\n\ts0 [shape="circle" label="0"];\n\ts0 -> s0 [label="a / 0"];\n\n'
-        '__start0 [label="" shape="none" width="0" height="0"];\n__start0 -> s0;\n\n}\n',
-        "the edge s0 -> s0 with 'a / 0', as of a Mealy machine. Make it a Moore machine",
     ),
     "Graphviz's gallery": (
         'digraph finite_state_machine {\n\tfontname="Helvetica,Arial,sans-serif"\n'
@@ -150,11 +140,6 @@ CORPUS = {
         'digraph {\n  { node [shape = point]\n I0\n F1 }\n  I0 -> 0\n  0 -> 1 [label = "\\\\e"]\n  1 -> F1\n}\n',
         "must read a symbol. Received: a digraph, the edge 0 -> 1 with the label",
     ),
-    "foma": (
-        "digraph A {\nrankdir = LR;\nnode [shape=circle,style=filled] 0\nnode [shape=doublecircle,style=filled] 1\n"
-        '0 -> 1 [label="a"];\n}\n',
-        "0 starts",
-    ),
     "fstdraw": (
         'digraph FST {\nrankdir = LR;\nsize = "8.5,11";\ncenter = 1;\norientation = Landscape;\n'
         '0 [label = "0", shape = circle, style = bold, fontsize = 14]\n\t0 -> 1 [label = "a", fontsize = 14];\n'
@@ -176,19 +161,15 @@ CORPUS = {
         "line 1, .*. Pass an acceptor, not a transducer; write an integer weight as 1.0, not 1",
     ),
     "fstprint, an infinite weight": ("0\t1\ta\ta\tInfinity\n1\n", "A weight must be finite.* Received: line 1"),
-    "fstprint --acceptor, an infinite weight": ("0\t1\ta\tInfinity\n1\n", "A weight must be finite.* line 1"),
     "fstprint, infinite at the end": ("0\t1\ta\ta\n1\tInfinity\n", "A weight must be finite.* Received: line 2"),
     "foma, any other symbol": (
         "0\t1\ta\ta\n0\t1\t@_IDENTITY_SYMBOL_@\t@_IDENTITY_SYMBOL_@\n1\n",
-        "must read a symbol. Received: line 2, .* write an edge for each symbol that a wildcard stands for",
+        "must read a symbol. Received: line 2, .* write an edge for each symbol of a wildcard",
     ),
-    "foma, unknown": ("0\t1\t@_UNKNOWN_SYMBOL_@\t@_UNKNOWN_SYMBOL_@\n1\n", "must read a symbol. Received: line 1"),
     "foma, a flag": ("0\t1\t@P.CASE.NOM@\t@P.CASE.NOM@\n1\n", "transitions and flags first"),
-    "HFST, epsilon": ("0\t1\t@_EPSILON_SYMBOL_@\t@_EPSILON_SYMBOL_@\n1\n", "must read a symbol. Received: line 1"),
     "OpenFst, epsilon": ("0\t1\t<eps>\t<eps>\n1\n", "must read a symbol. Received: line 1"),
     "Windows": ("\ufeff0 0 a a\r\n0 1 b b\r\n1 0 a a\r\n1 1 b b\r\n1\r\n", B_LAST),
     "an old Mac": ("0 0 a a\r0 1 b b\r1 0 a a\r1 1 b b\r1\r", B_LAST),
-    "a comment": ("# b last\n0 1 b b\n1\n", "states are numbers. Received: line 1, '# b last'"),
     "a comment of two fields": ("# even\n0 1 b b\n1\n", "states are numbers. Received: line 1, '# even'. Remove"),
     "a title": ("even\n0 1 b b\n1\n", "states are numbers. Received: line 1, 'even'. Remove what is neither"),
     "an empty symbol": ("0\t1\t\t\n1\n", "must read a symbol. Received: line 1"),
@@ -196,8 +177,8 @@ CORPUS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CORPUS.values(), ids=CORPUS)
-def test_files_as_programs_write_them(text, expected):
-    """Each is read as its language, by all words up to length 5, or refused with its reason."""
+def test_files_of_other_programs_are_read_or_refused_with_a_reason(text, expected):
+    """A file that is read has its language on all words up to length 5."""
     read = DFA.from_dot if "digraph" in text else DFA.from_att
     if isinstance(expected, str):
         with pytest.raises(ValueError, match=expected):
@@ -262,17 +243,15 @@ def test_dot_is_read_as_graphviz_reads_it(text, expected):
             "A strict digraph must have one edge .* Remove `strict`",
         ),
         ("graph { a -- b }", "one digraph"),
-        ("digraph { 0 -> 1 [label=a]; }", "0 starts. Add"),
         ('digraph { "" [shape=none]; "" -> 0; "" -> 1; 0 -> 1 [label=a]; }', "2 starts"),
         ('digraph { "" [shape=none]; "" -> 0; 0 -> 1 [label=a]; 0 -> 0 [label=a]; }', "Determinize"),
         ("digraph { 0 -> subgraph a { 0 } }", "one digraph"),
         ("digraph { 0 -> 1 [label] }", "one digraph"),
         ("digraph { 0 $ 1 }", r"Received: '\$ 1 }'"),
         ("", "one digraph"),
-        ("digraph { 0 -> ", "one digraph"),
     ],
 )
-def test_rejects_digraphs_that_are_not_clearly_one_dfa(text, rule):
+def test_rejects_digraphs_that_are_not_clearly_a_dfa(text, rule):
     with pytest.raises(ValueError, match=rule):
         DFA.from_dot(text)
 
@@ -280,10 +259,8 @@ def test_rejects_digraphs_that_are_not_clearly_one_dfa(text, rule):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        (tomita(1).to_dot(), r"`name\|output`. Received: a digraph whose state '0' has none"),
         ('digraph { a [label="a|x"]; a -> b [label=0]; __start0 -> a; }', "whose state 'b' has none"),
         ('digraph { a [label="a|x"]; b [label="b|y"]; a -> b [label=0]; __start0 -> a; }', "missing transition"),
-        ('digraph { a [label="a|x"]; a -> a [label=0]; }', "0 starts"),
         (
             'digraph { a [label="a|x", peripheries=2]; a -> a [label=0]; __start0 -> a; }',
             "must have no accepting states. Received: a digraph with outputs and states of two rings",
@@ -299,9 +276,7 @@ def test_outputs_in_dot_are_read_by_their_text():
     machine = MooreMachine([[0, 1], [1, 2], [2, 0]], [0, 1, 2])
     assert MooreMachine.from_dot(machine.to_dot()).outputs == ("0", "1", "2")
     assert MooreMachine.from_dot(machine.to_dot(), labels=[2, 1, 0]) == machine
-    with pytest.raises(
-        ValueError, match=r"must have every output of the digraph. Received: \(0, 1\), and states with \['2'\]"
-    ):
+    with pytest.raises(ValueError, match=r"every output of the digraph. Received: \(0, 1\), and states with \['2'\]"):
         MooreMachine.from_dot(machine.to_dot(), labels=[0, 1])
     upright = 'digraph { s0 [shape=record label="{s0|x}"]; s0 -> s0 [label=a]; __start0 -> s0; }'
     assert MooreMachine.from_dot(upright) == MooreMachine([[0]], "x", alphabet="a")
@@ -317,7 +292,7 @@ UNCLEAR = ["", "ε", "@0@", "a\nb", "a, b", "a,b", "x/0", "a "]
         lambda symbols: machines(DFA, alphabet=symbols)
     )
 )
-def test_odd_symbols_are_read_back_or_refused_when_written(dfa):
+def test_odd_symbols_are_read_back_or_refused_by_the_writer(dfa):
     if set(UNCLEAR) & set(dfa.alphabet) or {1, "1"} <= set(dfa.alphabet):
         with pytest.raises(ValueError, match="cannot hold every symbol"):
             dfa.to_dot()
@@ -333,74 +308,49 @@ def test_aalpy_reads_what_is_written_and_the_other_way_round(kind, tmp_path):
         (tmp_path / "ours.dot").write_text(machine.to_dot())
         read = load_automaton_from_file(tmp_path / "ours.dot", "dfa" if kind is DFA else "moore")
         assert kind.from_aalpy(read, "ab") == machine
-        if kind is MooreMachine or machine.accepting:  # of which AALpy's file says nothing
+        if kind is MooreMachine or machine.accepting:  # AALpy's file does not tell that no state accepts
             read.save(str(tmp_path / "theirs"))
             text = (tmp_path / "theirs.dot").read_text()
             assert kind.from_dot(text, alphabet="ab").equivalent(machine)
 
 
-def test_att_of_unusual_symbols():
+def test_unusual_symbols_of_an_att_table_are_read():
     odd = ["\x0b", "\x85", "\u2028", "a b"]
     text = "".join(f"0\t{i % 2}\t{symbol}\t{symbol}\n" for i, symbol in enumerate(odd)) + "0\n"
     assert DFA.from_att(text, alphabet=odd) == DFA([[0, 1, 0, 1], [-1] * 4], {0}, alphabet=odd)
 
 
-def test_a_name_with_a_quote_in_dot():
-    assert DFA.from_dot(tomita(1).to_dot('a "b"')) == tomita(1)
-
-
 JSON = tomita(1).to_json()
-MOORE = MooreMachine.from_dfa(tomita(1))
+MOORE = MooreMachine.from_dfa(tomita(1)).to_json()
 
 
 @pytest.mark.parametrize(
     ("read", "text", "rule"),
     [
         (DFA.from_att, "".join(f"{i} {i + 1} s{i} s{i}\n" for i in range(3200)), "at most 10,000,000 .* with 3,201"),
-        (DFA.from_att, "", "must have a state, and an alphabet"),
         (DFA.from_att, "0\n", "must have a state, and an alphabet"),
         (DFA.from_att, "0 1 a b\n1", "line 1, '0 1 a b'. Pass an acceptor, not a transducer"),
         (DFA.from_att, "0 1 a a\n0 2 a a\n", "line 2: a second one from 0 with 'a'. Determinize"),
-        (DFA.from_att, "0\t1\t@0@\t@0@\n1", "Remove the epsilon transitions"),
         (DFA.from_att, "0 1 a a 0.5 7 8\n1", "symbol twice"),
         (DFA.from_att, "0 1 a a hello\n1", "line 1, '0 1 a a hello'"),
         (lambda text: DFA.from_att(text, alphabet="ab"), "0 0 z z\n0", r"edges with \['z'\]. Pass the alphabet"),
         (lambda text: DFA.from_att(text, alphabet=3), "0 0 a a\n0", "sequence of hashable symbols.*Received: 3"),
-        (
-            lambda text: DFA.from_att(text, alphabet=[1, "1", "a"]),
-            "0 1 a a\n1",
-            "cannot hold every symbol. Received: .*'1', '1'",
-        ),
-        *((read, None, "must be read from a string. Received: NoneType") for read in (DFA.from_att, DFA.from_dot)),
-        (DFA.from_json, None, "must be read from a string. Received: NoneType"),
-        (DFA.from_json, "{", "must be a JSON object"),
+        (lambda text: DFA.from_att(text, alphabet=[1, "1", "a"]), "0 1 a a\n1", "every symbol. Received: .*'1', '1'"),
+        *((read, None, "from a string. Received: NoneType") for read in (DFA.from_att, DFA.from_dot, DFA.from_json)),
         (DFA.from_json, "[]", 'must have the "format"'),
         (DFA.from_json, "[" * 200_000, "must be a JSON object. Received: "),
-        (
-            DFA.from_json,
-            '{"format": "keras_interp_rnn.DFA", "version": 2}',
-            "must be of version 1. Received: version 2",
-        ),
+        (DFA.from_json, JSON.replace('"version": 1', '"version": 2'), "must be of version 1. Received: version 2"),
         (
             DFA.from_json,
             '{"format": "keras_interp_rnn.DFA", "version": 1, "start": 0}',
-            "alphabet, accepting, transitions missing",
+            "accepting, transitions missing",
         ),
         (DFA.from_json, JSON.replace('"start"', '"weights": [1], "start"'), r"no more. Received: \['weights'\]"),
         (DFA.from_json, JSON.replace('["0", "1"]', "[0, null]"), "must be strings or integers. Received: None"),
-        (
-            DFA.from_json,
-            JSON.replace('"start": 0', '"start": 9'),
-            "`start` must be one of the states 0 to 1. Received: start=9",
-        ),
+        (DFA.from_json, JSON.replace('"start": 0', '"start": 9'), "`start` must be one of .* Received: start=9"),
         (DFA.from_json, JSON.replace('"start": 0', '"start": 0, "start": 1'), "a name twice"),
-        (DFA.from_json, MOORE.to_json(), 'must have the "format" keras_interp_rnn.'),
         (MooreMachine.from_json, JSON, 'must have the "format" keras_interp_rnn.'),
-        (
-            MooreMachine.from_json,
-            MOORE.to_json().replace('"outputs"', '"accepting"'),
-            "outputs missing or of another kind",
-        ),
+        (MooreMachine.from_json, MOORE.replace('"outputs"', '"accepting"'), "outputs missing or of another kind"),
     ],
 )
 def test_rejects_text_that_is_no_automaton(read, text, rule):
@@ -417,8 +367,8 @@ def of_symbols(*symbols):
     return DFA([[0] * len(symbols)], {0}, alphabet=symbols)
 
 
-def of_output(output, alphabet="01"):
-    return MooreMachine([[0] * len(alphabet)], [output], alphabet=alphabet)
+def of_output(output):
+    return MooreMachine([[0, 0]], [output])
 
 
 LARGE = DFA([[0] * 100] * 3000, {0}, alphabet=range(100))
@@ -427,22 +377,19 @@ LARGE = DFA([[0] * 100] * 3000, {0}, alphabet=range(100))
 @pytest.mark.parametrize(
     ("write", "rule"),
     [
-        (of_symbols((1, 2), "b").to_json, "strings or integers"),
+        (of_symbols((1, 2), "b").to_json, "Symbols in JSON must be strings or integers. Received"),
+        (of_symbols(True).to_json, "Symbols in JSON must be strings or integers. Received: True"),
         (of_symbols("<eps>").to_dot, "cannot hold every symbol"),
         (of_symbols((1, 2), "b").to_python, "Symbols in Python code must be of str, int, bytes. Received"),
         (of_symbols(Odd("a")).to_python, "Symbols in Python code must be of str, int, bytes. Received"),
         (of_symbols(*range(300)).to_c, "at most 255 symbols"),
         (lambda: tomita(1).to_c("2x"), "`name` must be an identifier of C. Received: name='2x'"),
-        (lambda: tomita(1).to_c(3), "`name` must be an identifier of C. Received: name=3"),
         (LARGE.to_python, "must have at most 250,000 entries. Received: 300,000, 3,000 states times 100"),
         (LARGE.to_c, "must have at most 250,000 entries. Received: 300,000, 3,000 states times 100"),
         (of_output(None).to_json, "Outputs in JSON must be strings, integers or bools. Received: None"),
         (of_output(1.5).to_python, "Outputs in Python code must be of .* Received: 1.5"),
-        (of_output("x", [(1, 2), "b"]).to_json, "strings or integers"),
         (of_output("a\nb").to_dot, "DOT cannot hold every output"),
         (MooreMachine([[0, 1], [1, 0]], [1, "1"]).to_dot, "cannot hold every output. Received: .'1', '1'"),
-        (of_output("x", ["a, b", "c"]).to_dot, "cannot hold every symbol"),
-        (of_output("x", range(300)).to_c, "at most 255 symbols"),
     ],
 )
 def test_rejects_what_a_format_cannot_hold(write, rule):

@@ -1,4 +1,4 @@
-"""Copies of words, words held out, and what a report and the drawings say of transitions that no word takes."""
+"""Copies of words, words held out, and transitions that no word takes, in reports and drawings."""
 
 import xml.etree.ElementTree as ET
 
@@ -13,10 +13,10 @@ from keras_interp_rnn.automata.networks import TrainingReport
 from tests.automata.machines import words
 
 
-def test_contradictory_copies_are_decided_by_majority():
-    given = [*words("ab", 3), "a", "a", "a", "bb"]
+def test_a_word_has_the_label_of_most_of_its_copies():
+    some = [*words("ab", 3), "a", "a", "a", "bb"]
     labels = [len(word) % 2 == 0 for word in words("ab", 3)] + [True, False, False, False]
-    sample = sample_of(given, labels, None, 0, consistent=False, hold_out=0.0)
+    sample = sample_of(some, labels, None, 0, consistent=False, hold_out=0.0)
     assert sample.words == words("ab", 3)
     assert sample.alphabet == ("a", "b")
     assert sample.labels[sample.words.index(("a",))].item() is False
@@ -30,14 +30,14 @@ def test_contradictory_copies_are_decided_by_majority():
     }
 
 
-def test_words_of_every_label_and_of_all_lengths_are_held_out():
-    given = words("ab", 8)
-    labels = [("few" if word.count("a") == len(word) else "many", "more")[word.count("a") % 2] for word in given]
+def test_holds_out_words_of_every_label_and_of_all_lengths():
+    some = words("ab", 8)
+    labels = [("few" if word.count("a") == len(word) else "many", "more")[word.count("a") % 2] for word in some]
     for seed in range(5):
-        sample = sample_of(given, labels, "ab", seed, consistent=True, hold_out=0.2)
-        assert abs(sample.held_out.sum() - 0.2 * len(given)) <= 2
+        sample = sample_of(some, labels, "ab", seed, consistent=True, hold_out=0.2)
+        assert abs(sample.held_out.sum() - 0.2 * len(some)) <= 2
         for label, name in enumerate(sample.classes):
-            lengths = np.array([len(word) for word, its in zip(given, labels, strict=True) if its == name])
+            lengths = np.array([len(word) for word, its in zip(some, labels, strict=True) if its == name])
             held_out = sample.held_out[sample.labels == label]
             if name == "few":
                 assert len(held_out) == FEWEST
@@ -79,31 +79,31 @@ REPORT = TrainingReport(
         ({"network_accuracy": 0.9}, "balanced accuracy 97.67% (network 90.00%); "),
     ],
 )
-def test_a_report_says_how_much_it_rests_on(fields, text):
+def test_a_report_states_its_evidence(fields, text):
     assert text in str(TrainingReport(**{**vars(REPORT), **fields}))
 
 
 @pytest.fixture(scope="module")
 def learned():
-    """A network of words that have a c at the start and nowhere else, with a report of a training on them."""
-    given = [("c", *word) for word in words("ab", 6)]
-    labels = [word.count("b") % 2 == 0 for word in given]
-    model = automata.compile(automata.infer(given, labels).dfa)
-    model.report = report_of(model, sample_of(given, labels, None, 0, consistent=True))
-    return model, given
+    """A network for words with a c at the start and nowhere else, with a report about them; and the words."""
+    some = [("c", *word) for word in words("ab", 6)]
+    labels = [word.count("b") % 2 == 0 for word in some]
+    model = automata.compile(automata.infer(some, labels).dfa)
+    model.report = report_of(model, sample_of(some, labels, None, 0, consistent=True))
+    return model, some
 
 
-def test_transitions_that_no_word_takes_are_listed_and_dashed(learned, tmp_path):
-    model, given = learned
+def test_lists_transitions_that_no_word_takes(learned, tmp_path):
+    model, some = learned
     report, found = model.report, automata.extract(model)
     machine = found.dfa.minimize()
-    taken = {pair for word in given for pair in zip(machine.run(word), word, strict=False)}
+    taken = {pair for word in some for pair in zip(machine.run(word), word, strict=False)}
     pairs = {(state, symbol) for state in range(len(machine)) for symbol in "abc"}
     assert set(report.unsupported) == pairs - taken != set()
     assert report.num_transitions == len(pairs)
-    with_words = automata.extract(model, given)
+    with_words = automata.extract(model, some)
     assert with_words.unsupported == found.unsupported
-    assert with_words.support.sum() == sum(map(len, given))
+    assert with_words.support.sum() == sum(map(len, some))
     assert f"; {len(report.unsupported)} of {len(pairs)} transitions are taken by no word" in str(found)
     for name, text in (("found.svg", "(c)"), ("found.html", '"unsupported": ["c"]')):
         views.save(found, tmp_path / name)
@@ -111,7 +111,7 @@ def test_transitions_that_no_word_takes_are_listed_and_dashed(learned, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [DFA, MooreMachine])
-def test_drawings_dash_what_no_word_takes(kind):
+def test_drawings_dash_transitions_that_no_word_takes(kind):
     table = [[0, 1, 1], [1, 1, 1]]
     machine = kind(table, {1}, alphabet="abc") if kind is DFA else kind(table, "xy", alphabet="abc")
     pairs = [(0, "c"), (1, "a"), (1, "b"), (1, "c")]

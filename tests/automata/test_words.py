@@ -1,7 +1,8 @@
-"""How words are written as ids: against a row written by hand, back again, and what is no row or no alphabet."""
+"""Words as ids against rows written by hand, and invalid words, alphabets and configurations."""
 
 import copy
 import dataclasses
+import itertools
 import json
 import pickle
 
@@ -15,7 +16,6 @@ from keras_interp_rnn import automata, callbacks, layers
 from keras_interp_rnn.automata import SymbolEmbedding, WordEncoding, tomita
 from keras_interp_rnn.automata.machines import encoding_of
 from keras_interp_rnn.datasets import LabelledWords
-from tests.automata.machines import words
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
 
@@ -44,7 +44,7 @@ def encoded_words(draw):
 
 
 @given(encoded_words())
-def test_words_are_written_symbol_by_symbol_and_read_back(pair):
+def test_a_row_is_the_tokens_and_the_id_of_each_symbol(pair):
     encoding, some = pair
     rows = encoding.ids(some)
     before, after = ([token] if token is not None else [] for token in (encoding.start, encoding.end))
@@ -73,68 +73,57 @@ def test_an_encoding_survives_its_configuration_and_pickling(encoding):
     assert keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(encoding)) == encoding
 
 
-def test_the_default_ids():
+def test_default_ids_begin_at_2_and_tokens_are_1_and_k_plus_2():
     encoding = WordEncoding("abc")
-    assert encoding.alphabet == ("a", "b", "c")
-    assert encoding.codes == (2, 3, 4)
+    assert (encoding.alphabet, encoding.codes) == (("a", "b", "c"), (2, 3, 4))
     assert (encoding.start, encoding.end, encoding.tokens, encoding.size) == (None, None, (), 5)
     assert encoding == WordEncoding({"a": 2, "b": 3, "c": 4}) == WordEncoding.with_tokens(["a", "b", "c"])
     assert WordEncoding.with_tokens("abc", start=True, end=True) == WordEncoding("abc", start=1, end=5)
     assert WordEncoding.with_tokens("abc", start=True).tokens == (1,)
     assert WordEncoding.with_tokens("abc", end=True).size == 6
-    assert encoding.symbol_ids == {"a": 2, "b": 3, "c": 4}
-    assert encoding.code("c") == 4
+    assert (encoding.symbol_ids, encoding.code("c")) == ({"a": 2, "b": 3, "c": 4}, 4)
+    with pytest.raises(ValueError, match=r"Received: the symbol 'd'\. Leave it out"):
+        encoding.code("d")
 
 
-def test_the_order_of_the_alphabet_counts_and_nothing_changes():
+def test_encodings_are_immutable_values_that_depend_on_the_order_of_the_alphabet():
     encoding = WordEncoding({"a": 2, "b": 3}, start=np.int64(1))
     assert encoding != WordEncoding({"b": 3, "a": 2}, start=1)
     assert encoding != WordEncoding({"a": 2, "b": 3})
     assert encoding == WordEncoding({"a": 2, "b": 3}, start=1)
     assert type(encoding.start) is int
-    encoding.symbol_ids["c"] = 4  # of a copy
+    encoding.symbol_ids["c"] = 4  # a copy
     assert encoding.alphabet == ("a", "b")
     with pytest.raises(dataclasses.FrozenInstanceError):
         encoding.start = 2
     assert str(encoding) == "WordEncoding(alphabet=('a', 'b'), codes=(2, 3), start=1, end=None)"
 
 
-def test_empty_words_and_no_words():
-    bare, both = WordEncoding("ab"), WordEncoding("ab", start=1, end=1)
-    assert bare.ids([""]).shape == (1, 0)
-    assert both.ids([""]).tolist() == [[1, 1]]
-    assert both.ids([]).shape == (0, 2)
+NO_WORDS = r"Words must be a list of sequences of symbols.* Received: "
 
 
 @pytest.mark.parametrize(
-    ("some", "says"),
+    ("some", "length", "sentence"),
     [
-        (["ab", "axb"], r"over the alphabet \('a', 'b'\)\. Received: the symbol 'x' in 'axb'\. Leave it out"),
-        ([["a", []]], r"Received: the symbol \[\] in \('a', \[\]\)"),
-        (["a" * 99 + "x"], r"Received: the symbol 'x' in 'a{56}\.\.\."),
-        ("ab", r"Words must be a list of sequences of symbols.* Received: 'ab'\. Give \[word\] for one"),
-        ([3], r"Words must be a list of sequences of symbols.* Received: \[3\]"),
-        (None, r"Words must be a list of sequences of symbols.* Received: None"),
+        (["ab", "axb"], None, r"over the alphabet \('a', 'b'\)\. Received: the symbol 'x' in 'axb'\. Leave it out"),
+        ([["a", []]], None, r"Received: the symbol \[\] in \('a', \[\]\)"),
+        (["a" * 99 + "x"], None, r"Received: the symbol 'x' in 'a{56}\.\.\."),
+        ("ab", None, rf"{NO_WORDS}'ab'\. Give \[word\] for one"),
+        ([3], None, rf"{NO_WORDS}\[3\]"),
+        (None, None, f"{NO_WORDS}None"),
+        (["a", "ab"], 3, r"the tokens\. Received: length=3, and a word that needs 4\. Give a larger"),
     ],
 )
-def test_words_that_cannot_be_written(some, says):
-    with pytest.raises(ValueError, match=says):
-        WordEncoding("ab").ids(some)
-
-
-def test_a_row_has_room_for_its_word():
+def test_rejects_words_that_have_no_ids(some, length, sentence):
     encoding = WordEncoding("ab", start=1, end=4)
     assert encoding.ids(["ab"], length=4).tolist() == [[1, 2, 3, 4]]
-    with pytest.raises(ValueError, match=r"the tokens\. Received: length=3, and a word that needs 4\. Give a larger"):
-        encoding.ids(["ab"], length=3)
-    with pytest.raises(ValueError, match=r"Received: the symbol 'c'\. Leave it out"):
-        encoding.code("c")
+    with pytest.raises(ValueError, match=sentence):
+        encoding.ids(some, length)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "sentence"),
     [
-        (("",), "must hold at least one symbol, each once. Received: ''"),
         (({},), "must hold at least one symbol, each once. Received: {}"),
         (("aba",), "must hold at least one symbol, each once. Received: 'aba'"),
         (([["a"]],), r"sequence of hashable symbols, or {symbol: id, \.\.\.}\. Received: \[\['a'\]\]"),
@@ -149,62 +138,52 @@ def test_a_row_has_room_for_its_word():
         (({"a": 2, "b": 3, "c": 2},), "an id of its own. Received: id 2 for 'a' and for 'c'. Leave one of them out"),
     ],
 )
-def test_what_is_no_encoding(arguments, says):
+def test_rejects_invalid_encodings(arguments, sentence):
     symbols, start, end = (*arguments, None, None)[:3]
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=sentence):
         WordEncoding(symbols, start=start, end=end)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda config: config.pop("end"),
-        lambda config: config.update(other=1),
-        lambda config: config["codes"].pop(),
-        lambda config: config.update(alphabet=3),
-    ],
-)
-def test_a_configuration_that_is_none(change):
-    config = WordEncoding("ab", start=1).get_config()
-    change(config)
-    with pytest.raises(ValueError, match=r"must hold an alphabet, an id for each .* Give what get_config returned"):
+@pytest.mark.core
+@pytest.mark.parametrize("change", [{"end": None}, {"other": 1}, {"codes": [2]}, {"alphabet": 3}])
+def test_rejects_a_damaged_configuration(change):
+    config = {**WordEncoding("ab", start=1).get_config(), **change}
+    if "end" in change:
+        del config["end"]
+    with pytest.raises(ValueError, match=r"must have an alphabet, an id for each .* Pass what get_config returned"):
         WordEncoding.from_config(config)
     with pytest.raises(ValueError, match="each once"):
         WordEncoding.from_config({"alphabet": ["a", "a"], "codes": [2, 3], "start": 1, "end": None})
 
 
-def test_the_three_arguments_of_public_functions():
+def test_an_encoding_replaces_alphabet_start_and_end():
     encoding = WordEncoding("ab", start=1)
     assert encoding_of(None) is None
     assert encoding_of(encoding) is encoding
     assert encoding_of({"a": 2, "b": 3}, 1, None) == encoding
-    with pytest.raises(
-        ValueError, match=r"without ids of tokens, which it has\. .* with start=1, end=None\. Leave them out"
+    for arguments, sentence in (
+        ((encoding, 1), r"must come without a WordEncoding, .* start=1, end=None, .* Leave them out"),
+        (("ab", 1), "`alphabet` must be a mapping of each symbol to its id. Received: alphabet='ab'"),
+        ((None, None, 4), r"together with an alphabet\. Received: start=None, end=4, alphabet=None\."),
     ):
-        encoding_of(encoding, 1)
-    with pytest.raises(ValueError, match="which id stands for which symbol. Received: 'ab'"):
-        encoding_of("ab", 1)
-    with pytest.raises(
-        ValueError, match=r"together with an alphabet\. Received: start=None, end=4 and no alphabet\. Pass"
-    ):
-        encoding_of(None, None, 4)
+        with pytest.raises(ValueError, match=sentence):
+            encoding_of(*arguments)
 
 
-@pytest.mark.parametrize("tokens", [{"start": 1}, {"end": 4}])
-def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(tokens, the_proof_alone):
+def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(the_proof_alone):
     model, truth = network_of(tomita(4)), tomita(4)
     for call in (
-        lambda: automata.extract(model, **tokens),
-        lambda: automata.certify(model, truth, **tokens),
-        lambda: automata.largest_temperature(model, truth, **tokens),
-        lambda: automata.certify(model, truth).check(model, **tokens),
+        lambda: automata.extract(model, start=1),
+        lambda: automata.certify(model, truth, end=4),
+        lambda: automata.largest_temperature(model, truth, start=1),
+        lambda: automata.certify(model, truth).check(model, end=4),
     ):
-        with pytest.raises(ValueError, match="leave all three out for a model that carries its own"):
+        with pytest.raises(ValueError, match="or none of the three if the model has its own"):
             call()
 
 
 @pytest.mark.matrix
-def test_an_encoding_stands_for_alphabet_start_and_end(tmp_path):
+def test_functions_of_networks_take_an_encoding(tmp_path):
     truth = tomita(4)
     model, encoding = network_of(truth), WordEncoding("01", start=1)
     found = automata.extract(model, alphabet=encoding)
@@ -214,56 +193,37 @@ def test_an_encoding_stands_for_alphabet_start_and_end(tmp_path):
     assert certificate.holds
     assert certificate.check(model, alphabet=encoding)
     assert automata.largest_temperature(model, truth, alphabet=encoding) == automata.largest_temperature(model, truth)
-    assert callbacks.Automaton(tmp_path, alphabet=encoding).encoding is encoding
-    assert callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1).encoding == encoding
+    callbacks.Automaton(tmp_path, alphabet=encoding)
     with pytest.raises(ValueError, match="an id of its own. Received: id 2 for '0' and for '1'"):
         callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 2})
 
 
-def test_an_encoding_beyond_the_embedding():
+def test_rejects_ids_beyond_the_embedding():
     model = other_model(layers.SRGRU(4, 3))
-    with pytest.raises(
-        ValueError, match=r"last one of the Embedding\. Received: \[1, 2, 5\], and an Embedding of 5 ids"
-    ):
+    automata.extract(model, alphabet=WordEncoding("ab", start=1, end=4))  # the last id that fits
+    with pytest.raises(ValueError, match=r"Embedding\. Received: \[1, 2, 5\], and an Embedding of 5 ids"):
         automata.extract(model, alphabet=WordEncoding({"a": 2, "b": 5}, start=1))
-    assert WordEncoding("ab", start=1, end=4).size == 5  # the last that fits
-    automata.extract(model, words("ab", 3), method="counts", alphabet=WordEncoding("ab", start=1, end=4))
 
 
-def test_labelled_words_say_how_they_are_written():
+def test_labelled_words_have_the_default_ids():
     labelled = LabelledWords(("ab", "", "bb"), np.array([True, False, True]), "ab")
-    for start in (False, True):
-        for end in (False, True):
-            encoding = labelled.encoding(start, end)
-            assert encoding.start == (labelled.start_id if start else None)
-            assert encoding.end == (labelled.end_id if end else None)
-            np.testing.assert_array_equal(labelled.ids(start, end, length=6), encoding.ids(labelled.words, 6))
-
-
-def test_an_embedding_carries_its_encoding():
-    layer = SymbolEmbedding("abc", 4)
-    assert layer.encoding == WordEncoding.with_tokens("abc", start=True)
-    assert layer.input_dim == layer.encoding.size
-    assert layer.encoding.symbol_ids == layer.symbol_ids
+    for start, end in itertools.product((False, True), repeat=2):
+        encoding = labelled.encoding(start, end)
+        assert encoding.start == (labelled.start_id if start else None)
+        assert encoding.end == (labelled.end_id if end else None)
+        np.testing.assert_array_equal(labelled.ids(start, end, length=6), encoding.ids(labelled.words, 6))
 
 
 def test_an_embedding_saved_by_version_0_1_loads():
+    settings = {"name": "symbols", "trainable": True, "dtype": "float32", "input_dim": 4, "output_dim": 5}
     config = {
         "module": "keras_interp_rnn.automata.recognizer",
         "class_name": "SymbolEmbedding",
         "registered_name": "keras_interp_rnn>SymbolEmbedding",
-        "config": {
-            "name": "symbols",
-            "trainable": True,
-            "dtype": "float32",
-            "input_dim": 4,
-            "output_dim": 5,
-            "embeddings_initializer": "uniform",
-            "mask_zero": True,
-            "alphabet": ["0", "1"],
-        },
+        "config": {**settings, "embeddings_initializer": "uniform", "mask_zero": True, "alphabet": ["0", "1"]},
     }
     layer = keras.saving.deserialize_keras_object(config)
     assert type(layer) is SymbolEmbedding
-    assert layer.encoding == WordEncoding("01", start=1)
-    assert (layer.input_dim, layer.output_dim, layer.mask_zero) == (4, 5, True)
+    assert layer.encoding == WordEncoding("01", start=1) == WordEncoding.with_tokens("01", start=True)
+    assert (layer.input_dim, layer.output_dim, layer.mask_zero, layer.start_id) == (4, 5, True, 1)
+    assert layer.symbol_ids == {"0": 2, "1": 3}

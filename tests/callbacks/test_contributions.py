@@ -80,7 +80,7 @@ def test_texts_are_read_and_shown_by_the_alphabet(tmp_path, texts, alphabet, sym
 
 def test_a_head_that_does_not_split_stops_before_the_training(tmp_path):
     model = network(keras.layers.Activation("softmax"), keras.layers.Dense(3))
-    with pytest.raises(ValueError, match="Logits split exactly if Dense layers alone"):
+    with pytest.raises(ValueError, match="Dense layers alone must read"):
         look(model, Contributions(tmp_path, TEXTS))
 
 
@@ -154,7 +154,7 @@ class TestManyOutputs:
         assert rows * (top + 2) <= contributions.MAX_NUMBERS
 
     def test_a_longer_text_is_refused(self, tmp_path):
-        with pytest.raises(ValueError, match="takes texts of 1 to 1444 symbols, at least one"):
+        with pytest.raises(ValueError, match="at least one text, each of 1 to 1444 symbols"):
             Contributions(tmp_path, [np.zeros(1_445, int)])
         longest = Contributions.longest + 1
         assert 4 * schema.block_rows(longest).stop > contributions.MAX_NUMBERS

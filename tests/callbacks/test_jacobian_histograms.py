@@ -58,7 +58,7 @@ def lines(buckets: np.ndarray) -> np.ndarray:
 
 def distribution_of(values: np.ndarray, folder: Path) -> np.ndarray:
     with tf.summary.create_file_writer(str(folder / "jacobians")).as_default():
-        distribution("interp_rnn/some", values, 3)
+        distribution("some", values, 3)
     [(step, buckets)] = points(folder / "jacobians", "some")
     assert step == 3
     return buckets
@@ -249,7 +249,7 @@ class TestErrors:
     def test_a_lag_longer_than_a_sequence_of_the_batch(self, tmp_path: Path) -> None:
         callback = JacobianHistograms(tmp_path, PROBE, lags=(0, 5))
         with pytest.raises(
-            ValueError, match=r"A lag of 5 needs 6 steps.*Received: sequence 0 with 5 \(of 7 steps, less"
+            ValueError, match=r"at least 6 steps for a lag of 5.*Received: sequence 0 with 5 \(of 7 steps, less"
         ):
             train(new_model(), callback)
         assert not (tmp_path / "jacobians").exists()
@@ -266,8 +266,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("recurrent", "arguments", "sentence"),
         [
-            (None, {"lags": 3}, r"lags are ints >= 0\. Received: lags=3\. Give a list"),
-            (None, {"lags": ()}, "lags must name at least one lag"),
+            (None, {"lags": 3}, r"`lags` must be one row of integers\. Received: .*\. Pass a list"),
+            (None, {"lags": ()}, "`lags` must be a list of at least one lag"),
             (
                 None,
                 {"layer": "nobody"},

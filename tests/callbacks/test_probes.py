@@ -27,7 +27,7 @@ class Weight(Probe):
         return keras.ops.convert_to_numpy(self.model.layers[-1].bias)[0]
 
     def write(self, found, step):
-        _summaries.scalar("interp_rnn/weight", found, step)
+        _summaries.scalars({"weight": found}, step)
 
 
 def small_model(**compiled):
@@ -127,7 +127,7 @@ def test_a_search_of_keras_tuner(tmp_path):
 
 @pytest.mark.parametrize("update_freq", [0, -3, 2.5, "batch", None, True])
 def test_rejects_invalid_frequencies(tmp_path, update_freq):
-    sentence = rf"update_freq must be 'epoch' or a number of steps > 0. Received: {update_freq!r}"
+    sentence = rf"`update_freq` must be a positive integer\. Received: update_freq={update_freq!r}\. Pass .* or 'epoch'"
     with pytest.raises(ValueError, match=sentence):
         callbacks.JacobianHistograms(tmp_path, X, update_freq=update_freq)
 
@@ -154,7 +154,7 @@ def test_rejects_a_folder_whose_name_is_no_unicode(tmp_path):
 @pytest.mark.parametrize("inputs", [X[:0], [X[:0], X[:0]], [], 3])
 @pytest.mark.parametrize("kind", [callbacks.JacobianHistograms, callbacks.TransitionProbabilities, callbacks.Traces])
 def test_rejects_an_empty_batch(tmp_path, inputs, kind):
-    with pytest.raises(ValueError, match=rf"{kind.__name__} reads a fixed batch. Received: no sequence. Give it a few"):
+    with pytest.raises(ValueError, match=rf"{kind.__name__} must read a fixed batch of sequences. Received: none. P"):
         kind(tmp_path, inputs)
 
 

@@ -296,11 +296,11 @@ def test_the_best_model_is_the_one_with_the_best_monitored_value(
 
 
 def test_rejects_other_modes_monitors_and_directories(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"mode must be 'min' or 'max'. Received: 'auto'"):
+    with pytest.raises(ValueError, match="`mode` must be one of 'min', 'max'. Received: mode='auto'"):
         Resumable(tmp_path / "new", mode="auto")
     assert not (tmp_path / "new").exists()
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=r"A run has a directory\. Received: .*file, which is a file"):
+    with pytest.raises(ValueError, match=r"`directory` must be a folder\. Received: .*file, which is a file"):
         Resumable(tmp_path / "file")
     pretend_epoch(new_model(units=2), Resumable(tmp_path / "run"))
     sentence = r"Received: monitor='accuracy', and .* have \['loss', 'seconds', 'val_loss'\]"
@@ -334,7 +334,7 @@ def test_a_damaged_progress_file_is_named(tmp_path: Path, content: str | None) -
 def test_a_monitor_that_fit_does_not_log_is_named(tmp_path: Path) -> None:
     resumable = Resumable(tmp_path)
     sentence = (
-        r"Resumable ranks models by monitor='val_loss', which is not among the logs\. Received: \['loss'\]\. Give fit "
+        r"`monitor` must be in the logs\. Received: monitor='val_loss', and logs of \['loss'\]\. Pass `fit` "
         r"validation_data, or Resumable another monitor\."
     )
     with pytest.raises(ValueError, match=sentence):
@@ -451,10 +451,10 @@ def test_a_damaged_file_is_named(one_epoch: Path, tmp_path: Path, name: str, dam
     resumable = Resumable(folder)
     if name == "model.keras":
         load = resumable.load_best
-        sentence = r"of a run is a \.keras file.*Received: .*model\.keras, (missing|damaged).*train again\."
+        sentence = r"of a run must be a \.keras file.*Received: .*model\.keras, which is (missing|damaged).*again\."
     else:
         load = resumable.load
-        sentence = rf"of its last epoch\. Received: .*{name}, (missing|damaged|.* in it is damaged).*Remove"
+        sentence = rf"of its last epoch\. Received: .*{name}, (which is (missing|damaged)|in which .* is d).*Remove"
     with pytest.raises(ValueError, match=sentence):
         load()
 
@@ -480,7 +480,7 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
         resumable = Resumable(tmp_path)
         resumable.set_model(model)
         with pytest.raises(
-            ValueError, match=r"One process trains in a directory\. Received: .*, where another is training"
+            ValueError, match=r"One process alone must train in a directory\. Received: .*, where another is training"
         ):
             resumable.on_train_begin()
         other.stdin.close()
@@ -513,7 +513,7 @@ def test_what_a_metric_has_for_each_class_is_kept_and_ranks_nothing(tmp_path: Pa
     resumed = Resumable(tmp_path, "loss")
     assert [len(entry["f1"]) for entry in resumed.history] == [3, 3]
     assert resumed.load() is not None
-    with pytest.raises(ValueError, match="ranks models by a number. Received: monitor='f1'"):
+    with pytest.raises(ValueError, match="`monitor` must be a number in the logs. Received: monitor='f1'"):
         model.fit(x, y, verbose=0, callbacks=[Resumable(tmp_path / "other", "f1")])
 
 
@@ -659,7 +659,7 @@ def test_a_stateful_network_resumes_with_the_steps_it_had(tmp_path: Path) -> Non
 
     fit(4)
     with pytest.raises(
-        ValueError, match=r"same number of steps in every epoch\. Received: 3, and .*have 4\. Give the b"
+        ValueError, match=r"same number of steps in every epoch\. Received: 3, and .*have 4\. Use the b"
     ):
         fit(3)
     fit(4)
@@ -740,4 +740,4 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_training(tmp_p
     os.waitpid(child, 0)
     sentence = os.read(said, 1000).decode()
     expected = f"ValueError: A run must be able to write into its directory. Received: {tmp_path} (Permission denied)."
-    assert sentence == f"{expected} Give another, or the right to write."
+    assert sentence == f"{expected} Pass another, or change its permissions."

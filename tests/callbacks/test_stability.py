@@ -108,7 +108,7 @@ def test_a_loss_that_compares_no_logits_is_not_watched(tmp_path):
 
 def test_what_cannot_be_read_is_refused(tmp_path):
     for text in ([], [[0, 1]], 3):
-        with pytest.raises(ValueError, match=r"reads one text \(T,\), T > 0. Received: shape"):
+        with pytest.raises(ValueError, match=r"`text` must be one text \(T,\), T > 0. Received: shape"):
             Stability(tmp_path, text)
     with pytest.raises(ValueError, match=r"\[0, 3\)"):
         train(network(), Stability(tmp_path, [0, 3]))

@@ -156,10 +156,14 @@ TEXT_PROBES = [callbacks.Attributions, callbacks.Contributions, callbacks.Shaple
 @pytest.mark.parametrize("kind", TEXT_PROBES)
 def test_rejects_other_texts(kind, tmp_path):
     for texts in ([], [[]], [[[1]]], [np.zeros((2, 3), int)], [np.zeros(kind.longest + 1, int)]):
-        with pytest.raises(ValueError, match=rf"{kind.__name__} takes texts of 1 to {kind.longest} symbols"):
+        with pytest.raises(
+            ValueError, match=rf"{kind.__name__} must have at least one text, each of 1 to {kind.longest} sy"
+        ):
             kind(tmp_path, texts)
     for texts in ("abab", None, 5):
-        with pytest.raises(ValueError, match="takes a list of texts. Received: texts=.*Give .text. for one text."):
+        with pytest.raises(
+            ValueError, match="`texts` must be a list of texts. Received: texts=.*Pass .text. for one text."
+        ):
             kind(tmp_path, texts)
 
 
@@ -172,7 +176,7 @@ def test_a_string_is_as_long_as_its_words(tmp_path):
     model.add(keras.layers.GRU(2))
     look(model, callbacks.Attributions(tmp_path, ["good film " * 60]))
     assert len(described(tmp_path / "attributions", "attributions/text_0")["symbols"]) == 122
-    with pytest.raises(ValueError, match=r"Attributions takes texts of 1 to 500 symbols.*\(602,\)"):
+    with pytest.raises(ValueError, match=r"Attributions must have .* each of 1 to 500 symbols.*\(602,\)"):
         look(model, callbacks.Attributions(tmp_path, ["good film " * 300]))
 
 

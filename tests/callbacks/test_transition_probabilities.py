@@ -157,7 +157,7 @@ def test_real_valued_inputs_have_no_tokens(tmp_path):
 
 def test_rejects_other_layers_and_sequences_that_are_all_padding(tmp_path):
     plain = keras.Sequential([keras.layers.Embedding(SYMBOLS, 3), keras.layers.GRU(2, name="gru")])
-    with pytest.raises(ValueError, match="reads a state-regularized layer. Received: gru"):
+    with pytest.raises(ValueError, match="`layer` must be a state-regularized layer. Received: gru"):
         look(plain, TransitionProbabilities(tmp_path, X[:2]))
     with pytest.raises(ValueError, match="mask that is False all along for sequence 0"):
         look(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))

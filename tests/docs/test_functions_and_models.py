@@ -42,6 +42,7 @@ MODELS = {
     "LSTM": lambda: embedded(keras.layers.LSTM(3), dense(2)),
     "two-way LSTM": lambda: embedded(both(keras.layers.LSTM(3)), dense(2)),
     "LSTMs": lambda: embedded(keras.layers.LSTM(3, return_sequences=True), keras.layers.LSTM(3), dense(2)),
+    "nested": lambda: embedded(keras.Sequential([keras.Input((None, 3)), keras.layers.LSTM(3)]), dense(2)),
 }
 FUNCTIONS = {
     "contributions": lambda model: analysis.contributions(model, TEXT),
@@ -57,6 +58,7 @@ FUNCTIONS = {
     "trace": lambda model: analysis.trace(model, IDS),
     "input_output_jacobian": lambda model: analysis.input_output_jacobian(model, IDS, lag=2),
     "fixed_points": lambda model: fixed_points(model),
+    "lyapunov_exponents": lambda model: analysis.lyapunov_exponents(model, IDS),
     "transition_probabilities": lambda model: analysis.transition_probabilities(model, IDS),
     "extract": lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3),
 }

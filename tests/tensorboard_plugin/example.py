@@ -23,9 +23,9 @@ def made() -> dict[str, Any]:
     reader = presets.load("text-isan").model
     split = top_contributions(reader, TEXT, num_outputs=4)
     changed = analysis.substitutions(reader, TEXT, alternatives="are")
-    shown = [("top_contributions", tags.top_contributions(split)), ("substitutions", tags.substitutions(changed))]
-    found = [recording.single(kind, tensor, **description) for kind, (tensor, description) in shown]
-    return recording.block([one._replace(run="text-isan") for one in found], {})
+    shown = [tags.of(split), tags.of(changed)]
+    found = [recording.single(tensor, **description)._replace(run="text-isan") for tensor, description in shown]
+    return recording.block(found, {})
 
 
 if __name__ == "__main__":

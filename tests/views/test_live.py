@@ -251,7 +251,9 @@ def remembering():
 )
 def test_other_networks_are_refused_with_what_shows_them(make, cause, tmp_path):
     network = make()
-    with pytest.raises(ValueError, match=rf"A page that reads what is typed must .*{network.name}.*{cause}") as error:
+    with pytest.raises(
+        ValueError, match=rf"The network of a page that reads typed text must .*{network.name}.*{cause}"
+    ) as error:
         views.save(network, tmp_path / "live.html")
     assert "Save analysis.attribution(model, ids, target=...) instead" in str(error.value)
     assert not list(tmp_path.iterdir())

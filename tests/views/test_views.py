@@ -233,14 +233,14 @@ def test_drawings_are_svg(name, tmp_path):
 
 
 def test_what_has_no_drawing(tmp_path):
-    with pytest.raises(TypeError, match="have a drawing. Received: Contributions. Save it as"):
+    with pytest.raises(TypeError, match="A drawing must be one of .* Received: Contributions. Save it as"):
         views.save(RESULTS["contributions"](), tmp_path / "x.svg")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "text", np.zeros(3), {"h": 1}])
 def test_what_is_no_result(wrong, tmp_path):
-    rule = "A view shows a result of analysis or automata, a preset or a network over symbols."
+    rule = "`result` must be a result of analysis or automata, a preset or a network over symbols."
     sentence = f"{rule} Received: {type(wrong).__name__}"
     with pytest.raises(TypeError, match=sentence):
         views.show(wrong)
@@ -250,7 +250,9 @@ def test_what_is_no_result(wrong, tmp_path):
 
 @pytest.mark.parametrize("path", ["x.pdf", "x", "html"])
 def test_other_endings(path, tmp_path):
-    with pytest.raises(ValueError, match=rf"saved as \.html, \.txt, \.svg. Received: .*{path}"):
+    with pytest.raises(
+        ValueError, match=rf"`path` must be a file that ends in \.html, \.txt, \.svg. Received: .*{path}"
+    ):
         views.save(RESULTS["agreement"](), tmp_path / path)
 
 
@@ -369,7 +371,7 @@ def test_a_certificate_says_in_five_lines_what_is_proved():
     proof = automata.certify(network, machine)
     verdict, what, of, margins, assumed = str(proof).splitlines()
     assert verdict == f"A 5-state automaton, proved for every word at temperature {proof.temperature:g}."
-    assert what.endswith("says what Tomita's automaton 7 says.")
+    assert what.endswith("the network agrees with Tomita's automaton 7.")
     assert f"in float32, of whose 5 centroids a word reaches {len(proof.centroids)}" in of
     assert f"at least {proof.margins.min():.2f} nats for a move" in margins
     assert f"{proof.decision_margins.min():.2g} for a decision" in margins

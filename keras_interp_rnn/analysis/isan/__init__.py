@@ -1,1 +1,1 @@
-"""Everything that the affine steps of an input-switched network make exact (Foerster et al., ICML 2017)."""
+"""Exact analysis of input-switched affine networks (Foerster et al., ICML 2017)."""

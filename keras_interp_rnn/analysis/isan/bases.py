@@ -1,22 +1,21 @@
 r"""An input-switched affine network in other coordinates.
 
-Only affine maps move the state, so the network may run in any coordinates (Foerster et al., ICML 2017, section 3.5).
+Only affine maps move the state, so the network may run in any coordinates (Foerster et al., "Input Switched Affine
+Networks", ICML 2017, arXiv:1611.09434, sections 3.5 and 4, eqs. 7 and 8).
 States are rows and $h' = [h, 1]$; coordinates are $z = h' F$, and $h' = z G$ with $F G = 1$. Then
 
     z_t = z_{t-1} (G W'_x F),        W'_x = [[W_x, 0], [b_x, 1]].
 
-Here are the readout basis, orthonormal with the directions that the readout sees first, and the centred basis, which
-only moves the origin to the mean state. `binary_bases` has the coordinates that are 0 or 1 on every state that the
-network reaches (section 4, figure 9).
+The readout basis is orthonormal, with the directions that the readout sees first. The centred basis moves the origin to
+the mean state. `binary_bases` has coordinates that are 0 or 1 on every state that the network reaches (section 4,
+figure 9).
 
-Binary coordinates are redundant: those of one block, such as the one-hot code of a count, sum to 1. Each block gives a
-relation `sum_b z - 1 + z kappa = 0` that holds for every state, with kappa on dimensions that are 0 on the states that
-are reached. The effect of a symbol on z is determined up to multiples of these relations; `change_basis` adds the
-multiples for which a third of each block's entries are no larger than zero, per binary column. If the network has a 0/1
-form with at most two thirds ones per block and column, and there are no other relations, that form is the result.
-
-Reference: Foerster et al., "Input Switched Affine Networks", ICML 2017, arXiv:1611.09434, sections 3.5 and 4, eqs. 7
-and 8.
+Binary coordinates are redundant: the coordinates of one block, such as the one-hot code of a count, sum to 1. Each
+block gives a relation `sum_b z - 1 + z kappa = 0` that holds for every state, with kappa on dimensions that are 0 on
+the states that are reached. The effect of a symbol on z is determined up to multiples of these relations;
+`change_basis` adds the multiples for which a third of each block's entries are at most zero, per binary column. If the
+network has a 0/1 form with at most two thirds ones per block and column, and there are no other relations, that form is
+the result.
 """
 
 from __future__ import annotations
@@ -28,19 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._checks import is_number
-from keras_interp_rnn._network import (
-    AffineReading,
-    as_symbols,
-    check_range,
-    isan_like,
-    listed,
-)
-from keras_interp_rnn._results import Result, Unpackable
+from keras_interp_rnn._checks import invalid, non_negative
+from keras_interp_rnn._network import AffineReading, as_symbols, check_range, isan_like, listed
+from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import on_short_words
-from keras_interp_rnn.analysis.weighted.forms import AffineForm
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, LayerAndReadout
 from keras_interp_rnn.equations import isan as equations
 
 
@@ -51,16 +44,15 @@ class Basis(Result):
     Attributes:
         to: $h \mapsto z$, matrix (n, m).
         back: $z \mapsto h$, matrix (m, n); inverts `to` for every h.
-        num_readout: r, number of coordinates, the first ones, that belong to the readout.
+        num_readout: r; the first r coordinates belong to the readout.
         names: of the coordinates.
-        num_binary: number of coordinates, the first ones, that are 0 or 1 on the states that are reached; 0 in a
-            readout basis. The others carry what the binary ones leave unexplained: on the states reached they are near
-            0, see `unused`.
+        num_binary: the first `num_binary` coordinates are 0 or 1 on the states that are reached; 0 in a readout basis.
+            The others hold the part that the binary ones leave unexplained: near 0 on these states, see `unused`.
         blocks: the binary coordinates of each one-hot code; they sum to 1.
         relations: (blocks, m + 1), rows rho with z rho[:m] + rho[m] = 0 for all z = to(h).
         points: (points, num_binary), every binary vector that occurred.
-        residual: largest distance of a binary coordinate from its 0 or 1, over the states given.
-        unused: largest absolute value of the other coordinates, over the states given.
+        residual: largest distance of a binary coordinate from its 0 or 1, over the states of the basis.
+        unused: largest absolute value of the other coordinates, over the same states.
 
     Example: see `readout_basis`.
     """
@@ -78,7 +70,7 @@ class Basis(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransformedNetwork(Unpackable):
+class TransformedNetwork(LayerAndReadout):
     """A network in other coordinates; it unpacks into its layer and its readout.
 
     Attributes:
@@ -86,19 +78,13 @@ class TransformedNetwork(Unpackable):
         readout: `AffineMap` from its states to the outputs: `readout.apply(layer(symbols))`.
         residual: largest difference between its outputs and those of the original network on all words of at most
             `max_length` symbols, in float64.
-        max_length: of these words: as many symbols as a second or so allows; 1 for a network that was rounded.
+        max_length: of these words, as long as about a second allows; 1 for a network that was rounded.
 
     Example: see `change_basis`.
     """
 
-    layer: Any
-    readout: AffineMap
     residual: float
     max_length: int
-
-    def parts(self) -> tuple[Any, AffineMap]:
-        """What it unpacks into: the layer and its readout."""
-        return self.layer, self.readout
 
 
 def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 1e-9) -> Basis:
@@ -110,8 +96,8 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).
-        rank_tolerance: singular values below this times the largest count as zero, of R with each row divided by its
-            largest entry. A readout of blocks of one-hot codes may have a rank below its number of outputs.
+        rank_tolerance: singular values of R, each row divided by its largest entry, below this times the largest count
+            as zero. A readout of blocks of one-hot codes may have a rank below its number of outputs.
 
     Returns:
         `Basis` with m = n coordinates.
@@ -130,10 +116,10 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
 
     Reference: Foerster et al., ICML 2017, section 3.5.
     """
-    check_tolerance("rank_tolerance", rank_tolerance)
+    non_negative("rank_tolerance", rank_tolerance)
     matrix = AffineReading(network).readout(readout).matrix
     vectors = np.linalg.svd(matrix, full_matrices=True)[0]
-    # Of rows of one size each, as the rank does not depend on how large a unit is, but singular values do.
+    # Rows of one size, as the rank does not depend on the sizes of units, but singular values do.
     rows = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True, initial=0.0), 1e-300)
     sizes = np.linalg.svd(rows, compute_uv=False)
     n, rank = len(matrix), int(np.sum(sizes > rank_tolerance * sizes.max(initial=0.0)))
@@ -141,35 +127,29 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
 
 
-def check_tolerance(name: str, tolerance: Any) -> None:
-    """Raises ValueError unless a tolerance is a number >= 0."""
-    if not is_number(tolerance) or not tolerance >= 0:
-        raise ValueError(f"A tolerance is a number >= 0. Received: {name}={tolerance!r}.")
-
-
 def check_basis(basis: Any) -> None:
-    """Raises ValueError for what is no basis."""
+    """Raises ValueError unless the argument is a `Basis`."""
     if not isinstance(basis, Basis):
-        raise ValueError(f"A basis is a Basis, as readout_basis makes one. Received: {basis!r}.")
+        raise invalid("basis", "a Basis, as readout_basis makes one", basis)
 
 
 def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
     r"""The mean of the states that some texts reach: an origin for readings of an ISAN.
 
-    With it as the origin the readout's bias is the mean output on the texts, and a contribution says by how much the
-    output changes on average when the symbol is inserted (docs/notes/origin.md).
+    With it as the origin the readout's bias is the mean output on the texts, and a contribution is the change of the
+    output, on average, when the symbol is inserted (docs/notes/origin.md).
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
-        sequences: texts, each the ids of its symbols (time,). The mean is over the states after each symbol, every step
-            with the same weight; each text starts from the initial state.
+        sequences: texts, each the ids of its symbols (time,), read from the initial state. The mean is over the states
+            after each symbol, every step with the same weight.
 
     Returns:
         (n,), the `origin` of `contributions`, `timescales`, `bias_norms` and others.
 
     Raises:
-        ValueError: if there is no ISAN, if it reads backwards, if there is no symbol, or one that the network does not
-            know, or if the mean state is not finite.
+        ValueError: if there is no ISAN, if it reads backwards, if there is no symbol, or one outside the vocabulary, or
+            if the mean state is not finite.
 
     Cost: O(T n^2).
     Example:
@@ -188,7 +168,7 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
             total += sum(equations.states(np, kernel, bias, start, symbols), np.zeros(len(start)))
         count += len(symbols)
     if not count:
-        raise ValueError("The mean state is that on texts. Received: no symbol. Pass sequences of ids.")
+        raise ValueError("`sequences` must have at least one symbol. Received: no symbol. Pass sequences of ids.")
     check_range("The sum of the states", [total])
     return total / count
 
@@ -196,14 +176,14 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
 def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
     r"""Coordinates $z = h - m$ whose origin is the mean state on some texts, `mean_state`.
 
-    It makes a network of its own with that origin; analyses take `origin=` too, and need none.
+    It serves to make a network with that origin; analyses take `origin=` instead.
 
     Args:
         network, sequences: as `mean_state`.
 
     Returns:
-        `Basis` with m = n coordinates, none of which belongs to the readout alone. Pass it to `change_basis`, and the
-        network that results to any analysis.
+        `Basis` with m = n coordinates, and `num_readout` 0. Pass it to `change_basis`, and the resulting network to any
+        analysis.
 
     Raises:
         ValueError: as `mean_state`.
@@ -219,7 +199,7 @@ def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
         >>> analysis.contributions(layer, [0, 2, 1], readout=readout).values.shape
         (4, 3, 3)
 
-    Reference: Foerster et al., ICML 2017, section 3.5, whose changes of basis keep the origin.
+    Reference: Foerster et al., ICML 2017, section 3.5, where changes of basis keep the origin.
     """
     mean = mean_state(network, sequences)
     same = np.eye(len(mean))
@@ -230,13 +210,13 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     r"""The same network in other coordinates.
 
     With $z = h V + v$ and $h = z U + u$: $W^z_x = U W_x V$, $b^z_x = (u W_x + b_x) V + v$, $R^z = U R$,
-    $c^z = u R + c$. Where coordinates are redundant, multiples of `basis.relations` are added to each column, so that
-    binary blocks become as close to 0 and 1 as the network allows (see the head of this module).
+    $c^z = u R + c$. If coordinates are redundant, multiples of `basis.relations` are added to each column, so that
+    binary blocks become as close to 0 and 1 as the network allows (see the docstring of this module).
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer.
         basis: from `readout_basis`, `centred_basis`, `label_basis` or `sparse_basis`.
-        readout: for a layer: its Dense head, or a pair (matrix, bias); None reads the original state.
+        readout: for a layer: its Dense head, or a pair (matrix, bias); None for the identity.
         dtype: of the new layer.
 
     Returns:
@@ -244,10 +224,10 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
         of `network`.
 
     Raises:
-        ValueError: if there is no ISAN layer, or if its number of units differs from that of the basis.
+        ValueError: if there is no ISAN layer, or if the basis has another number of units.
 
-    Exactness: equal outputs for every text, to rounding, in `dtype` too; `residual` is the largest difference on all
-        words of at most `max_length` symbols. `analysis.equivalent` proves it for all words, where it can.
+    Exactness: equal outputs for every text, to the rounding of `dtype`; `residual` is the largest difference on all
+        words of at most `max_length` symbols. `analysis.equivalent` can prove it for all words.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -260,38 +240,32 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     """
     check_basis(basis)
     reading = AffineReading(network)
-    before, head = reading.weights(), reading.readout(readout)
-    kernel, bias, start = before
+    (kernel, bias, start), head = reading.weights(), reading.readout(readout)
     if kernel.shape[1] != len(basis.to.matrix):
         raise ValueError(
-            f"A basis belongs to a number of units. Received: a basis of {len(basis.to.matrix)} and a layer of "
-            f"{kernel.shape[1]}. Make the basis from states of this layer."
+            f"`basis` must have the units of the layer. Received: a basis of {len(basis.to.matrix)} units and a layer "
+            f"of {kernel.shape[1]}. Make the basis from states of this layer."
         )
     (to, shift), (back, origin) = basis.to, basis.back
     new_kernel = back @ kernel @ to
     new_bias = (origin @ kernel + bias) @ to + shift
     new_head = AffineMap(back @ head.matrix, origin @ head.matrix + head.offset)
     if basis.blocks:
-        # Only the binary columns: those of the other axes, which are arbitrary, would become arbitrary too, and an
-        # error that leaves the relations would grow from step to step, a millionfold in 50.
+        # In binary columns alone: the other columns, of arbitrary axes, would become arbitrary, and an error off the
+        # relations would grow from step to step, a millionfold in 50.
         binary = np.arange(len(new_bias[0])) < basis.num_binary
         both = [_add_relations(basis, *pair, binary) for pair in zip(new_kernel, new_bias, strict=True)]
         new_kernel, new_bias = (np.array(parts) for parts in zip(*both, strict=True))
         new_head = AffineMap(*_add_relations(basis, *new_head))
     layer = isan_like(network, new_kernel, new_bias, basis.to.apply(start), dtype)
     after = AffineReading(layer).weights()
-    return TransformedNetwork(
-        layer,
-        new_head,
-        *on_short_words(
-            AffineForm(before.initial_state, before.kernel, before.bias, *head),
-            AffineForm(after.initial_state, after.kernel, after.bias, *new_head),
-        ),
-    )
+    original = AffineForm(start, kernel, bias, *head)
+    changed = AffineForm(after.initial_state, after.kernel, after.bias, *new_head)
+    return TransformedNetwork(layer, new_head, *on_short_words(original, changed))
 
 
 def _add_relations(basis: Basis, matrix: Array, offset: Array, columns: Any = True) -> tuple[Array, Array]:
-    """The map z -> z matrix + offset, with multiples of the relations added to these columns: see the module's head."""
+    """The map z -> z matrix + offset, with multiples of the relations added to some columns: see the module."""
     both = np.concatenate([matrix, offset[None]])
     levels = np.array([np.quantile(matrix[list(block)], 1 / 3, axis=0, method="lower") for block in basis.blocks])
     both = both - basis.relations.T @ (levels * columns)

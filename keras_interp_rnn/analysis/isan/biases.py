@@ -1,7 +1,7 @@
 """The biases of an input-switched affine network, and their parts in two subspaces of its states.
 
 Foerster et al., ICML 2017, section 3.5. The readout R (n, outputs) splits the space of states into the span of its
-columns, the readout subspace, and the orthogonal complement, the computational subspace, which no prediction reads.
+columns, the readout subspace, and its orthogonal complement, the computational subspace, which no prediction reads.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from keras_interp_rnn.analysis.statistics import ROUNDING
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BiasParts(Unpackable):
-    """A statistic of the biases of all symbols, for the whole bias and for its parts.
+    """A statistic of the biases of all symbols and of their parts.
 
     Attributes:
-        whole: of the bias. readout: of its part in the readout subspace.
-        computational: of its part in the computational subspace.
+        whole: for the biases. readout: for their parts in the readout subspace.
+        computational: for their parts in the computational subspace.
 
     Example: see `bias_norms`.
     """
@@ -38,26 +38,8 @@ class BiasParts(Unpackable):
 def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which sum to them.
 
-    A part that is rounding in proportion to the whole is 0.
-
-    Args:
-        network, readout, origin: as `contributions`.
-
-    Returns:
-        `BiasParts`, each (K, n); it unpacks into three arrays.
-
-    Raises:
-        ValueError: as `contributions`.
-
-    Example:
-
-        >>> from keras_interp_rnn import layers
-        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
-        >>> whole, readout, computational = bias_parts(model)
-        >>> np.allclose(whole, readout + computational)
-        True
-
-    Reference: Foerster et al., ICML 2017, section 3.5.
+    A part that is small enough to be rounding of the whole is 0 (Foerster et al., ICML 2017, section 3.5). Takes and
+    raises what `contributions` does.
     """
     (_, bias, _), _ = AffineReading(network).centred(readout, origin)
     basis = readout_basis(network, readout, rank_tolerance=ROUNDING)
@@ -96,7 +78,7 @@ def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
 
 
 def bias_cosines(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
-    """Cosines between the biases of symbols, and between their parts (figure 7); 0 where one of them is 0.
+    """Cosines between the biases of symbols, and between their parts (figure 7); 0 if one of the two is 0.
 
     Args:
         network, readout, origin: as `contributions`.

@@ -1,4 +1,4 @@
-"""A network of zeros and ones made from a trained one, and how much the rounding changes.
+"""A network of zeros and ones, obtained by rounding a trained one in a binary basis.
 
 Foerster et al., ICML 2017, section 4: in a binary basis the weights of a network that counts are almost 0 and 1.
 """
@@ -12,16 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._network import AffineReading, isan_like
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.bases import (
-    Basis,
-    TransformedNetwork,
-    change_basis,
-    check_basis,
-)
+from keras_interp_rnn.analysis.isan.bases import Basis, TransformedNetwork, change_basis, check_basis
 
 
 def rounding_error(*arrays: ArrayLike) -> float:
-    """Largest distance of any entry from the nearer of 0 and 1; 0 for no entries."""
+    """Largest distance of an entry from the nearer of 0 and 1; 0 if there are no entries."""
     return max(
         float(np.minimum(np.abs(a), np.abs(np.asarray(a) - 1)).max(initial=0.0)) for a in map(np.asarray, arrays)
     )
@@ -31,8 +26,8 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     r"""A network of zeros and ones, obtained by rounding a trained one.
 
     The binary blocks of `change_basis`, with their biases and readout, each entry rounded to 0 or 1; all other
-    coordinates are dropped. The initial state is the vector of `basis.points` from which every symbol leads nearest to
-    where it leads from the trained initial state, as the initial content of a delay line may never be read out.
+    coordinates are dropped. The initial state is the vector of `basis.points` from which the symbols lead nearest to
+    where they lead from the trained initial state, as the initial content of a delay line may never be read.
 
     Args:
         network, readout: as `change_basis`.
@@ -45,7 +40,7 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     Raises:
         ValueError: if the basis has no binary coordinates, or an entry is 0.5 or farther from 0 and 1.
 
-    Exactness: none promised: test it on fresh texts. `residual` is the largest change of an output after one
+    Exactness: none promised; test the network on new texts. `residual` is the largest change of an output after one
         symbol.
     Example: a network that delays one bit by a step.
 
@@ -65,8 +60,7 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     check_basis(basis)
     if not basis.num_binary:
         raise ValueError(
-            "Rounding needs coordinates that are 0 or 1. Received: a basis without any. Use label_basis or "
-            "sparse_basis."
+            "`basis` must have binary coordinates. Received: a basis without any. Use label_basis or sparse_basis."
         )
     changed, head = change_basis(network, basis, readout=readout)
     kernel, bias, _ = AffineReading(changed).weights()
@@ -75,14 +69,14 @@ def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype:
     error = rounding_error(*exact)
     if error >= 0.5:
         raise ValueError(
-            f"Every entry must be nearer than 0.5 to 0 or 1. Received: one that is {error:.2f} away. Train longer, or "
+            f"Every entry must be nearer than 0.5 to 0 or 1. Received: an entry {error:.2f} away. Train longer, or "
             "with more weight decay."
         )
     kernel, bias, matrix, offset = (np.clip(np.rint(array), 0, 1) for array in exact)
     original = AffineReading(network).weights()
-    wanted = basis.to.apply(original.initial_state @ original.kernel + original.bias)[:, :m]
+    trained = basis.to.apply(original.initial_state @ original.kernel + original.bias)[:, :m]
     points = basis.points.astype(np.float64)
-    distances = sum(np.abs(points @ k + b - w).max(axis=1) for k, b, w in zip(kernel, bias, wanted, strict=True))
+    distances = sum(np.abs(points @ k + b - w).max(axis=1) for k, b, w in zip(kernel, bias, trained, strict=True))
     start = points[int(np.argmin(np.round(distances, 3)))]
     layer = isan_like(network, kernel, bias, start, dtype)
     head = AffineMap(matrix, offset)
@@ -94,4 +88,4 @@ def _outputs_after_one(network: Any, readout: Any) -> NDArray[np.float64]:
     """(K, outputs), the outputs after each single symbol."""
     reading = AffineReading(network)
     kernel, bias, start = reading.weights()
-    return reading.readout(readout).apply(start @ kernel + bias)
+    return np.asarray(reading.readout(readout).apply(start @ kernel + bias))

@@ -1,13 +1,13 @@
 r"""Coordinates that are 0 or 1 on every state that an input-switched affine network reaches, from labels or without.
 
-Foerster et al., ICML 2017, section 4 and figure 9. `label_basis` regresses given labels on the states; `sparse_basis`
-derives the labels from the network itself.
+Foerster et al., ICML 2017, section 4 and figure 9. `label_basis` regresses labels on the states; `sparse_basis` derives
+the labels from the network.
 
-Why `sparse_basis` needs more than a set of states. Take one count clipped to [0, m] with a delay of one step, p the
-count before and c the count after a step, and P_j = [p >= j], C_j = [c >= j]. The states reached are all those with
+A set of states does not suffice for `sparse_basis`. Take one count clipped to [0, m] with a delay of one step, p the
+count before and c the count after a step, and P_j = [p >= j], C_j = [c >= j]. The states reached are all with
 |p - c| <= 1, that is with P_{j+1} <= P_j, C_j and C_{j+1} <= P_j, C_j. Swapping P_j and C_j for a single j maps this
-set to itself by a linear map of z. So the set alone (and with equal odds for up and down its frequencies too) cannot
-tell which of 2^m families of one-hot codes is meant. What distinguishes a code is its use: the outputs, now and later.
+set to itself by a linear map of z. So the set alone, and with equal odds for up and down its frequencies too, cannot
+tell 2^m families of one-hot codes apart. Only their use distinguishes them: the outputs, now and later.
 
 Limits: codes must be linear in the state, and outputs must be 0 or 1.
 """
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_integer, is_number
+from keras_interp_rnn._checks import integer, invalid, is_number, non_negative
 from keras_interp_rnn._network import AffineReading, as_array, listed
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.bases import Basis, check_tolerance
+from keras_interp_rnn.analysis.isan.bases import Basis
 from keras_interp_rnn.analysis.isan.binarization import rounding_error
 from keras_interp_rnn.analysis.isan.maps import homogeneous_matrices
 
@@ -38,7 +38,7 @@ def label_basis(
     names: Sequence[str] | None = None,
     rank_tolerance: float = 1e-6,
 ) -> Basis:
-    r"""The basis in which states are given binary vectors, by linear regression.
+    r"""The basis in which states are their binary labels, by linear regression.
 
     With states $X = [h, 1]$ as rows and labels B of zeros and ones, $F = X^+ B$ are the binary coordinates. The labels
     explain $E = B^+ X$ of the states; further coordinates are an orthonormal basis Q of all directions in which E
@@ -47,7 +47,7 @@ def label_basis(
     Args:
         states: (..., n), states that the network reaches, the first n columns of X; every relevant state should occur.
         labels: (..., binary), 0 or 1, such as the one-hot codes of the counts before a step and after it.
-        num_readout: number of labels, the first ones, that are the outputs of the readout.
+        num_readout: number of labels, from the first, that are outputs of the readout.
         names: of the labels.
         rank_tolerance: singular values of X below this times the largest count as zero.
 
@@ -56,12 +56,12 @@ def label_basis(
         and 1.
 
     Raises:
-        ValueError: if the shapes do not match, if labels are not 0 or 1, if they are not affine functions of the
-            states: if a coordinate is 0.5 or more from its label.
+        ValueError: if the shapes do not match, if labels are not 0 or 1, or if they are not affine functions of the
+            states, so that a coordinate is 0.5 or more from its label.
 
     Exactness: invertible to float64 rounding, however large `residual`.
-    Limits: codes must be linear in the state. `blocks` are searched for as exact covers of the states by labels, in
-        their order.
+    Limits: codes must be linear in the state. `blocks` are exact covers of the states by labels, searched in the order
+        of the labels.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -71,33 +71,28 @@ def label_basis(
 
     Reference: Foerster et al., ICML 2017, section 4.
     """
-    check_tolerance("rank_tolerance", rank_tolerance)
-    given, marks = as_array("States", states).astype(np.float64), as_array("Labels", labels).astype(np.float64)
-    if not np.isfinite(given).all():
-        raise ValueError("States are finite. Received: NaN or infinity.")
-    if given.ndim < 2 or given.shape[:-1] != marks.shape[:-1]:
+    non_negative("rank_tolerance", rank_tolerance)
+    features, marks = as_array("states", states).astype(np.float64), as_array("labels", labels).astype(np.float64)
+    if not np.isfinite(features).all():
+        raise ValueError("`states` must be finite. Received: NaN or infinity.")
+    if features.ndim < 2 or features.shape[:-1] != marks.shape[:-1] or not marks.size:
         raise ValueError(
-            f"There must be one row of labels for each state. Received: states {given.shape}, labels {marks.shape}. "
+            f"There must be one row of labels for each state. Received: states {features.shape}, labels {marks.shape}. "
             "Flatten both to (samples, ...)."
         )
-    if not marks.size:
-        raise ValueError(f"There must be states and labels. Received: states {given.shape}, labels {marks.shape}.")
-    if not is_integer(num_readout) or not 0 <= num_readout <= marks.shape[-1]:
-        raise ValueError(
-            f"num_readout is a number of the {marks.shape[-1]} labels. Received: num_readout={num_readout!r}."
-        )
-    # Units of one size each, by powers of two, which round nothing: no rank depends on how large a unit is.
-    scale = np.ldexp(1.0, np.frexp(np.abs(given).reshape(-1, given.shape[-1]).max(axis=0))[1])
-    rows, binary = _with_constant(given / scale), marks.reshape(-1, marks.shape[-1])
+    num_readout = integer("num_readout", num_readout, 0, below=marks.shape[-1] + 1)
+    # Units scaled to one size by powers of two, which are exact: the ranks do not depend on the sizes of units.
+    scale = np.ldexp(1.0, np.frexp(np.abs(features).reshape(-1, features.shape[-1]).max(axis=0))[1])
+    rows, binary = _with_constant(features / scale), marks.reshape(-1, marks.shape[-1])
     if not np.isin(binary, (0, 1)).all():
-        raise ValueError(f"Labels are 0 or 1. Received: {np.unique(binary)[:5]}. Pass one-hot codes.")
+        raise ValueError(f"`labels` must be 0 or 1. Received: {np.unique(binary)[:5]}. Pass one-hot codes.")
     vectors = np.linalg.lstsq(rows, binary, rcond=rank_tolerance)[0]
     errors = np.abs(rows @ vectors - binary)
     residual = float(errors.max(initial=0.0))
     if residual >= 0.5:
         worst = int(errors.max(axis=0).argmax())
         raise ValueError(
-            f"Labels must be affine functions of the states, to within 0.5. Received: label {worst}, which the best "
+            f"`labels` must be affine functions of the states, to within 0.5. Received: label {worst}, which the best "
             f"one misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
         )
     points = _distinct(binary.astype(bool))
@@ -111,13 +106,13 @@ def label_basis(
     relations = np.zeros((len(blocks), forth.shape[1] + 1))
     for relation, block in zip(relations, blocks, strict=True):
         missing = -forth[:, list(block)].sum(axis=1)
-        missing[-1] += 1  # as a functional of [h, 1], the difference of the block's sum from the constant 1
+        missing[-1] += 1  # the difference of the block's sum from the constant 1, as a functional of [h, 1]
         relation[:-1] = back @ missing
         relation[list(block)] += 1
         relation[-1] = -1
     names = tuple(f"label {i}" for i in range(binary.shape[1])) if names is None else tuple(listed("Names", names))
     if len(names) != binary.shape[1]:
-        raise ValueError(f"There is a name for each of {binary.shape[1]} labels. Received: {len(names)}.")
+        raise ValueError(f"`names` must have one entry for each label, {binary.shape[1]}. Received: {len(names)}.")
     return Basis(
         AffineMap(forth[:-1] / scale[:, None], forth[-1]),
         AffineMap(back[:, :-1] * scale, np.zeros(len(vectors) - 1)),
@@ -137,15 +132,15 @@ def sparse_basis(
 ) -> Basis:
     r"""The basis in which states and matrices are zeros and ones, derived without labels.
 
-    Output j of the network after it has read a further word w is an affine function of its present state,
+    Output j of the network after a further word w is an affine function of its present state,
 
     $$f_{w,j}(h) = c_j + (h, 1) W'_{w_1} \cdots W'_{w_k} (R_j, 0)^T,$$
 
-    and 0 or 1 on every state it reaches if the outputs are. There are finitely many such functions on those states.
-    All are collected, short words first; outputs (k = 0) are kept, and of the others those that are not a sum of
-    functions whose supports are disjoint and smaller. Reading a symbol turns $f_w$ into $f_{xw}$, which is again one of
-    them or such a sum, so a network of zeros and ones in these coordinates exists. `label_basis` then makes the basis,
-    with the values of these functions as its labels.
+    and 0 or 1 on every state that is reached if the outputs are. There are finitely many such functions on these
+    states. All are collected, short words first; the outputs (k = 0) become coordinates, and so does each other
+    function that is not a sum of functions with disjoint, smaller supports. Reading a symbol turns $f_w$ into $f_{xw}$,
+    again a coordinate or such a sum, so a network of zeros and ones exists in these coordinates. `label_basis` then
+    makes the basis, with the values of these functions as labels.
 
     Args:
         network: a model of an ISAN and a linear Dense head whose outputs are 0 or 1; or an ISAN.
@@ -175,20 +170,19 @@ def sparse_basis(
         >>> basis.names[: basis.num_binary]
         ('output 0', 'output 0 after 0')
 
-    Reference: after Foerster et al., ICML 2017, section 4, where the labels were given.
+    Reference: after Foerster et al., ICML 2017, section 4, which has labels.
     """
     if not is_number(tolerance) or not 0 < tolerance < 0.5:
-        raise ValueError(f"tolerance lies between 0 and 0.5. Received: {tolerance!r}. Leave it at 0.25.")
-    if not is_integer(max_functions) or max_functions < 1:
-        raise ValueError(f"max_functions is an int >= 1. Received: max_functions={max_functions!r}.")
+        raise invalid("tolerance", "a number between 0 and 0.5", tolerance, "Leave it at 0.25.")
+    max_functions = integer("max_functions", max_functions)
     head, maps = AffineReading(network).readout(readout), homogeneous_matrices(network)
-    states = as_array("States", states)
+    states = as_array("states", states).astype(np.float64)
     if not states.ndim or states.shape[-1] + 1 != maps.shape[1]:
         raise ValueError(
-            f"States have one entry per unit of the layer. Received: {np.shape(states)} and "
-            f"{maps.shape[1] - 1} units. Pass the states of this layer."
+            f"`states` must have the shape (..., {maps.shape[1] - 1}), an entry per unit of the layer. Received: "
+            f"{states.shape}. Pass the states of this layer."
         )
-    rows = _with_constant(np.asarray(states, np.float64))
+    rows = _with_constant(states)
     outputs = head.matrix.shape[1]
     functions = np.concatenate([head.matrix, head.offset[None]]).T
     labels = [_as_binary(rows @ f, f"Output {j}", tolerance) for j, f in enumerate(functions)]
@@ -206,8 +200,8 @@ def sparse_basis(
                 continue
             if len(known) >= max_functions:
                 raise ValueError(
-                    f"There may be `max_functions` functions of the state. Received: max_functions={max_functions}, "
-                    "and more. Is the network one with few states? Then raise it."
+                    f"There must be at most max_functions functions of the state. Received: max_functions="
+                    f"{max_functions}, and more functions. If the network has few states, pass a larger max_functions."
                 )
             known.add(code)
             labels.append(values)
@@ -222,8 +216,8 @@ def sparse_basis(
         if _cover(points[:, i], points, inside) is None:
             chosen.append(i)
     return label_basis(
-        np.asarray(states),
-        table[:, chosen].reshape(*np.shape(states)[:-1], -1),
+        states,
+        table[:, chosen].reshape(*states.shape[:-1], -1),
         num_readout=outputs,
         names=[names[i] for i in chosen],
     )
@@ -247,7 +241,7 @@ def _as_binary(values: Array, name: str, tolerance: float) -> NDArray[np.bool_]:
     if error > tolerance:
         raise ValueError(
             f"The outputs of the network, now or later, must be 0 or 1 to within {tolerance} on every state. Received: "
-            f"{name}, which is up to {error:.2f} away. Train longer, or use label_basis."
+            f"{name}, up to {error:.2f} away. Train longer, or use label_basis."
         )
     return values > 0.5
 

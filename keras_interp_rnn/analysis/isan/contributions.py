@@ -1,12 +1,12 @@
-r"""Every logit of a network that is affine in its state, split exactly among the symbols read so far.
+r"""Contributions: every logit of a network that is affine in its state, split exactly among the symbols read so far.
 
 The state is affine in its history, so the logits are a sum with one term per source (Foerster et al., ICML 2017, eqs. 4
-to 6). The matrices W and biases b are an ISAN's, or those that a linear recurrence makes of its inputs:
+to 6). An ISAN has the matrices W and biases b, a linear recurrence computes them from its inputs:
 
     l_t = c + sum_{s=0}^{t} kappa_s^t,        kappa_s^t = b_{x_s} W_{x_{s+1}} ... W_{x_t} R,        b_{x_0} = h_0.
 
-All terms of step t come from those of step t - 1 by one product with W_{x_t}: O(T^2 n^2) for T symbols. Those of few
-targets are computed from the end of each, W_{x_{s+1}} ... W_{x_t} R by one product a step: O(T n^2 outputs) a target.
+All terms of step t come from the terms of step t - 1 by one product with W_{x_t}: O(T^2 n^2) for T symbols. For few
+targets, W_{x_{s+1}} ... W_{x_t} R is computed from the end of each, by one product per step: O(T n^2 outputs) a target.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import integer, integers, invalid
 from keras_interp_rnn._network import AffineReading, OpenedText, Way, check_range, feature_addends
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
 
 MAX_BYTES = 2**34
-"""The largest result: more would be NumPy's MemoryError, or the end of the process."""
+"""Largest result: beyond it NumPy raises MemoryError, or the process ends."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +35,8 @@ class RecentContributions(Unpackable):
     Attributes:
         step: t, from 1.
         values: (sources, outputs), the terms of the last min(t, window) symbols, the earliest first.
-        earlier: (outputs,), the sum of all earlier terms, the initial state's included.
-        logits: (outputs,), from running the recurrence forward.
+        earlier: (outputs,), the sum of all earlier terms and the initial state's.
+        logits: (outputs,), computed by the recurrence.
 
     Example: see `recent_contributions`.
     """
@@ -52,7 +52,7 @@ class WordContributions(Result):
     """Contributions summed over words.
 
     Attributes:
-        starts: for each word the position of its first symbol, from 1; the initial state, 0, is the first "word".
+        starts: for each word the position of its first symbol, from 1; the initial state, 0, comes first.
         names: the words.
         values: (words, targets, outputs).
 
@@ -65,7 +65,7 @@ class WordContributions(Result):
 
     def norms(self) -> Array:
         """(words, targets), the Euclidean norms of the words' contributions."""
-        return np.linalg.norm(self.values, axis=-1)
+        return np.asarray(np.linalg.norm(self.values, axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,14 +76,15 @@ class Contributions(Result):
         symbols: (T,), the text.
         targets: (M,), the steps t whose logits are split, from 1 to T.
         values: (T + 1, M, outputs); `values[s, i]` is $\kappa_s^t$ of t = `targets[i]`: source s = 0 is the initial
-            state, s >= 1 the s-th symbol; zero where s > t.
-        bias: (outputs,), the readout's own bias, the same at every step.
+            state, s >= 1 the s-th symbol; zero if s > t.
+        bias: (outputs,), the readout's bias, the same at every step.
         logits: (M, outputs), computed by the recurrence, independently of `values`.
         residual: largest |bias + sum of values over sources - logits|, in nats; rounding, about 1e-15 relative.
         alphabet: names of the symbols, for views; None for their ids.
-        features: (T, features, M, outputs), the share of each feature of each step's vector, given the gates; what is
-            missing to `values[1:]` are the shares of biases. None where it was not asked for.
-        given: the layer whose inputs were taken as they are, as layers below it make them; "" where there are none.
+        features: (T, features, M, outputs), the share of each feature of each step's vector, given the gates; with the
+            shares of biases they sum to `values[1:]`. None without `by_feature`.
+        given: the layer whose inputs, computed by layers below it, were taken as they are; "" if there are no such
+            layers.
 
     Units: nats (logits).
 
@@ -101,12 +102,12 @@ class Contributions(Result):
     given: str = ""
 
     bias_name: ClassVar[str] = "readout bias"
-    """How views call what no source has added."""
+    """The name that views give to `bias`."""
 
     def without(self, sources: Collection[int]) -> Array:
         """The sums (M, outputs) without the terms of some sources.
 
-        These are not the logits after a text without those symbols: their matrices still carry the terms before them.
+        These are not the logits after a text without those symbols: their matrices still act on the terms before them.
         `analysis.substitutions` has the outputs of the network for the text without each symbol.
 
         Args:
@@ -115,28 +116,24 @@ class Contributions(Result):
         Raises:
             ValueError: for a number out of range.
         """
-        chosen = sorted(set(sources))
-        if chosen and not 0 <= chosen[0] <= chosen[-1] < len(self.values):
-            raise ValueError(
-                f"Sources are numbers in [0, {len(self.values) - 1}], 0 the initial state. Received: {chosen}."
-            )
-        return self.logits - self.values[chosen].sum(axis=0)
+        chosen = integers("sources", sorted(set(sources)), below=len(self.values), remedy="0 is the initial state.")
+        return np.asarray(self.logits - self.values[chosen.astype(int)].sum(axis=0))
 
     def norms(self) -> Array:
         r"""(T + 1, M), the Euclidean norms $\lVert \kappa_s^t \rVert_2$."""
-        return np.linalg.norm(self.values, axis=-1)
+        return np.asarray(np.linalg.norm(self.values, axis=-1))
 
     def by_word(self, separator: int | Collection[int] | None = None) -> WordContributions:
         """The terms of each word, summed over its symbols.
 
         Args:
-            separator: the symbol, or symbols, that a word begins with, as in "␣annual␣revenue"; by default the white
-                space of the alphabet, or symbol 0 where it has none.
-
-        Returns:
-            `WordContributions`.
+            separator: the symbol, or symbols, with which a word begins, as in "␣annual␣revenue"; by default the white
+                space of the alphabet, or symbol 0 if it has no white space.
         """
-        first = np.flatnonzero(np.isin(self.symbols, self._separators(separator))) + 1
+        if separator is None:
+            separator = [i for i, name in enumerate(self.alphabet or ()) if name.isspace()] or 0
+        separators = list(separator) if isinstance(separator, Collection) else [separator]
+        first = np.flatnonzero(np.isin(self.symbols, separators)) + 1
         starts = np.unique(np.concatenate([[0], [1][: len(self.symbols)], first]).astype(np.int64))
         sums = np.add.reduceat(self.values, starts, axis=0)
         ends = [*starts[1:], len(self.symbols) + 1]
@@ -144,13 +141,10 @@ class Contributions(Result):
         return WordContributions(starts, ("h_0", *(text_of(self.alphabet, piece) for piece in pieces)), sums)
 
     def winner(self, target: int = -1) -> tuple[int, int]:
-        """The outputs with the largest and the second-largest logit at a target.
+        """The outputs with the largest and the second-largest logit at a target; of a single output both are it.
 
         Args:
             target: index into `targets`, by default the last one.
-
-        Returns:
-            (winner, runner-up); the winner twice, if there is one output.
         """
         order = np.argsort(-self.logits[target], kind="stable")
         return int(order[0]), int(order[1] if len(order) > 1 else order[0])
@@ -160,7 +154,7 @@ class Contributions(Result):
 
         Args:
             target: index into `targets`, by default the last one.
-            towards, against: outputs i and j; by default the winner and the runner-up. Of a single output, its terms.
+            towards, against: outputs i and j; by default the winner and the runner-up. A single output has its terms.
         """
         if self.logits.shape[1] == 1:
             return self.values[:, target, 0]
@@ -174,7 +168,7 @@ class Contributions(Result):
         Args:
             num_sources: maximum number of sources.
             target: index into `targets`, by default the last one.
-            output: whose logit; by default the winner's.
+            output: index of the logit; by default the winner's.
 
         Returns:
             [(source, term), ...], the largest absolute value first.
@@ -186,15 +180,15 @@ class Contributions(Result):
         return [(int(source), float(column[source])) for source in order]
 
     def name(self, symbol: int) -> str:
-        """How a symbol is shown: its name, a space as "␣", a newline as "⏎"; without an alphabet its id."""
+        """The displayed name of a symbol, a space as "␣", a newline as "⏎"; its id if there is no alphabet."""
         return symbol_name(self.alphabet, symbol)
 
     def output_name(self, output: int) -> str:
-        """How an output is shown: by the name of a symbol, where the alphabet has as many, else by its number."""
+        """The displayed name of an output: that of a symbol if their numbers agree, otherwise its index."""
         return output_name(self.alphabet, output, self.logits.shape[1])
 
     def source_name(self, source: int) -> str:
-        """How a source is shown: "h_0" for 0, the initial state; else the name of its symbol."""
+        """The displayed name of a source: "h_0" for 0, the initial state; otherwise that of its symbol."""
         return "h_0" if source == 0 else self.name(int(self.symbols[source - 1]))
 
     def shown(self, target: int = -1, width: int = 24) -> str:
@@ -205,12 +199,6 @@ class Contributions(Result):
             width: columns of the longest bar.
         """
         return as_text(self, target=target, width=width)
-
-    def _separators(self, given: int | Collection[int] | None) -> list[int]:
-        if given is None:
-            names = () if self.alphabet is None else self.alphabet
-            return [i for i, name in enumerate(names) if name.isspace()] or [0]
-        return list(given) if isinstance(given, Collection) else [given]
 
 
 def contributions(
@@ -228,19 +216,19 @@ def contributions(
     Args:
         network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, in one direction or two, and a
             head of Dense and BatchNormalization layers without activations between them, over the states or their mean;
-            or such a layer or cell. What is split are the logits: what comes before the head's activation, a softmax or
-            a sigmoid for one. Steps that an Embedding with `mask_zero` masks have no share.
-        symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, where there
-            is an alphabet. Ids of a linear recurrence are those of the Embedding before it, or of one-hot vectors;
-            without an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources.
-            What a linear recurrence reads may also be made by layers below it, other recurrences for one: the split is
-            exact given what they made, and its `given` names the layer.
+            or such a layer or cell. The logits are split: the values before the head's activation, such as a softmax.
+            Steps that an Embedding with `mask_zero` masks have no share.
+        symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, if there is
+            an alphabet. A linear recurrence reads ids through the Embedding before it, or as one-hot vectors; without
+            an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources. Layers
+            below it, such as other recurrences, may compute its inputs: the split is exact given these inputs, and its
+            `given` names the layer.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
-            the state itself.
+            the state.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
-        alphabet: names of the symbols, for views; by default those that the model carries (`datasets.text.Alphabet`).
-        origin: the state that counts as no contribution: (n,), as `mean_state`; "initial" for $h_0$; None for 0, where
-            training left it. No output depends on it, every contribution does (docs/notes/origin.md).
+        alphabet: names of the symbols, for views; by default those in the model (`datasets.text.Alphabet`).
+        origin: the state that counts as no contribution: (n,), as `mean_state`; "initial" for $h_0$; None for 0. No
+            output depends on it, every contribution does (docs/notes/origin.md).
         by_feature: whether each step's term is split among the features of the vector that it read, given the gates:
             the candidate or the value that a linear recurrence adds to its state is linear in the vector.
 
@@ -250,12 +238,12 @@ def contributions(
 
     Raises:
         ValueError: if there is no such layer, if its output is not affine in its state, if the head has an activation
-            inside, if a symbol is outside the vocabulary or a target outside the text; if a contribution overflows; if
-            features are asked for of a network that reads no vectors, or whose candidates are not linear in them.
+            inside, if a symbol is outside the vocabulary or a target outside the text; if a contribution overflows; for
+            `by_feature`, if the network reads no vectors, or its candidates are not linear in them.
 
     Units: nats (logits).
-    Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation (float64
-        rounding).
+    Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation, float64
+        rounding.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -269,33 +257,29 @@ def contributions(
     reading = AffineReading(network, alphabet)
     opened = reading.open(symbols, readout, origin, whole=True)
     steps, bias = len(opened.symbols), opened.ways[0].head.offset
-    outputs = len(bias)
-    wanted = _check_targets(steps if targets is None and opened.at_the_end else targets, steps)
-    if opened.at_the_end and wanted.tolist() != [steps]:
+    at_the_end, vectors = opened.at_the_end, opened.vectors
+    chosen = _check_targets(steps if targets is None and at_the_end else targets, steps)
+    if at_the_end and chosen.tolist() != [steps]:
         raise ValueError(
             "The target of a network whose head reads the whole text must be its last step. Received: "
             f"targets={targets!r}. Leave it out."
         )
-    _check_size(
-        steps, len(wanted), outputs, opened.vectors.shape[1] if by_feature and opened.vectors is not None else 1
-    )
+    _check_size(steps, len(chosen), len(bias), vectors.shape[1] if by_feature and vectors is not None else 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        values, logits = _terms(opened.ways[0], wanted)
+        values, logits = _terms(opened.ways[0], chosen)
         for way in opened.ways[1:]:
-            terms, added = _terms(way, wanted if opened.at_the_end else steps + 1 - wanted)
+            terms, added = _terms(way, chosen if at_the_end else steps + 1 - chosen)
             values[0] += terms[0]
             values[1:] += terms[:0:-1]
             logits += added
     check_range("Contributions and logits", (values, logits))
-    residual = np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0)
-    split = _by_feature(opened, wanted) if by_feature else None
-    return Contributions(
-        opened.symbols, wanted, values, bias, logits, float(residual), reading.names, split, opened.given
-    )
+    residual = float(np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0))
+    features = _by_feature(opened, chosen) if by_feature else None
+    return Contributions(opened.symbols, chosen, values, bias, logits, residual, reading.names, features, opened.given)
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:
-    """The terms (T + 1, targets, outputs) of one direction, and the logits, from running the recurrence forward."""
+    """The terms (T + 1, targets, outputs) of one direction, and the logits, computed by the recurrence."""
     weights, head, rows = way.weights, way.head, way.rows
     columns = {int(target): column for column, target in enumerate(targets)}
     values = np.zeros((len(rows) + 1, len(targets), head.matrix.shape[1]))
@@ -325,12 +309,12 @@ def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:
 
 
 def _by_feature(opened: OpenedText, targets: NDArray[np.int64]) -> Array:
-    """(T, features, targets, outputs): the addends of features, carried on from the end of each target."""
+    """(T, features, targets, outputs): the addends of features, each mapped on to the targets."""
     if opened.vectors is None or opened.at_the_end:
         reads = "symbols, or in both directions" if opened.vectors is None else "the mean of its states"
         raise ValueError(
-            "Features must be those of vectors that a linear recurrence reads forwards, state by state. Received: a "
-            f"network that reads {reads}. Leave by_feature=True out, or pass the layer, its readout, and the vectors."
+            "For by_feature a linear recurrence must read vectors forwards, state by state. Received: a network that "
+            f"reads {reads}. Leave by_feature=True out, or pass the layer, its readout, and the vectors."
         )
     addends = feature_addends(opened.cell, opened.vectors)
     [(weights, head, *_)] = opened.ways
@@ -348,7 +332,7 @@ def _check_size(steps: int, targets: int, outputs: int, features: int) -> None:
     if size > MAX_BYTES:
         raise ValueError(
             f"The contributions of all symbols to all targets must fit into {MAX_BYTES / 2**30:g} GiB. Received: "
-            f"{steps} symbols, {targets} targets and {outputs} outputs, which need {size / 2**30:.1f} GiB. Name fewer "
+            f"{steps} symbols, {targets} targets and {outputs} outputs, which need {size / 2**30:.1f} GiB. Pass fewer "
             "`targets`, or use `recent_contributions`."
         )
 
@@ -365,13 +349,13 @@ def recent_contributions(
     r"""Splits the logits of a long text among its last symbols, step by step, in constant memory.
 
     Args:
-        network: as `contributions`, in one direction, and with a head that reads the states themselves.
+        network: as `contributions`, in one direction, with a head that reads the states themselves.
         readout, origin, alphabet: as `contributions`.
         symbols: as `contributions`, of any length.
-        window: number of symbols that have a term each; all earlier ones share one term.
+        window: number of symbols with a term each; all earlier symbols share one term.
 
     Yields:
-        `RecentContributions`, for every step, in O(window n^2) time.
+        `RecentContributions` for every step, in O(window n^2) time.
 
     Raises:
         ValueError: as `contributions`, and if the window is below 1.
@@ -387,8 +371,7 @@ def recent_contributions(
 
     Reference: Foerster et al., ICML 2017, eqs. 4 to 6.
     """
-    if not is_integer(window) or window < 1:
-        raise ValueError(f"A window holds at least one symbol. Received: window={window!r}.")
+    window = integer("window", window)
     [(weights, head, text, *_)] = AffineReading(network, alphabet).open(symbols, readout, origin).ways
     return _recent(weights, head, text, window)
 
@@ -411,10 +394,8 @@ def _recent(weights: Any, head: Any, text: NDArray[np.int64], window: int) -> It
 def _check_targets(targets: int | Sequence[int] | None, steps: int) -> NDArray[np.int64]:
     if targets is None:
         return np.arange(1, steps + 1)
-    wanted = np.atleast_1d(np.asarray(targets))
-    if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer):
-        raise ValueError(f"Targets are steps, integers. Received: targets={targets!r}.")
-    wanted = np.where(wanted < 0, wanted + steps + 1, wanted)
-    if ((wanted < 1) | (wanted > steps)).any() or len(set(wanted.tolist())) < len(wanted):
-        raise ValueError(f"Targets are different steps in [1, {steps}]. Received: targets={targets!r}.")
-    return wanted.astype(np.int64)
+    chosen = integers("targets", np.atleast_1d(np.asarray(targets)), ndim=1)
+    chosen = np.where(chosen < 0, chosen + steps + 1, chosen)
+    if not chosen.size or ((chosen < 1) | (chosen > steps)).any() or len(np.unique(chosen)) < len(chosen):
+        raise invalid("targets", f"different steps in [1, {steps}], or negative from the end", targets)
+    return chosen.astype(np.int64)

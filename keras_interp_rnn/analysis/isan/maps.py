@@ -1,8 +1,7 @@
-r"""What a symbol or a word does to the state of an input-switched affine network: one affine map.
+r"""The affine map of the state of an input-switched affine network by a symbol or a word.
 
-$h \mapsto h W_x + b_x$ for a symbol, $h \mapsto h A + b$ with $A = W_{x_1} \cdots W_{x_T}$ and
-$b = \sum_s b_{x_s} W_{x_{s+1}} \cdots W_{x_T}$ for a word (Foerster et al., ICML 2017, sections 4 and 5.1). The fixed
-point of a symbol's map is where reading it again and again would leave the state.
+It is $h \mapsto h W_x + b_x$ for a symbol, and for a word the composition of the maps of its symbols (Foerster et al.,
+ICML 2017, sections 4 and 5.1). At the fixed point of a symbol's map, reading the symbol leaves the state unchanged.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from keras_interp_rnn.affine import AffineMap
 
 
 def affine_map(network: Any, symbols: ArrayLike | str) -> AffineMap:
-    r"""The effect of reading a word: one affine map of the state, $h \mapsto h A + b$.
+    r"""The affine map of the state by a word, $h \mapsto h A + b$.
 
     $A = W_{x_1} \cdots W_{x_T}$ and $b = \sum_s b_{x_s} W_{x_{s+1}} \cdots W_{x_T}$.
 
     Args:
         network: an ISAN, its cell, or a model with one.
-        symbols: int (time,), the word, or a text, where the model carries the names of its ids; empty for the identity.
+        symbols: int (time,), the word, or a text if the model carries the names of its ids; empty for the identity.
 
     Returns:
         `AffineMap`, float64; `apply` it to states (..., n), or compose it with another by `then`.
@@ -89,7 +88,7 @@ class FixedPoints(Result):
     r"""The fixed point of each symbol's map.
 
     Attributes:
-        states: (K, n), row k with $h^* = h^* W_k + b_k$; NaN where 1 is an eigenvalue of $W_k$.
+        states: (K, n), row k with $h^* = h^* W_k + b_k$; NaN if 1 is an eigenvalue of $W_k$.
         spectral_radius: (K,), largest |eigenvalue| of $W_k$.
         attracts: (K,) bool, whether reading the symbol again and again leads there from every state: radius below 1.
         residual: largest |h* W + b - h*|; rounding.
@@ -104,26 +103,9 @@ class FixedPoints(Result):
 
 
 def fixed_points(network: Any) -> FixedPoints:
-    r"""The fixed point of each symbol's map, $h^* = b_k (1 - W_k)^{-1}$, in closed form.
+    r"""The fixed point of each symbol's map, $h^* = b_k (1 - W_k)^{-1}$, in closed form: see `analysis.fixed_points`.
 
-    Args:
-        network: an ISAN, its cell, or a model with one.
-
-    Returns:
-        `FixedPoints`. Where the map has an eigenvalue 1 to float64 rounding it has no fixed point or many: NaN.
-
-    Raises:
-        ValueError: if there is no ISAN, or more than one.
-
-    Exactness: float64; `residual` is the largest error of the equation at the points returned.
-    Example:
-
-        >>> from keras_interp_rnn import analysis, layers
-        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
-        >>> analysis.fixed_points(model).states.shape
-        (4, 3)
-
-    Reference: Foerster et al., ICML 2017, section 2.
+    A map with an eigenvalue 1 to float64 rounding has no fixed point or many: NaN.
     """
     weights = AffineReading(network).weights()
     symbols, units = weights.bias.shape

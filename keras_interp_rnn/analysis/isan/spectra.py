@@ -1,4 +1,4 @@
-"""Spectra: of the states that a network reaches, and of the matrices of an input-switched affine network.
+"""Spectra of the states that a network reaches, and of the matrices of an input-switched affine network.
 
 Foerster et al., ICML 2017, section 3.1 and figure 1; version 1 of the paper, section 4.4, for the singular values.
 """
@@ -24,12 +24,12 @@ class TransitionSpectra(Unpackable):
 
     Attributes:
         values: (K, n), in descending order.
-        read: (K, n), the direction of the state that is stretched most, the first left singular vector here (the
-            paper's first right one, as its states are columns).
+        read: (K, n), the direction of the state that is stretched most: the first left singular vector (the paper's
+            first right one, as its states are columns).
         written: (K, n), the direction that it is mapped to.
-        alignment: (K, outputs), |cosine| between `read` and what each output reads, a column of R.
+        alignment: (K, outputs), |cosine| between `read` and the direction that each output reads, a column of R.
         radius: (K,), largest |eigenvalue|.
-        alphabet: names of the symbols that a model carries; None for their numbers.
+        alphabet: names of the symbols that a model carries; None for their ids.
 
     Example: see `transition_spectra`.
     """
@@ -42,7 +42,7 @@ class TransitionSpectra(Unpackable):
     alphabet: Sequence[Hashable] | None = None
 
     def parts(self) -> tuple[Array, ...]:
-        """What it unpacks into: the arrays."""
+        """The arrays, into which it unpacks."""
         return self.values, self.read, self.written, self.alignment, self.radius
 
 
@@ -66,22 +66,20 @@ def state_spectrum(states: ArrayLike) -> Array:
 
     Reference: Foerster et al., ICML 2017, figure 1.
     """
-    given = as_array("States", states).astype(np.float64)
-    if not given.ndim:
-        raise ValueError(f"States have one entry per unit. Received: {states!r}. Pass an array (samples, n).")
-    if not np.isfinite(given).all():
-        raise ValueError("States must be finite. Received: NaN or inf among them. Leave these out.")
-    rows = given.reshape(-1, given.shape[-1]) if given.size else given[:0]
-    if len(rows) < 2:
-        raise ValueError(f"A spectrum needs at least two states. Received: shape {np.shape(states)}.")
+    array = as_array("states", states).astype(np.float64)
+    rows = array.reshape(-1, array.shape[-1]) if array.ndim and array.size else array[:0]
+    if rows.ndim != 2 or len(rows) < 2:
+        raise ValueError(f"`states` must be (samples, n), at least two states. Received: shape {array.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("`states` must be finite. Received: NaN or infinity. Leave these states out.")
     variances = np.linalg.eigvalsh(np.cov(rows.T).reshape(rows.shape[1], -1))[::-1].clip(min=0)
     if not variances.sum() > (ROUNDING * np.abs(rows).max()) ** 2:
-        raise ValueError(f"States must vary. Received: {len(rows)} times the same.")
-    return variances / variances.sum()
+        raise ValueError(f"`states` must vary. Received: {len(rows)} times the same state.")
+    return np.asarray(variances / variances.sum())
 
 
 def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
-    """Singular values of every symbol's matrix, and how well the outputs read the direction that it stretches most.
+    """Singular values of every symbol's matrix, and how well the outputs read the direction that is stretched most.
 
     Args:
         network, readout: as `contributions`.

@@ -1,8 +1,8 @@
-r"""How far back an input-switched affine network looks: contributions by their age.
+r"""Time scales of an input-switched affine network: its contributions by age.
 
 Foerster et al., ICML 2017, section 3.3 and figure 4. With $\kappa_s^t$ the contribution of the symbol at s to the
-logits at t (eq. 6), everything here is a mean over t at a fixed age t - s. The terms of one age follow from those of
-the age before by one product per symbol of the vocabulary:
+logits at t (eq. 6), everything here is a mean over t at a fixed age t - s. The terms of one age follow from the terms
+of the age before by one product per symbol of the vocabulary:
 
     u_0(t) = b_{x_t},        u_a(t) = u_{a-1}(t - 1) W_{x_t},        kappa_{t-a}^t = u_a(t) R.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._network import AffineReading, check_range
 from keras_interp_rnn._results import Result
@@ -30,7 +30,7 @@ class TwoExponentials(Result):
     r"""$a_1 e^{-t/\tau_1} + a_2 e^{-t/\tau_2}$, $\tau_1 \le \tau_2$.
 
     Attributes:
-        amplitudes, scales: of both; scales in symbols.
+        amplitudes, scales: $a_1, a_2$ and $\tau_1, \tau_2$; scales in symbols.
         error: root mean square of ln(fit / data).
         error_of_one: the same for the best single exponential.
 
@@ -49,14 +49,14 @@ class TwoExponentials(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timescales(Result):
-    r"""How much symbols of each age contribute, over one text.
+    r"""Contributions of symbols by age, over one text.
 
     Attributes:
         ages: (A + 1,), 0, ..., A: t - s.
         decay: (A + 1,), mean of $\lVert \kappa_{t-a}^t \rVert_2$ over t, nats (figure 4a).
-        history: (A + 2,), cross-entropy in bits per symbol when only the last 0, 1, ..., A + 1 symbols contribute, all
-            over the targets with at least A symbols before them (figure 4c).
-        whole: the same when all symbols contribute.
+        history: (A + 2,), cross-entropy in bits per symbol if only the last 0, 1, ..., A + 1 symbols contribute, over
+            the targets with at least A symbols before them (figure 4c).
+        whole: the same if all symbols contribute.
         positions: (P,), 1, 2, ...: position of the predicted symbol after the last separator.
         counts: (P,), number of targets at each position.
         median_all, median_only, median_without: (P,), median cross-entropy in bits at each position, with all
@@ -86,20 +86,22 @@ class Timescales(Result):
         Raises:
             ValueError: if the decay is 0 at every age, as for a network without biases.
         """
-        from scipy.optimize import least_squares  # takes a fifth of a second, and few fit
+        from scipy.optimize import least_squares  # the import takes a fifth of a second, and few users fit
 
         if not self.decay.any():
-            raise ValueError("Contributions decay where there are some. Received: none. Does the network have biases?")
-        ages, wanted = self.ages.astype(float), np.log(np.maximum(self.decay, 1e-300))
+            raise ValueError(
+                "Some symbol must contribute. Received: a decay of 0 at every age. Check that the network has biases."
+            )
+        ages, logs = self.ages.astype(float), np.log(np.maximum(self.decay, 1e-300))
 
         def model(parameters: Array) -> Array:
-            logs = [a - ages * np.exp(-s) for a, s in parameters.reshape(-1, 2)]
-            return np.logaddexp.reduce(logs, axis=0)
+            each = [a - ages * np.exp(-s) for a, s in parameters.reshape(-1, 2)]
+            return np.asarray(np.logaddexp.reduce(each, axis=0))
 
         def solve(start: list[float]) -> Any:
-            return least_squares(lambda parameters: model(parameters) - wanted, start, method="trf", max_nfev=2000)
+            return least_squares(lambda parameters: model(parameters) - logs, start, method="trf", max_nfev=2000)
 
-        top = float(wanted[0])
+        top = float(logs[0])
         one = solve([top, np.log(10.0)])
         starts = [
             [top, np.log(fast), top - drop, np.log(slow)] for fast in (2, 5) for slow in (20, 60) for drop in (2, 4)
@@ -114,27 +116,9 @@ class Timescales(Result):
 def contributions_by_age(
     network: Any, symbols: ArrayLike, *, max_age: int, readout: Any = None, origin: ArrayLike | str | None = None
 ) -> Iterator[tuple[int, Array]]:
-    r"""The contributions of one text, age by age: for a = 0, ..., `max_age`, a and $\kappa_{t-a}^t$ of all t > a.
+    r"""Yields a and $\kappa_{t-a}^t$ of all t > a, (T - a, outputs) in nats, for each age a = 0, ..., `max_age`.
 
-    Args:
-        network, readout, origin: as `contributions`.
-        symbols: int (T,).
-        max_age: the largest age.
-
-    Yields:
-        (a, (T - a, outputs)), nats. O(T n^2) time for each age, O(T n) memory.
-
-    Raises:
-        ValueError: as `contributions`, and if `max_age` is no integer of at least 0.
-
-    Example:
-
-        >>> from keras_interp_rnn import layers
-        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
-        >>> [(age, terms.shape) for age, terms in contributions_by_age(model, [0, 2, 1], max_age=1)]
-        [(0, (3, 4)), (1, (2, 4))]
-
-    Reference: Foerster et al., ICML 2017, eq. 6.
+    O(T n^2) time for each age, O(T n) memory. Takes and raises what `contributions` does.
     """
     max_age = integer("max_age", max_age, 0)
     [(weights, head, text, *_)] = AffineReading(network).open(symbols, readout, origin).ways
@@ -162,22 +146,22 @@ def timescales(
     readout: Any = None,
     origin: ArrayLike | str | None = None,
 ) -> Timescales:
-    """How contributions decay with age, and what predictions lose without the older ones or the last separator.
+    """The decay of contributions with age, and the cross-entropy without older ones or without the last separator.
 
     Takes O(max_age T n^2) time, and shows its progress in a terminal.
 
     Args:
         network, readout, origin: as `contributions`; the outputs are the next symbol's logits.
         symbols: int (T,), T > max_age + 1.
-        max_age: the largest age that has an entry of its own.
+        max_age: the largest age.
         separator: the symbol, or symbols, between words.
 
     Returns:
         `Timescales`.
 
     Raises:
-        ValueError: as `contributions`, and if the text is too short, if there is not one output for each symbol, or if
-            a separator is no symbol.
+        ValueError: as `contributions`; if the text is too short, if the outputs are not the symbols, or if a separator
+            is outside the vocabulary.
 
     Units: nats for contributions, bits per symbol for cross-entropies.
     Example:
@@ -190,59 +174,46 @@ def timescales(
     Reference: Foerster et al., ICML 2017, figure 4.
     """
     [(weights, head, text, *_)] = AffineReading(network).open(symbols, readout, origin).ways
-    if not is_integer(max_age) or not 0 <= max_age < len(text) - 1:
-        raise ValueError(
-            f"A text is longer than the largest age by two symbols. Received: max_age={max_age}, {len(text)} symbols."
-        )
+    remedy = "A text must be longer than the largest age by two symbols."
+    max_age = integer("max_age", max_age, 0, remedy, below=len(text) - 1)
     if head.matrix.shape[1] != len(weights.kernel):
         raise ValueError(
-            f"The outputs are the logits of the next symbol, {len(weights.kernel)} of them. Received: a head of "
+            f"The outputs must be the logits of the next symbol, {len(weights.kernel)} of them. Received: a head of "
             f"{head.matrix.shape[1]}."
         )
     separators = list(separator) if isinstance(separator, Collection) else [separator]
-    if not all(is_integer(symbol) and 0 <= symbol < len(weights.kernel) for symbol in separators):
-        raise ValueError(
-            f"Separators are symbols in [0, {len(weights.kernel)}). Received: separator={separator!r}. Pass ids."
-        )
+    integers("separator", separators, below=len(weights.kernel), remedy="Pass ids.")
     # The last symbol predicts nothing that is known.
-    read, wanted = text[:-1], text[1:]
+    read, following = text[:-1], text[1:]
     with np.errstate(over="ignore", invalid="ignore"):
         states = np.array(list(equations.states(np, *weights, read)))
         logits = equations.logits(np, head.matrix, head.offset, states)
     check_range("States and logits", (states, logits))
-    full = cross_entropy_bits(logits, wanted)
+    full = cross_entropy_bits(logits, following)
     steps = np.arange(len(read))
     last = np.maximum.accumulate(np.where(np.isin(read, separators), steps, -1))
     since = np.where(last >= 0, steps - last, -1)
     of_separator = np.zeros_like(logits)
     decay, recent = [], np.tile(head.offset, (len(read) - max_age, 1))
-    history = [np.mean(cross_entropy_bits(recent, wanted[max_age:]))]
+    history = [np.mean(cross_entropy_bits(recent, following[max_age:]))]
     progress = Count("timescales: age", max_age)
     for age, terms in contributions_by_age(network, read, max_age=max_age, readout=readout, origin=origin):
         progress.say(age)
         decay.append(np.linalg.norm(terms, axis=1).mean())
         recent += terms[max_age - age :]
-        history.append(np.mean(cross_entropy_bits(recent, wanted[max_age:])))
+        history.append(np.mean(cross_entropy_bits(recent, following[max_age:])))
         of_separator[age:][since[age:] == age] = terms[since[age:] == age]
     say("")
     known = (since >= 0) & (since <= max_age)
-    only = cross_entropy_bits(of_separator + head.offset, wanted)
-    without = cross_entropy_bits(logits - of_separator, wanted)
+    only = cross_entropy_bits(of_separator + head.offset, following)
+    without = cross_entropy_bits(logits - of_separator, following)
     # States to which the separators alone contribute.
-    kept = np.isin(np.arange(len(weights.kernel)), separators)[:, None] * weights.bias
-    of_all = np.array(list(equations.states(np, weights.kernel, kept, np.zeros_like(weights.initial_state), read)))
-    every = cross_entropy_bits(equations.logits(np, head.matrix, head.offset, of_all), wanted)
+    biases = np.isin(np.arange(len(weights.kernel)), separators)[:, None] * weights.bias
+    of_all = np.array(list(equations.states(np, weights.kernel, biases, np.zeros_like(weights.initial_state), read)))
+    every = cross_entropy_bits(equations.logits(np, head.matrix, head.offset, of_all), following)
     positions = np.unique(since[known])
-    medians = [
-        np.array([np.median(of[since == position]) for position in positions]) for of in (full, only, without, every)
-    ]
-    counts = np.array([(since == position).sum() for position in positions], np.int64)
-    return Timescales(
-        np.arange(len(decay)),
-        np.array(decay),
-        np.array(history),
-        float(full[max_age:].mean()),
-        positions + 1,
-        counts,
-        *medians,
-    )
+    by_position = [np.flatnonzero(since == position) for position in positions]
+    medians = [np.array([np.median(bits[steps]) for steps in by_position]) for bits in (full, only, without, every)]
+    counts = np.array([len(steps) for steps in by_position], np.int64)
+    ages, whole = np.arange(len(decay)), float(full[max_age:].mean())
+    return Timescales(ages, np.array(decay), np.array(history), whole, positions + 1, counts, *medians)

@@ -1,12 +1,12 @@
-r"""Contributions to the most probable outputs of each prediction, where all outputs would be too many numbers.
+r"""Contributions to the most probable outputs of each prediction, if all outputs would be too many numbers.
 
-The readout is linear, so the terms of the other outputs, summed, are those of one output: with the columns R_o of the
+The readout is linear, so the terms of the other outputs sum to the terms of one output: with the columns R_o of the
 readout and the terms r_s of the state (`contributions`),
 
     sum_{o not in top} r_s R_o = r_s (sum_o R_o - sum_{o in top} R_o),
 
-which is computed without a term of each. So are the norms over all outputs, ||r_s R||^2 = r_s (R R^T) r_s^T, with the
-relative error sqrt(1e-16) of a square root. T symbols take O(T^2 n (n + top)) and n outputs for each target.
+which needs no term of each output; nor do the norms over all outputs, ||r_s R||^2 = r_s (R R^T) r_s^T, with the
+relative error sqrt(1e-16) of a square root. T symbols take O(T^2 n (n + top)), and n outputs for each target.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ class TopContributions(Result):
         symbols: (T,), the text.
         num_outputs: of the network.
         top: (T, top), the most probable outputs after each symbol, the most probable first.
-        values: for each target t (t + 1, top + 1), as `Contributions.values`; the last column is the sum of the others.
+        values: for each target t (t + 1, top + 1), as `Contributions.values`; the last column is the sum over all other
+            outputs.
         norms: for each target t (t + 1,), the norms of the terms over all outputs.
-        bias: (T, top + 1), the readout's own bias, of the same columns.
-        others: (T,), the probability of the other outputs, by a softmax.
-        residual: largest |bias + sum of values over sources - logits|, the sum of the others included.
+        bias: (T, top + 1), the readout's bias, in the same columns.
+        others: (T,), the probability of all other outputs, by a softmax.
+        residual: largest |bias + sum of values over sources - logits|, in all columns.
         alphabet: names of the symbols, for views; None for their ids.
 
     Units: nats (logits).
@@ -64,18 +65,7 @@ def top_contributions(
 ) -> TopContributions:
     """Splits the logits of the most probable outputs at every step of a text, and the sum of all other logits.
 
-    Args:
-        network, symbols, readout, alphabet: as `contributions`.
-        num_outputs: how many outputs have terms of their own, fewer than the network has.
-
-    Returns:
-        `TopContributions`.
-
-    Raises:
-        ValueError: as `contributions`.
-
-    Units: nats (logits).
-    Exactness: as `contributions`.
+    `num_outputs` outputs have terms, fewer than the network has; otherwise as `contributions`.
     """
     reading = AffineReading(network, alphabet)
     opened = reading.open(symbols, readout)
@@ -106,11 +96,7 @@ def top_contributions(
 
 
 def most_probable(split: Contributions, num_outputs: int) -> TopContributions:
-    """The same of contributions to every target: of the most probable outputs, and of the sum of all others.
-
-    Args:
-        split: of the targets 1, ..., T. num_outputs: fewer than it has.
-    """
+    """`top_contributions` from the contributions to all targets 1, ..., T and more than `num_outputs` outputs."""
     top = np.stack([_largest(logits, num_outputs) for logits in split.logits])
     terms = [split.values[: target + 1, i] for i, target in enumerate(split.targets)]
     return TopContributions(

@@ -1,1 +1,1 @@
-"""Of a state-regularized network (Wang, Lawrence and Niepert, 2022): its centroids, and how it moves among them."""
+"""State-regularized networks (Wang, Lawrence and Niepert, 2022): their centroids, and the moves among them."""

@@ -1,6 +1,6 @@
-"""The centroids of a state-regularized model, with the outputs of its own head for them, and the moves among them.
+"""The outputs of a state-regularized model for its centroids, and its moves among them.
 
-Everything here is read off the transition probabilities of `analysis.trace` and off the head, applied to the centroids.
+Moves come from the transition probabilities of `analysis.trace`, outputs from the model's head for the centroids.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ CHUNK = 256
 
 
 class Moves(NamedTuple):
-    """How a model moved among its centroids while it read some rows of ids; time as in the ids.
+    """The moves of a model among its centroids while it reads some rows of ids.
 
     Attributes:
         ids: (rows, time).
-        alpha: (rows, time, k), transition probabilities; NaN where the stochastic component is left out.
+        alpha: (rows, time, k), transition probabilities; NaN at steps without the stochastic component.
         read: (rows, time), which steps are read.
-        layer: the state-regularized layer; of a stack of them the last.
+        layer: the last state-regularized layer.
     """
 
     ids: NDArray[Any]
@@ -45,7 +45,7 @@ def moves(model: Any, ids: NDArray[Any]) -> Iterator[Moves]:
 
 
 def centroid_outputs(model: Any, layer: Any) -> NDArray[np.float64]:
-    """(k, classes), the model's output for each centroid; raises ValueError where it overflows."""
+    """(k, classes), the model's output for each centroid; raises ValueError if it overflows."""
     outputs = np.asarray(apply_head(model, layer, centroids_of(layer)), np.float64)
     check_range("The outputs for the centroids", [outputs])
     return outputs

@@ -1,7 +1,7 @@
-r"""Which tokens of a text moved a state-regularized network to its prediction.
+r"""Explanations: the tokens of a text that moved a state-regularized network to its prediction.
 
 Wang, Lawrence and Niepert, 2022, section 4.5, algorithm 3: the probability with which each token moved the network to
-the centroids that stand for the predicted class.
+the centroids of the predicted class.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._network import (
     GivenNames,
     carried_states,
@@ -26,17 +27,17 @@ from keras_interp_rnn._network import (
 )
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
-from keras_interp_rnn.analysis.state_regularized.tokens import as_index, check_text
+from keras_interp_rnn.analysis.state_regularized.tokens import check_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Result):
-    """Which tokens of a text moved the network towards its prediction.
+    """The tokens of a text, and with which probability each moved the network to its prediction.
 
     Attributes:
-        tokens: T of them, those that are read.
-        alpha: (T, k), the transition probabilities; NaN where the stochastic component is left out.
-        centroids: those that stand for the predicted class.
+        tokens: the T tokens that are read.
+        alpha: (T, k), the transition probabilities; NaN at a step without the stochastic component.
+        centroids: the centroids of the predicted class.
         output: (classes,), the model's output.
         prediction: its class.
 
@@ -51,15 +52,15 @@ class Explanation(Result):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """(T,), each token's probability of moving to `centroids`; 0 where alpha is NaN."""
-        return np.nan_to_num(self.alpha[:, list(self.centroids)].sum(axis=1))
+        """(T,), each token's probability of moving to `centroids`; 0 if alpha is NaN."""
+        return np.asarray(np.nan_to_num(self.alpha[:, list(self.centroids)].sum(axis=1)))
 
     def shown(self, colors: bool | None = None) -> str:
         """The text for a terminal: the redder the background, the higher the probability.
 
         Args:
-            colors: True for ANSI colours; False for the probability behind each token that has at least 0.5. By default
-                colours where the standard output is a terminal and the variable NO_COLOR is not set.
+            colors: True for ANSI colours; False for the probability after each token with at least 0.5. By default
+                colours if the standard output is a terminal and the variable NO_COLOR is not set.
         """
         return as_text(self, colors=colors)
 
@@ -74,12 +75,10 @@ def explain(
     r"""The probability with which each token of a text moved the network to the predicted class (algorithm 3).
 
     Args:
-        network: a model of a state-regularized layer, of several the last one, and a head.
-        sequence: int (time,), token ids, as the model reads them; or a string or a list of tokens, where they have
-            names.
-        tokens: names of the ids; by default those that the model carries, or the ids themselves.
-        centroids: those whose probabilities are summed. By default one: of the centroids to which the model's head
-            gives the predicted class (or of all, if there are none), the most probable one after the step read last.
+        network, tokens: as `prototypes`.
+        sequence: int (time,), token ids, as the model reads them; or a string or a list of tokens, if they have names.
+        centroids: those whose probabilities are summed. By default one: the most probable centroid after the last step
+            read, among those to which the model's head gives the predicted class, or among all if there are none.
 
     Returns:
         `Explanation`; `print` shades the text, and so does a notebook.
@@ -112,16 +111,15 @@ def explain(
         moved = np.flatnonzero(~np.isnan(alpha[0, :, 0]))
         if not moved.size:
             raise ValueError(
-                "A default centroid is that of the last regularized step. Received: a text without one. Name centroids."
+                "The text must have a regularized step, for the default centroid. Received: a text without one. Pass "
+                "centroids."
             )
         last = alpha[0, moved[0 if layer.go_backwards else -1]]
         centroids = [int(np.where(of_class, last, -1).argmax() if of_class.any() else last.argmax())]
-    k = alpha.shape[-1]
     chosen = listed("Centroids", centroids)
-    if not chosen or any(as_index(i) is None or not 0 <= i < k for i in chosen):
-        raise ValueError(
-            f"Centroids are numbers in [0, {k - 1}], at least one. Received: centroids={centroids!r}. Leave them out "
-            "for the last one of the predicted class."
-        )
-    read_ones = tuple(token_name(names, t) for t in ids[0][read[0]])
-    return Explanation(read_ones, alpha[0][read[0]].astype(np.float64), tuple(map(int, centroids)), output, prediction)
+    if not chosen:
+        raise invalid("centroids", "a list of at least one centroid", chosen)
+    remedy = "Leave centroids out for the last one of the predicted class."
+    chosen = [integer("centroid", i, 0, remedy, below=alpha.shape[-1]) for i in chosen]
+    names_read = tuple(token_name(names, token) for token in ids[0][read[0]])
+    return Explanation(names_read, alpha[0][read[0]].astype(np.float64), tuple(chosen), output, prediction)

@@ -1,6 +1,6 @@
 """The phrases that move a state-regularized network to the centroids of each class.
 
-Wang, Lawrence and Niepert, 2022, section 7: phrases of a fixed length, ranked by their mean transition probability.
+Wang, Lawrence and Niepert, 2022, section 7: phrases of one length, ranked by their mean transition probability.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._network import GivenNames, predicted_classes, resolve_names, token_name
 from keras_interp_rnn._results import Sentence, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
-from keras_interp_rnn.analysis.state_regularized.tokens import (
-    as_index,
-    check_counts,
-    check_ids,
-    ranked,
-)
+from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
 
 Ranking = tuple[tuple[str, float, int], ...]
 """((phrase, mean probability, occurrences), ...), best first."""
@@ -63,10 +59,10 @@ def phrases(
         network, inputs, tokens: as `prototypes`.
         length: tokens in a phrase.
         num_phrases: maximum number of phrases per class.
-        min_count: occurrences below which a phrase is left out.
+        min_count: minimum number of occurrences of a phrase.
 
     Returns:
-        `Phrases`, a mapping {class: ((phrase, mean probability, occurrences), ...)}, best first, of every class that
+        `Phrases`, a mapping {class: ((phrase, mean probability, occurrences), ...)}, best first, for every class that
         has a centroid.
 
     Raises:
@@ -84,9 +80,8 @@ def phrases(
 
     Reference: Wang, Lawrence and Niepert, 2022, section 7 and table 10.
     """
-    if (as_index(length) or 0) < 1:
-        raise ValueError(f"A phrase has at least one token. Received: length={length!r}. Pass an int > 0.")
-    check_counts(num_phrases=num_phrases, min_count=min_count)
+    length, num_phrases = integer("length", length), integer("num_phrases", num_phrases)
+    min_count = integer("min_count", min_count)
     network, names = resolve_names(network, tokens)
     ids = check_ids(inputs, names)
     classes = None

@@ -1,7 +1,7 @@
 r"""The tokens that move a state-regularized network to each of its centroids.
 
-Wang, Lawrence and Niepert, 2022, section 4.5, algorithm 2. A step counts for the centroid it moves to, the most
-probable one, with that probability $\max_i \alpha_i$.
+Wang, Lawrence and Niepert, 2022, section 4.5, algorithm 2. A step counts for the most probable centroid, with the
+probability $\max_i \alpha_i$.
 """
 
 from __future__ import annotations
@@ -12,25 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn._network import GivenNames, predicted_classes, resolve_names, token_name
 from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
-from keras_interp_rnn.analysis.state_regularized.tokens import (
-    check_counts,
-    check_ids,
-    ranked,
-)
+from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prototypes(Result):
-    """What each of k centroids stands for.
+    """The tokens, the share of the steps and the class of each of k centroids.
 
     Attributes:
-        tokens: for each centroid, the tokens that moved the network there with the highest probability, best first:
-            (token, probability, number of moves).
+        tokens: for each centroid ((token, probability, number of moves), ...), the tokens that moved the network there
+            with the highest probability, best first.
         share: (k,), the fraction of steps that arrived at the centroid.
-        outputs: (k, classes), the output of the model's head for the centroid itself.
+        outputs: (k, classes), the output of the model's head for the centroid.
         classes: (k,), the class of that output.
 
     Example: see `prototypes`.
@@ -54,19 +51,19 @@ def prototypes(
     r"""The tokens that move a network to each of its centroids with the highest probability (algorithm 2).
 
     Args:
-        network: a model of a state-regularized layer, of several the last one, and a head.
-        inputs: int (batch, time), token ids, as the model reads them; or texts, strings or lists of tokens, where the
+        network: a model of a state-regularized layer and a head; the last layer counts, if there are several.
+        inputs: int (batch, time), token ids, as the model reads them; or texts, strings or lists of tokens, if the
             tokens have names.
-        tokens: names of the ids; by default those that the model carries, or the ids themselves.
+        tokens: names of the ids; by default the names that the model carries, or the ids.
         num_tokens: maximum number of tokens per centroid.
-        by: "highest" ranks a token by its highest probability, as the paper; "mean" by the mean over its steps.
-        min_count: moves to a centroid below which a token is left out.
+        by: "highest" ranks a token by its highest probability, as in the paper; "mean" by the mean over its steps.
+        min_count: minimum number of moves to a centroid by a token.
 
     Returns:
         `Prototypes`; `print` gives the paper's table 6.
 
     Raises:
-        ValueError: if the model has no state-regularized layer; if inputs are not ids, or no step is regularized.
+        ValueError: if the model has no state-regularized layer; if inputs are not ids; if no step is regularized.
 
     Example:
 
@@ -79,9 +76,8 @@ def prototypes(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 2 and table 6; the class of a centroid: its footnote 5.
     """
-    check_counts(num_tokens=num_tokens, min_count=min_count)
-    if by not in ("highest", "mean"):
-        raise ValueError(f"by must be 'highest' or 'mean'. Received: {by!r}.")
+    num_tokens, min_count = integer("num_tokens", num_tokens), integer("min_count", min_count)
+    choice("by", by, ("highest", "mean"))
     network, names = resolve_names(network, tokens)
     ids = check_ids(inputs, names)
     outputs = None
@@ -95,16 +91,13 @@ def prototypes(
     centroid, token, probability = np.concatenate(arrivals, axis=1)
     assert outputs is not None
     if not len(centroid):
-        raise ValueError("Prototypes are tokens of regularized steps. Received: texts without one. Give longer texts.")
+        raise ValueError("Some step must be regularized. Received: texts without such a step. Pass longer texts.")
     k = len(outputs)
     share = np.bincount(centroid.astype(np.int64), minlength=k) / len(centroid)
     best_tokens = tuple(
-        tuple(
-            (token_name(names, t), p, n)
-            for t, p, n in ranked(token[centroid == i], probability[centroid == i], by=by, min_count=min_count)[
-                :num_tokens
-            ]
+        tuple((token_name(names, t), p, n) for t, p, n in ranking[:num_tokens])
+        for ranking in (
+            ranked(token[centroid == i], probability[centroid == i], by=by, min_count=min_count) for i in range(k)
         )
-        for i in range(k)
     )
     return Prototypes(best_tokens, share, outputs, predicted_classes(network, outputs))

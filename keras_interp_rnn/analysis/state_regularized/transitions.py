@@ -13,10 +13,10 @@ def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> 
     r"""$\alpha$ of every step: the probabilities of moving to each centroid (eq. 15).
 
     Args:
-        network, inputs, mask: as `trace`; the layer is state-regularized.
+        network, inputs, mask: as `trace`, with one state-regularized layer.
 
     Returns:
-        (batch, time, k), rows that sum to 1; NaN where a step is masked or skips the stochastic component.
+        (batch, time, k), rows that sum to 1; NaN if a step is masked or skips the stochastic component.
 
     Raises:
         ValueError: as `trace`; if the layer has no centroids.
@@ -34,17 +34,14 @@ def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> 
 
 
 def regularized_trace(network: Any, inputs: Any, mask: Any = None) -> Trace:
-    """`trace` of a state-regularized layer; raises ValueError for another one."""
+    """`trace` of a single state-regularized layer; raises ValueError for another one."""
     traced = trace(network, inputs, mask=mask)
     if "centroid" not in traced:  # an alpha alone may be a decay
-        several = [name for name in traced if name.endswith("/centroid")]
-        if several:
-            raise ValueError(
-                f"Transition probabilities are read of a single regularized layer. Received: {network!r}, with "
-                f"{', '.join(several)}. Pass the layer and its own inputs."
-            )
+        several = ", ".join(name for name in traced if name.endswith("/centroid"))
+        found = f"with {several}. Pass the layer and its own inputs."
+        none = "which has none. Use layers.SRLSTM or its like, or StateRegularizedRNN."
         raise ValueError(
-            f"Transition probabilities are those between centroids. Received: {network!r}, which has none. Use "
-            "layers.SRLSTM or its like, or StateRegularizedRNN."
+            "Transition probabilities must be those of a single state-regularized layer. Received: "
+            f"{network!r}, {found if several else none}"
         )
     return traced

@@ -1,1 +1,1 @@
-"""Of networks and automata whose outputs are linear in a state that each symbol maps: weighted automata."""
+"""Weighted automata: networks and automata whose outputs are linear in a state that each symbol maps."""

@@ -1,4 +1,4 @@
-r"""How far a weighted automaton is from the constant 0, on words of a length and on all words.
+r"""Bounds of the outputs of a weighted automaton, on words up to a length and on all words.
 
 The lemma (docs/notes/weighted-automata.md). Let s_w be the states of an affine form with readout R and offset c, let
 any M_x, m_x and X be given, and p = s_0, u_0 = 0. With u_{wx} = u_w M_x + m_x and s_w = p + u_w X + delta_w,
@@ -12,10 +12,10 @@ for words of at most t symbols
     |u_w| <= U_t = |m| sum_{j<t} a_j,     |delta_w| <= D_t = sum_{j<t} (eta U_{t-1-j} + epsilon) d_j,
     |f_j(w)| <= |p R_j + c_j| + U_t |X R_j| + D_t |R_j|.
 
-As a_{i+j} <= a_i a_j, U_t and the sum of the d_j are finite for all words if some a_k < 1 and d_k < 1, and so is then
-D_t <= (eta U_t + epsilon) sum_j d_j. All this holds whatever X and M are: they are a proposal, here the space that the
-states reach and what the symbols do in it. delta is measured in the norm |delta L| of a matrix L in which the W_x
-contract, if there is one. Every product is widened by what its rounding may be.
+As a_{i+j} <= a_i a_j, U_t and the sum of the d_j are finite for all words if some a_k < 1 and d_k < 1, and then so is
+D_t <= (eta U_t + epsilon) sum_j d_j. All this holds for any X and M. They are a proposal: the space that the states
+reach, and the maps of the symbols in it. delta is measured in the norm |delta L| of a matrix L in which the W_x
+contract, if there is one. Every product is widened by a bound of its rounding.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ LONGEST = 10_000
 """Length up to which bounds are followed."""
 
 CUTS = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
-"""Singular values, relative, below which directions count as not reached: each makes a proposal."""
+"""Relative singular values below which directions count as not reached: each gives a proposal."""
 
 POSITIVE = 1 + 1e-9
-"""By how much sums and products of positive numbers, millions of them, are rounded at most."""
+"""Bound of the rounding of sums and products of millions of positive numbers."""
 
 PRODUCTS = 3e7
-"""Multiplications that the norms of words may take."""
+"""Maximum number of multiplications for the norms of words."""
 
 PERIOD = 32
-"""Symbols of the longest words whose norms are computed, which are few over a single symbol."""
+"""Longest words whose norms are computed; words over a single symbol are few."""
 
 ITERATIONS = 2e10
-"""Multiplications, about, that the iteration for a norm may take."""
+"""Approximate maximum number of multiplications in the iteration for a norm."""
 
 SEARCH = 4e10
-"""Multiplications, about, that the search for a norm may take."""
+"""Approximate maximum number of multiplications in the search for a norm."""
 
 DOUBLINGS, STEPS = (0, 2, 4, 6), 40
-"""The powers p = 2^d by which the search takes the largest norm, and its steps for each."""
+"""The search approximates the largest norm by powers p = 2^d, with at most 40 steps for each d."""
 
 SPREAD = 1e-4
-"""What the search counts the mean squares of L and of its inverse as, against the logarithm of the norm."""
+"""Weight of the mean squares of L and of its inverse in the search, relative to the logarithm of the norm."""
 
 CONTRACTS = 0.98
-"""Spectral norm of the matrices below which no better norm is looked for."""
+"""Spectral norm of the matrices below which no better norm is searched."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,19 @@ class Bound:
 
     @property
     def residual(self) -> float:
-        """How far the proposal is from being the automaton: the largest of |p R + c|, |X R|, |E| and |e|."""
+        """Deviation of the proposal from the automaton: the largest of |p R + c|, |X R|, |E| and |e|."""
         return max(self.start, self.reach, self.eta, self.epsilon)
 
     @property
     def always(self) -> float:
-        """For all words; infinite where no product of few matrices contracts."""
+        """The bound for all words; infinite if no product of few matrices contracts."""
         return self._apart(_sum(self.inside), _sum(self.outside))
 
     def after(self, length: int) -> float:
-        """For words of at most this length."""
+        """The bound for words of at most this length."""
         if length > LONGEST:
             return self._apart(_sum(self.inside, length), _sum(self.outside, length))
-        with np.errstate(all="ignore"):  # what overflows is no bound
+        with np.errstate(all="ignore"):  # an overflow makes the bound infinite
             reached = np.zeros(length + 1)
             if self.drift:
                 reached[1:] = self.drift * np.cumsum(_each(self.inside, length))
@@ -106,10 +106,7 @@ class Bound:
         return self._value(float(reached[-1]), missed)
 
     def longest(self, tolerance: float, up_to: int = LONGEST) -> tuple[int, float]:
-        """The largest t, at most `up_to`, whose bound is at most the tolerance, and the bound.
-
-        (-1, infinity) where there is none.
-        """
+        """The largest t, at most `up_to`, whose bound is at most the tolerance, and the bound; else (-1, infinity)."""
         low, high = -1, up_to + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -117,13 +114,13 @@ class Bound:
         return low, self.after(low) if low >= 0 else math.inf
 
     def _apart(self, inside: float, outside: float) -> float:
-        """By the sums of a_j and d_j, each by itself."""
+        """The bound by the sums of the a_j and of the d_j."""
         reached = self.drift * inside if self.drift else 0.0
         off = self.eta * reached + self.epsilon
         return self._value(reached, off * outside if off else 0.0)
 
     def _value(self, reached: float, missed: float) -> float:
-        """By U and D."""
+        """The bound by U and D."""
         parts = (self.start, reached * self.reach if self.reach else 0.0, missed * self.error if missed else 0.0)
         value = sum(parts) * POSITIVE
         return value if not math.isnan(value) else math.inf
@@ -137,7 +134,7 @@ def _each(norms: tuple[float, ...], count: int) -> Array:
 
 
 def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:
-    """Bound of the sum of the first `count` of a_0, a_1, ..., by a_{qk + r} <= a_k^q a_r."""
+    """A bound of the sum of the first `count` of a_0, a_1, ..., by a_{qk + r} <= a_k^q a_r."""
     *first, last = norms
     period = len(first)
     once = sum(first)
@@ -145,7 +142,7 @@ def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:
         return once / (1 - last) * POSITIVE if last < 1 else math.inf
     times, rest = divmod(int(count), period)
     try:
-        # Near 1 the geometric sum cancels.
+        # For a_k near 1 the geometric sum cancels.
         powers = times * max(1.0, last) ** times if abs(last - 1) < 1e-6 else (1 - last**times) / (1 - last)
         return (once * powers + last**times * sum(first[:rest])) * POSITIVE
     except OverflowError:
@@ -153,17 +150,17 @@ def _sum(norms: tuple[float, ...], count: float = math.inf) -> float:
 
 
 def bounds_of(form: AffineForm, first: int = 0, loose: float = 0.0, *, search: bool = True) -> Iterator[Bound]:
-    """Bounds by the spaces that the states reach; each holds, and which is the best depends on the length.
+    """Bounds by the spaces that the states reach. Each holds; which is the smallest depends on the length.
 
     Args:
-        first: of two networks side by side, the number of units of the first one; the symbols keep both apart.
-        loose: by how much each entry of the readout and the offset may differ from what is meant.
-        search: whether to look for a norm in which the symbols contract.
+        first: number of units of the first of two networks side by side, between which there are no weights.
+        loose: bound of the rounding of each entry of the readout and the offset.
+        search: whether a norm is searched in which the symbols contract.
     """
     parts = [part for part in (slice(0, first), slice(first, form.units)) if part.start < part.stop]
     identity = np.eye(form.units)
     yield from _bounds_in(form, identity, loose)
-    # The norm by iteration is the same for the same network in other coordinates; the one by descent contracts more.
+    # The norm by iteration does not depend on the coordinates of the network; the norm by descent contracts more.
     for found in (averaged_norm, contracting_norm) if search else ():
         norm = identity.copy()
         for part in parts:
@@ -179,7 +176,7 @@ def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
     smallest = float(np.linalg.svd(norm, compute_uv=False).min() - gamma * np.linalg.norm(norm))
     if not smallest > 0:
         return
-    # In the coordinates s L, with L^{-1} W L = inside + L^{-1} (W L - L inside), so that what it is off by is known.
+    # In the coordinates s L, L^{-1} W L = inside + L^{-1} (W L - L inside), so that the error of `inside` is known.
     inside: Array = np.asarray(np.linalg.solve(norm, kernel @ norm), np.float64)
     off = float(_size(((kernel, norm), (-norm, inside)), None, gamma).max() / smallest)
     outside = word_norms(inside, off)
@@ -191,12 +188,11 @@ def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
     missed = np.linalg.norm(np.abs(norm @ seen - form.readout) + gamma * np.abs(norm) @ np.abs(seen), axis=0)
     missed += gamma * np.linalg.norm(form.readout) + loose * math.sqrt(size)
     error = (np.linalg.norm(seen, axis=0) + missed / smallest) * POSITIVE
-    kept = 0.0
+    smallest_value = 0.0
     for cut in CUTS:
-        if kept > cut:  # the same space again
+        if smallest_value > cut:  # the space would be the same
             continue
-        found = forward_space(moved @ norm, inside, cut)
-        basis, kept = found.basis, found.kept
+        basis, smallest_value, _ = forward_space(moved @ norm, inside, cut)
         reached, drift = basis @ inside @ basis.T, moved @ norm @ basis.T
         space = np.asarray(np.linalg.solve(norm.T, basis.T).T, np.float64)
         each, point = np.ones((len(kernel), 1, 1)), form.initial[None, None]
@@ -229,13 +225,13 @@ def word_norms(matrices: Array, off: float) -> tuple[float, ...]:
     """Upper bounds of the spectral norms of the products of 0, 1, ..., k matrices, k by what `PRODUCTS` allows.
 
     Args:
-        off: the norm by which each matrix may differ from the one that is meant.
+        off: bound of the norm of the error of each matrix.
     """
     symbols, size = matrices.shape[:2]
     if not size:
         return 1.0, 0.0
     largest = _spectral(matrices)
-    # Each further factor is off by its own share, and by the rounding of a product.
+    # Each further factor adds its error and the rounding of a product.
     share = off + size * 4 * (size + 4) * EPSILON * largest
     norms, products = [1.0, largest + off], matrices
     while len(products) * symbols * size**3 <= PRODUCTS and len(norms) <= PERIOD and math.isfinite(norms[-1]):
@@ -251,7 +247,7 @@ def word_norms(matrices: Array, off: float) -> tuple[float, ...]:
 
 
 def _spectral(matrices: Array) -> float:
-    """An upper bound of the largest spectral norm; only what the Frobenius norm does not rule out is decomposed."""
+    """An upper bound of the largest spectral norm; matrices that the Frobenius norm rules out are not decomposed."""
     sizes = np.linalg.norm(matrices, axis=(1, 2))
     if not np.isfinite(sizes).all():
         return math.inf
@@ -260,20 +256,20 @@ def _spectral(matrices: Array) -> float:
     while first < len(order) and sizes[order[first]] > largest:
         largest = max(largest, float(_norms(matrices[order[first : first + count]]).max()))
         first, count = first + count, 2 * count
-    return largest + 16 * size * EPSILON * float(sizes.max())
+    return float(largest + 16 * size * EPSILON * sizes.max())
 
 
 def _norms(matrices: Array) -> Array:
-    """Spectral norms, by the eigenvalues of W W^T: several times faster than singular values."""
+    """Spectral norms by the eigenvalues of W W^T, several times faster than singular values."""
     squares = np.linalg.eigvalsh(matrices @ np.swapaxes(matrices, 1, 2))[:, -1]
     return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
 
 def averaged_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -> Array:
-    """L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
+    """L of a quadratic norm |h L| in which the symbols contract; the identity if no better norm is found.
 
     P with sum_x pi_x W_x P W_x^T = lambda P, by iteration, gives |W_x| <= (lambda / pi_x)^(1/2) for every symbol (after
-    Blondel and Nesterov, 2005); the weights pi of those that contract least are raised.
+    Blondel and Nesterov, 2005); the weights pi of the symbols that contract least are raised.
     """
     symbols, size = kernel.shape[:2]
     sizes = _norms(kernel)
@@ -298,12 +294,11 @@ def averaged_norm(kernel: Array, max_rounds: int = 12, max_steps: int = 60) -> A
 
 
 def contracting_norm(kernel: Array) -> Array:
-    r"""L of the quadratic norm |h L| in which the symbols contract most that was found; the identity if none is better.
+    r"""L of a quadratic norm |h L| in which the symbols contract; the identity if no better norm is found.
 
     With M_x = L^{-1} W_x L, log (sum_x tr (M_x M_x^T)^p) / 2p tends to the largest log |M_x| as p rises. It is convex
-    along the geodesics of the matrices L L^T, so that descent has one least value to end at
-    (docs/notes/weighted-automata.md); each p begins where the last one ended. What L and its inverse grow by is added,
-    as rounding grows with them.
+    along the geodesics of the matrices L L^T, so that every minimum is global (docs/notes/weighted-automata.md); each p
+    starts from the result of the previous one. The sizes of L and its inverse are added, as rounding grows with them.
     """
     symbols, size = kernel.shape[:2]
     best, left = float(_norms(kernel).max()), SEARCH
@@ -322,7 +317,7 @@ def contracting_norm(kernel: Array) -> Array:
                 )
                 norm = found.x.reshape(size, size)
                 largest = float(_norms(np.asarray(np.linalg.solve(norm, kernel @ norm))).max())
-        except np.linalg.LinAlgError:  # a step to a matrix that has no inverse, or to numbers beyond float64
+        except np.linalg.LinAlgError:  # a step to a singular matrix, or to numbers beyond float64
             break
         left -= found.nfev * price
         if largest < best:
@@ -331,7 +326,7 @@ def contracting_norm(kernel: Array) -> Array:
 
 
 def _contraction(entries: Array, kernel: Array, doublings: int) -> tuple[float, Array]:
-    """What `contracting_norm` minimizes over the entries of L, for p = 2^doublings, and its gradient."""
+    """The objective of `contracting_norm` as a function of the entries of L, for p = 2^doublings, and its gradient."""
     size = kernel.shape[1]
     norm = entries.reshape(size, size)
     inverse = np.linalg.inv(norm)

@@ -1,15 +1,16 @@
 r"""Equality of two weighted automata on all words in exact arithmetic: floats are integers times powers of two.
 
-The function of a weighted automaton is zero on all words if and only if it is on a basis of its forward space
-(Schuetzenberger, 1961; Tzeng, 1992). The basis is found by elimination over the integers, after a look modulo a prime,
-which finds a difference faster, if there is one: a number that is not 0 modulo a prime is not 0. Networks too large for
-that may still be one network with its units in another order, which `have_same_units` sees without any arithmetic.
+The function of a weighted automaton is zero on all words if and only if it is zero on a basis of its forward space
+(Schuetzenberger, 1961; Tzeng, 1992). The basis is found by elimination over the integers. Elimination modulo a prime
+comes first, as it finds a difference faster: a number that is not 0 modulo a prime is not 0. Networks too large for
+elimination may still be one network with its units in another order, which `have_same_units` finds without arithmetic.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,17 @@ from keras_interp_rnn.analysis.weighted.scaling import closed
 Automaton = tuple[Array, Array, Array]
 
 PRIME = 67_108_859
-"""Below 2^26, so that sums of 2,048 products of residues fit into 63 bits."""
+"""A prime below 2^26, so that sums of 2,048 products of residues fit into 63 bits."""
 
 WORK = 1e9
-"""Operations on words of 64 bits that a proof may take: about a minute."""
+"""Maximum number of operations on 64 bits in a proof: about a minute."""
 
 
 def is_zero(initial: Array, transitions: Array, final: Array, *, up_to_constant: bool = False) -> bool | None:
-    """Whether initial W_{x_1} ... W_{x_k} final is exactly 0 for all words; None where that would take too long.
+    """Whether initial W_{x_1} ... W_{x_k} final is exactly 0 for all words; None if that would take too long.
 
     Args:
-        up_to_constant: whether all outputs of a word may be the same number instead.
+        up_to_constant: whether all outputs of a word may be the same number instead of 0.
     """
     size = len(initial)
     # The entries of a basis are minors: products of at most one number per vector of the basis.
@@ -39,16 +40,16 @@ def is_zero(initial: Array, transitions: Array, final: Array, *, up_to_constant:
     if len(transitions) * size**3 * max(1.0, bits / 64) > WORK:
         return None
     columns = _columns(final, up_to_constant)
-    residues = np.array(columns % PRIME, np.int64)
-    return _vanishes_modulo(initial, transitions, residues) and _vanishes(
-        _integers(initial), _integers(transitions), columns
+    modulo = _residues(initial), _residues(transitions), np.array(columns % PRIME, np.int64)
+    return _vanishes(*modulo, _modulo_prime) and _vanishes(
+        _integers(initial), _integers(transitions), columns, _primitive
     )
 
 
 def have_same_units(first: Automaton, second: Automaton, *, up_to_constant: bool = False) -> bool:
     """Whether two automata are one with its states in another order, but for states that are never reached or seen.
 
-    They are then equal on all words. False says nothing: equal automata can have quite different states.
+    They are then equal on all words. The converse does not hold: equal automata can have quite different states.
 
     Args:
         first, second: (initial, transitions, final) of each, of as many symbols and outputs.
@@ -61,7 +62,7 @@ def have_same_units(first: Automaton, second: Automaton, *, up_to_constant: bool
 
 
 def _in_order(automaton: Automaton, columns: Any) -> tuple[Array, Array, Any]:
-    """An automaton without the states that no word reaches or no output sees, in an order of their numbers alone."""
+    """An automaton without states that no word reaches or no output sees, ordered by their numbers alone."""
     initial, transitions, _ = automaton
     edges = (transitions != 0).any(axis=0)
     used = np.flatnonzero(closed(initial != 0, edges) & closed((columns != 0).any(axis=1), edges.T))
@@ -73,13 +74,13 @@ def _in_order(automaton: Automaton, columns: Any) -> tuple[Array, Array, Any]:
 
 
 def _columns(final: Array, up_to_constant: bool) -> Any:
-    """Final vectors as integers; less the first one where a constant does not count."""
+    """Final vectors as integers; less the first vector if constants do not count."""
     columns = _integers(final)
     return columns[:, 1:] - columns[:, :1] if up_to_constant else columns
 
 
 def _bits(array: Array) -> int:
-    """How many bits the integers have at most that an array is, times one power of two."""
+    """Maximum number of bits of the entries of an array as integers times one power of two."""
     exponents = np.frexp(array[array != 0])[1]
     return int(53 + exponents.max() - exponents.min()) if exponents.size else 0
 
@@ -96,51 +97,36 @@ def _integers(array: Array) -> Any:
     return (whole // common).reshape(array.shape)
 
 
-def _vanishes(initial: Any, transitions: Any, final: Any) -> bool:
+def _vanishes(initial: Any, transitions: Any, final: Any, reduced: Callable[[Any], Any]) -> bool:
+    """Whether the function is 0, by elimination over integers; `reduced` makes a multiple of a vector short."""
     rows: list[tuple[int, Any]] = []  # (pivot, vector), each zero at the pivots before it
     waiting = deque([initial])
     while waiting:
         vector = waiting.popleft()
         for pivot, row in rows:
             if vector[pivot]:
-                vector = _primitive(vector * row[pivot] - row * vector[pivot])
+                vector = reduced(vector * row[pivot] - row * vector[pivot])
         used = np.flatnonzero(vector)
         if not len(used):
             continue
-        if (vector @ final).any():
+        if reduced(vector @ final).any():
             return False
         rows.append((int(used[0]), vector))
-        waiting.extend(_primitive(vector @ matrix) for matrix in transitions)
+        waiting.extend(reduced(vector @ matrix) for matrix in transitions)
     return True
 
 
 def _primitive(vector: Any) -> Any:
-    """Without a common factor, so that entries grow no longer than minors do."""
+    """The vector without a common factor, so that entries stay as short as minors."""
     return vector // (math.gcd(*vector.tolist()) or 1)
 
 
-def _vanishes_modulo(initial: Array, transitions: Array, columns: NDArray[np.int64]) -> bool:
-    vector, matrices = _residues(initial), _residues(transitions)
-    rows: list[tuple[int, Any]] = []
-    waiting = deque([vector])
-    while waiting:
-        vector = waiting.popleft()
-        for pivot, row in rows:
-            if vector[pivot]:
-                vector = (vector - row * vector[pivot]) % PRIME
-        used = np.flatnonzero(vector)
-        if not len(used):
-            continue
-        vector = vector * pow(int(vector[used[0]]), -1, PRIME) % PRIME
-        if ((vector @ columns) % PRIME).any():
-            return False
-        rows.append((int(used[0]), vector))
-        waiting.extend((vector @ matrix) % PRIME for matrix in matrices)
-    return True
+def _modulo_prime(vector: Any) -> Any:
+    return vector % PRIME
 
 
 def _residues(array: Array) -> NDArray[np.int64]:
     mantissas, exponents = np.frexp(array)
     numbers = np.ldexp(mantissas, 53).astype(np.int64) % PRIME
     powers = {int(e): pow(2, int(e) - 53, PRIME) for e in np.unique(exponents)}
-    return numbers * np.vectorize(powers.__getitem__, otypes=[np.int64])(exponents) % PRIME
+    return np.asarray(numbers * np.vectorize(powers.__getitem__, otypes=[np.int64])(exponents) % PRIME)

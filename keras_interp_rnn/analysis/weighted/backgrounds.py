@@ -1,4 +1,4 @@
-"""What symbols are taken to be where they are unknown: independent draws, or a Markov chain."""
+"""Distributions of unknown symbols: independent draws, or a Markov chain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._checks import is_number
+from keras_interp_rnn._checks import non_negative
 from keras_interp_rnn._network import as_array, as_symbols, listed
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
@@ -19,11 +19,11 @@ class Background(Result):
     """A distribution over words of any length, for `shapley_values`.
 
     Args:
-        initial: (K,), probabilities of the first symbol, and of every symbol where these are independent.
-        transitions: (K, K), row a the probabilities of what follows a; None for independent symbols.
+        initial: (K,), probabilities of the first symbol, and of every symbol if symbols are independent.
+        transitions: (K, K), row a the probabilities of the symbol after a; None for independent symbols.
 
     Raises:
-        ValueError: if these are no probabilities.
+        ValueError: if these are not probabilities.
 
     Example:
 
@@ -43,14 +43,12 @@ class Background(Result):
         if self.transitions is not None:
             object.__setattr__(self, "transitions", _probabilities("transitions", self.transitions, 2))
             if self.transitions.shape != (len(self.initial),) * 2:
-                raise ValueError(
-                    f"A chain over {len(self.initial)} symbols has that number of rows and columns of transitions. "
-                    f"Received: {self.transitions.shape}."
-                )
+                rule = f"must have {len(self.initial)} rows and columns, as many as initial has symbols"
+                raise ValueError(f"`transitions` {rule}. Received: {self.transitions.shape}.")
 
     @property
     def is_markov(self) -> bool:
-        """Whether symbols depend on the one before."""
+        """Whether a symbol depends on the one before."""
         return self.transitions is not None
 
     @property
@@ -71,16 +69,15 @@ class Background(Result):
         Args:
             sequences: of ids in [0, num_symbols); one text is [text].
             num_symbols: K.
-            markov: whether a symbol depends on the one before. The first one of a chain is then as those of the
+            markov: whether a symbol depends on the one before. The first symbol is then distributed as in the
                 sequences.
             pseudo_count: added to every count.
 
         Raises:
-            ValueError: if a symbol is outside the vocabulary; if there is none and `pseudo_count` is 0, or that is no
-                number.
+            ValueError: if a symbol is outside the vocabulary; if `pseudo_count` is below 0, or 0 and a symbol never
+                occurs.
         """
-        if not is_number(pseudo_count):
-            raise ValueError(f"A pseudo-count is a number of at least 0. Received: pseudo_count={pseudo_count!r}.")
+        pseudo_count = non_negative("pseudo_count", pseudo_count)
         words = [as_symbols(sequence, num_symbols) for sequence in listed("Sequences", sequences)]
         if not markov:
             every = np.concatenate([*words, np.zeros(0, np.int64)])
@@ -94,19 +91,19 @@ class Background(Result):
 
 def _shares(counts: ArrayLike, pseudo_count: float) -> Array:
     added = np.asarray(counts, np.float64) + pseudo_count
-    if pseudo_count < 0 or not added.sum() > 0:
+    if not added.sum() > 0:
         raise ValueError(
-            "Frequencies are of symbols that occur, or of pseudo-counts above 0. Received: no symbol, or none after "
-            f"some symbol, and pseudo_count={pseudo_count}."
+            "Some symbol must occur, after each symbol if markov=True, or pseudo_count must be above 0. Received: no "
+            f"symbol, or no symbol after one, and pseudo_count={pseudo_count}."
         )
     return np.asarray(added / added.sum(), np.float64)
 
 
-def _probabilities(name: str, given: ArrayLike, rank: int) -> Array:
-    array = as_array(name, given).astype(np.float64)
+def _probabilities(name: str, values: ArrayLike, rank: int) -> Array:
+    array = as_array(name, values).astype(np.float64)
     if array.ndim != rank or not array.size or not (array >= 0).all() or not np.allclose(array.sum(axis=-1), 1):
         raise ValueError(
-            f"A background consists of probabilities, which are at least 0 and sum to 1. Received: {name} of shape "
-            f"{array.shape} and sums {np.unique(array.sum(axis=-1))[:5] if array.ndim else array}. Divide by the sums."
+            f"`{name}` must be probabilities, at least 0 and with the sum 1, in {rank} dimension(s). Received: shape "
+            f"{array.shape}, sums {np.unique(array.sum(axis=-1))[:5] if array.ndim else array}. Divide by the sums."
         )
-    return array / array.sum(axis=-1, keepdims=True)
+    return np.asarray(array / array.sum(axis=-1, keepdims=True))

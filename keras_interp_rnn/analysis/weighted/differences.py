@@ -1,9 +1,8 @@
-r"""By how much the outputs of two affine networks are apart: a bound for all words, or the largest on short ones.
+r"""The difference between the outputs of two affine networks: a bound for all words, or the largest on short words.
 
 Side by side, two affine networks are one, with states [h, h'], readout [R; -R'] and offset c - c', whose outputs are
-the differences. Where the symbols contract the states, the lemma of `_bounds` bounds these on all words. Where they do
-not, rounding may grow without end along a word, and no bound holds for all of them: then all words up to a length are
-run.
+the differences. If the symbols contract the states, the lemma of `_bounds` bounds these on all words. Otherwise
+rounding may grow without end along a word, no bound holds for all words, and all words up to a length are run.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from keras_interp_rnn.analysis.weighted.forms import AffineForm
 from keras_interp_rnn.analysis.weighted.scaling import exactly_balanced, useful
 
 SEARCHED = 1e6
-"""Largest K n^3 for which a norm is searched in which the symbols contract: a second or two."""
+"""Largest K n^3 for which a norm is searched in which the symbols contract: it takes a second or two."""
 
 STATES, PRODUCTS = 10_000, 2e8
-"""States in which words may end, and multiplications for them, when words are run."""
+"""Maximum number of states and of multiplications when words are run."""
 
 LONGEST = 100
-"""Symbols of the words that are run."""
+"""Maximum length of the words that are run."""
 
 
 def largest_difference(first: AffineForm, second: AffineForm) -> tuple[float, int | None]:
-    """A bound on all words and None; or the largest difference on all words of a length at most, and that length."""
+    """A bound on all words and None; or the largest difference on all words up to a length, and that length."""
     both, loose, units = side_by_side(first, second)
     # A symbol repeated without end contracts only if its eigenvalues do.
     if np.abs(np.linalg.eigvals(both.kernel[:, :units, :units])).max() < 1:
@@ -40,7 +39,7 @@ def largest_difference(first: AffineForm, second: AffineForm) -> tuple[float, in
 
 
 def on_short_words(first: AffineForm, second: AffineForm, max_length: int = LONGEST) -> tuple[float, int]:
-    """The largest difference on all words of at most so many symbols, and how many: fewer, if there are many words."""
+    """The largest difference on all words up to a length, and that length: less than `max_length` for many words."""
     states = np.concatenate([first.initial, second.initial])[None]
     n, each = first.units, first.units**2 + second.units**2
     largest, tried, length = 0.0, 0, -1
@@ -58,18 +57,18 @@ def on_short_words(first: AffineForm, second: AffineForm, max_length: int = LONG
                 (states[:, :n] @ a + b, states[:, n:] @ c + d)
                 for a, b, c, d in zip(first.kernel, first.bias, second.kernel, second.bias, strict=True)
             ]
-            # Of words that lead to the same states one is enough.
+            # One of the words that lead to the same states suffices.
             states = np.unique(np.concatenate([np.concatenate(step, axis=1) for step in steps]), axis=0)
     return largest, length
 
 
 def side_by_side(first: AffineForm, second: AffineForm, centred: bool = False) -> tuple[AffineForm, float, int]:
-    """The network whose outputs are the differences, by how much its readout is rounded, and the first one's units.
+    """The network whose outputs are the differences, a bound of the rounding of its readout, and the first one's units.
 
-    Without units that have no effect, and in coordinates in which the others count alike: the same function exactly.
+    Units without effect are left out, and the others scaled to count alike: the function is exactly the same.
 
     Args:
-        centred: whether outputs are taken less their mean.
+        centred: whether the mean over outputs is subtracted.
     """
     one, other = useful(first), useful(second)
     both = exactly_balanced(

@@ -1,17 +1,17 @@
-r"""Whether two networks compute the same logits: a proof with its bound, or a word on which they differ.
+r"""Equality of the logits of two networks: a proof with its bound, or a word on which they differ.
 
 Side by side, two affine networks are one, with states [h, h'], readout [R; -R'] and offset c - c': the networks are
-equal where it is 0. Three steps:
+equal if its outputs are 0. Three steps:
 
-1. All words, the shortest first, within a budget; then words that lead to new directions of the state, which
-   are enough to find any difference in exact arithmetic (Tzeng, 1992), and successors of those with the largest
-   differences. A word on which both differ by more than the tolerance, each run on it by itself, is a witness.
-2. Equality of the weights as they are, without rounding: units in another order, or elimination over the integers. The
+1. Equality of the weights as they are, without rounding: units in another order, or elimination over the integers. The
    difference is then 0 on all words.
-3. Otherwise a bound of the difference by the lemma of `_bounds`: for all words, if the networks contract; else for all
+2. All words, the shortest first, within a budget; then words that lead to new directions of the state, which suffice
+   to find any difference in exact arithmetic (Tzeng, 1992), and successors of words with the largest differences. A
+   word on which the networks differ by more than the tolerance is a witness.
+3. Otherwise a bound of the difference by the lemma of `_bounds`: for all words if the networks contract, or for all
    words up to a length.
 
-What it leaves out: that a network run in floating point rounds. Both are taken as functions over the real numbers.
+Limits: the rounding of a network that runs in floating point does not count. Both are functions of real numbers.
 
 Reference: Tzeng, "A polynomial-time algorithm for the equivalence of probabilistic automata", SIAM J. Comput., 1992.
 """
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import is_integer, is_number
+from keras_interp_rnn._checks import choice, integer, positive
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
@@ -38,22 +38,22 @@ COMPARED = ("logits", "probabilities")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Equivalence(Sentence):
-    """What was found out about two networks.
+    """A proof that two networks are equal, a witness that they are not, or neither.
 
     Attributes:
-        equal: True, if it is proved that they differ by at most `bound` on every word of at most `max_length` symbols,
-            and `bound` is at most `tolerance`; False, if there is a witness; None, if there is neither.
-        tolerance: of the logits, or of the logits less their mean where probabilities are compared.
-        bound: largest difference on words of at most `max_length` symbols, proved; infinite where nothing is proved.
-        max_length: of the words that the bound is about; None for all words, -1 for none. Where `equal` is None, the
-            largest length for which the bound is within the tolerance.
+        equal: True if it is proved that they differ by at most `bound` on every word of at most `max_length` symbols,
+            and `bound` is at most `tolerance`; False if there is a witness; None if there is neither.
+        tolerance: of the logits, or of the logits less their mean if probabilities are compared.
+        bound: proved largest difference on words of at most `max_length` symbols; infinite without a proof.
+        max_length: of the words to which the bound applies; None for all words, -1 without a proof. If `equal` is None,
+            the largest length for which the bound is within the tolerance.
         exact: whether the bound is 0 by exact arithmetic.
-        witness: a word on which they differ by more than the tolerance; None where there is none.
-        difference: on the witness, both run in float64; without one the largest on the words that were tried.
+        witness: a word on which they differ by more than the tolerance; None if none was found.
+        difference: on the witness, both run in float64; without a witness the largest on the words that were tried.
         is_shortest: whether it is proved that no shorter word is a witness.
-        num_tried: words that were tried.
-        residual: of the proof, how far the space that both reach is from being invariant and unseen by the difference;
-            0 for an exact proof, infinite without one.
+        num_tried: number of words that were tried.
+        residual: how far the space that both reach is from being invariant and unseen by the difference; 0 for an exact
+            proof, infinite without a proof.
 
     Units: nats (logits).
 
@@ -81,25 +81,25 @@ def equivalent(
     max_length: int | None = None,
     max_words: int = 20_000,
 ) -> Equivalence:
-    r"""Whether two networks have the same logits on all words, proved, or a word on which they have not.
+    r"""Proves that two networks have the same logits on all words, or finds a word on which they differ.
 
     Args:
         first, second: models of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head, before its
-            activation; pairs (layer, readout); layers, whose states are then compared; or a
-            `WeightedAutomaton`, a `DFA`, a `MooreMachine`, a `Certificate` that holds. Where both name their symbols
-            these pair up by name, else by position; so do the outputs of Moore machines, by their labels.
+            activation; pairs (layer, readout); layers, whose states are then compared; or a `WeightedAutomaton`, a
+            `DFA`, a `MooreMachine`, a `Certificate` that holds. Symbols pair up by name if both networks name them,
+            otherwise by position; outputs of Moore machines pair up by their labels.
         tolerance: > 0, by how much an output may differ.
-        compare: "logits"; or "probabilities", for which logits count less their mean over the outputs, as softmax does
-            not see a constant. Log probabilities then differ by at most twice the tolerance.
+        compare: "logits"; or "probabilities", for which the mean over the outputs is subtracted from logits, as softmax
+            does not depend on a constant. Log probabilities then differ by at most twice the tolerance.
         max_length: of the words that are compared; None for all words.
-        max_words: how many words may be tried, a bound on time and memory.
+        max_words: maximum number of words that are tried, a bound on time and memory.
 
     Returns:
         `Equivalence`.
 
     Raises:
-        ValueError: if the networks have different numbers of symbols or outputs, or other alphabets or labels; if a
-            network is none of these.
+        ValueError: if the networks have different numbers of symbols or outputs, or other alphabets or labels; for any
+            other network.
 
     Units: nats (logits).
     Exactness: of the weights as real numbers; see `Equivalence.bound` and docs/notes/weighted-automata.md.
@@ -115,21 +115,10 @@ def equivalent(
 
     Reference: Tzeng, SIAM J. Comput., 1992; proof of the bound in docs/notes/weighted-automata.md.
     """
-    length = 0 if max_length is None else max_length
-    numbers = is_integer(length) and is_integer(max_words)
-    if (
-        not is_number(tolerance)
-        or not 0 < tolerance < math.inf
-        or compare not in COMPARED
-        or not numbers
-        or length < 0
-        or max_words < 1
-    ):
-        raise ValueError(
-            f"tolerance is above 0 and finite, compare one of {COMPARED}, max_length None or at least 0, max_words at "
-            "least 1, both integers. "
-            f"Received: tolerance={tolerance}, compare={compare!r}, max_length={max_length}, max_words={max_words}."
-        )
+    tolerance = positive("tolerance", tolerance)
+    choice("compare", compare, COMPARED)
+    max_words = integer("max_words", max_words)
+    max_length = None if max_length is None else integer("max_length", max_length, 0)
     one, other, names = _paired(affine_form(first), affine_form(second))
     centred = compare == "probabilities" and one.num_outputs > 1
     if _exactly_equal(one, other, centred):
@@ -155,10 +144,10 @@ def equivalent(
 
 
 def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineForm, Any]:
-    """Both with their symbols in one order, and the names of these, or None."""
+    """Both with their symbols and outputs in one order, and the names of the symbols, or None."""
     if first.num_symbols != second.num_symbols or first.num_outputs != second.num_outputs:
         raise ValueError(
-            "Networks can be compared if they read the same symbols and have the same number of outputs. Received: "
+            "Both networks must read the same symbols and have the same number of outputs. Received: "
             f"{first.num_symbols} symbols and {first.num_outputs} outputs, and {second.num_symbols} and "
             f"{second.num_outputs}."
         )
@@ -177,7 +166,7 @@ def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineFo
 
 
 def _exactly_equal(first: AffineForm, second: AffineForm, centred: bool) -> bool | None:
-    """From the weights as they are, without rounding; None where that would take too long."""
+    """Whether the weights as they are prove equality, without rounding; None if that would take too long."""
     one, other = first.homogeneous(), second.homogeneous()
     if _exact.have_same_units(one, other, up_to_constant=centred):
         return True
@@ -201,9 +190,9 @@ class _Found:
 def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | None, max_words: int) -> _Found:
     """Words on which the outputs exceed the tolerance: all of the shortest, then the most promising of each length.
 
-    Of words that lead to the same state one is kept. Where that is not enough, those states are kept that lead to new
-    directions, and those with the largest outputs. With every state goes a bound of its rounding, so that no word is a
-    witness by rounding alone.
+    One of the words that lead to the same state suffices. If there are too many states, the search goes on from those
+    that lead to new directions and from those with the largest outputs. Every state has a bound of its rounding, so
+    that no word is a witness by rounding alone.
     """
     symbols, size = both.num_symbols, both.units
     width = max(1, max_words // (4 * symbols))
@@ -225,7 +214,7 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
         if sure.max() > tolerance:
             best = int(sure.argmax())
             return _Found(tuple(words[best].tolist()), float(outputs[best]), complete, tried)
-        complete = complete and within  # else a word of this length may be a witness, but for rounding
+        complete = complete and within  # otherwise a word of this length may be a witness, but for rounding
         if length == longest or tried >= max_words:
             break
         first = np.sort(np.unique(np.concatenate([states, errors], axis=1), axis=0, return_index=True)[1])
@@ -235,8 +224,8 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
             keep = np.unique(np.concatenate([new, np.argsort(-outputs, kind="stable")[: max(1, width // 8)]]))
             complete = complete and len(keep) == len(states)
             states, errors, words = states[keep], errors[keep], words[keep]
-        with np.errstate(all="ignore"):  # what overflows is dropped
-            # Twice what the product rounds, and what computing the bound itself does.
+        with np.errstate(all="ignore"):  # words that overflow are dropped
+            # Twice the rounding of the product, to cover the rounding of the bound.
             off = [
                 errors @ kernel[x] + 2 * gamma * (np.abs(states) @ kernel[x] + np.abs(both.bias[x]))
                 for x in range(symbols)
@@ -254,7 +243,7 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
 
 
 def _leading_out(vectors: Array, directions: Array) -> tuple[NDArray[np.int64], Array]:
-    """The vectors that lead out of the space of those before, by Gram-Schmidt with pivots, and the space with them."""
+    """The vectors that lead out of the space of `directions`, by Gram-Schmidt with pivots, and the larger space."""
     rest = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
     rest = rest - rest @ directions.T @ directions
     chosen: list[int] = []

@@ -1,10 +1,10 @@
-r"""One form for every network that is a weighted automaton: a state, an affine map a symbol, an affine readout.
+r"""One form for every network that is a weighted automaton: a state, an affine map per symbol, an affine readout.
 
     s_0 = initial,     s_{wx} = s_w W_x + b_x,     f(w) = s_w R + c.
 
-An ISAN with a linear readout is that already; with the coordinate 1 appended to the state it is a weighted automaton,
-one matrix a symbol (docs/notes/weighted-automata.md). A weighted automaton is it with b = 0 and c = 0, a deterministic
-automaton is one whose states are one-hot vectors and whose output is 1 for words that it accepts, else 0.
+An ISAN with a linear readout has this form; with the coordinate 1 appended to the state it is a weighted automaton, one
+matrix per symbol (docs/notes/weighted-automata.md). A weighted automaton has b = 0 and c = 0. A deterministic automaton
+has one-hot vectors for states and the output 1 for words that it accepts, otherwise 0.
 """
 
 from __future__ import annotations
@@ -17,21 +17,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import is_integer
-from keras_interp_rnn._network import (
-    AffineReading,
-    Names,
-    as_float64,
-    as_symbols,
-    is_text,
-    listed,
-)
-from keras_interp_rnn._types import (
-    Array,
-    FiniteAutomaton,
-    LinearAutomaton,
-    ProvedNetwork,
-    ReadNetwork,
-)
+from keras_interp_rnn._network import AffineReading, Names, as_float64, as_symbols, is_text, listed
+from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
+from keras_interp_rnn.affine import AffineMap
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerAndReadout(Unpackable):
+    """A new network; it unpacks into its layer and its readout.
+
+    Attributes:
+        layer: a built ISAN. readout: from its states to the outputs, `readout.apply(layer(symbols))`.
+
+    Example: see `minimize`.
+    """
+
+    layer: Any
+    readout: AffineMap
+
+    def parts(self) -> tuple[Any, AffineMap]:
+        """The layer and its readout."""
+        return self.layer, self.readout
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +47,9 @@ class AffineForm:
 
     Attributes:
         initial: (n,). kernel: (K, n, n). bias: (K, n). readout: (n, outputs). offset: (outputs,).
-        alphabet: the K symbols; None where they are the ids 0 to K - 1.
-        return_sequences: of the layer, where there is one.
-        labels: what the outputs stand for, of a Moore machine; None where they have no names.
+        alphabet: the K symbols; None for the ids 0 to K - 1.
+        return_sequences: of the layer, if there is one.
+        labels: names of the outputs of a Moore machine; None if they have no names.
     """
 
     initial: Array
@@ -67,9 +74,9 @@ class AffineForm:
         return len(self.offset)
 
     def homogeneous(self) -> tuple[Array, Array, Array]:
-        """The same function with one matrix a symbol: initial (N,), transitions (K, N, N), final (N, outputs).
+        """The same function with one matrix per symbol: initial (N,), transitions (K, N, N), final (N, outputs).
 
-        N = n + 1, or n where there is no bias and no offset.
+        N = n + 1, or n if all biases and offsets are 0.
         """
         if not self.bias.any() and not self.offset.any():
             return self.initial, self.kernel, self.readout
@@ -86,60 +93,59 @@ class AffineForm:
         return np.asarray(state @ self.readout + self.offset)
 
     def over(self, alphabet: Sequence[Hashable]) -> AffineForm:
-        """The same network with its symbols in this order; its own alphabet has the same symbols."""
+        """The same network with its symbols in the order of another alphabet of these symbols."""
         assert self.alphabet is not None
         order = [list(self.alphabet).index(symbol) for symbol in alphabet]
         return replace(self, kernel=self.kernel[order], bias=self.bias[order], alphabet=tuple(alphabet))
 
     def labelled(self, labels: Sequence[Hashable]) -> AffineForm:
-        """The same network with its outputs in this order; its own labels are the same ones."""
+        """The same network with its outputs in another order of its labels."""
         assert self.labels is not None
         order = [list(self.labels).index(label) for label in labels]
         return replace(self, readout=self.readout[:, order], offset=self.offset[order], labels=tuple(labels))
 
     def ids(self, word: Any) -> NDArray[np.int64]:
-        """A word, as symbols of the alphabet or as ids, as ids; raises ValueError as `word_ids`."""
+        """The ids of a word of symbols or ids; raises ValueError as `word_ids`."""
         return word_ids(word, self.alphabet, self.num_symbols)
 
 
 def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -> NDArray[np.int64]:
-    """A word as ids.
+    """The ids of a word.
 
     Args:
-        word: ids; or symbols of the alphabet, where there is one. Ints are symbols where the alphabet has ints.
+        word: ids; or symbols of the alphabet, if there is one. Ints are symbols if the alphabet has ints.
 
     Raises:
-        ValueError: if it has a symbol that is none of the alphabet's, or an id outside [0, num_symbols).
+        ValueError: for a symbol outside the alphabet, or an id outside [0, num_symbols).
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
     if is_text(word) and isinstance(alphabet, Names):
         return alphabet.encode(word).astype(np.int64)
-    given = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
+    symbols = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
     # A bool is an int, and equal to 0 or 1.
-    numbered = all(map(is_integer, given)) and not any(is_integer(s) or isinstance(s, bool) for s in place)
-    if numbered:
-        return as_symbols(np.array(given, np.int64), num_symbols)
-    strays = [symbol for symbol in given if symbol not in place]
+    if all(map(is_integer, symbols)) and not any(is_integer(s) or isinstance(s, bool) for s in place):
+        return as_symbols(np.array(symbols, np.int64), num_symbols)
+    strays = [symbol for symbol in symbols if symbol not in place]
     if strays:
         raise ValueError(
-            f"A word is made of the alphabet {tuple(place)!r}. Received: the symbol {strays[0]!r}. Leave it out, or "
-            "pass ids."
+            f"A word must consist of symbols of the alphabet {tuple(place)!r}. Received: the symbol {strays[0]!r}. "
+            "Leave it out, or pass ids."
         )
-    return np.array([place[symbol] for symbol in given], np.int64)
+    return np.array([place[symbol] for symbol in symbols], np.int64)
 
 
 def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] | None = None) -> AffineForm:
-    """What a network computes of words, as arrays.
+    """The function of words that a network computes, as arrays.
 
     Args:
-        network: an ISAN or a FactoredISAN over a vocabulary: a model with a Dense head, of which the logits before its
-            activation count; a layer or a cell; a pair (layer, readout); or an automaton:
-            `automata.WeightedAutomaton`, `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds,
-            which stands for the automaton of its centroids.
-        readout: of a layer or a cell, a Dense layer or (matrix, bias); None reads the state.
-        alphabet: names of the symbols of a network; by default those that a model carries.
+        network: an ISAN or a FactoredISAN over a vocabulary: a model with a Dense head, whose outputs are the logits
+            before its activation; a layer or a cell; a pair (layer, readout); or an automaton:
+            `automata.WeightedAutomaton`, `automata.DFA` or `MooreMachine`, or an `automata.Certificate` that holds, for
+            the automaton of its centroids.
+        readout: for a layer or a cell, a Dense layer or (matrix, bias); None reads the state.
+        alphabet: names of the symbols of a network; by default the names that a model carries.
 
     Raises:
         ValueError: for any other network, for weights that are not finite, for a certificate that does not hold.
@@ -147,32 +153,29 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     if isinstance(network, ProvedNetwork):
         if not network.holds:
             raise ValueError(
-                "A network is an automaton if that is proved. Received: a certificate that does not hold "
-                f"({network.failure}). Train to a lower temperature, or pass the automaton itself."
+                "A certificate must hold, so that the network is an automaton. Received: a certificate that does not "
+                f"hold ({network.failure}). Train to a lower temperature, or pass the automaton itself."
             )
         network = network.path
-    if isinstance(network, FiniteAutomaton):
-        initial, kernel, final = arrays_of_dfa(network)
-        zeros = np.zeros(kernel.shape[:2]), np.zeros(final.shape[1])
-        labels = tuple(network.labels) if final.shape[1] > 1 else None
-        given = AffineForm(initial, kernel, zeros[0], final, zeros[1], network.alphabet, labels=labels)
-        return _without_readout(given, readout)
-    if isinstance(network, LinearAutomaton):
-        return _without_readout(_of_weighted(network), readout)
-    pair = _pair(network)
-    if pair is not None and readout is None:
-        network, readout = pair
+    if isinstance(network, FiniteAutomaton | LinearAutomaton):
+        if readout is not None:
+            raise ValueError("The readout of an automaton must be None. Received: a readout. Leave it out.")
+        return _of_dfa(network) if isinstance(network, FiniteAutomaton) else _of_weighted(network)
+    if readout is None:
+        if isinstance(network, tuple) and len(network) == 2:
+            network, readout = network
+        elif isinstance(network, ReadNetwork):
+            network, readout = network.layer, network.readout
     reading = AffineReading(network, alphabet).forwards()
-    weights, head = reading.weights(), reading.readout(readout)
-    names = reading.names
+    (kernel, bias, start), head = reading.weights(), reading.readout(readout)
     sequences = getattr(reading.layer, "return_sequences", False)
-    return AffineForm(weights.initial_state, weights.kernel, weights.bias, head.matrix, head.offset, names, sequences)
+    return AffineForm(start, kernel, bias, *head, reading.names, sequences)
 
 
 def arrays_of_dfa(dfa: FiniteAutomaton) -> tuple[Array, Array, Array]:
-    """A `DFA` in zeros and ones: initial (n,), transitions (K, n, n), zero rows where one is missing, final (n, 1).
+    """A `DFA` in zeros and ones: initial (n,), transitions (K, n, n), zero rows for missing ones, final (n, 1).
 
-    Of a `MooreMachine` final is (n, labels), with a 1 at the label of each state.
+    For a `MooreMachine` final is (n, labels), with a 1 at the label of each state.
     """
     size = len(dfa)
     transitions = np.zeros((len(dfa.alphabet), size, size))
@@ -193,12 +196,11 @@ def checked_arrays(initial: ArrayLike, transitions: ArrayLike, final: ArrayLike)
     Raises:
         ValueError: if the shapes do not pair up, or a number is not finite.
     """
-    names = ("initial", "transitions", "final")
     arrays = []
-    for name, given in zip(names, (initial, transitions, final), strict=True):
-        array = np.array(given)
+    for name, value in (("initial", initial), ("transitions", transitions), ("final", final)):
+        array = np.array(value)
         if array.dtype.kind not in "biuf":
-            raise ValueError(f"Weights are real numbers. Received: {name} of dtype {array.dtype}.")
+            raise ValueError(f"`{name}` must be real numbers. Received: dtype {array.dtype}.")
         arrays.append(array.astype(np.float64))
         if not np.isfinite(arrays[-1]).all():
             raise ValueError(f"The weights must be finite. Received: NaN or infinity in {name}.")
@@ -213,14 +215,14 @@ def checked_arrays(initial: ArrayLike, transitions: ArrayLike, final: ArrayLike)
         or len(last) != size
     ):
         raise ValueError(
-            "A weighted automaton has shapes initial (n,), transitions (symbols, n, n), and final (n,) or (n, outputs),"
-            f" with n and symbols at least 1. Received: {first.shape}, {matrices.shape} and {last.shape}."
+            "A weighted automaton must have the shapes initial (n,), transitions (symbols, n, n), and final (n,) or "
+            f"(n, outputs), n and symbols at least 1. Received: {first.shape}, {matrices.shape} and {last.shape}."
         )
     return first, matrices, last
 
 
 def _of_weighted(automaton: LinearAutomaton) -> AffineForm:
-    """Affine where the last coordinate is the constant 1, as `WeightedAutomaton.from_network` has it; else linear."""
+    """Affine if the last coordinate is the constant 1, as in `WeightedAutomaton.from_network`; otherwise linear."""
     initial, transitions, final = checked_arrays(automaton.initial, automaton.transitions, automaton.final)
     final = final[:, None] if final.ndim == 1 else final
     constant = np.zeros(len(initial))
@@ -228,33 +230,26 @@ def _of_weighted(automaton: LinearAutomaton) -> AffineForm:
     if len(initial) > 1 and initial[-1] == 1 and (transitions[:, :, -1] == constant).all():
         kernel, bias = transitions[:, :-1, :-1], transitions[:, -1, :-1]
         return AffineForm(initial[:-1], kernel, bias, final[:-1], final[-1], automaton.alphabet)
-    return AffineForm(
-        initial, transitions, np.zeros(transitions.shape[:2]), final, np.zeros(final.shape[1]), automaton.alphabet
-    )
+    return _linear(initial, transitions, final, automaton.alphabet)
 
 
-def _pair(network: Any) -> tuple[Any, Any] | None:
-    """(layer, readout) of a tuple of both, or of a result that holds both."""
-    if isinstance(network, tuple) and len(network) == 2:
-        return network
-    if isinstance(network, ReadNetwork):
-        return network.layer, network.readout
-    return None
+def _of_dfa(automaton: FiniteAutomaton) -> AffineForm:
+    initial, kernel, final = arrays_of_dfa(automaton)
+    labels = tuple(automaton.labels) if final.shape[1] > 1 else None
+    return replace(_linear(initial, kernel, final, automaton.alphabet), labels=labels)
 
 
-def _without_readout(form: AffineForm, readout: Any) -> AffineForm:
-    if readout is not None:
-        raise ValueError("An automaton has outputs of its own. Received: a readout besides one. Leave it out.")
-    return form
+def _linear(initial: Array, kernel: Array, final: Array, alphabet: Sequence[Hashable] | None) -> AffineForm:
+    return AffineForm(initial, kernel, np.zeros(kernel.shape[:2]), final, np.zeros(final.shape[1]), alphabet)
 
 
 def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | None]:
     """A network over symbols as the fewest arrays of `affine_form`, and the names of its symbols.
 
     Returns:
-        initial, bias, readout and offset, as attributes of `AffineForm`; and kernel (K, n, n), or, of a FactoredISAN,
-        what its kernel is made of, W_x = shared + into diag(gains_x) out: into (n, f), gains (K, f), out (f, n), and
-        shared (n, n), where it has that.
+        initial, bias, readout and offset, as attributes of `AffineForm`; and kernel (K, n, n), or, for a FactoredISAN,
+        the parts of W_x = shared + into diag(gains_x) out: into (n, f), gains (K, f), out (f, n), and shared (n, n), if
+        it has that.
 
     Raises:
         ValueError: as `affine_form`.

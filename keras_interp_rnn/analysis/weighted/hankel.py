@@ -1,7 +1,7 @@
 """Hankel tables of functions of words: H(p, s) = f(ps) and H_x(p, s) = f(pxs) over prefixes p and suffixes s.
 
-The first prefix and the first suffix are the empty word. Of values the table is looked up. Of words f(v) is the mean
-number of times that v occurs in a word; all places of all words are counted at once, for two lengths at a time.
+The first prefix and the first suffix are the empty word. `of_values` looks up a table. For `of_words` f(v) is the mean
+number of occurrences of v in a word; all places of all words are counted at once, for two lengths at a time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ Ids = NDArray[np.int64]
 def of_values(
     words: Sequence[tuple[Ids, float]], num_symbols: int, max_length: int, max_basis: int
 ) -> tuple[Array, Array]:
-    """Of a function given by its values: H (P, S) and H_x (K, P, S).
+    """H (P, S) and H_x (K, P, S) of a function given by its values.
 
     Args:
-        words: (word, value); words that are not there have the value 0.
-        num_symbols: K. max_length: of prefixes and suffixes. max_basis: of each, at most; those of the largest values.
+        words: (word, value); all other words have the value 0.
+        num_symbols: K. max_length: of prefixes and suffixes. max_basis: of prefixes and of suffixes, those with the
+            largest values.
     """
     values = {tuple(word.tolist()): value for word, value in words}
     prefixes: dict[tuple[int, ...], float] = defaultdict(float)
@@ -40,16 +41,16 @@ def of_values(
 
 
 def of_words(words: Sequence[Ids], num_symbols: int, max_length: int, max_basis: int) -> tuple[Array, Array]:
-    """Of the mean number of occurrences in a word: H (P, S) and H_x (K, P, S).
+    """H (P, S) and H_x (K, P, S) of the mean number of occurrences in a word.
 
     Args:
-        words: of ids in [0, num_symbols). max_length, max_basis: as `of_values`; the most frequent ones.
+        words: of ids in [0, num_symbols). max_length, max_basis: as `of_values`, those most frequent.
     """
-    # All words in one row, a symbol that is none of them before and behind each, so that no run crosses two words.
+    # All words in one row, with another symbol before and after each, so that no run crosses two words.
     text = np.concatenate([[-1], *(np.append(word, -1) for word in words)]) if words else np.array([-1])
     base = num_symbols + 1
     longest = max(0, min(max_length, int(np.log(2.0**62) / np.log(base)) - 1))
-    # Place i is before the symbol i of the row; every word of T symbols has T + 1 places.
+    # Place i is before symbol i of the row; a word of T symbols has T + 1 places.
     places = np.arange(1, len(text))
     runs = [_runs(text, length, base) for length in range(longest + 1)]
     codes, counts = np.unique(np.concatenate([run[run > 0] for run in runs]), return_counts=True)
@@ -57,11 +58,11 @@ def of_words(words: Sequence[Ids], num_symbols: int, max_length: int, max_basis:
     order = np.argsort(chosen)
 
     def index(codes: Ids) -> Ids:
-        """Which of the chosen words each code is, -1 for none."""
+        """The index of each code among the chosen words; -1 for others."""
         at = np.minimum(np.searchsorted(chosen[order], codes), len(chosen) - 1)
         return np.where((codes >= 0) & (chosen[order][at] == codes), order[at], -1)
 
-    starting = [index(run) for run in runs]  # at place i the chosen word text[i : i + length]
+    starting = [index(run) for run in runs]  # at place i the chosen word is text[i : i + length]
     size = len(chosen)
     table, shifted = np.zeros((size, size)), np.zeros((num_symbols, size, size))
     for before in range(longest + 1):
@@ -81,7 +82,7 @@ def of_words(words: Sequence[Ids], num_symbols: int, max_length: int, max_basis:
 
 
 def _runs(text: Ids, length: int, base: int) -> Ids:
-    """For each place the run of that many symbols behind it as one number, -1 where it is not within a word."""
+    """For each place the run of `length` symbols after it as one number; -1 if it is not within a word."""
     codes, inside = np.zeros(len(text), np.int64), np.ones(len(text), bool)
     for step in range(length):
         ahead = np.append(text[step:], np.full(step, -1))[: len(text)]
@@ -91,6 +92,6 @@ def _runs(text: Ids, length: int, base: int) -> Ids:
 
 
 def _chosen(parts: dict[tuple[int, ...], float], count: int) -> list[tuple[int, ...]]:
-    """The empty word, then those of the largest values, short ones first of equal ones."""
+    """The empty word, then the words of the largest values; among equal values, short words first."""
     others = sorted((part for part in parts if part), key=lambda part: (-parts[part], len(part), part))
     return [(), *others][:count]

@@ -2,13 +2,13 @@ r"""The smallest ISAN with the same logits, by the spaces that symbols reach and
 
 Let p = h_0, and Q an orthonormal basis (rows) of the smallest space of directions that holds p W_x + b_x - p for every
 x and that no W_x leaves: all states are p + u Q. Let V be an orthonormal basis (columns) of the smallest space that
-holds the columns of Q R and that no Q W_x Q^T takes out of itself: what the logits will ever say of u is u V. Then
+holds the columns of Q R and that no Q W_x Q^T takes out of itself: all logits depend on u through u V alone. Then
 
     y = u V:      y_0 = 0,   W'_x = V^T Q W_x Q^T V,   b'_x = (p W_x + b_x - p) Q^T V,   R' = V^T Q R,   c' = p R + c
 
 has the same logits, and no ISAN of fewer units has (docs/notes/weighted-automata.md). Ranks are numerical: directions
-below `tolerance` count as none, in coordinates in which all units move alike (`scaling.py`). `residual` says by how
-much the outputs of both networks are apart.
+with a singular value below `tolerance` are left out, in coordinates in which all units move alike (`scaling.py`).
+`residual` is the difference between the outputs of both networks.
 
 Reference: Schuetzenberger, "On the definition of a family of automata", Information and Control, 1961, for linear
 automata; the affine form is this package's.
@@ -16,45 +16,43 @@ automata; the affine form is this package's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._checks import fraction
 from keras_interp_rnn._network import check_range, isan_of
-from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import largest_difference
-from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, LayerAndReadout, affine_form
 from keras_interp_rnn.analysis.weighted.scaling import exponents, scaled, without_rounding
 from keras_interp_rnn.analysis.weighted.spaces import Space, backward_space, forward_space
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Minimization(Unpackable):
+class Minimization(LayerAndReadout):
     r"""The smallest network with the same outputs. It unpacks into its layer and its readout.
 
     Attributes:
         layer: a built ISAN. readout: from its states to the outputs, `readout.apply(layer(symbols))`.
-        units_before: of the network that was given.
+        units_before: of the original network.
         reachable: dimension of the space that its states reach, around the initial one.
         units: of the smallest network.
         tolerance: relative singular values at or below it counted as zero.
-        smallest_kept, largest_dropped: the least singular value that counted and the largest one that did not, over
-            both steps, relative. Where they are close the number of units is a matter of the tolerance.
-        residual: by how much an output of the new layer differs at most: with the weights that its dtype holds,
-            computed in float64. The layer itself rounds in its dtype as well.
-        max_length: of the words that the residual is about. None: it is a proved bound for all words. A length: it is
-            the largest difference on all words of at most so many symbols, run in float64.
+        smallest_kept, largest_dropped: the least singular value that counted and the largest that did not, over both
+            steps, relative. If they are close, the number of units depends on the tolerance.
+        residual: largest difference between the outputs: with the weights of the new layer in its dtype, computed in
+            float64. The layer itself rounds in its dtype as well.
+        max_length: None if the residual is a proved bound for all words; otherwise the residual is the largest
+            difference on all words of at most `max_length` symbols, run in float64.
 
     Units: of the outputs (nats, for logits).
 
     Example: see `minimize`.
     """
 
-    layer: Any
-    readout: AffineMap
     units_before: int
     reachable: int
     units: int
@@ -64,10 +62,6 @@ class Minimization(Unpackable):
     residual: float
     max_length: int | None
 
-    def parts(self) -> tuple[Any, AffineMap]:
-        """What it unpacks into: the layer and its readout."""
-        return self.layer, self.readout
-
 
 def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dtype: str = "float64") -> Minimization:
     r"""The ISAN of the fewest units that has the same logits on every text.
@@ -76,21 +70,21 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
         network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head; a layer
             or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a `DFA`, a `Certificate` that holds.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
-        tolerance: in [0, 1). Singular values at or below it, relative to the norms of what was mapped, count as zero,
-            in coordinates in which all units move alike: a change of the units' scales changes no size. For weights
-            that were rounded to float32, 1e-6.
+        tolerance: in [0, 1). Singular values at or below it, relative to the norms of the mapped vectors, count as
+            zero, in coordinates in which all units move alike: the units' scales do not matter. Pass 1e-6 for weights
+            that were rounded to float32.
         dtype: of the new layer.
 
     Returns:
         `Minimization`: the layer, its readout, and the singular values by which its size was determined.
 
     Raises:
-        ValueError: if the network is none of these, or the tolerance is outside [0, 1).
+        ValueError: for any other network, or a tolerance outside [0, 1).
 
     Units: nats (logits), or of the outputs of an automaton.
-    Exactness: equal outputs but for rounding and what was dropped. `residual` bounds the difference on all words, where
-        the symbols contract the states; else it is the largest on all words of at most `max_length` symbols. A witness,
-        or a proof to a tolerance, is `analysis.equivalent(network, minimized)`.
+    Exactness: equal outputs but for rounding and the dropped directions. `residual` bounds the difference on all words,
+        if the symbols contract the states; otherwise it is the largest on all words of at most `max_length` symbols.
+        `analysis.equivalent(network, minimized)` finds a witness, or proves equality to a tolerance.
     Cost: O(K n^3).
     Example:
 
@@ -102,24 +96,15 @@ def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dty
 
     Reference: Schuetzenberger, 1961; proof in docs/notes/weighted-automata.md.
     """
-    check_tolerance(tolerance)
+    tolerance = fraction("tolerance", tolerance)
     form = affine_form(network, readout)
     small, forward, backward = minimized(form, tolerance)
     readout_map = AffineMap(small.readout if small.units else np.zeros((1, small.num_outputs)), small.offset)
     layer = isan_of(small.kernel, small.bias, small.initial, dtype=dtype, return_sequences=form.return_sequences)
     residual, max_length = largest_difference(form, affine_form((layer, readout_map)))
-    return Minimization(
-        layer,
-        readout_map,
-        form.units,
-        len(forward.basis),
-        small.units,
-        tolerance,
-        min(forward.kept, backward.kept),
-        max(forward.dropped, backward.dropped),
-        residual,
-        max_length,
-    )
+    sizes = form.units, len(forward.basis), small.units
+    cuts = min(forward.kept, backward.kept), max(forward.dropped, backward.dropped)
+    return Minimization(layer, readout_map, *sizes, tolerance, *cuts, residual, max_length)
 
 
 def minimized(form: AffineForm, tolerance: float) -> tuple[AffineForm, Space, Space]:
@@ -128,14 +113,8 @@ def minimized(form: AffineForm, tolerance: float) -> tuple[AffineForm, Space, Sp
         moved = form.initial @ form.kernel + form.bias - form.initial
     check_range("The first states of a network", [moved])
     drift, kernel, readout, forward, backward = reduced(moved, form.kernel, form.readout, tolerance)
-    small = AffineForm(
-        np.zeros(len(readout)),
-        kernel,
-        drift,
-        readout,
-        form.initial @ form.readout + form.offset,
-        form.alphabet,
-        form.return_sequences,
+    small = replace(
+        form, initial=np.zeros(len(readout)), kernel=kernel, bias=drift, readout=readout, offset=form.outputs([])
     )
     return small, forward, backward
 
@@ -155,9 +134,3 @@ def reduced(
     backward = backward_space(seen, reached, tolerance)
     view = backward.basis.T
     return vectors @ to @ view, backward.basis @ reached @ view, backward.basis @ seen, forward, backward
-
-
-def check_tolerance(tolerance: float) -> None:
-    """Raises ValueError for a relative tolerance outside [0, 1)."""
-    if not isinstance(tolerance, int | float | np.floating) or not 0 <= tolerance < 1:
-        raise ValueError(f"A tolerance lies in [0, 1). Received: {tolerance!r}. Leave it out for 1e-10.")

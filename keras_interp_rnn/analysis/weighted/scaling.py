@@ -1,13 +1,13 @@
-r"""Coordinates in which all units of an affine network count alike: powers of two, which round nothing.
+r"""Coordinates in which all units of an affine network count alike: scales are powers of two, which round nothing.
 
-A unit may be as small as it likes if what reads it is as large: the states h_i d_i, with the rows of W and R divided by
-d_i, are the same network. Before singular values are compared, units are scaled so that the largest weight into each
-(its own aside; drifts count, relative to the largest drift) equals the largest weight out of it (readouts count,
-relative to the largest), after Osborne (1960). The start, sqrt(o_i / r_i) with r_i how far the shortest words move the
-unit and o_i how much of it the shortest words show, is in proportion to any scale of the unit, and so is every step.
-Networks that differ by a diagonal change of coordinates therefore come out the same, but for the powers of two.
-Where a tolerance decides what a unit is worth, each is at last scaled by itself so that the largest weight into it is
-that of all: what it is worth to the outputs is then in the weights out of it alone.
+The scale of a unit is arbitrary: the states h_i d_i, with the rows of W and R divided by d_i, are the same network.
+Before singular values are compared, units are scaled so that the largest weight into each from other units (or its
+drift, relative to the largest drift) equals the largest weight out of it (or its readout, relative to the largest),
+after Osborne (1960). The start, sqrt(o_i / r_i) with r_i how far the shortest words move the unit and o_i how much of
+it the shortest words show, is in proportion to any scale of the unit, and so is every step. Networks that differ by a
+diagonal change of coordinates therefore become the same, but for the powers of two. If a tolerance decides which units
+are left out, each unit is finally scaled so that the largest weight into it is the largest weight of all: its effect on
+the outputs is then in the weights out of it alone.
 
 Reference: Osborne, "On pre-conditioning of matrices", Journal of the ACM, 1960.
 """
@@ -23,31 +23,31 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import AffineForm
 
 SWEEPS = 50
-"""Rounds at most."""
+"""Maximum number of rounds."""
 
 ROUNDED = 8 * float(np.finfo(np.float64).eps)
-"""What part of a size may be what rounding left of a 0."""
+"""Fraction of a size up to which it may be the rounding of a 0."""
 
 CLOSE = 0.25
-"""Bits by which a unit may still be out of balance."""
+"""Bits by which a unit may remain out of balance."""
 
 
 def exactly_balanced(form: AffineForm) -> AffineForm:
-    """The same network with units that count alike; as it is where a weight would leave the range of float64."""
+    """The same network with units that count alike; unchanged if a weight would leave the range of float64."""
     size = np.abs(form.kernel)
     with np.errstate(all="ignore"):
         moved = np.abs(form.initial @ form.kernel + form.bias - form.initial)
-        # Where a symbol moves a unit by less than its state is rounded, the rounding counts.
+        # If a symbol moves a unit by less than the rounding of its state, the rounding counts.
         rounded = np.abs(form.initial) @ size + np.abs(form.bias) + np.abs(form.initial)
         drift = (moved + np.finfo(np.float64).eps * rounded).max(axis=0)
     if not np.isfinite(drift).all():
         return form
     e = exponents(drift, size.max(axis=0), np.abs(form.readout).max(axis=1, initial=0.0))
-    given = np.concatenate([form.initial[None], form.bias]), form.kernel, form.readout
-    there = scaled(*given, e)
-    if not all(np.array_equal(a, b) for a, b in zip(given, scaled(*there, -e), strict=True)):
+    before = np.concatenate([form.initial[None], form.bias]), form.kernel, form.readout
+    after = scaled(*before, e)
+    if not all(np.array_equal(a, b) for a, b in zip(before, scaled(*after, -e), strict=True)):
         return form
-    rows, kernel, readout = there
+    rows, kernel, readout = after
     return replace(form, initial=rows[0], kernel=kernel, bias=rows[1:], readout=readout)
 
 
@@ -59,7 +59,7 @@ def scaled(rows: Array, kernel: Array, readout: Array, exponents: NDArray[np.int
 
 
 def useful(form: AffineForm) -> AffineForm:
-    """Without the units that stay 0 on all words and those that no output ever sees, but for one."""
+    """The same network without units that stay 0 on all words or that no output ever sees; one unit remains."""
     edges = (form.kernel != 0).any(axis=0)
     moves = closed((form.initial != 0) | (form.bias != 0).any(axis=0), edges)
     used = np.flatnonzero(moves & closed((form.readout != 0).any(axis=1), edges.T))
@@ -77,7 +77,7 @@ def useful(form: AffineForm) -> AffineForm:
 
 
 def closed(units: NDArray[np.bool_], edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """These units and all that edges lead to from them."""
+    """These units and all units to which edges lead from them."""
     while (more := units | edges[units].any(axis=0)).sum() > units.sum():
         units = more
     return units
@@ -87,9 +87,9 @@ def exponents(drift: Array, links: Array, seen: Array, *, move_alike: bool = Fal
     """The exponents e (n,) of coordinates h_i 2^e_i in which units count alike.
 
     Args:
-        drift: (n,), >= 0, by how much a symbol moves each unit at first. links: (n, n), the largest weights from unit
-            to unit. seen: (n,), the largest weights in the readout.
-        move_alike: whether every unit is to move by as much as the largest.
+        drift: (n,), >= 0, the largest first step of each unit. links: (n, n), the largest weights from unit to unit.
+            seen: (n,), the largest weights in the readout.
+        move_alike: whether every unit moves by as much as the largest.
     """
     with np.errstate(divide="ignore"):
         drift, links, seen = np.log2(drift), np.log2(links), np.log2(seen)
@@ -103,7 +103,7 @@ def exponents(drift: Array, links: Array, seen: Array, *, move_alike: bool = Fal
         into = np.maximum((apart + x - x[:, None]).max(axis=0), _relative(drift + x, largest))
         out = np.maximum((apart + x - x[:, None]).max(axis=1), _relative(seen - x, largest))
         off = _half_way(out, into, largest)
-        x = x + off / 2  # half of the way: two units may each make up for the other
+        x = x + off / 2  # half of the way, as two units may compensate for each other
         if np.abs(off).max() < CLOSE:
             break
     if move_alike and len(x):
@@ -112,9 +112,9 @@ def exponents(drift: Array, links: Array, seen: Array, *, move_alike: bool = Fal
 
 
 def without_rounding(sizes: Array, links: Array) -> Array:
-    """Sizes (n,), those set to 0 that are below the rounding of what the links bring to their units along longer paths.
+    """Sizes (n,), set to 0 if they are below the rounding of the sizes that longer paths of links bring to their units.
 
-    Such a number is what an earlier calculation left of a 0. As the size of its unit it would be wrong by many orders.
+    Such a number is the rounding of a 0. As the size of its unit it would be wrong by many orders of magnitude.
     """
     growth = float(np.abs(np.linalg.eigvals(links)).max(initial=0.0))
     if not (np.isfinite(growth) and growth > 0):
@@ -128,7 +128,7 @@ def without_rounding(sizes: Array, links: Array) -> Array:
 
 
 def _half_way(out: Array, into: Array, largest: float) -> Array:
-    """(out - into) / 2; where one of them is missing the other goes to `largest`, where both are, 0."""
+    """(out - into) / 2; if one of them is missing, the way of the other to `largest`; if both are, 0."""
     filled = np.where(np.isfinite(out), out, 2 * largest - into), np.where(np.isfinite(into), into, 2 * largest - out)
     with np.errstate(invalid="ignore"):
         return np.nan_to_num((filled[0] - filled[1]) / 2)
@@ -140,7 +140,7 @@ def _relative(sizes: Array, largest: float) -> Array:
 
 
 def _by_shortest(start: Array, links: Array) -> Array:
-    """The largest product, as log2, along the shortest paths to each unit; -infinity where there is none."""
+    """The largest product, as log2, along the shortest paths to each unit; -infinity if there is no path."""
     found, fresh = start, np.isfinite(start)
     while fresh.any():
         ahead = (found[fresh, None] + links[fresh]).max(axis=0)

@@ -1,18 +1,18 @@
 r"""Exact Shapley values of the symbols of a word, by Owen's integral and Gauss-Legendre quadrature.
 
-The players are the T symbols of a word x. A coalition S is worth v(S) = E f(z), z_t = x_t for t in S and z_t drawn from
-the background elsewhere. The network is an affine map a symbol, so with homogeneous states, maps A_x, and independent
-background symbols of mean map B = sum_a p(a) A_a, Owen's integral (1972) of the multilinear extension is
+The players are the T symbols of a word x. The value of a coalition S is v(S) = E f(z), with z_t = x_t for t in S and
+all other z_t drawn from the background. Each symbol is an affine map, so with homogeneous states, maps A_x, and
+independent background symbols of mean map B = sum_a p(a) A_a, Owen's integral (1972) of the multilinear extension is
 
     phi_t = int_0^1  s_0 C_1(q) ... C_{t-1}(q) (A_{x_t} - B) C_{t+1}(q) ... C_T(q) o  dq,
     C_s(q) = q A_{x_s} + (1 - q) B,
 
 the integral of a polynomial of degree T - 1: Gauss-Legendre quadrature with ceil(T / 2) nodes is exact. For a Markov
-background the state is joined by the chain's: its last symbol moves on at every step, seen or not. Prefixes s_0 C_1 ...
-C_{t-1} and suffixes C_{t+1} ... C_T o take two passes over the word.
+background the state includes the last symbol of the chain, which moves on at every step, seen or not. Prefixes s_0 C_1
+... C_{t-1} and suffixes C_{t+1} ... C_T o take two passes over the word.
 
-`contributions` says what each symbol added when it was read; a Shapley value says what knowing the symbol changes, on
-average over what else is known, against a background.
+A contribution (`contributions`) is what a symbol added when it was read; a Shapley value is the change of the output by
+knowing the symbol, on average over the other symbols that are known, against a background.
 
 Reference: Owen, "Multilinear extensions of games", Management Science, 1972; Marzouk and de la Higuera, "On the
 tractability of SHAP explanations under Markovian distributions", ICML 2024, arXiv:2405.02936.
@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -35,7 +35,7 @@ from keras_interp_rnn.analysis.weighted.backgrounds import Background
 from keras_interp_rnn.analysis.weighted.forms import affine_form
 
 MEMORY = 2**27
-"""Bytes of the states of all steps that are held at a time; it limits how many nodes are evaluated together."""
+"""Bytes of the states of all steps, which limit how many nodes are evaluated together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,13 +44,14 @@ class ShapleyValues(Contributions):
 
     Attributes:
         symbols: (T,), the word.
-        targets: (1,), the step whose outputs are explained; symbols behind it are 0.
-        values: (T + 1, 1, outputs); `values[t, 0]` is $\phi_t$ of symbol t >= 1. Row 0, the initial state's, is 0.
+        targets: (1,), the step whose outputs are explained.
+        values: (T + 1, 1, outputs); `values[t, 0]` is $\phi_t$ of symbol t >= 1. Row 0, the initial state's, is 0, and
+            so are the rows of symbols after the target.
         bias: (outputs,), $E f$: the mean outputs over words of the background.
         logits: (1, outputs), $f(x)$, by the recurrence.
         residual: largest |sum of values - (f(x) - E f)|.
-        alphabet: names of the symbols, for what is shown; None for their numbers.
-        background: that was used.
+        alphabet: names of the symbols, for views; None for their ids.
+        background: the background that was used.
 
     Units: of the outputs; nats for logits.
 
@@ -74,28 +75,27 @@ def shapley_values(
     r"""The exact Shapley value of every symbol of a word, for every output.
 
     Args:
-        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head (logits are
-            explained, before its activation); a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
-            `DFA`, a `Certificate` that holds: the automaton of a network's centroids, whose output is 1 for words that
-            it accepts, else 0.
-        sequence: the word, T >= 1: ids; or symbols of the alphabet, where there is one.
-        background: of symbols that are unknown: a `Background`, or (K,) probabilities of independent symbols; None for
-            uniform ones. It does not depend on the symbols that are known.
+        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head, whose
+            logits before the activation are explained; a layer or a cell; a pair (layer, readout); or a
+            `WeightedAutomaton`, a `DFA`, a `Certificate` that holds: the automaton of a network's centroids, whose
+            output is 1 for words that it accepts, otherwise 0.
+        sequence: the word, T >= 1: ids; or symbols of the alphabet, if there is one.
+        background: of unknown symbols: a `Background`, or (K,) probabilities of independent symbols; None for uniform
+            ones. It does not depend on the known symbols.
         target: the step whose outputs are explained, in [1, T], or negative from the end. Later symbols are not read.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)). One column,
             such as the difference of two logits, takes a fraction of the time of all.
-        alphabet: names of the symbols, for what is read and shown; by default those that the model carries.
+        alphabet: names of the symbols, for words and views; by default the names that the model carries.
 
     Returns:
         `ShapleyValues`: `values[t, 0]` for symbol t = 1, ..., T.
 
     Raises:
-        ValueError: if the network is none of these, if the word has no symbol or one outside the vocabulary, if the
-            background is over another number of symbols, if the target is outside the word, if values leave the range
-            of float64.
+        ValueError: for any other network, if the word has no symbol or one outside the vocabulary, if the background is
+            over another number of symbols, if the target is outside the word, or if values leave the range of float64.
 
     Units: nats (logits), or the outputs of an automaton.
-    Exactness: the values sum to f(x) - E f; `residual` reports by how much they miss. Equal to the sum over all 2^T
+    Exactness: the values sum to f(x) - E f; `residual` is the largest deviation. They equal the sums over all 2^T
         coalitions to float64 rounding.
     Cost: O(T^2 n^2 outputs), K times that for a Markov background.
     Example:
@@ -111,9 +111,9 @@ def shapley_values(
     form = affine_form(network, readout, alphabet)
     word = form.ids(sequence)
     end = _checked_target(target, len(word))
-    given = _background(background, form.num_symbols)
+    background = _background(background, form.num_symbols)
     initial, maps, final = form.homogeneous()
-    game = _Game(initial, maps, final, word[:end], given)
+    game = _Game(initial, maps, final, word[:end], background)
     values = np.zeros((len(word) + 1, 1, final.shape[1]))
     with np.errstate(all="ignore"):
         for node, weight in _nodes(end, game.bytes_per_node):
@@ -122,13 +122,13 @@ def shapley_values(
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
-    return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, background=given)
+    return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, background=background)
 
 
 class _Game:
     """The multilinear extension of a word's game: states are (nodes, chain, n), functionals (nodes, chain, n, outputs).
 
-    `chain` is the last symbol of the background, and 1 where symbols are independent.
+    The axis `chain` is the last symbol of the background; its length is 1 if symbols are independent.
     """
 
     def __init__(self, initial: Array, maps: Array, final: Array, word: NDArray[np.int64], background: Background):
@@ -140,15 +140,15 @@ class _Game:
 
     @property
     def bytes_per_node(self) -> int:
-        """Of the states of all steps, and of the functionals of one."""
+        """Bytes of the states of all steps, and of the functionals of one step."""
         n, outputs = self.final.shape
-        return 8 * self.chain * n * (2 * len(self.word) + 8 * outputs)
+        return int(8 * self.chain * n * (2 * len(self.word) + 8 * outputs))
 
     def derivatives(self, nodes: Array, weights: Array) -> Array:
-        """The sum over nodes q of weight times d/dq_t of the extension at (q, ..., q): (T, outputs)."""
+        """(T, outputs), the sum over nodes q of the weight times d/dq_t of the extension at (q, ..., q)."""
         q = nodes[:, None, None]
         states = self._start(len(nodes))
-        changes = []  # of the state at step t, whether x_t is known or not
+        changes = []  # of the state at step t if x_t becomes known
         for t, symbol in enumerate(self.word):
             known, unknown = self._step(states, t, symbol)
             changes.append(known - unknown)
@@ -169,12 +169,12 @@ class _Game:
         return np.asarray(states.sum(axis=(0, 1)) @ self.final)
 
     def _start(self, nodes: int) -> Array:
-        # Before the first symbol the chain is nowhere: what it will be is applied with the step.
+        # Before the first symbol, the axis of the chain is the distribution of the first symbol.
         shares = self.first if self.markov else np.ones(1)
         return np.broadcast_to(shares[:, None] * self.initial, (nodes, self.chain, len(self.initial)))
 
     def _step(self, states: Array, t: int, symbol: int) -> tuple[Array, Array]:
-        """The states after a step whose symbol is known, and after one whose is not."""
+        """The states after a step if its symbol is known, and if it is unknown."""
         if not self.markov:
             return states @ self.maps[symbol], states @ self.mean_map
         if t:
@@ -183,24 +183,24 @@ class _Game:
         return states @ self.maps[symbol], unknown
 
     def _back(self, suffix: Array, t: int, symbol: int, q: Array) -> Array:
-        """The functionals before a step; it is not the first."""
+        """The functionals before a step that is not the first."""
         if not self.markov:
             difference = self.maps[symbol] - self.mean_map
             return np.asarray(_apply(self.mean_map, suffix) + q * _apply(difference, suffix))
         known = _apply(self.maps[symbol], suffix)
         unknown = np.stack([_apply(a, suffix[:, i]) for i, a in enumerate(self.maps)], axis=1)
         both = q * known + (1 - q) * unknown
-        return np.einsum("cd,qdno->qcno", self.transitions, both, optimize=True)
+        return np.asarray(np.einsum("cd,qdno->qcno", self.transitions, both, optimize=True))
 
 
 def _apply(matrix: Array, columns: Array) -> Array:
     """Matrix @ columns (..., n, outputs), as one product."""
     moved = np.moveaxis(columns, -2, 0)
-    return np.moveaxis((matrix @ moved.reshape(len(moved), -1)).reshape(moved.shape), 0, -2)
+    return np.asarray(np.moveaxis((matrix @ moved.reshape(len(moved), -1)).reshape(moved.shape), 0, -2))
 
 
 def _nodes(steps: int, bytes_per_node: int) -> Iterator[tuple[Array, Array]]:
-    """Gauss-Legendre nodes and weights on [0, 1], exact for polynomials of degree steps - 1, some at a time."""
+    """Gauss-Legendre nodes and weights on [0, 1], some at a time, exact for polynomials of degree steps - 1."""
     nodes, weights = np.polynomial.legendre.leggauss(-(-steps // 2))
     at_once = max(1, MEMORY // bytes_per_node)
     for first in range(0, len(nodes), at_once):
@@ -209,12 +209,12 @@ def _nodes(steps: int, bytes_per_node: int) -> Iterator[tuple[Array, Array]]:
 
 
 def _background(given: Any, num_symbols: int) -> Background:
-    background = Background.uniform(num_symbols) if given is None else given
-    if not isinstance(background, Background):
-        background = Background(background)
+    if given is None:
+        return Background.uniform(num_symbols)
+    background: Background = given if isinstance(given, Background) else Background(given)
     if background.num_symbols != num_symbols:
         raise ValueError(
-            f"A background is over the symbols of the network, {num_symbols}. Received: one over "
+            f"`background` must be over the symbols of the network, {num_symbols}. Received: one over "
             f"{background.num_symbols}."
         )
     return background
@@ -222,8 +222,9 @@ def _background(given: Any, num_symbols: int) -> Background:
 
 def _checked_target(target: int, steps: int) -> int:
     if not steps:
-        raise ValueError("Shapley values are of the symbols of a word. Received: a word without any.")
-    end = (target + steps + 1 if target < 0 else target) if is_integer(target) else 0
+        raise ValueError("`sequence` must have at least one symbol. Received: a word without any.")
+    end = int(target) if is_integer(target) else 0
+    end += (steps + 1) * (end < 0)
     if not 1 <= end <= steps:
-        raise ValueError(f"A target is a step in [1, {steps}]. Received: target={target!r}.")
-    return int(end)
+        raise invalid("target", f"a step in [1, {steps}], or negative from the end", target)
+    return end

@@ -1,9 +1,9 @@
-r"""Reachable and observable spaces of weighted automata, with the singular values by which they were cut.
+r"""Reachable and observable spaces of weighted automata, with the singular values at which they were cut.
 
 The forward space of vectors v and matrices W_x is the span of all v W_{x_1} ... W_{x_k}: the smallest space that holds
-v and that no W_x leaves. A basis is made generation by generation: what the images of the last generation have outside
-of the basis so far is decomposed, and directions with a singular value above the tolerance join it. The backward space
-of columns R, the span of all W_{x_1} ... W_{x_k} R, is the forward space of the transposed.
+v and is mapped into itself by every W_x. A basis is built by generations: the part of the images of the last generation
+outside of the basis is decomposed, and directions with a singular value above the tolerance join the basis. The
+backward space of columns R, the span of all W_{x_1} ... W_{x_k} R, is the forward space of the transposed matrices.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from keras_interp_rnn._types import Array
 
 
 class Space(NamedTuple):
-    """An orthonormal basis, and how clear its dimension is.
+    """An orthonormal basis, and the singular values that determine its dimension, relative to the largest image.
 
     Attributes:
         basis: (dimension, n), rows.
-        kept: the least singular value of a direction that was kept, relative to the largest image; 1 of no direction.
-        dropped: the largest singular value of one that was not.
+        kept: the least singular value of a direction in the basis; 1 if there is no direction.
+        dropped: the largest singular value of a direction that is left out; 0 if there is none.
     """
 
     basis: Array
@@ -30,7 +30,7 @@ class Space(NamedTuple):
 
 
 def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
-    """The smallest space that holds the rows of `vectors` and that no matrix leaves, to a relative tolerance."""
+    """The smallest space that holds the rows of `vectors` and is mapped into itself, to a relative tolerance."""
     # The space does not depend on the scale; powers of two round nothing, and squares of 1e200 would overflow.
     vectors, matrices = _scaled(vectors), _scaled(matrices)
     size = matrices.shape[1]
@@ -39,7 +39,7 @@ def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
     of_matrices = max((np.linalg.norm(matrix, 2) for matrix in matrices), default=0.0)
     while len(images) and len(basis) < size and scale > 0:
         outside = images / scale
-        for _ in range(2):  # once leaves rounding of the parts inside
+        for _ in range(2):  # a single projection leaves rounding of the parts inside
             outside = outside - outside @ basis.T @ basis
         if len(outside) > size:  # a square matrix with the same singular values and directions
             outside = np.linalg.qr(outside, mode="r")
@@ -47,7 +47,7 @@ def forward_space(vectors: Array, matrices: Array, tolerance: float) -> Space:
         new = values > tolerance
         kept = min(kept, values[new].min(initial=np.inf))
         dropped = max(dropped, values[~new].max(initial=0.0))
-        # A direction of a small singular value has the rounding of the large ones: it may lean on the basis.
+        # A direction of a small singular value has the rounding of the large ones, and need not be orthogonal.
         found = directions[new] - directions[new] @ basis.T @ basis
         found = np.linalg.qr(found.T)[0].T
         basis = np.concatenate([basis, found])
@@ -61,5 +61,5 @@ def _scaled(array: Array) -> Array:
 
 
 def backward_space(columns: Array, matrices: Array, tolerance: float) -> Space:
-    """The smallest space that holds the columns (n, outputs) and that no matrix takes out of itself from the left."""
+    """The smallest space that holds the columns (n, outputs) and is mapped into itself by products from the left."""
     return forward_space(columns.T, np.swapaxes(matrices, 1, 2), tolerance)

@@ -241,7 +241,7 @@ def _entry_with_methods(one: Any, other: Any) -> str | None:
         if type(entry) in (*EXACT, dict, list, set, tuple):
             continue
         if isinstance(entry, PLAIN) or name not in expected or type(entry) is not type(expected[name]):
-            return name
+            return str(name)
     return None
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
+from keras_interp_rnn._backend.keras_quirks import made_by
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network import as_float64, check_finite, evaluate
+from keras_interp_rnn._network import as_float64, check_finite
 from keras_interp_rnn.automata.certificates._as_built import built_again, first_difference
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.machines import WordEncoding
@@ -114,8 +115,8 @@ def deployed(acceptor: Acceptor) -> Deployed:
 
 def _refusal(received: str) -> ValueError:
     return ValueError(
-        "A certificate holds for ids -> Embedding -> state-regularized layer -> Dense(1), with Dropout in between, and "
-        f"nothing else. Received: {received}. Build that model with these weights and certify it."
+        "A model must be ids -> Embedding -> state-regularized layer -> Dense(1), with Dropout in between, to be "
+        f"certified. Received: {received}. Build that model with these weights and certify it."
     )
 
 
@@ -137,19 +138,8 @@ def _reference_types() -> tuple[type, type]:
     return type(model), type(model.operations[-1])
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A tensor of a model's graph: the ids of a word, after they have passed through these layers."""
-
-    layers: tuple[Any, ...] = ()
-
-
-_READ_WHERE_NOT_PADDED = "not_equal(ids, 0)"
-"""The one mask of which a proof holds."""
-
-
 def _functional_chain(model: Any) -> list[Any]:
-    """The layers between the ids and the output, along the graph that the model runs."""
+    """The layers from the ids to the output, from the last one back along the graph that the model runs."""
     _, not_equal = _reference_types()
     known = (*EMBEDDINGS, *RECURRENT, keras.layers.InputLayer, keras.layers.Dropout, keras.layers.Dense, not_equal)
     for operation in model.operations:
@@ -158,32 +148,43 @@ def _functional_chain(model: Any) -> list[Any]:
     for structure in (model.input, model.output):
         if not isinstance(structure, keras.KerasTensor):
             raise _refusal(f"{model.name}, with several inputs or outputs, or named ones")
-    [read] = evaluate(model, [_Read()], _passed)
-    if not isinstance(read, _Read):
-        raise _refusal(f"{model.name}, whose output is a mask")
-    return [part for part in read.layers if type(part) is not keras.layers.InputLayer]
+    chain: list[Any] = []
+    tensor = model.output
+    while tensor is not model.input:
+        layer, node = made_by(tensor)
+        if type(layer) is not_equal:
+            raise _refusal(f"{model.name}, whose output is a mask")
+        chain.insert(0, layer)
+        tensor = _only_read(layer, node.arguments, model.input)
+    return chain
 
 
-def _passed(operation: Any, node: Any, values: dict[int, Any]) -> list[Any]:
-    """The outputs of an operation of the graph: a `_Read`, or for a comparison which mask it is."""
-    _, not_equal = _reference_types()
-    args, kwargs = node.arguments.fill_in(values)
-    if type(operation) is not_equal:
-        with_zero = len(args) == 2 and args[0] == _Read() and type(args[1]) in (int, float) and args[1] == 0
-        return [_READ_WHERE_NOT_PADDED if with_zero and not kwargs else "another mask"]
-    given = {key: value for key, value in kwargs.items() if value is not None}
-    if given.pop("training", False):
-        raise _refusal(f"{operation.name}, which is called with training=True")
-    mask = given.pop("mask", None)
-    if given or len(args) != 1 or not isinstance(args[0], _Read):
-        raise _refusal(f"{operation.name}, which is called with more than the output of one layer")
-    if type(operation) in RECURRENT and mask is None:
+def _only_read(layer: Any, arguments: Any, ids: Any) -> Any:
+    """The one tensor that a call of a layer reads, apart from a recurrent layer's mask."""
+    options = {name: value for name, value in arguments.kwargs.items() if value is not None}
+    if options.pop("training", False):
+        raise _refusal(f"{layer.name}, which is called with training=True")
+    mask = options.pop("mask", None)
+    if options or len(arguments.args) != 1 or not isinstance(arguments.args[0], keras.KerasTensor):
+        raise _refusal(f"{layer.name}, which is called with more than the output of one layer")
+    if type(layer) in RECURRENT and mask is None:
         raise _refusal(
-            f"{operation.name}, whose mask is not part of the model's graph: call it without a training argument"
+            f"{layer.name}, whose mask is not part of the model's graph: call it without a training argument"
         )
-    if type(operation) in RECURRENT and mask != _READ_WHERE_NOT_PADDED:
-        raise _refusal(f"{operation.name}, which is not masked where ids are 0 and nowhere else")
-    return [_Read((*args[0].layers, operation))] * len(node.output_tensors)
+    if type(layer) in RECURRENT and not _masks_padding(mask, ids):
+        raise _refusal(f"{layer.name}, which is not masked where ids are 0 and nowhere else")
+    return arguments.args[0]
+
+
+def _masks_padding(mask: Any, ids: Any) -> bool:
+    """Whether a mask is not_equal(ids, 0): the one of which a proof holds."""
+    if not isinstance(mask, keras.KerasTensor):
+        return False
+    operation, node = made_by(mask)
+    if type(operation) is not _reference_types()[1] or node.arguments.kwargs or len(node.arguments.args) != 2:
+        return False
+    compared, value = node.arguments.args
+    return compared is ids and type(value) in (int, float) and value == 0
 
 
 def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
@@ -197,8 +198,8 @@ def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
         raise _refusal(f"{embedding.name} without mask_zero=True, so that {layer.name} reads the padding")
     if len(head) != 1 or type(head[0]) is not keras.layers.Dense or not _keeps_the_decision(head[0]):
         raise ValueError(
-            "A decision must be that of one Dense layer, linear or sigmoid, that reads the state; of an output for "
-            f"each label linear or softmax. Received: a head of {[part.name for part in head]}."
+            "One Dense layer must read the state and decide: linear or sigmoid with one output, linear or softmax "
+            f"with an output for each label. Received: a head of {[part.name for part in head]}."
         )
     if head[0].units == 2:
         raise _refusal(f"{head[0].name} with {head[0].units} outputs")
@@ -219,7 +220,7 @@ def _check_layer(layer: Any, ends: bool) -> None:
         )
     if not ends and not layer.regularize_last_step:
         raise _refusal(
-            f"{layer.name} with regularize_last_step=False and no end token: its last state is none of the centroids'"
+            f"{layer.name} with regularize_last_step=False and no end token: its last state need not be near a centroid"
         )
     cell = layer.cell
     if type(cell) is not layers.StateRegularizedCell:
@@ -227,7 +228,7 @@ def _check_layer(layer: Any, ends: bool) -> None:
     if type(cell.transition) not in TRANSITIONS:
         known = ", ".join(repr(kind.name) for kind in TRANSITIONS)
         raise ValueError(
-            f"No proof knows the transition {type(cell.transition).__qualname__}: a transition must be {known}. "
+            f"A transition must be one that the proof knows: {known}. "
             f"Received: {layer.name} with transition={cell.transition!r}. Train with one of those, or compare the "
             "automaton with the network by `extract(network).fidelity()`."
         )
@@ -237,10 +238,10 @@ def _check_layer(layer: Any, ends: bool) -> None:
             "The inner cell must be a GRUCell or a SimpleRNNCell. Received: "
             f"{keras.saving.get_registered_name(type(inner))}."
         )
-    for name, wanted in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
-        if getattr(inner, name, wanted) is not wanted:
+    for name, required in (("activation", keras.activations.tanh), ("recurrent_activation", keras.activations.sigmoid)):
+        if getattr(inner, name, required) is not required:
             raise ValueError(
-                f"The inner cell must have {name}={wanted.__name__!r}. Received: {inner.name} with "
+                f"The inner cell must have {name}={required.__name__!r}. Received: {inner.name} with "
                 f"{name}={getattr(inner, name)!r}."
             )
 
@@ -265,7 +266,7 @@ def _dtype(parts: list[Any]) -> str:
             "All layers must be in float32, or all in float64. Received: "
             f"{', '.join(f'{part.name} of {part.dtype_policy.name}' for part in parts)}. Build all in one of them."
         )
-    dtype = dtypes.pop()
+    dtype = str(dtypes.pop())
     held = ops.convert_to_numpy(ops.zeros(1, dtype)).dtype
     if held != dtype:
         raise ValueError(

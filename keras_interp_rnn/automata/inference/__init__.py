@@ -3,3 +3,5 @@
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of, interval
 from keras_interp_rnn.automata.inference._sample import Sample, sample_of
 from keras_interp_rnn.automata.inference.from_words import Inference, infer
+
+__all__ = ["Evidence", "Inference", "Sample", "evidence_of", "infer", "interval", "sample_of"]

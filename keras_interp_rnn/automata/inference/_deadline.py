@@ -1,4 +1,4 @@
-"""The limits of a search: when it ends, and how labels came about."""
+"""The limits of a search: when it must end, and what is known of how the labels arose."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 
 class TimeUp(Exception):
-    """A search has come to its deadline; whoever has something to return catches it."""
+    """A search has reached its deadline; callers that have a result to return catch this."""
 
 
 class Deadline(NamedTuple):
-    """A moment, and an amount of computing; a search ends at whichever comes first.
+    """A moment and an amount of computing; a search ends at whichever comes first.
 
-    Computing is the thread's CPU time, so that what a search finds does not depend on what else runs on the machine.
+    Computing is CPU time of the thread, so that results do not depend on what else the machine runs.
 
     Attributes:
-        moment: by `time.monotonic`. computed: by `time.thread_time`, of the thread that searches.
+        moment: by `time.monotonic`. computed: by `time.thread_time`, of the searching thread.
     """
 
     moment: float = math.inf
@@ -34,20 +34,19 @@ class Deadline(NamedTuple):
             raise TimeUp
 
     def within(self, seconds: float) -> Deadline:
-        """This deadline, but no more than so many further seconds of computing."""
+        """This deadline, but at most so many further seconds of computing."""
         return self._replace(computed=min(self.computed, time.thread_time() + seconds))
 
 
 NEVER = Deadline()
-"""A search that ends by itself."""
 
 
 class Limits(NamedTuple):
     """The limits of a search.
 
     Attributes:
-        noise: probability of a wrong label; None if it is not known. until: when searches end. seed: of a search.
-        strong: whether the words of each label were drawn from all that have it, which rules about patterns use.
+        noise: probability of a wrong label; None if unknown. until: the deadline. seed: of the search.
+        strong: whether the words of each label were drawn uniformly from all words of that label (strong sampling).
     """
 
     noise: float | None = 0.0
@@ -56,11 +55,11 @@ class Limits(NamedTuple):
     strong: bool = False
 
     def ending(self, moment: float) -> Limits:
-        """These limits, with an end at a moment of `time.monotonic`."""
+        """These limits, but with an end at a moment of `time.monotonic`."""
         return self._replace(until=self.until._replace(moment=moment))
 
     def within(self, seconds: float) -> Limits:
-        """These limits, with no more than so many further seconds of computing."""
+        """These limits, but at most so many further seconds of computing."""
         return self._replace(until=self.until.within(seconds))
 
     @property

@@ -1,4 +1,4 @@
-"""How well an automaton describes labelled words, and how much the words tell of it."""
+"""How well an automaton describes labelled words, and how much evidence the words are for it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Evidence(Sentence):
         automaton_accuracy: balanced accuracy over all different words, including those held out: the mean over the
             labels of the fraction of their words to which the automaton gives the label.
         num_states, num_transitions: of the minimal automaton.
-        num_words, num_labels: the number of different words, and of labels: of all words, copies included.
-        num_held_out: the number of different words held out.
-        held_out_accuracy: the fraction of them that are predicted; NaN without any.
-        contradicted: the words of which the automaton contradicts a label.
-        num_contradicted: the number of labels that it contradicts.
-        unsupported: its transitions, as (state, symbol), that no word takes. What the automaton does there follows from
-            its being small, not from the words. The states are those of the minimal automaton.
-        accepted: of two labels the one of words that are accepted.
+        num_words, num_labels: number of different words, and of labels, one for each word, copies included.
+        num_held_out: number of different words held out.
+        held_out_accuracy: the fraction of them that are predicted; NaN if none was held out.
+        contradicted: the words with a label that the automaton contradicts.
+        num_contradicted: number of labels that it contradicts.
+        unsupported: the transitions of the minimal automaton, as (state, symbol), that no word takes: there it does
+            what makes it small, and the words are no evidence.
+        accepted: the label of accepted words, if there are two labels.
     """
 
     automaton_accuracy: float
@@ -47,23 +47,20 @@ class Evidence(Sentence):
 
     @property
     def held_out_interval(self) -> tuple[float, float]:
-        """The exact 95 % interval (Clopper and Pearson) of `held_out_accuracy`; (0, 1) without words held out."""
+        """The exact 95 % interval (Clopper and Pearson) of `held_out_accuracy`; (0, 1) if no word was held out."""
         right = round(self.num_held_out * self.held_out_accuracy) if self.num_held_out else 0
         return interval(right, self.num_held_out)
 
     @property
     def label_noise(self) -> float:
-        """The fraction of the labels that the automaton contradicts; NaN if their number is not known.
-
-        If the automaton is the right one, these are the wrong labels.
-        """
+        """The fraction of the labels that the automaton contradicts; NaN if their number is not known."""
         return self.num_contradicted / self.num_labels if self.num_labels else math.nan
 
     @property
     def label_noise_interval(self) -> tuple[float, float]:
-        """The exact 95 % interval of the probability of a wrong label, if the automaton is the right one.
+        """The exact 95 % interval (Clopper and Pearson) of the probability that a label is wrong.
 
-        It takes one label to be wrong independently of the others (Clopper and Pearson).
+        It assumes that the automaton is the right one and that labels are wrong independently of each other.
         """
         return interval(self.num_contradicted, self.num_labels)
 
@@ -72,7 +69,7 @@ def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = No
     """The fields of `Evidence` for a minimal automaton.
 
     Args:
-        num_right: words held out that were predicted without them; by default those that this automaton is right on.
+        num_right: number of words held out that an automaton of the others predicts; by default this automaton's.
     """
     labels, held_out = sample.labels_by(automaton), sample.held_out
     contradicted = sample.num_contradicted(labels)
@@ -92,9 +89,9 @@ def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = No
     }
 
 
-def interval(agreeing: int, words: int, level: float = 0.95) -> tuple[float, float]:
+def interval(agreeing: int, total: int, level: float = 0.95) -> tuple[float, float]:
     """The exact interval of Clopper and Pearson for a fraction."""
     outside = (1 - level) / 2
-    low = betaincinv(agreeing, words - agreeing + 1, outside) if agreeing else 0.0
-    high = betaincinv(agreeing + 1, words - agreeing, 1 - outside) if agreeing < words else 1.0
+    low = betaincinv(agreeing, total - agreeing + 1, outside) if agreeing else 0.0
+    high = betaincinv(agreeing + 1, total - agreeing, 1 - outside) if agreeing < total else 1.0
     return float(low), float(high)

@@ -1,15 +1,16 @@
-"""A small automaton from labelled words, by rules about patterns: the families, their tiers, and the automaton.
+"""A small automaton from labelled words by rules about patterns: families, tiers, and the automaton of a tree.
 
-If single symbols tell a label, whichever of them a word has, that is the rule. Else each family of patterns, of one
-kind and on all symbols or on a tier of them, is judged by the decision tree that grows in it at once; the best ones are
-searched (`_pattern_trees`). The tiers are those on which some factor tells most of the labels. The best tree is carried
-to tiers that differ by a symbol, as long as it contradicts fewer words there.
+If single symbols determine a label, that is the rule. Otherwise each family of patterns, of one kind and on all symbols
+or on a tier, is judged by the first decision tree that grows in it; the best families are searched (`_pattern_trees`).
+The tiers are those on which some factor separates the labels well. The best tree is moved to tiers that differ by one
+symbol as long as it contradicts fewer words there.
 
-The product of the automata of the patterns, with the label that the tree gives, is the automaton that is returned.
+The automaton of the best tree is the product of the automata of its patterns.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,43 +22,37 @@ from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Sea
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
 from keras_interp_rnn.automata.inference._state_splitting import contradicted, label_bits
-from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, automaton_of
+from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, tree_automaton
 from keras_interp_rnn.automata.machines import MooreMachine
 
 SAMPLE, SCREENED = 1000, 500
-"""Words of each label that a search reads at first, and that tell which families are searched."""
+"""Words of each label that a search reads at first, and that decide which families are searched."""
 
-TELLING = 0.9
-"""Fraction of the words with a symbol that have one label, from which on the symbol tells it."""
+INDICATIVE = 0.9  # fraction of the words with a symbol that must have one label, for the symbol to indicate it
+MAX_PRODUCT = 400_000  # transitions of the automaton before it is minimized
+SECONDS = 60.0  # computing time after which the search ends
+NUM_TIERS = 3  # tiers that are searched in addition to the whole alphabet
+CLIMBED = 24  # factors for which tiers are looked for
 
-MAX_PRODUCT = 400_000
-"""Transitions of the automaton before it is minimized."""
-
-SECONDS = 60.0
-"""Computing time after which the search ends."""
-
-NUM_TIERS = 3
-"""Tiers that are searched, besides the whole alphabet."""
-
-CLIMBED = 24
-"""Factors for which tiers are searched."""
+FactorOnTier = tuple[tuple[int, ...], tuple[int, ...]]
+"""Symbols of a factor, and of the tier."""
 
 
 def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
-    """The automaton of the tree of the shortest description that is found.
+    """The automaton of the tree with the shortest description that is found.
 
     Args:
-        start: an automaton of some of the words, which is returned if it contradicts none.
+        start: an automaton of some of the words; returned if it contradicts no word.
 
     Returns:
-        The automaton, minimal; None if the labels by themselves are a description as short, or it would be too large.
+        The minimal automaton; None if the labels alone have a description as short, or if it would be too large.
     """
     if start is not None and not len(contradicted(words, start.table)):
         return start
     limits, rng = limits.within(SECONDS), np.random.default_rng(limits.seed)
 
-    def search(family: Family, sample: int) -> Search:
-        return Search(family, words, limits, rng, sample)
+    def search(family: Family, words_of_a_label: int) -> Search:
+        return Search(family, words, limits, rng, words_of_a_label)
 
     single, saved, contradicts = _single_symbols(words)
     if saved > MARGIN and not contradicts:
@@ -71,9 +66,9 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
 
 
 def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
-    """The rule that one of some symbols makes the label, the bits that it saves, and whether it contradicts a word.
+    """The rule that any of some symbols makes the label, the bits that it saves, and whether it contradicts a word.
 
-    The symbols are as few as explain the words of the label. A tree would ask for each of them by itself.
+    The symbols are added one by one until they explain the words of the label. A tree would ask for each in a node.
     """
     labels, num_symbols, num_labels = words.labels, words.num_symbols, words.num_labels
     has = np.zeros((len(words), num_symbols), bool)
@@ -82,13 +77,13 @@ def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
     found = []
     for label in range(num_labels):
         unexplained, table = labels == label, np.repeat([[0], [1]], num_symbols, axis=1)
-        tells = has[unexplained].sum(axis=0) >= TELLING * np.maximum(has.sum(axis=0), 1)
-        while (explained := has[unexplained].sum(axis=0) * tells).any():
+        indicates = has[unexplained].sum(axis=0) >= INDICATIVE * np.maximum(has.sum(axis=0), 1)
+        while (explained := has[unexplained].sum(axis=0) * indicates).any():
             symbol = int(explained.argmax())
             table[0, symbol] = 1
             unexplained &= ~has[:, symbol]
-        there = has[:, table[0] == 1].any(axis=1)
-        counts = np.stack([np.bincount(labels[rows], minlength=num_labels) for rows in (~there, there)])
+        any_of_them = has[:, table[0] == 1].any(axis=1)
+        counts = np.stack([np.bincount(labels[rows], minlength=num_labels) for rows in (~any_of_them, any_of_them)])
         size = int(table[0].sum())
         bits = math.log2(num_symbols + 1) + math.log2(math.comb(num_symbols, size)) + float(label_bits(counts).sum())
         found.append((bits, int(counts.sum() - counts.max(axis=1).sum()), Machine(table, counts.argmax(axis=1))))
@@ -97,18 +92,16 @@ def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
 
 
 def _last(searches: Iterable[Search]) -> Search | None:
-    """The last of them until the deadline."""
+    """The last search before the deadline; None if there is none."""
     last = None
-    try:
+    with contextlib.suppress(TimeUp):
         for last in searches:  # noqa: B007
             pass
-    except TimeUp:
-        pass
     return last
 
 
 def _searches(search: Callable[[Family, int], Search], whole: tuple[int, ...]) -> Iterator[Search]:
-    """Searches in family after family, each time one has changed; each is the best so far."""
+    """Searches one family after the other; yields the best search so far whenever one has advanced."""
     num_symbols = len(whole)
     tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED))
     families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
@@ -131,16 +124,18 @@ def _searches(search: Callable[[Family, int], Search], whole: tuple[int, ...]) -
         if task.shortest < best().shortest + MARGIN:
             task.improve()
             yield best()
-    better: Search | None = best()
-    while better is not None and len(better.family.tier) < num_symbols:
-        better = _on_better_tier(better, lambda family: search(family, SAMPLE))
-        if better is not None:
-            yield better
-            better.improve()
+    better = best()
+    while len(better.family.tier) < num_symbols:
+        found = _on_better_tier(better, search)
+        if found is None:
+            break
+        better = found
+        yield better
+        better.improve()
 
 
 def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Iterator[Search]:
-    """Searches with likelier and likelier trees, and tiers, for words drawn label by label."""
+    """Searches with shorter and shorter descriptions, on several tiers, for words drawn label by label."""
     lengths = np.array([len(word) for word in words])
     improved = not len(best.contradicted(best.tree))
     while improved:
@@ -158,17 +153,17 @@ def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Iterator[Search]
 
 
 def _tiers(search: Search) -> list[tuple[int, ...]]:
-    """Tiers on which some factor tells most of the labels, best first; of a search on the whole alphabet.
+    """The tiers on which some factor separates the labels best, the best first, from a search on the whole alphabet.
 
-    The factors are two symbols, or these twice or three times. For each the tier is climbed to by single symbols, from
-    the whole alphabet and from the factor's own symbols.
+    The factors are two symbols, or two symbols twice or three times. For each factor the search climbs, by a symbol
+    more or less, from the whole alphabet and from the symbols of the factor.
     """
     num_symbols = search.family.num_symbols
     whole = range(num_symbols)
     labels, total = search.one_hot.astype(np.float32), search.one_hot.sum(axis=0)
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+    known: dict[FactorOnTier, float] = {}
 
-    def learn(pairs: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+    def learn(pairs: Iterable[FactorOnTier]) -> None:
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         made = []
         for factor, tier in new:
@@ -195,47 +190,47 @@ def _tiers(search: Search) -> list[tuple[int, ...]]:
     return [tier for tier in dict.fromkeys(tier for _, tier in ranked) if 1 < len(tier) < num_symbols][:NUM_TIERS]
 
 
-def _on_better_tier(best: Search, search: Callable[[Family], Search]) -> Search | None:
-    """A search with the same tree, on a tier of a symbol more or less on which it contradicts fewer words."""
+def _on_better_tier(best: Search, search: Callable[[Family, int], Search]) -> Search | None:
+    """A search with the same tree on the neighbouring tier on which it contradicts fewest words; None if not fewer."""
     fewest = len(best.contradicted(best.tree))
     found: tuple[Search, Tree] | None = None
     for family, tree in _on_other_tiers(best) if fewest else ():
-        task = search(family)
+        task = search(family, SAMPLE)
         wrong = len(task.contradicted(tree))
         if wrong < fewest:
             fewest, found = wrong, (task, tree)
     if found is None:
         return None
-    better, tree = found
-    better.begin_with(tree)
-    return better
+    task, tree = found
+    task.begin_with(tree)
+    return task
 
 
 def _on_other_tiers(best: Search) -> Iterator[tuple[Family, Tree]]:
-    """The tree of a search on each tier of a symbol more or less that has all symbols of the tree."""
+    """The tree of a search on each tier of one symbol more or less that has all symbols of the tree."""
     kind, tier, num_symbols = best.family.kind, best.family.tier, best.family.num_symbols
-    used = {tier[symbol] for pattern in patterns_of(best.tree) for piece in pattern.pieces for symbol in piece
-            if symbol < len(tier)}  # fmt: skip
+    places = {place for pattern in patterns_of(best.tree) for piece in pattern.pieces for place in piece}
+    used = {tier[place] for place in places if place < len(tier)}
     for symbol in range(num_symbols):
         other = tuple(sorted({*tier} ^ {symbol}))
         if used <= {*other} and 1 < len(other) < num_symbols:
             family = Family(kind, other, num_symbols)
-            place = {**{i: other.index(s) for i, s in enumerate(tier) if s in other},
-                     best.family.start: family.start, best.family.end: family.end}  # fmt: skip
-            yield family, _renamed(best.tree, place)
+            place = {i: other.index(symbol) for i, symbol in enumerate(tier) if symbol in other}
+            place |= {best.family.start: family.start, best.family.end: family.end}
+            yield family, _renumbered(best.tree, place)
 
 
-def _renamed(tree: Tree, place: Mapping[int, int]) -> Tree:
+def _renumbered(tree: Tree, place: Mapping[int, int]) -> Tree:
     """The tree with other numbers for the symbols."""
     if isinstance(tree, int):
         return tree
     pieces = tuple(tuple(place[symbol] for symbol in piece) for piece in tree.pattern.pieces)
-    return Node(tree.pattern._replace(pieces=pieces), _renamed(tree.yes, place), _renamed(tree.no, place))
+    return Node(tree.pattern._replace(pieces=pieces), _renumbered(tree.yes, place), _renumbered(tree.no, place))
 
 
 def _product(family: Family, tree: Tree) -> Machine | None:
-    """The minimal automaton of a tree; None if it would have more than `MAX_PRODUCT` transitions before."""
-    whole = automaton_of(family, tree)
+    """The minimal automaton of a tree; None if it would have more than `MAX_PRODUCT` transitions at first."""
+    whole = tree_automaton(family, tree)
     if whole is None or len(whole.table) * family.num_symbols > MAX_PRODUCT:
         return None
     table = whole.table[:, whole.class_of].tolist()

@@ -1,20 +1,20 @@
 r"""The labels of words as a decision tree over patterns of one family: factors, subsequences, tiers, counts.
 
-The labels are described by a tree whose nodes ask whether a word has a pattern (`_patterns`) and whose leaves have
-labels. A tree with the patterns P, D nodes and the labels n_l in its leaves has
+The nodes of a tree ask whether a word has a pattern (`_patterns`), and its leaves are labels. A tree with the patterns
+P, D nodes and the counts of labels n_l in its leaves has the description length
 
     bits = bits(family) + sum_P bits(P) + 3 D - sum_l log2 KT(n_l) + 30 e,
 
-where KT is the Krichevsky-Trofimov estimate (`_state_splitting`) and the last term, for e contradicted words, stands if
-no label is wrong. All patterns of a tree are of one family: of one kind, and on one tier, as are those of the classes
-of languages that the families stand for. `_pattern_rules` chooses the families.
+where KT is the Krichevsky-Trofimov estimate (`_state_splitting`); the last term, for e contradicted words, counts only
+if no label is wrong. All patterns of a tree are of one kind and on one tier, as are those that define the languages of
+one class. `_pattern_rules` chooses the families.
 
-The search grows a tree from each of several patterns that tell most of the labels, always by the pattern
-that shortens the description most; a beam finds it, which changes patterns one symbol at a time. Patterns of the whole
-tree are then changed, and nodes removed, as long as that shortens the description; then the best tree is changed at
-random and goes the same way. All this reads a sample of the words, to which the contradicted ones are added.
+The search grows a tree from each of several patterns that separate the labels well. It adds the pattern that shortens
+the description most, which a beam finds by changing patterns one symbol at a time. Then patterns are changed and nodes
+removed as long as that shortens the description; then the best tree is changed at random and improved in the same way.
+All this reads a sample of the words, to which contradicted words are added.
 
-References: Quinlan and Rivest, "Inferring decision trees using the minimum description length principle", Information
+Reference: Quinlan and Rivest, "Inferring decision trees using the minimum description length principle", Information
 and Computation, 1989. The search is this package's.
 """
 
@@ -30,40 +30,25 @@ import numpy as np
 
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import Limits
-from keras_interp_rnn.automata.inference._patterns import Family, Pattern
+from keras_interp_rnn.automata.inference._patterns import Bools, Family, Pattern
 from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.inference._state_splitting import label_bits
 
-MARGIN = 50.0
-"""Bits above the best description at which a tree, or a family whose first tree it is, is given up."""
-
-ADDED = 200
-"""Contradicted words that are added at a time."""
-
-BEAM, ROUNDS = 10, 8
-"""Patterns that are changed at a time, and how often, in the search for the best one."""
-
-ROOTS = 6
-"""Patterns of which each begins a tree."""
-
-ALIKE = 0.97
-"""Fraction of words on which one of two patterns says the same; only the first begins a tree."""
-
-NODES = 6
-"""That are added to a tree at a time."""
-
-KICKS = 12
-"""Changed trees in a row that lead to no shorter description, after which the search of a family ends."""
-
+MARGIN = 50.0  # bits above the best description at which a tree is given up, and so is a family whose first tree it is
+ADDED = 200  # contradicted words that are added to the sample at a time
+BEAM, ROUNDS = 10, 8  # in the search for the best pattern: patterns that are changed at a time, and how often
+ROOTS = 6  # patterns of which each begins a tree
+ALIKE = 0.97  # fraction of words on which two patterns agree, from which on only the better one begins a tree
+NODES = 6  # nodes that are added to a tree at a time
+KICKS = 12  # random changes in a row without a shorter description, after which the search of a family ends
 NODE_BITS = 3.0
 CONTRADICTED_BITS = 30.0
 
-POOL = 20_000
-"""Patterns whose answers are kept."""
+POOL = 20_000  # patterns whose answers are kept
 
 
 class Node(NamedTuple):
-    """A question about a word, and what follows."""
+    """A question about a word, and the trees for its answers."""
 
     pattern: Pattern
     yes: Node | int
@@ -74,26 +59,24 @@ Tree = Node | int
 
 
 class Search:
-    """The search in one family: the sample, and the answers to patterns on it.
+    """The search in one family.
 
-    At the deadline its methods raise TimeUp; `tree` and `shortest` are then the best so far.
+    At the deadline its methods raise TimeUp; `tree` and `shortest` are then the best tree so far and its length.
+
+    Attributes:
+        sample: places of the words that are read. answers: (patterns, sample), whether they have the patterns asked so
+            far. place: the row of each of these patterns.
     """
 
     def __init__(
-        self,
-        family: Family,
-        words: Words,
-        limits: Limits,
-        rng: np.random.Generator,
-        sample: int,
+        self, family: Family, words: Words, limits: Limits, rng: np.random.Generator, words_of_a_label: int
     ) -> None:
         self.family, self.rng, self.until, self.exact = family, rng, limits.until, limits.exact
         self.letters, self.labels, self.num_labels = family.letters(words.words), words.labels, words.num_labels
-        labels = self.labels
-        drawn = [rng.permutation(np.flatnonzero(labels == label))[:sample] for label in range(self.num_labels)]
-        self.sample = np.concatenate(drawn)
+        rows = [rng.permutation(np.flatnonzero(self.labels == label)) for label in range(self.num_labels)]
+        self.sample = np.concatenate([each[:words_of_a_label] for each in rows])
         self.near: dict[Pattern, list[Pattern]] = {}
-        self.tree: Tree = int(np.bincount(labels[self.sample]).argmax())
+        self.tree: Tree = int(np.bincount(self.labels[self.sample]).argmax())
         self.shortest = math.inf
         self._read()
 
@@ -105,7 +88,7 @@ class Search:
         return other
 
     def _read(self) -> None:
-        """Forgets all answers but those to the simplest patterns: the sample has changed, or there are too many."""
+        """Forgets all answers but those to the simplest patterns, as the sample has changed or there are too many."""
         self.all = np.arange(len(self.sample))
         self.some = self.letters[:, self.sample]
         self.one_hot = np.eye(self.num_labels)[self.labels[self.sample]]
@@ -114,13 +97,13 @@ class Search:
         self.ask(self.family.simplest())
 
     def neighbours(self, pattern: Pattern) -> list[Pattern]:
-        """As of the family, which are asked for again and again."""
+        """The neighbours of a pattern in the family, kept for the next time."""
         if pattern not in self.near:
             self.near[pattern] = self.family.neighbours(pattern)
         return self.near[pattern]
 
     def ask(self, patterns: Sequence[Pattern]) -> Ints:
-        """The rows of `answers` of some patterns."""
+        """The rows of `answers` for some patterns."""
         new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in self.place]
         if new:
             answers = self.family.holds(new, self.some, self.until)
@@ -131,16 +114,11 @@ class Search:
     # Trees
 
     def leaves(self, tree: Tree, rows: Ints) -> Iterator[tuple[int, Ints]]:
-        """The labels of a tree's leaves, with the words of the sample that come there."""
-        if isinstance(tree, int):
-            yield tree, rows
-        else:
-            holds = self.answers[self.place[tree.pattern], rows]
-            yield from self.leaves(tree.yes, rows[holds])
-            yield from self.leaves(tree.no, rows[~holds])
+        """The labels of a tree's leaves, with the words of the sample that lead there."""
+        return leaves(tree, rows, lambda pattern: self.answers[self.place[pattern]])
 
     def bits(self, tree: Tree) -> float:
-        """The description length of a tree and the labels of the sample."""
+        """The description length of a tree and of the labels of the sample."""
         self.until.check()
         counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
         wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
@@ -153,7 +131,7 @@ class Search:
         return self.family.bits + patterns + NODE_BITS * len(asked)
 
     def labelled(self, tree: Tree, rows: Ints) -> Tree:
-        """The tree with the label in each leaf that most of its words have, without questions that do not matter."""
+        """The tree with the most frequent label in each leaf, and without questions that do not matter."""
         if isinstance(tree, int):
             return int(self.one_hot[rows].sum(axis=0).argmax()) if len(rows) else tree
         holds = self.answers[self.place[tree.pattern], rows]
@@ -161,20 +139,12 @@ class Search:
         return yes if isinstance(yes, int) and yes == no else Node(tree.pattern, yes, no)
 
     def predicted(self, tree: Tree) -> Ints:
-        """The label that a tree gives to each word, not only of the sample."""
+        """The label that a tree gives to each word, also to those outside the sample."""
         asked = list(dict.fromkeys(patterns_of(tree)))
         answers = dict(zip(asked, self.family.holds(asked, self.letters, self.until), strict=True))
         predicted = np.empty(len(self.labels), np.int64)
-
-        def walk(tree: Tree, rows: Ints) -> None:
-            if isinstance(tree, int):
-                predicted[rows] = tree
-            else:
-                holds = answers[tree.pattern][rows]
-                walk(tree.yes, rows[holds])
-                walk(tree.no, rows[~holds])
-
-        walk(tree, np.arange(len(predicted)))
+        for label, rows in leaves(tree, np.arange(len(predicted)), answers.__getitem__):
+            predicted[rows] = label
         return predicted
 
     # The search
@@ -184,18 +154,18 @@ class Search:
         return float(label_bits(self.one_hot.sum(axis=0)))
 
     def screened(self) -> float:
-        """The description length of the tree that grows at once."""
+        """The description length of the first tree that grows."""
         tree: Tree = int(self.one_hot.sum(axis=0).argmax())
         return self.bits(self.grown(tree))
 
     def grow_roots(self) -> None:
-        """The best tree of those that begin with one of the best patterns."""
+        """Finds the best of the trees that begin with one of the best patterns."""
         for pattern in self._apart(self.best_patterns(self.all)):
             self.ask([pattern])
             self._keep_better(self.labelled(Node(pattern, 0, 1), self.all))
 
     def improve(self) -> None:
-        """The best tree of those that random changes of the best one lead to."""
+        """Changes the best tree at random, until that has led to no better one for a while."""
         stale = 0
         while not isinstance(self.tree, int):
             if stale > KICKS * (3 if self.exact and len(self.contradicted(self.tree)) else 1):
@@ -205,25 +175,24 @@ class Search:
             stale = 0 if self._keep_better(tree) else stale + 1
 
     def begin_with(self, tree: Tree) -> None:
-        """Takes the tree that this one leads to for the best one."""
+        """Begins with a tree in place of the best one."""
         self.tree = tree
         self.ask(patterns_of(tree))
         self.shortest = self.bits(tree)
         self._keep_better(tree)
 
     def _keep_better(self, tree: Tree) -> bool:
-        """Takes the tree that a tree leads to in place of the best one, if it is better."""
+        """Grows and refits a tree; takes the result in place of the best tree if it is better."""
         tree, bits = self.finished(tree)
         self.ask(patterns_of(self.tree))
-        before = self.bits(self.tree)
-        better = bits < before - 1e-6
+        self.shortest = self.bits(self.tree)
+        better = bits < self.shortest - 1e-6
         if better:
-            self.tree, before = tree, bits
-        self.shortest = before
+            self.tree, self.shortest = tree, bits
         return better
 
     def finished(self, tree: Tree) -> tuple[Tree, float]:
-        """The tree that a tree leads to, by growing and refitting, until the sample has no news."""
+        """The tree, grown and refitted until no word outside the sample contradicts it, and its length."""
         bits = math.inf
         for _ in range(4):
             tree, bits = self.refitted(self.grown(tree))
@@ -237,21 +206,22 @@ class Search:
         return tree, bits
 
     def add(self, wrong: Ints) -> None:
-        """Adds some of the words that are contradicted to the sample."""
+        """Adds some of the contradicted words to the sample."""
         self.sample = np.concatenate([self.sample, self.rng.permutation(wrong)[:ADDED]])
         self._read()
 
     def contradicted(self, tree: Tree) -> Ints:
+        """The words to which a tree gives another label than their own."""
         return np.flatnonzero(self.predicted(tree) != self.labels)
 
     def grown(self, tree: Tree) -> Tree:
-        """The tree with questions in place of leaves that have several labels, if that shortens the description."""
+        """The tree with questions in place of leaves with several labels, where that shortens the description."""
         nodes = 0
 
         def grow(tree: Tree, rows: Ints) -> Tree:
             nonlocal nodes
             if not isinstance(tree, int):
-                [place] = self.ask([tree.pattern])  # again, where the growth of another part has made the search forget
+                [place] = self.ask([tree.pattern])  # again, as the growth of another part may have reset the answers
                 holds = self.answers[place, rows]
                 return Node(tree.pattern, grow(tree.yes, rows[holds]), grow(tree.no, rows[~holds]))
             counts = self.one_hot[rows].sum(axis=0)
@@ -269,8 +239,8 @@ class Search:
 
         return grow(tree, self.all)
 
-    def best_patterns(self, rows: Ints, rounds: int = ROUNDS) -> dict[Pattern, float]:
-        """Patterns with the bits that asking them saves on some words of the sample: all that a beam passed."""
+    def best_patterns(self, rows: Ints) -> dict[Pattern, float]:
+        """The patterns that a beam search visits, with the bits that each saves on some words of the sample."""
         if len(self.place) > POOL:
             self._read()
         labels = self.one_hot[rows].astype(np.float32)
@@ -283,14 +253,14 @@ class Search:
             there = (holds @ labels).astype(np.float64)
             rest = total - there
             saved = label_bits(total) - label_bits(there) - label_bits(rest)
-            apart = (there.sum(axis=1) > 0.5) & (rest.sum(axis=1) > 0.5)
-            for pattern, value, splits in zip(patterns, saved, apart, strict=True):
-                values[pattern] = value - self.family.bits_of(pattern) if splits else -math.inf
+            splits = (there.sum(axis=1) > 0.5) & (rest.sum(axis=1) > 0.5)
+            for pattern, value, splitting in zip(patterns, saved, splits, strict=True):
+                values[pattern] = value - self.family.bits_of(pattern) if splitting else -math.inf
 
         score(list(self.place))
         changed: set[Pattern] = set()
         best, stale = -math.inf, 0
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             ranked = sorted(values, key=values.__getitem__, reverse=True)[: 3 * BEAM]
             beam = [pattern for pattern in ranked if pattern not in changed][:BEAM]
             if not beam:
@@ -306,49 +276,39 @@ class Search:
         return {pattern: value for pattern, value in values.items() if value > -math.inf}
 
     def _apart(self, values: dict[Pattern, float]) -> list[Pattern]:
-        """The best patterns of which no two say the same on nearly all words."""
+        """The best patterns, of which no two agree, or disagree, on nearly all words."""
         ranked = sorted(values, key=values.__getitem__, reverse=True)[:400]
-        kept: list[Pattern] = []
+        chosen: list[Pattern] = []
         for pattern in ranked:
             answers = self.answers[self.place[pattern]]
-            same = [(answers == self.answers[self.place[other]]).mean() for other in kept]
-            if all(1 - ALIKE < each < ALIKE for each in same):
-                kept.append(pattern)
-            if len(kept) == ROOTS:
+            agreement = [(answers == self.answers[self.place[other]]).mean() for other in chosen]
+            if all(1 - ALIKE < each < ALIKE for each in agreement):
+                chosen.append(pattern)
+            if len(chosen) == ROOTS:
                 break
-        return kept
+        return chosen
 
     def refitted(self, tree: Tree, last: Pattern | None = None) -> tuple[Tree, float]:
-        """The tree to which changes of patterns lead, the one of `last` at the end, and removals of questions."""
+        """The tree after changes of patterns, `last` being tried last, and removals of questions; and its length."""
         self.ask(patterns_of(tree))
-        best = self.bits(tree)
-        improved = True
-        while improved:
-            improved = False
-            for pattern in sorted(dict.fromkeys(patterns_of(tree)), key=lambda each: each == last):
-                others = self.others(tree, pattern)
-                candidates = [*pruned(tree), *(swapped(tree, pattern, other) for other in others)]
-                # A word without a piece has it 0 times modulo anything.
-                candidates += [
-                    swapped(tree, pattern, other, exchanged=True)
-                    for other in others
-                    if bool(other.modulus) != bool(pattern.modulus)
-                ]
-                lengths = [self.bits(candidate) for candidate in candidates]
-                place = int(np.argmin(lengths))
-                if lengths[place] < best - 1e-6:
-                    tree, best, improved = candidates[place], lengths[place], True
-                    break
-            else:
-                candidates = list(self.two_changed(tree))
-                lengths = [self.bits(candidate) for candidate in candidates]
-                if lengths and min(lengths) < best - 1e-6:
-                    best, improved = min(lengths), True
-                    tree = candidates[lengths.index(best)]
-        return self.labelled(tree, self.all), best
+        tree, bits = shortened(tree, lambda tree: self.changed(tree, last), self.bits)
+        return self.labelled(tree, self.all), bits
+
+    def changed(self, tree: Tree, last: Pattern | None) -> Iterator[list[Tree]]:
+        """The trees that one change of a pattern leads to, pattern by pattern; then those of two changes."""
+        for pattern in sorted(dict.fromkeys(patterns_of(tree)), key=lambda each: each == last):
+            others = self.others(tree, pattern)
+            candidates = [*pruned(tree), *(swapped(tree, pattern, other) for other in others)]
+            # "Yes" to a piece is "no" to an even number of it: a word without the piece has it 0 times.
+            counted = bool(pattern.modulus)
+            candidates += [
+                swapped(tree, pattern, other, exchanged=True) for other in others if bool(other.modulus) != counted
+            ]
+            yield candidates
+        yield list(self.two_changed(tree))
 
     def two_changed(self, tree: Tree) -> Iterator[Tree]:
-        """The trees with two patterns longer or shorter by a symbol at an end, and those that ask "or" for "and"."""
+        """The trees with two patterns resized by a symbol, and those with "or" in place of "and"."""
         asked = list(dict.fromkeys(patterns_of(tree)))[:NODES]
         used = {symbol for pattern in asked for piece in pattern.pieces for symbol in piece}
         resized = {pattern: self.family.resized(pattern, used) for pattern in asked}
@@ -357,21 +317,20 @@ class Search:
             for one, two in itertools.product(resized[first], resized[second]):
                 if one != second:
                     yield swapped(swapped(tree, first, one), second, two)
-        yield from _rotated(
-            tree,
-            lambda first, second: itertools.product(
-                [first, *resized.get(first, ())], [second, *resized.get(second, ())]
-            ),
-        )
+
+        def either(pattern: Pattern) -> list[Pattern]:
+            return [pattern, *resized.get(pattern, ())]
+
+        yield from _rotated(tree, lambda first, second: itertools.product(either(first), either(second)))
 
     def others(self, tree: Tree, pattern: Pattern) -> list[Pattern]:
-        """The patterns that may take the place of one of a tree."""
+        """The patterns that may replace one of a tree."""
         others = [*self.neighbours(pattern), *(other for other in set(patterns_of(tree)) if other != pattern)]
         self.ask(others)
         return others
 
     def kicked(self, tree: Tree) -> tuple[Tree, Pattern | None]:
-        """The tree without a part, or with another pattern, and that."""
+        """The tree after a random change, and the new pattern; None if a part was removed."""
         asked = list(dict.fromkeys(patterns_of(tree)))
         if not asked:
             return tree, None
@@ -382,21 +341,48 @@ class Search:
         others = self.others(tree, pattern)
         choice = self.rng.random()
         if choice < 0.8:  # one of those that do least harm, or that are right where the tree is wrong
-            wrong = np.concatenate(
-                [rows[self.one_hot[rows, label] == 0] for label, rows in self.leaves(tree, self.all)]
-            )
-            if len(wrong) and choice < 0.5:
-                word = self.rng.choice(wrong, 1)
+            wrong = [rows[self.one_hot[rows, label] == 0] for label, rows in self.leaves(tree, self.all)]
+            rows = np.concatenate(wrong)
+            if len(rows) and choice < 0.5:
+                word = self.rng.choice(rows, 1)
                 label = int(self.one_hot[word[0]].argmax())
-                mend = [other for other in others if next(self._leaf(swapped(tree, pattern, other), word)) == label]
-                others = mend or others
+                right = [other for other in others if self._label_of(swapped(tree, pattern, other), word) == label]
+                others = right or others
             harm = [self.bits(swapped(tree, pattern, other)) for other in others]
             others = [others[place] for place in np.argsort(harm)[: BEAM // 2]]
         other = others[self.rng.integers(len(others))]
         return swapped(tree, pattern, other), other
 
-    def _leaf(self, tree: Tree, word: Ints) -> Iterator[int]:
-        return (label for label, rows in self.leaves(tree, word) if len(rows))
+    def _label_of(self, tree: Tree, word: Ints) -> int:
+        """The label of one word of the sample, given as a row of a single place."""
+        return next(label for label, rows in self.leaves(tree, word) if len(rows))
+
+
+def shortened(
+    tree: Tree, changed: Callable[[Tree], Iterable[list[Tree]]], bits: Callable[[Tree], float]
+) -> tuple[Tree, float]:
+    """The tree that changes lead to, each the best of the first list that shortens the description; and its length."""
+    best = bits(tree)
+    improved = True
+    while improved:
+        improved = False
+        for candidates in changed(tree):
+            lengths = [bits(candidate) for candidate in candidates]
+            if lengths and min(lengths) < best - 1e-6:
+                best, improved = min(lengths), True
+                tree = candidates[lengths.index(best)]
+                break
+    return tree, best
+
+
+def leaves(tree: Tree, rows: Ints, answers: Callable[[Pattern], Bools]) -> Iterator[tuple[int, Ints]]:
+    """The label of each leaf, with those of the rows that lead there; `answers` to a pattern are those of all rows."""
+    if isinstance(tree, int):
+        yield tree, rows
+    else:
+        holds = answers(tree.pattern)[rows]
+        yield from leaves(tree.yes, rows[holds], answers)
+        yield from leaves(tree.no, rows[~holds], answers)
 
 
 def patterns_of(tree: Tree) -> list[Pattern]:
@@ -405,7 +391,7 @@ def patterns_of(tree: Tree) -> list[Pattern]:
 
 
 def swapped(tree: Tree, pattern: Pattern, other: Pattern, *, exchanged: bool = False) -> Tree:
-    """The tree with another pattern in place of one, perhaps with what follows exchanged."""
+    """The tree with another pattern in place of one; if `exchanged`, with its branches exchanged."""
     if isinstance(tree, int):
         return tree
     yes, no = (swapped(branch, pattern, other, exchanged=exchanged) for branch in (tree.yes, tree.no))
@@ -415,7 +401,10 @@ def swapped(tree: Tree, pattern: Pattern, other: Pattern, *, exchanged: bool = F
 
 
 def _rotated(tree: Tree, change: Callable[[Pattern, Pattern], Iterable[tuple[Pattern, Pattern]]]) -> Iterator[Tree]:
-    """The trees in which two questions, one after the other, are joined by "or" in place of "and", or by "and"."""
+    """The trees in which "or" takes the place of "and" between a question and the next one, or the other way round.
+
+    `change` yields the pairs of patterns that the two questions may get.
+    """
     if isinstance(tree, int):
         return
     pattern, yes, no = tree
@@ -432,7 +421,7 @@ def _rotated(tree: Tree, change: Callable[[Pattern, Pattern], Iterable[tuple[Pat
 
 
 def pruned(tree: Tree) -> Iterator[Tree]:
-    """The trees in which one of two branches takes the place of their node."""
+    """The trees in which one branch replaces its node."""
     if isinstance(tree, int):
         return
     yield tree.yes

@@ -1,13 +1,13 @@
 """Patterns in words, as small automata: factors, subsequences, and sequences of factors, on all symbols or on some.
 
 A word contains the *factor* ab if b follows a at once; the *subsequence* ab if b comes anywhere after a; the *sequence*
-of factors ab..c if c comes anywhere after an ab. On a *tier*, a part of the alphabet, the other symbols are not there:
-the word acb has the factor ab on the tier {a, b}. The start and the end of a word are symbols of it. A pattern asks
-whether a word has its pieces one after the other, or one piece at least some number of times, or a number of times
-that has a remainder; occurrences of a piece that are counted may overlap.
+of factors ab..c if c comes anywhere after an ab. A *tier* is a part of the alphabet, on which the other symbols are
+skipped: the word acb has the factor ab on the tier {a, b}. The start and the end of a word count as symbols. A word has
+a pattern if it contains the pieces of the pattern one after the other, or one piece at least a number of times, or a
+number of times with a given remainder; counted occurrences of a piece may overlap.
 
-Languages whose words are told by such patterns are the strictly local, locally testable (with thresholds), piecewise
-and tier-based ones. The automaton of a pattern is that of Knuth, Morris and Pratt, one for each piece.
+Such patterns define the strictly local, the locally testable (also with thresholds), the piecewise and the tier-based
+languages. The automaton of a piece is the one of Knuth, Morris and Pratt.
 
 References: McNaughton and Papert, "Counter-free automata", 1971; Simon, "Piecewise testable events", 1975; Heinz,
 Rawal and Tanner, "Tier-based strictly local constraints for phonology", ACL 2011.
@@ -29,26 +29,20 @@ from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 
 Bools = NDArray[np.bool_]
 
-MAX_SYMBOLS = 14
-"""Symbols in all pieces of a pattern, at most."""
+MAX_SYMBOLS, MAX_STATES = 14, 64  # of a pattern, and of its automaton
+COUNTS = tuple((modulus, residue) for modulus in (2, 3, 4, 5) for residue in range(1 if modulus == 2 else modulus))
+"""Moduli and residues of counted occurrences; an odd number is the answer "no" to an even one."""
 
-MAX_STATES = 64
-"""States of the automaton of a pattern, at most."""
-
-MODULI = (2, 3, 4, 5)
-"""Occurrences are counted modulo these."""
-
-BATCH = 64
-"""Automata that read the words at once."""
+BATCH = 64  # automata that read the words together
 
 
 class Pattern(NamedTuple):
-    """A pattern that is looked for in a word.
+    """A pattern, which a word has or does not have.
 
     Attributes:
         pieces: factors, one after the other, as symbols of the tier; see `Family.start` and `Family.end`.
-        times: occurrences of the piece, if there is one: at least so many.
-        modulus: if not 0, occurrences are counted modulo this instead. residue: which the count then has.
+        times: minimum number of occurrences of a single piece.
+        modulus: if not 0, the occurrences are counted modulo this instead. residue: the expected remainder.
     """
 
     pieces: tuple[tuple[int, ...], ...]
@@ -86,15 +80,15 @@ class Family:
 
     @property
     def bits(self) -> float:
-        """To name the family."""
+        """Bits that name the family."""
         skipped = len(self.tier) < self.num_symbols
         names = math.log2(self.num_symbols) + math.log2(math.comb(self.num_symbols, len(self.tier)))
         return math.log2(3) + 1 + (names if skipped else 0.0)
 
     def bits_of(self, pattern: Pattern) -> float:
-        """To name a pattern of the family."""
+        """Bits that name a pattern of the family."""
         pieces, times, modulus, _ = pattern
-        for repeats in range(len(pieces), 1, -1):  # what is repeated is named once
+        for repeats in range(len(pieces), 1, -1):  # repeated pieces are named once
             if pieces == pieces[: len(pieces) // repeats] * repeats:
                 pieces, times = pieces[: len(pieces) // repeats], repeats
         size = sum(map(len, pieces))
@@ -104,7 +98,7 @@ class Family:
         return size * symbols + 2 * math.log2(size + 1) + gaps + counted
 
     def letters(self, words: Sequence[Sequence[int]]) -> Ints:
-        """The words on the tier, one in each column of (longest + 2, N), with start, end, and `end` + 1 after that."""
+        """The words on the tier as columns (longest + 2, N), with `start`, `end`, and `end` + 1 after the end."""
         place = np.full(self.num_symbols, -1)
         place[list(self.tier)] = np.arange(len(self.tier))
         flat = place[np.fromiter(itertools.chain.from_iterable(words), np.int64)]
@@ -118,47 +112,51 @@ class Family:
         return letters
 
     def simplest(self) -> list[Pattern]:
-        """With which a search begins: of one symbol, or two, some of them counted."""
+        """The patterns from which a search begins: one or two symbols, some of them counted."""
         symbols = range(len(self.tier))
-        ones = [Pattern(((a,),)) for a in symbols]
-        twos = []
+        found = [Pattern(((a,),)) for a in symbols]
         if self.kind != "subsequence":
-            twos += [Pattern(((a, b),)) for a in (*symbols, self.start) for b in (*symbols, self.end)]
-            twos += [
-                Pattern(((a,),), 1, modulus, residue)
-                for a in symbols
-                for modulus in MODULI
-                for residue in range(1 if modulus == 2 else modulus)
-            ]
+            found += [Pattern(((a, b),)) for a in (*symbols, self.start) for b in (*symbols, self.end)]
+            found += [Pattern(((a,),), 1, *count) for a in symbols for count in COUNTS]
         if self.kind != "factor":
-            twos += [Pattern(((a,), (b,))) for a in symbols for b in symbols]
-        return ones + twos
+            found += [Pattern(((a,), (b,))) for a in symbols for b in symbols]
+        return found
 
     def neighbours(self, pattern: Pattern) -> list[Pattern]:
-        """Patterns of the family that one change leads to."""
-        return [each for each in dict.fromkeys(self._changed(pattern)) if each != pattern and self._holds(each)]
+        """The patterns of the family that one change leads to."""
+        return self._others(pattern, self._changed(pattern))
 
     def resized(self, pattern: Pattern, symbols: Iterable[int]) -> list[Pattern]:
-        """The pattern with one symbol more, of some, or less, at its start or end."""
+        """The pattern with one symbol removed, or one of `symbols` added, at its start or end."""
         pieces = pattern.pieces
         changed = [(pieces[0][1:], *pieces[1:]), (*pieces[:-1], pieces[-1][:-1])]
         for symbol in symbols:
             if self.kind != "subsequence":
                 changed += [((symbol, *pieces[0]), *pieces[1:]), (*pieces[:-1], (*pieces[-1], symbol))]
             changed += [((symbol,), *pieces), (*pieces, (symbol,))]
-        made = [pattern._replace(pieces=tuple(piece for piece in each if piece)) for each in changed]
-        return [each for each in dict.fromkeys(made) if each != pattern and self._holds(each)]
+        made = (pattern._replace(pieces=tuple(piece for piece in each if piece)) for each in changed)
+        return self._others(pattern, made)
 
     def longer(self, pattern: Pattern) -> list[Pattern]:
-        """Patterns of a piece with a symbol more, once less: a run of symbols may be told by either."""
+        """A longer piece, one time less: both may describe a run of symbols."""
         pieces, times, _, _ = pattern
-        symbols = (*range(len(self.tier)), self.start, self.end)
-        made = [Pattern((piece,), times - 1) for a in symbols for piece in ((a, *pieces[0]), (*pieces[0], a))]
-        return [each for each in dict.fromkeys(made) if times > 1 and self._holds(each)]
+        if times == 1:
+            return []
+        made = (Pattern((piece,), times - 1) for a in self.symbols for piece in ((a, *pieces[0]), (*pieces[0], a)))
+        return self._others(pattern, made)
+
+    @property
+    def symbols(self) -> tuple[int, ...]:
+        """The symbols of patterns."""
+        return (*range(len(self.tier)), self.start, self.end)
+
+    def _others(self, pattern: Pattern, patterns: Iterable[Pattern]) -> list[Pattern]:
+        """Those of the patterns that are in the family, each once, without `pattern`."""
+        return [each for each in dict.fromkeys(patterns) if each != pattern and each in self]
 
     def _changed(self, pattern: Pattern) -> Iterator[Pattern]:
         pieces, times, modulus, _ = pattern
-        symbols = (*range(len(self.tier)), self.start, self.end)
+        symbols = self.symbols
         for i, piece in enumerate(pieces):
             before, after = pieces[:i], pieces[i + 1 :]
             for j in range(len(piece) + 1):
@@ -183,55 +181,46 @@ class Family:
         if times > 1:
             yield Pattern(pieces, times - 1)
             yield Pattern(pieces * times)
-        for other in MODULI:
-            for residue in range(1 if other == 2 else other):
-                yield Pattern(pieces, 1, other, residue)
+        for count in COUNTS:
+            yield Pattern(pieces, 1, *count)
         if modulus:
             yield Pattern(pieces)
 
-    def _holds(self, pattern: Pattern) -> bool:
-        """Whether a pattern is one of the family."""
-        pieces, times, modulus, _ = pattern
+    def __contains__(self, pattern: Pattern) -> bool:
+        pieces, copies = pattern.pieces, max(pattern.times, pattern.modulus)
         if not pieces or not all(pieces) or pattern.size > MAX_SYMBOLS:
             return False
-        if pattern.size * max(times, modulus) > MAX_STATES or (len(pieces) > 1 and max(times, modulus) > 1):
-            return False
-        if self.kind == "factor" and len(pieces) > 1:
+        if pattern.size * copies > MAX_STATES or (len(pieces) > 1 and (copies > 1 or self.kind == "factor")):
             return False
         flat = [symbol for piece in pieces for symbol in piece]
-        if self.kind == "subsequence" and (
-            len(flat) != len(pieces) or max(flat) >= len(self.tier) or max(times, modulus) > 1
-        ):
+        if self.kind == "subsequence" and (len(flat) != len(pieces) or max(flat) >= len(self.tier) or copies > 1):
             return False
-        # The start comes first and the end last, if at all, and not by themselves.
+        # The start may only come first and the end last, and neither alone.
         return self.start not in flat[1:] and self.end not in flat[:-1] and min(flat) < len(self.tier)
 
     def automaton(self, pattern: Pattern) -> tuple[Ints, Bools]:
-        """The table (n, tier and three) of a pattern, over tier, start, end and what follows; and where it holds."""
+        """The table (n, tier + 3) of a pattern, over tier, start, end and the symbol after it; the accepting states."""
         pieces, times, modulus, residue = pattern
         width = len(self.tier) + 2
         copies = modulus or times
-        counts = copies > 1
         rows = []
         offset = 0
-        for piece in pieces * (copies if counts else 1):
+        for piece in pieces * copies:
             table, border = _matching(piece, width)
             done = offset + len(piece)
-            # An occurrence that is counted may overlap the next; a piece begins after the one before.
-            rows.append(np.where(table == len(piece), done + (border if counts else 0), table + offset))
+            # A counted occurrence may overlap the next; of several pieces each begins after the one before.
+            rows.append(np.where(table == len(piece), done + (border if copies > 1 else 0), table + offset))
             offset = done
         if modulus:
-            body = np.concatenate(rows)
-            body = np.where(body >= offset, body - offset, body)
+            body = np.concatenate(rows) % offset
             holds = np.arange(offset) // len(pieces[0]) == residue
         else:
-            body = np.concatenate([*(row for row in rows), np.full((1, width), offset)])
-            body = np.minimum(body, offset)
+            body = np.minimum(np.concatenate([*rows, np.full((1, width), offset)]), offset)
             holds = np.arange(offset + 1) == offset
         return np.concatenate([body, np.arange(len(body))[:, None]], axis=1), holds
 
     def holds(self, patterns: Sequence[Pattern], letters: Ints, until: Deadline = NEVER) -> Bools:
-        """Which patterns are in which words, (patterns, N), written as by `letters`."""
+        """Whether each word, a column of `letters`, has each pattern: (patterns, N)."""
         return read([self.automaton(pattern) for pattern in patterns], letters, until)
 
     def on_all_symbols(self, pattern: Pattern) -> tuple[Ints, Bools]:
@@ -244,7 +233,7 @@ class Family:
 
 
 def read(automata: Sequence[tuple[Ints, Bools]], letters: Ints, until: Deadline = NEVER) -> Bools:
-    """Which automata, tables and marks of states, end in a marked state after which words, (automata, N).
+    """Whether each automaton, a table and its accepting states, accepts each word: (automata, N).
 
     Raises TimeUp if the deadline passes before all words are read.
     """
@@ -269,7 +258,7 @@ def read(automata: Sequence[tuple[Ints, Bools]], letters: Ints, until: Deadline 
 
 
 def _matching(piece: Sequence[int], width: int) -> tuple[Ints, int]:
-    """The states (n, width) of the search for a piece before it is found, n for found, and its longest border."""
+    """The table (n, width) of the search for a piece, in which n means found, and the length of its longest border."""
     table = np.zeros((len(piece), width), np.int64)
     border = 0  # the state after the piece without its first symbol
     for state, symbol in enumerate(piece):

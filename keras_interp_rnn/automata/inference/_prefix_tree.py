@@ -1,4 +1,4 @@
-r"""The prefixes of labelled words as a tree, and how short a description of the labels an automaton is.
+r"""The prefixes of labelled words as a tree, and the description length of the labels by an automaton.
 
 An automaton of n states, K symbols and C labels, with the e of N words that it contradicts, is described in
 
@@ -12,7 +12,7 @@ Reference: Rissanen, "Modeling by shortest data description", Automatica, 1978.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,7 @@ from keras_interp_rnn._types import Array, Ints
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A complete table and a label for each state; the start is state 0.
-
-    Attributes:
-        table: (n, K). outputs: (n,), labels.
-    """
+    """A complete automaton that starts in state 0: its table (n, K) and the labels (n,) of its states."""
 
     table: Ints
     outputs: Ints
@@ -37,11 +33,12 @@ class Machine:
 
 
 class PrefixTree:
-    """The prefixes of words as a tree, breadth first, with the counts of labels at each.
+    """The prefixes of words as a tree: a node for each different prefix, breadth first.
 
     Attributes:
-        child: (nodes, K), -1 where there is none. parent, symbol: (nodes,), 0 for the root.
-        counts: (nodes, C). levels: nodes of each length, with their parent and symbol.
+        child: (nodes, K), -1 if there is no such child. parent, symbol: (nodes,), 0 for the root.
+        levels: for each length from 1 on the nodes, their parents and symbols. ends: (words,), the node of each word.
+        counts: (nodes, C), of the labels of the words that end there. below: (nodes,), number of words with the prefix.
     """
 
     def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
@@ -50,47 +47,40 @@ class PrefixTree:
         letters = np.full((len(words), longest), -1, np.int64)
         for row, word in zip(letters, words, strict=True):
             row[: len(word)] = word
-        at = np.zeros(len(words), np.int64)
+        self.ends = ends = np.zeros(len(words), np.int64)
         self.levels: list[tuple[Ints, Ints, Ints]] = []
         size, rows = 1, np.arange(len(words))
         for column in range(longest):
             rows = rows[letters[rows, column] >= 0]
-            keys, place = np.unique(at[rows] * num_symbols + letters[rows, column], return_inverse=True)
+            keys, place = np.unique(ends[rows] * num_symbols + letters[rows, column], return_inverse=True)
             self.levels.append((np.arange(size, size + len(keys)), keys // num_symbols, keys % num_symbols))
-            at[rows] = size + place.ravel()
+            ends[rows] = size + place.ravel()
             size += len(keys)
-        self.ends = at
         self.child = np.full((size, num_symbols), -1, np.int64)
         self.parent, self.symbol = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for nodes, parents, symbols in self.levels:
             self.child[parents, symbols] = nodes
             self.parent[nodes], self.symbol[nodes] = parents, symbols
         self.counts = np.zeros((size, num_labels))
-        np.add.at(self.counts, (at, labels), 1.0)
-        self.below = self.counts.sum(axis=1)  # words of the subtree
+        np.add.at(self.counts, (ends, labels), 1.0)
+        self.below = self.counts.sum(axis=1)
         for nodes, parents, _ in reversed(self.levels):
             np.add.at(self.below, parents, self.below[nodes])
 
-    @property
-    def num_prefixes(self) -> int:
-        """Different prefixes, the empty one and whole words included."""
-        return len(self.child)
-
-    def states(self, table: Ints, start: int = 0) -> Ints:
-        """The state that an automaton is in after each prefix."""
-        states = np.empty(len(self.child), np.int64)
-        states[0] = start
+    def states(self, table: Ints) -> Ints:
+        """The state of an automaton after each prefix."""
+        states = np.zeros(len(self.child), np.int64)
         for nodes, parents, symbols in self.levels:
             states[nodes] = table[states[parents], symbols]
         return states
 
     def counts_of(self, states: Ints, num_states: int) -> Array:
-        """Counts of labels (n, C) in each state, from the state of each prefix."""
+        """The counts of labels (n, C) in each state, from the state of each prefix."""
         return np.stack([np.bincount(states, weights=column, minlength=num_states) for column in self.counts.T], axis=1)
 
 
 def bits(tree: PrefixTree, table: Ints) -> float:
-    """The description length of an automaton that gives the words of a state the most frequent of their labels."""
+    """The description length by a table whose states have the most frequent labels of their words."""
     states = tree.states(table)
     counts = tree.counts_of(states, len(table))
     used = int(np.count_nonzero(np.bincount(states)))
@@ -98,43 +88,43 @@ def bits(tree: PrefixTree, table: Ints) -> float:
 
 
 def description_length(num_states: int, errors: float, tree: PrefixTree) -> float:
-    """Bits that an automaton and the labels that it contradicts take."""
+    """Bits of an automaton and of the labels that it contradicts."""
     words, labels = tree.num_words, tree.num_labels
-    which = (math.lgamma(words + 1) - math.lgamma(errors + 1) - math.lgamma(words - errors + 1)) / math.log(2)
+    which = _multinomial_bits([errors, words - errors])
     table = num_states * (tree.num_symbols * math.log2(num_states) + math.log2(labels))
     return table + which + errors * math.log2(max(labels - 1, 1))
 
 
-def most_states(tree: PrefixTree) -> int:
-    """Beyond this number of states no automaton is a shorter description than the labels by themselves."""
-    length, states = _bits_of_labels(tree), 1
+def max_states(tree: PrefixTree) -> int:
+    """The largest number of states with which an automaton can be a shorter description than the labels alone."""
+    length, states = _multinomial_bits(tree.counts.sum(axis=0)), 1
     while description_length(states + 1, 0, tree) < length:
         states += 1
     return states
 
 
 def is_shorter(tree: PrefixTree, machine: Machine) -> bool:
-    """Whether an automaton, with the labels that it contradicts, is a shorter description than the labels."""
-    return bits(tree, machine.table) < _bits_of_labels(tree)
+    """Whether an automaton, with the labels that it contradicts, is a shorter description than the labels alone."""
+    return bits(tree, machine.table) < _multinomial_bits(tree.counts.sum(axis=0))
 
 
-def _bits_of_labels(tree: PrefixTree) -> float:
-    counts = tree.counts.sum(axis=0)
-    words = math.lgamma(tree.num_words + 1) - sum(math.lgamma(count + 1) for count in counts)
-    return words / math.log(2)
+def _multinomial_bits(counts: Iterable[float]) -> float:
+    """Bits that tell which of the orders of so many things of each kind it is."""
+    counts = list(counts)
+    return (math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)) / math.log(2)
 
 
 class Words:
-    """Words of symbols 0, 1, ..., with labels 0, 1, ..., in which automata are looked for.
+    """Words of symbols 0, 1, ..., with labels 0, 1, ..., from which automata are learned.
 
     Attributes:
-        most_states: of an automaton that is looked for.
+        max_states: of the automata.
     """
 
     def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
         self.words, self.labels, self.num_symbols, self.num_labels = words, labels, num_symbols, num_labels
         self.tree = PrefixTree(words, labels, num_symbols, num_labels)
-        self.most_states = most_states(self.tree)
+        self.max_states = max_states(self.tree)
 
     def __len__(self) -> int:
         return len(self.words)

@@ -1,7 +1,7 @@
-"""Labelled words from which automata are learned: every word once, with counts of its labels, some of them held out.
+"""Labelled words from which automata are learned: every word once, with counts of its labels; some are held out.
 
-Copies of a word are no evidence of their own: they are merged, and a word has the label that most of its copies have.
-The words held out therefore differ from all others. They are drawn from every label and from all lengths.
+Copies of a word are merged, as they are no further evidence; the word has the label of most of its copies. So the words
+held out differ from all others. They are drawn from every label and from all lengths.
 """
 
 from __future__ import annotations
@@ -21,11 +21,8 @@ from keras_interp_rnn.automata.machines import (
     ordered,
 )
 
-HOLD_OUT = 0.1
-"""Fraction of the words of each label that is held out."""
-
-FEWEST = 5
-"""Words of a label; if fewer would be left to learn from, none of them is held out."""
+HOLD_OUT = 0.1  # fraction of the words of each label that is held out
+FEWEST = 5  # minimum number of words of a label to learn from; if fewer remained, no word of the label is held out
 
 
 class Sample(NamedTuple):
@@ -33,11 +30,11 @@ class Sample(NamedTuple):
 
     Attributes:
         words: each once.
-        labels: (N,), whether each word is in the language; or the place of its label in `classes`, if there are three
-            or more. Of contradictory labels the most frequent one; of equally frequent ones the first of `classes`.
-        counts: (N, C), how often each word was given each label.
+        labels: (N,), whether each word is in the language; with three labels or more, the place of its label in
+            `classes`. If copies disagree, the most frequent label; of equally frequent ones the first of `classes`.
+        counts: (N, C), number of copies of each word with each label.
         held_out: bool (N,).
-        alphabet, classes: the symbols and the labels. accepted: of two labels, the one of words in the language.
+        alphabet, classes: the symbols and the labels. accepted: the label of accepted words, if there are two labels.
     """
 
     words: list[Word]
@@ -49,12 +46,12 @@ class Sample(NamedTuple):
     accepted: Hashable = True
 
     def of(self, labels: Iterable[Hashable]) -> NDArray[Any]:
-        """Labels of the words in the form of `labels`; -1 for a label of no class."""
+        """Labels of the words in the form of `labels`; -1 for a label outside `classes`."""
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place.get(label, -1) for label in labels]).astype(self.labels.dtype)
 
     def labels_by(self, automaton: Automaton) -> NDArray[Any]:
-        """The labels that an automaton gives the words, in the form of `labels`."""
+        """The labels that an automaton gives to the words, in the form of `labels`."""
         return self.of(automaton.output(word) for word in self.words)
 
     def balanced_accuracy(self, predictions: NDArray[Any]) -> float:
@@ -66,7 +63,7 @@ class Sample(NamedTuple):
         """(N,), the number of labels of each word, copies included, that differ from a prediction."""
         places = predictions.astype(np.int64)
         agreeing = np.take_along_axis(self.counts, np.maximum(places, 0)[:, None], axis=1)[:, 0]
-        return self.counts.sum(axis=1) - np.where(places < 0, 0, agreeing)
+        return np.asarray(self.counts.sum(axis=1) - np.where(places < 0, 0, agreeing))
 
 
 def sample_of(
@@ -78,43 +75,47 @@ def sample_of(
     consistent: bool,
     hold_out: float = HOLD_OUT,
 ) -> Sample:
-    """The sample of labelled words; ValueError if nothing can be learned from them.
+    """The sample of labelled words; raises ValueError if nothing can be learned from them.
 
     Args:
-        words, labels, alphabet, seed: as of `infer`. consistent: whether a word with several labels is refused.
+        words, labels, alphabet, seed: as `infer`. consistent: whether a word with several labels is refused.
     """
     if labels is None:
         raise ValueError(
-            "Every word must have a label: the language of all words, and many smaller ones, have these words too "
-            "(Gold, 1967). Received: labels=None. Give words that are not in it as well, and a label for each word."
+            "Every word must have a label: the language of all words, and many smaller ones, contain these words too "
+            "(Gold, 1967). Received: labels=None. Pass words outside the language as well, and a label for each word."
         )
     copies = [tuple(word) for word in checked_words(words)]
     symbols = checked_alphabet(_symbols_of(copies) if alphabet is None else alphabet)
     labels = list(labels)
     if len(copies) != len(labels):
-        raise ValueError(f"Every word must have a label. Received: {len(copies)} words and {len(labels)} labels.")
+        raise ValueError(
+            f"Every word must have a label. Received: {len(copies)} words and {len(labels)} labels. Pass one for each."
+        )
     places, classes = labels_and_classes(labels)
     accepted: Hashable = True
     if len(classes) == 2:
         classes, accepted = (False, True), classes[1]
-    known = set(symbols)
-    for word in copies:
-        strays = [symbol for symbol in word if symbol not in known]
-        if strays:
-            raise ValueError(f"A word must be over the alphabet {symbols!r}. Received: {word!r}, with {strays[0]!r}.")
     row: dict[Word, int] = {}
     rows = [row.setdefault(word, len(row)) for word in copies]
+    known, different = set(symbols), list(row)
+    for word in different:
+        strays = [symbol for symbol in word if symbol not in known]
+        if strays:
+            raise ValueError(
+                f"A word must be over the alphabet {symbols!r}. Received: {word!r}, with {strays[0]!r}. Add the symbol "
+                "to `alphabet`, or leave the word out."
+            )
     counts = np.zeros((len(row), len(classes)), np.int64)
-    np.add.at(counts, (np.array(rows, np.intp), places), 1)
-    different = list(row)
+    np.add.at(counts, (np.array(rows), places), 1)
     if consistent:
         _check_consistent(different, counts)
-    majority = counts.argmax(axis=1) if different else np.zeros(0, np.int64)
+    majority = counts.argmax(axis=1)
     numbers = np.bincount(majority, minlength=2)
     if len(classes) == 2 and numbers.min() < 2:
         raise ValueError(
             "There must be words of two labels or more, at least two different ones of each. "
-            f"Received: {numbers[1]} in it and {numbers[0]} not."
+            f"Received: {numbers[1]} in it and {numbers[0]} not. Pass more words."
         )
     held_out = _held_out(different, majority, hold_out, np.random.default_rng(seed))
     values = majority.astype(bool) if len(classes) == 2 else majority
@@ -130,7 +131,7 @@ def _symbols_of(words: list[Word]) -> tuple[Hashable, ...]:
 def _held_out(
     words: list[Word], labels: NDArray[np.int64], hold_out: float, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """A fraction of the words of every label, from the shortest to the longest; none of a label that has few."""
+    """Whether each word is held out: a fraction of every label, of all lengths, but no word of a label that has few."""
     lengths = np.array([len(word) for word in words])
     order = np.lexsort((rng.random(len(words)), lengths, labels))
     steps = np.floor(np.arange(len(words) + 1) * hold_out + rng.random())
@@ -146,14 +147,9 @@ def _check_consistent(words: list[Word], counts: NDArray[np.int64]) -> None:
     """Raises ValueError if a word has several labels."""
     several = [words[row] for row in np.flatnonzero((counts > 0).sum(axis=1) > 1)]
     if several:
-        shown = ", ".join(repr(word) for word in sorted(several, key=lambda word: (len(word), repr(word)))[:3])
-        rule, received = (
-            ("A word must be in the language or not", "both")
-            if counts.shape[1] == 2
-            else ("A word must have one label", "several")
-        )
+        shown = ", ".join(map(repr, sorted(several, key=lambda word: (len(word), repr(word)))[:3]))
         raise ValueError(
-            f"{rule}. Received: {received} labels for {len(several):,} word{'s' * (len(several) > 1)}: {shown}"
-            f"{', ...' if len(several) > 3 else ''}. Remove one, or pass label_noise to `infer`, the fraction that may "
-            "be wrong, or None if it is not known."
+            f"A word must have one label. Received: {'both' if counts.shape[1] == 2 else 'several'} labels for "
+            f"{len(several):,} word{'s' * (len(several) > 1)}: {shown}{', ...' * (len(several) > 3)}. Remove the wrong "
+            "ones, or pass label_noise to `infer`, the fraction that may be wrong, or None if it is not known."
         )

@@ -1,8 +1,8 @@
 """An automaton from labelled words, by one of three searches: merging states, rules about patterns, splitting states.
 
-Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. A
-search that has a deadline gets half of the time that is left, the last one all of it. It first runs on the words that
-are not held out; if what it finds predicts the others, it runs on all of them.
+Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. With a
+deadline each search gets half of the remaining time, and the last one all of it. A search first runs without the words
+held out; if its automaton predicts these, it runs on all words.
 """
 
 from __future__ import annotations
@@ -30,21 +30,19 @@ SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] =
 }
 """In this order, unless merging would take long."""
 
-CONVINCING_ERRORS = 0.05
-"""Fraction of the words held out, beyond wrong labels, that an automaton may misclassify."""
+MAX_HELD_OUT_ERRORS = 0.05
+"""Fraction of the words held out, in addition to wrong labels, that an automaton may misclassify."""
 
-FIRST_SHARE = 2 / 3
-"""Fraction of the time of a search for the words that are not held out."""
-
+FIRST_SHARE = 2 / 3  # fraction of the time of a search that is spent without the words held out
 MANY_PREFIXES = 15
-"""For a word, on average: all short words have one, and random words of 25 symbols have some 20."""
+"""Prefixes per word above which merging takes long: all short words have 1 each, random words of 25 symbols some 20."""
 
 
 class Found(NamedTuple):
-    """An automaton of all words, minimal, and how it was found.
+    """A minimal automaton of all words, and how it was found.
 
     Attributes:
-        method: the search. held_out_right: words held out whose label the automaton of the other words predicts.
+        method: the search. held_out_right: number of words held out that an automaton of the other words predicts.
     """
 
     automaton: Automaton
@@ -53,10 +51,10 @@ class Found(NamedTuple):
 
 
 def first_found(sample: Sample, limits: Limits) -> Found | None:
-    """An automaton that describes the labels of words and predicts those held out, by one search after the other.
+    """The automaton of the first search whose result describes the labels of the words and predicts those held out.
 
     Args:
-        sample: the words. limits: for all searches together.
+        sample: the words. limits: of all searches together.
     """
     column = {symbol: i for i, symbol in enumerate(sample.alphabet)}
     words = [tuple(column[symbol] for symbol in word) for word in sample.words]
@@ -64,7 +62,7 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
     held_out = np.flatnonzero(sample.held_out)
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
     order = list(SEARCHES)
-    if every.tree.num_prefixes >= MANY_PREFIXES * len(words):  # merging takes long
+    if len(every.tree.child) >= MANY_PREFIXES * len(words):  # merging takes long
         order = ["patterns", "splitting", "merging"]
     for by in order:
         now = time.monotonic()
@@ -74,7 +72,7 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
             continue
         right = every.right(first)[held_out]
         noise = others.error(first) if limits.noise is None else limits.noise
-        if len(right) and right.mean() < 1 - CONVINCING_ERRORS - 1.5 * noise:
+        if len(right) and right.mean() < 1 - MAX_HELD_OUT_ERRORS - 1.5 * noise:
             continue
         machine = first
         if len(right):
@@ -96,11 +94,11 @@ def search(by: str, words: Words, limits: Limits, start: Machine | None = None) 
         by: of `SEARCHES`. start: an automaton of some of the words, to begin with.
 
     Returns:
-        The automaton; None if none is found, or none that describes the labels more shortly than they do. It
-        contradicts no word where no label is wrong.
+        The automaton. None unless it is a shorter description than the labels alone and, if no label is wrong,
+        contradicts no word.
     """
     found = SEARCHES[by](words, limits, start)
     if found is None or (limits.exact and words.error(found) > 0):
         return None
-    # Rules have been held against the labels as rules: a few of them may make many states.
+    # Rules have been compared with the labels as rules: a few of them may make many states.
     return found if by == "patterns" or is_shorter(words.tree, found) else None

@@ -1,15 +1,15 @@
-r"""Changes of an automaton's table, and where they lead if some labels are wrong.
+r"""Changes of an automaton's table that shorten the description of the labels, some of which may be wrong.
 
 A change moves a transition, merges a state into another, makes another state the start, or gives a transition a copy of
-its target, perhaps with a transition of its own. For all of them at once one pass over the prefix tree estimates how
-many more words would be contradicted. Let E(u, r) be the number of words below the prefix u that are contradicted if
-the automaton is in state r after u, its outputs as they are:
+its target, perhaps with one transition changed. One pass over the prefix tree estimates for all of them how many more
+words would be contradicted. Let E(u, r) be the number of words below the prefix u that are contradicted if the
+automaton is in state r after u, with its outputs as they are:
 
     E(u, r) = words that end in u, of another label than r has + sum over symbols a of E(ua, table(r, a)).
 
-If the prefixes u after one transition came to r in place of their state q, the sum of E(u, r) - E(u, q) more words
-would be contradicted; a prefix counts by itself, as if the transition were not taken again after it. The most promising
-changes are then evaluated exactly, and the first that shortens the description (`_prefix_tree`) is made.
+If the prefixes u after one transition led to r in place of their state q, the sum of E(u, r) - E(u, q) more words would
+be contradicted; each prefix counts as if the transition were not taken again after it. The most promising changes are
+evaluated exactly, and the first that shortens the description (`_prefix_tree`) is made.
 
 The search is this package's.
 """
@@ -25,21 +25,15 @@ from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, bits, description_length
 
-MOST_MOVED = 3
-"""Transitions that a kick moves at most."""
-
+MAX_MOVED = 3  # transitions that a kick moves
 NUM_EVALUATED = 40
-"""Changes that are evaluated exactly, in the order of their estimates, before the search ends."""
+"""Number of changes that are evaluated exactly, in the order of their estimates, before the search ends."""
 
 
 def refined(tree: PrefixTree, table: Ints, until: Deadline = NEVER) -> Machine:
-    """The automaton that changes lead to, each of which shortens the description.
+    """The automaton that changes of a table (n, K) lead to, each of which shortens the description.
 
-    Args:
-        tree: of the words. table: (n, K), with which the search begins. until: when it ends.
-
-    Returns:
-        The automaton; the output of each state is the label that most of its words have.
+    The output of a state is the most frequent label of its words.
     """
     best = trimmed(tree, table)
     shortest = bits(tree, best)
@@ -57,10 +51,9 @@ def refined(tree: PrefixTree, table: Ints, until: Deadline = NEVER) -> Machine:
 
 
 def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
-    """The tables of the `NUM_EVALUATED` changes that should shorten the description most, the best first.
+    """The tables after the `NUM_EVALUATED` changes that should shorten the description most, the best first.
 
-    Args:
-        tree: of the words. table: (n, K), all of whose states are reached.
+    All states of the given table (n, K) must be reached.
     """
     size, symbols = table.shape
     states = tree.states(table)
@@ -70,7 +63,7 @@ def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
     price = math.log2(max((tree.num_words - wrong) / max(wrong, 1.0), 2.0))  # bits of one more contradicted word
     state = description_length(size + 1, wrong, tree) - description_length(size, wrong, tree)
 
-    # Prefixes by the transition (of `size * symbols`) that leads to them, and by the last two.
+    # The transition (of `size * symbols`) that leads to each prefix, and the last two of them.
     last = np.full(len(states), -1)
     last[1:] = states[tree.parent[1:]] * symbols + tree.symbol[1:]
     second = np.flatnonzero(last[tree.parent] >= 0)
@@ -79,15 +72,16 @@ def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
     moved = price * _summed(below[1:] - below[np.arange(1, len(states)), states[1:], None], last[1:], target.size)
     after = below[second] - below[second, states[second], None]
     moved_after = price * _summed(after, two, target.size * symbols).reshape(target.size, symbols, size)
-    own = _summed(tree.counts[1:], last[1:], target.size)
-    relabelled = price * (_disagreements(own) + _disagreements(counts[target] - own) - _disagreements(counts)[target])
+    after_it = _summed(tree.counts[1:], last[1:], target.size)
+    others = counts[target] - after_it
+    relabelled = price * (_disagreements(after_it) + _disagreements(others) - _disagreements(counts)[target])
     used = np.bincount(last[1:], minlength=target.size) > 0
     merged = np.stack([moved[target == gone].sum(axis=0) for gone in range(size)]) - state
 
     unchanged = np.arange(size) == target[:, None]
     moved[unchanged | ~used[:, None]] = np.inf
     only = used & (np.bincount(target[used], minlength=size)[target] == 1) & (target > 0)
-    moved[only] -= state  # the target is not reached any more
+    moved[only] -= state  # the target is no longer reached
     copied = np.where(used, relabelled + state, np.inf)
     moved_after += copied[:, None, None]
     moved_after[np.arange(size) == table[target][:, :, None]] = np.inf
@@ -109,14 +103,13 @@ def promising(tree: PrefixTree, table: Ints) -> Iterator[Ints]:
 
 
 def _changed(table: Ints, kind: int, place: tuple[Ints, ...]) -> Ints:
-    """The table of a change: of the six kinds of `promising`."""
+    """The table after a change of one of the six kinds of `promising`."""
     size, symbols = table.shape
     if kind == 4:
         gone, stays = place
         return np.where(table == gone, stays, table)
     if kind == 5:
-        order = np.concatenate([place, np.delete(np.arange(size), place)])  # the start is state 0
-        return np.argsort(order)[table[order]]
+        return started(table, int(place[0]))
     state, symbol = divmod(int(place[0]), symbols)
     new = table.copy()
     if kind == 0:
@@ -132,11 +125,11 @@ def _changed(table: Ints, kind: int, place: tuple[Ints, ...]) -> Ints:
 
 
 def contradicted_below(tree: PrefixTree, table: Ints, outputs: Ints) -> Array:
-    """E(u, r): words (nodes, n) below each prefix that are contradicted if the automaton is in state r there."""
-    wrong = tree.counts.sum(axis=1)[:, None] - tree.counts[:, outputs]
+    """E(u, r), (nodes, n): words below each prefix that are contradicted if the automaton is in state r there."""
+    wrong: Array = tree.counts.sum(axis=1)[:, None] - tree.counts[:, outputs]
     for nodes, parents, symbols in reversed(tree.levels):
         for symbol in range(tree.num_symbols):
-            there = symbols == symbol  # of a parent one at most
+            there = symbols == symbol  # at most one child of a parent
             wrong[parents[there]] += wrong[nodes[there]][:, table[:, symbol]]
     return wrong
 
@@ -147,26 +140,28 @@ def _summed(rows: Array, groups: Ints, number: int) -> Array:
 
 
 def _disagreements(counts: Array) -> Array:
-    """Words in each row of counts that have another label than most."""
-    return counts.sum(axis=1) - counts.max(axis=1)
+    """The number of words in each row of counts with another label than the most frequent one."""
+    return np.asarray(counts.sum(axis=1) - counts.max(axis=1))
 
 
-def kicked(table: Ints, rng: np.random.Generator, *, growing: float, fewest: int) -> Ints:
-    """The table with some transitions moved at random, perhaps with a copy of a state.
+def started(table: Ints, start: int) -> Ints:
+    """The table with another start, which becomes state 0."""
+    order = np.r_[start, np.delete(np.arange(len(table)), start)]
+    return np.argsort(order)[table[order]]
 
-    Args:
-        growing: probability of a new state. fewest: of the transitions that are moved; the most are `MOST_MOVED`.
-    """
+
+def kicked(table: Ints, rng: np.random.Generator, *, growing: float, min_moved: int) -> Ints:
+    """The table with `min_moved` to `MAX_MOVED` transitions moved at random; with probability `growing` also a copy."""
     new = table.copy()
     if growing and rng.random() < growing:
         new = np.concatenate([new, new[rng.integers(len(new), size=1)]])
-    for _ in range(rng.integers(fewest, MOST_MOVED + 1)):
+    for _ in range(rng.integers(min_moved, MAX_MOVED + 1)):
         new[rng.integers(len(new)), rng.integers(new.shape[1])] = rng.integers(len(new))
     return new
 
 
 def moves(table: Ints) -> Iterator[Ints]:
-    """A transition leads to another state."""
+    """The tables in which one transition leads to another state."""
     for state, symbol in np.ndindex(*table.shape):
         for target in range(len(table)):
             if target != table[state, symbol]:

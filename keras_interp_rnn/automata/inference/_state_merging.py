@@ -1,18 +1,19 @@
 r"""A small automaton from labelled words, by merging states of their prefix tree; some labels may be wrong.
 
 The words' prefixes are the states of a tree, each with the counts of its labels. In the blue-fringe order (Lang,
-Pearlmutter and Price, 1998) a red part is final and the blue states are its children: the one below which most words
-lie is merged with a red state, its subtree folded onto what the red one reads already, or becomes red itself.
+Pearlmutter and Price, 1998) the red states are final and their other children are blue. The blue state with the most
+words below it is merged with a red one, its subtree folded onto the transitions of the red one, or becomes red itself.
 
-Without noise a merge may not join different labels, and the one that joins most equal ones is taken, as in EDSM. With
-labels that are wrong with probability eta, a state of label c has the labels n with the likelihood
+Without noise a merge may not join different labels, and the merge that joins most equal ones is made, as in EDSM. If
+labels are wrong with probability eta, the labels of a state have the likelihood
 
     L_c(n) = (1 - eta)^{n_c} (eta / (C - 1))^{n - n_c},     L(n) = mean_c L_c(n),
 
-and the merge is taken that raises sum ln L most, if its disagreements are no more than eta explains (below a few
-standard deviations). Single changes of the table (`_state_changes`) then shorten the description. This is done for
-either order, several numbers of deviations and, where eta is not known, several values of it, until the shortest
-description has come out twice; the search goes on from that automaton with a few transitions moved at random.
+where n are their counts and c is the right label. The merge is made that raises sum ln L most, among those whose
+disagreements eta explains, up to a few standard deviations. Single changes of the table (`_state_changes`) then shorten
+the description. This is repeated for two orders of the blue states, several numbers of deviations and, if eta is not
+known, several values of it, until the shortest description has come out twice; then the search goes on from that
+automaton with a few transitions moved at random.
 
 References: Oncina and Garcia, 1992 (RPNI); Lang, Pearlmutter and Price, "Results of the Abbadingo One DFA learning
 competition and a new evidence-driven state merging algorithm", ICGI 1998.
@@ -28,30 +29,24 @@ import numpy as np
 from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits, TimeUp
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, Words, bits
-from keras_interp_rnn.automata.inference._state_changes import MOST_MOVED, kicked, refined
+from keras_interp_rnn.automata.inference._state_changes import MAX_MOVED, kicked, refined
 
 DEVIATIONS = (3.0, 2.0, 4.0, 6.0)
 """Standard deviations by which the disagreements of a merge may exceed what the noise explains: each is tried."""
 
-NOISES = (0.03, 0.0, 0.12, 0.25)
-"""Values of eta that are tried where it is not known."""
-
-SECONDS = 30.0
-"""Computing time after which the search ends; all short words take a second or a few."""
-
-NUM_KICKS = 24
-"""Times that the search with noise goes on from a changed automaton."""
+NOISES = (0.03, 0.0, 0.12, 0.25)  # values of eta that are tried if it is not known
+SECONDS = 30.0  # computing time after which the search ends; all short words take a second or a few
+NUM_KICKS = 24  # random changes from which the search with noise goes on
 
 
 def smallest_automaton(words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
-    """The automaton of the shortest description that is found: without noise, of those that contradict no word.
+    """The automaton of the shortest description that is found; without noise, one that contradicts no word.
 
     Args:
-        start: an automaton of some of the words, which may be the one of all of them; no use is made of it without
-            noise.
+        start: an automaton of some of the words, to begin with; not used without noise.
 
     Returns:
-        The automaton; None if none of `words.most_states` is found in time.
+        The automaton; None if none of at most `words.max_states` is found in time.
     """
     limits, tree = limits.within(SECONDS), words.tree
     if limits.exact:
@@ -60,7 +55,7 @@ def smallest_automaton(words: Words, limits: Limits, start: Machine | None = Non
 
     def judged(table: Ints) -> tuple[float, Machine]:
         machine = refined(tree, table, limits.until)
-        return bits(tree, machine.table) if len(machine) <= words.most_states else math.inf, machine
+        return bits(tree, machine.table) if len(machine) <= words.max_states else math.inf, machine
 
     best, shortest, times = None, math.inf, 0
     for table in _beginnings(words, limits, start):
@@ -71,19 +66,19 @@ def smallest_automaton(words: Words, limits: Limits, start: Machine | None = Non
         if times == 2:
             break
     if start is not None and times == 2 and shortest > bits(tree, start.table) - 1e-9:
-        return best  # a search on some of the words has ended with it, and so does one on all of them
+        return best  # as a search on some of the words ended with it, one on all words does too
     rng = np.random.default_rng(limits.seed)
     for _ in range(NUM_KICKS):
         if best is None or limits.until.passed:
             break
-        length, machine = judged(kicked(best.table, rng, growing=0.5, fewest=MOST_MOVED))
+        length, machine = judged(kicked(best.table, rng, growing=0.5, min_moved=MAX_MOVED))
         if length < shortest - 1e-9:
             best, shortest = machine, length
     return best
 
 
 def _beginnings(words: Words, limits: Limits, start: Machine | None) -> Iterator[Ints]:
-    """Tables from which the search with noise begins: `start`, and those that runs of merging find."""
+    """The tables from which the search with noise begins: `start`, and the results of merging."""
     if start is not None:
         yield start.table
     for deviation in DEVIATIONS:
@@ -106,53 +101,51 @@ def merge_states(
     """The automaton that one run of merging finds.
 
     Args:
-        noise: eta, below 1/2. until: when it gives up. deviation: of `DEVIATIONS`. by_evidence: whether the blue state
-            of the most words comes first, or the one of the shortest prefix, as in RPNI.
+        noise: eta, below 1/2. deviation: of `DEVIATIONS`. by_evidence: whether the blue state with the most words comes
+            first, or else the one of the shortest prefix, as in RPNI.
 
     Returns:
-        The automaton; None if it was given up, after that time or above `words.most_states`.
+        The automaton; None at the deadline, or above `words.max_states`.
     """
     tree = words.tree
     merging = _Merging(tree, noise, deviation, until)
-    red = [0]
     while not until.passed:
         blue = [
             (int(node), state, symbol)
-            for state in red
+            for state in merging.red
             for symbol in range(tree.num_symbols)
             if (node := merging.child[state, symbol]) >= 0 and node not in merging.red
         ]
         if not blue:
-            return merging.machine(red)
+            return merging.machine()
         node, state, symbol = max(blue, key=lambda each: (by_evidence * merging.below[each[0]], -each[0]))
         try:
-            merged = merging.merge_best(red, node, state, symbol)
+            if not merging.merge_best(node, state, symbol):
+                merging.red[node] = len(merging.red)
         except TimeUp:
             break
-        if not merged:
-            red.append(node)
-            merging.red.add(node)
-            if len(red) > words.most_states:
-                return None
+        if len(merging.red) > words.max_states:
+            break
     return None
 
 
 class _Merging:
-    """The state of a run."""
+    """One run of merging: the tree as it is changed, and the red states with their places."""
 
     def __init__(self, tree: PrefixTree, noise: float, deviation: float, until: Deadline) -> None:
         self.deviation, self.until = deviation, until
         self.noise, self.num_symbols = noise, tree.num_symbols
         self.child, self.counts, self.below = tree.child.copy(), tree.counts.copy(), tree.below.copy()
-        self.red = {0}
+        self.red = {0: 0}
 
-    def merge_best(self, red: list[int], blue: int, parent: int, symbol: int) -> bool:
-        """Merges a blue state with the red one that it fits best; False if it fits none."""
-        best = max(((self.score(state, blue, parent, symbol), -place) for place, state in enumerate(red)))
-        if best[0] == -math.inf:
+    def merge_best(self, blue: int, parent: int, symbol: int) -> bool:
+        """Merges a blue state with the red one that it fits best; returns False if it fits none."""
+        scores = {state: self.score(state, blue, parent, symbol) for state in self.red}
+        state = max(scores, key=scores.__getitem__)
+        if scores[state] == -math.inf:
             return False
-        self.child[parent, symbol] = red[-best[1]]
-        into, nodes, _ = self.fold(red[-best[1]], blue)
+        self.child[parent, symbol] = state
+        into, nodes, _ = self.fold(state, blue)
         np.add.at(self.counts, into, self.counts[nodes])
         np.add.at(self.below, into, self.below[nodes])
         return True
@@ -177,7 +170,7 @@ class _Merging:
             return float(len(counts) - (~before.any(axis=1)).sum())
         gain = _evidence(after, self.noise).sum() - _evidence(before, self.noise).sum()
         gain -= _evidence(counts, self.noise).sum()
-        # What the merged states say, each without the label in question, against what eta explains.
+        # Each count of labels against those it is merged with, and the disagreements that eta explains.
         others = after[place.ravel()] - counts
         known = others.any(axis=1)
         others, counts = others[known], counts[known]
@@ -192,9 +185,11 @@ class _Merging:
         return float(gain)
 
     def fold(self, red: int, blue: int) -> tuple[Ints, Ints, list[tuple[Ints, int]]]:
-        """Folds the tree below a blue state onto a red one: into which state each of its nodes goes, and the grafts.
+        """Folds the tree below a blue state onto a red one; the caller adds the counts.
 
-        What no state has yet is grafted onto it. The counts are left to the caller.
+        Returns:
+            The states into which nodes go, these nodes, and the grafts: the states and symbols that had no child, and
+            got one of a node.
         """
         into, nodes = np.array([red]), np.array([blue])
         all_into, all_nodes, grafts = [into], [nodes], []
@@ -221,23 +216,24 @@ class _Merging:
             all_nodes.append(nodes)
         return np.concatenate(all_into), np.concatenate(all_nodes), grafts
 
-    def machine(self, red: list[int]) -> Machine:
-        place = {state: i for i, state in enumerate(red)}
-        rows = [[place.get(int(target), i) for target in self.child[state]] for i, state in enumerate(red)]
-        return Machine(np.array(rows), self.counts[red].argmax(axis=1))
+    def machine(self) -> Machine:
+        """The automaton of the red states; a transition without a target stays."""
+        rows = [[self.red.get(int(target), i) for target in self.child[state]] for state, i in self.red.items()]
+        return Machine(np.array(rows), self.counts[list(self.red)].argmax(axis=1))
 
 
 def _evidence(counts: Array, noise: float) -> Array:
-    """The logarithm of L(n), of each row of counts."""
-    return np.logaddexp.reduce(_log_likelihoods(counts, noise), axis=1) - math.log(counts.shape[1])
+    """The logarithm of L(n) for each row of counts."""
+    return np.asarray(np.logaddexp.reduce(_log_likelihoods(counts, noise), axis=1) - math.log(counts.shape[1]))
 
 
 def _posterior(counts: Array, noise: float) -> Array:
-    """Probability of each label of a state, from the counts."""
+    """The probability of each label of a state, from the counts."""
     logs = _log_likelihoods(counts, noise)
-    return np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None]))
 
 
 def _log_likelihoods(counts: Array, noise: float) -> Array:
+    """The logarithm of L_c(n) for each label c and each row of counts."""
     wrong = math.log(noise / (counts.shape[1] - 1))
-    return counts.sum(axis=1)[:, None] * wrong + counts * (math.log1p(-noise) - wrong)
+    return np.asarray(counts.sum(axis=1)[:, None] * wrong + counts * (math.log1p(-noise) - wrong))

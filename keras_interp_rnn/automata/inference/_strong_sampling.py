@@ -1,16 +1,16 @@
-r"""Trees over patterns, where the words of each label were drawn from all that have it: strong sampling.
+r"""Trees over patterns for words that were drawn uniformly from all words of their label: strong sampling.
 
-Suppose that each word was drawn uniformly from the words of its length with its label. The words then tell more than
-their labels do: of two trees that contradict none, the one is likelier that gives their labels to fewer other words.
-Where a tree gives the label l to the fraction p_l(n) of all words of length n, its description (`_pattern_trees`) has
+Suppose that each word was drawn uniformly from the words of its length and label. Then words are evidence beyond their
+labels: of two trees that contradict no word, the one that gives the labels to fewer other words is likelier. Where a
+tree gives the label l to the fraction p_l(n) of all words of length n, its description (`_pattern_trees`) has
 
     bits = bits(tree) + sum log2 p_l(n) + 30 e,
 
-where the sum is over the words, of length n and label l, but for the e that the tree contradicts. The fractions are
-computed, not estimated: they are read off the product of the patterns' automata.
+where the sum runs over the words, of length n and label l, except the e words that the tree contradicts. The fractions
+are exact: they follow from the product of the patterns' automata.
 
-From the tree that the labels lead to, the search goes on as long as that shortens the description: a pattern is
-changed, or a question removed.
+The search begins with the tree that the labels lead to. It changes patterns and removes questions as long as that
+shortens the description.
 
 Reference: Tenenbaum and Griffiths, "Generalization, similarity, and Bayesian inference", Behavioral and Brain Sciences
 24, 2001 (strong sampling and the size principle). The search is this package's.
@@ -30,25 +30,24 @@ from keras_interp_rnn.automata.inference._pattern_trees import (
     Node,
     Search,
     Tree,
+    leaves,
     patterns_of,
     pruned,
+    shortened,
     swapped,
 )
 from keras_interp_rnn.automata.inference._patterns import Bools, Family, Pattern
 
-MAX_PAIRS = 2_000_000
-"""Pairs of states of two automata whose product is formed."""
-
-EVALUATED = 64
-"""Trees of which the fractions are computed, of those that one kind of change leads to."""
+MAX_PAIRS = 2_000_000  # pairs of states of two automata, above which their product is not formed
+EVALUATED = 64  # trees of one kind of change whose fractions are computed
 
 
 class Product(NamedTuple):
-    """The automaton that follows several patterns at once.
+    """The automaton that follows several patterns together.
 
     Attributes:
-        table: (n, classes of symbols). start: the state before a word. holds: whether each pattern holds if the word
-            ends there, (patterns, n).
+        table: (n, classes of symbols). start: the state before a word. holds: (patterns, n), whether a word that ends
+            in the state has the pattern.
     """
 
     table: Ints
@@ -69,7 +68,7 @@ class TreeAutomaton(NamedTuple):
     labels: Ints
 
 
-def automaton_of(family: Family, tree: Tree) -> TreeAutomaton | None:
+def tree_automaton(family: Family, tree: Tree) -> TreeAutomaton | None:
     """The automaton of a tree; None if it would be too large."""
     asked = list(dict.fromkeys(patterns_of(tree)))
     made = [family.automaton(pattern) for pattern in asked]
@@ -86,21 +85,14 @@ def automaton_of(family: Family, tree: Tree) -> TreeAutomaton | None:
             return None
         whole = joined
     labels = np.zeros(len(whole.table), np.int64)
-
-    def walk(tree: Tree, states: Bools) -> None:
-        if isinstance(tree, int):
-            labels[states] = tree
-        else:
-            holds = whole.holds[asked.index(tree.pattern)]
-            walk(tree.yes, states & holds)
-            walk(tree.no, states & ~holds)
-
-    walk(tree, np.ones(len(labels), bool))
+    holds = dict(zip(asked, whole.holds, strict=True))
+    for label, states in leaves(tree, np.arange(len(labels)), holds.__getitem__):
+        labels[states] = label
     return TreeAutomaton(whole.table, class_of, whole.start, labels)
 
 
 def _joined(one: Product, two: Product) -> Product | None:
-    """The pairs of states of two automata that words lead to; None if there may be too many."""
+    """The product of two automata, of the pairs of states that words lead to; None if there may be too many."""
     width = len(two.table)
     if len(one.table) * width > MAX_PAIRS:
         return None
@@ -124,7 +116,7 @@ def fractions(family: Family, tree: Tree, num_labels: int, longest: int) -> Arra
 
     None if the automaton of its patterns would be too large.
     """
-    whole = automaton_of(family, tree)
+    whole = tree_automaton(family, tree)
     if whole is None:
         return None
     labels = np.eye(num_labels)[whole.labels]
@@ -148,40 +140,26 @@ class Sharpening:
         self.known: dict[Tree, float] = {}
 
     def improve(self) -> None:
-        """Changes the search's tree as long as that shortens the description; it contradicts no word before or after.
+        """Replaces the search's tree, which contradicts no word, by one of a shorter description that contradicts none.
 
-        Words that a changed tree contradicts are added to the sample, from which the search then begins anew.
+        Words that a changed tree contradicts are added to the sample, with which the search then starts again.
         """
         search, before = self.search, self.search.tree
         while True:
             search.ask(patterns_of(before))
-            tree = self.refitted(before)
+            tree, _ = shortened(before, self.changed, self.bits)
             wrong = search.contradicted(tree)
             if not len(wrong):
                 search.tree = tree
                 return
-            news = np.setdiff1d(wrong, search.sample)
-            if not len(news):
+            unread = np.setdiff1d(wrong, search.sample)
+            if not len(unread):
                 return
-            search.add(news)
+            search.add(unread)
             self.known.clear()
 
-    def refitted(self, tree: Tree) -> Tree:
-        """The tree that changes lead to, each of which shortens the description."""
-        best = self.bits(tree)
-        improved = True
-        while improved:
-            improved = False
-            for candidates in self.changed(tree):
-                bits = [self.bits(candidate) for candidate in candidates]
-                if bits and min(bits) < best - 1e-6:
-                    best, improved = min(bits), True
-                    tree = candidates[bits.index(best)]
-                    break
-        return tree
-
     def changed(self, tree: Tree) -> Iterator[list[Tree]]:
-        """The trees that one change leads to, pattern by pattern, then two changes; those with the best prospects."""
+        """The most promising trees that one change leads to, pattern by pattern, and that two changes lead to."""
         search = self.search
         for pattern in dict.fromkeys(patterns_of(tree)):
             others = [*search.others(tree, pattern), *search.family.longer(pattern)]
@@ -191,13 +169,13 @@ class Sharpening:
         yield self._promising([*search.two_changed(tree)])
 
     def _promising(self, trees: list[Tree]) -> list[Tree]:
-        """Those of the shortest descriptions by the labels alone."""
+        """The trees whose descriptions by the labels alone are shortest."""
         for tree in trees:
             self.search.ask(patterns_of(tree))
         return sorted(dict.fromkeys(trees), key=self.search.bits)[:EVALUATED]
 
     def bits(self, tree: Tree) -> float:
-        """The description length of the tree and the words of the sample."""
+        """The description length of a tree and of the words of the sample."""
         if tree not in self.known:
             self.known[tree] = self._bits(tree)
         return self.known[tree]
@@ -217,14 +195,14 @@ class Sharpening:
 
 
 def _exactly(tree: Tree, pattern: Pattern) -> Tree:
-    """The tree that asks for an exact number of occurrences, in place of that number modulo another."""
+    """The tree that asks for an exact number of occurrences in place of the number modulo another."""
     if isinstance(tree, int):
         return tree
     yes, no = _exactly(tree.yes, pattern), _exactly(tree.no, pattern)
     if tree.pattern != pattern:
         return Node(tree.pattern, yes, no)
     count = pattern.residue
-    if pattern.modulus == 2:  # asks for even numbers; an odd one is the other answer
+    if pattern.modulus == 2:  # which asks for even numbers: 1 is the other answer
         count, yes, no = 1, no, yes
     more = Node(Pattern(pattern.pieces, count + 1), no, yes)
     return Node(Pattern(pattern.pieces, count), more, no) if count else more

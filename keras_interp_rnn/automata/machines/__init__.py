@@ -1,4 +1,4 @@
-"""Automata as tables, and how their words are written as ids: NumPy alone. What other folders import."""
+"""Automata as tables, and their words as ids, with NumPy alone. The names that other folders import."""
 
 from keras_interp_rnn.automata.machines._automaton import Automaton
 from keras_interp_rnn.automata.machines._deterministic import (
@@ -11,6 +11,7 @@ from keras_interp_rnn.automata.machines._deterministic import (
 from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
 from keras_interp_rnn.automata.machines.dfa import DFA
 from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, picture
+from keras_interp_rnn.automata.machines.edits import Edit, smallest_edit
 from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
 from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
 from keras_interp_rnn.automata.machines.words import (
@@ -23,8 +24,44 @@ from keras_interp_rnn.automata.machines.words import (
     checked_symbols,
     checked_words,
     encoding_of,
-    given_alphabet,
     labels_and_classes,
     names_of_states,
+    optional_alphabet,
     ordered,
 )
+
+__all__ = [
+    "CIRCLE",
+    "DESCRIPTIONS",
+    "DFA",
+    "FIRST",
+    "MISSING",
+    "RING",
+    "START",
+    "Automaton",
+    "Edit",
+    "MooreMachine",
+    "State",
+    "Transitions",
+    "Word",
+    "WordEncoding",
+    "accepted_words",
+    "automaton_of",
+    "breadth_first",
+    "checked_alphabet",
+    "checked_labels",
+    "checked_symbols",
+    "checked_words",
+    "counts_of_transitions",
+    "encoding_of",
+    "labels_and_classes",
+    "names_of_states",
+    "optional_alphabet",
+    "ordered",
+    "picture",
+    "random_word",
+    "short_words",
+    "smallest_edit",
+    "tomita",
+    "unsupported",
+]

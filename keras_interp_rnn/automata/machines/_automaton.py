@@ -1,23 +1,22 @@
-"""Automata, and how they are written to and read from other formats: text, pictures, other libraries' objects."""
+"""Conversions of automata: to and from text, pictures, code and other libraries' objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from keras_interp_rnn._checks import integer
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._io import needed
 from keras_interp_rnn._results import as_html
-from keras_interp_rnn.automata.machines import _dot, drawing, formats, regex
-from keras_interp_rnn.automata.machines._deterministic import MISSING, Deterministic
-from keras_interp_rnn.automata.machines.words import checked_alphabet, given_alphabet, names_of_states
+from keras_interp_rnn.automata.machines import _dot, drawing, formats
+from keras_interp_rnn.automata.machines._deterministic import Deterministic
+from keras_interp_rnn.automata.machines.words import names_of_states, optional_alphabet
 
 Self = TypeVar("Self", bound="Automaton")
-SelfDFA = TypeVar("SelfDFA", bound="Language")
 
 
 class Automaton(Deterministic):
-    """A `DFA` or a `MooreMachine`, with what both are written to and read from."""
+    """A `DFA` or a `MooreMachine`, with the conversions that both have."""
 
     @classmethod
     def _read(cls: type[Self], table: formats.Table) -> Self:
@@ -45,13 +44,7 @@ class Automaton(Deterministic):
         """Reads what `to_json` wrote.
 
         Raises:
-            ValueError: if it is anything else, or damaged.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA.from_json(DFA([[0]], {0}, alphabet=[7]).to_json()).alphabet
-        (7,)
+            ValueError: if `text` is anything else, or damaged.
         """
         return cls._read(formats.read_json(text, cls.__name__, cls._names.states))
 
@@ -60,17 +53,16 @@ class Automaton(Deterministic):
 
         Args:
             name: of the graph.
-            unsupported: (state, symbol) of transitions that no word of yours takes, which are dashed.
+            unsupported: (state, symbol) of transitions that no word of yours takes; they are dashed.
 
         Returns:
             A digraph as `from_dot` and AALpy read it, with an edge for each symbol. Accepting states are double
             circles; a state of a Moore machine has the label "name|output".
 
         Raises:
-            ValueError: if a symbol is empty, stands for none (as ε does) or could be taken for more than one symbol (a
-                longer text with a comma, a slash, a line break, or blanks around it), an output has a line break or
-                blanks around it, or two of either have the same text; if `unsupported` has a pair that is no
-                transition.
+            ValueError: if a symbol is empty, means no symbol (such as ε) or could be read as several (a longer text
+                with a comma, a slash, a line break, or blanks around it), an output has a line break or blanks around
+                it, or two of either have the same text; if `unsupported` has a pair that is no transition.
 
         Example:
 
@@ -93,7 +85,7 @@ class Automaton(Deterministic):
         Args:
             names: of the states; by default their numbers.
             unsupported: (state, symbol) of transitions that no word of yours takes, as `Extraction.unsupported` lists
-                them: they are in parentheses, and an edge that has no other is dashed.
+                them: they are in parentheses, and an edge of these alone is dashed.
 
         Returns:
             An SVG element. Accepting states have a double ring, states of a Moore machine their output under the name;
@@ -108,19 +100,18 @@ class Automaton(Deterministic):
         >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
         '<svg'
         """
-        texts, pairs = names_of_states(names, len(self)), self._transitions(unsupported)
-        return drawing.svg(self, texts, pairs)
+        return drawing.svg(self, names_of_states(names, len(self)), self._transitions(unsupported))
 
-    def _transitions(self, pairs: Iterable[tuple[int, Hashable]]) -> set[tuple[int, Hashable]]:
-        """The pairs; ValueError unless each is a state and a symbol."""
-        chosen = {(state, symbol) for state, symbol in pairs}
-        strays = chosen - {(state, symbol) for state in range(len(self)) for symbol in self.alphabet}
+    def _transitions(self, unsupported: Iterable[tuple[int, Hashable]]) -> set[tuple[int, Hashable]]:
+        """The pairs; raises ValueError unless each is a state and a symbol."""
+        pairs = {(state, symbol) for state, symbol in unsupported}
+        strays = pairs - {(state, symbol) for state in range(len(self)) for symbol in self.alphabet}
         if strays:
             raise ValueError(
-                "`unsupported` must have pairs of a state and a symbol of this automaton. Received: "
-                f"unsupported with {min(strays, key=repr)!r}. Pass those of the automaton that is drawn."
+                "`unsupported` must be pairs of a state and a symbol of this automaton. Received: unsupported with "
+                f"{min(strays, key=repr)!r}. Pass transitions of the automaton that is drawn."
             )
-        return chosen
+        return pairs
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -129,10 +120,10 @@ class Automaton(Deterministic):
         return as_html(self)
 
     def to_python(self) -> str:
-        """A Python module with a function `accepts(word)`, of a Moore machine `output(word)`, which needs nothing else.
+        """A Python module without imports, with a function `accepts(word)`, or `output(word)` for a Moore machine.
 
         Raises:
-            ValueError: if a symbol is neither a string nor bytes nor an integer, an output neither these nor a bool.
+            ValueError: if a symbol is not a string, bytes or an integer, or an output none of these and no bool.
 
         Example:
 
@@ -145,15 +136,15 @@ class Automaton(Deterministic):
         return formats.write_python(self)
 
     def to_c(self, name: str | None = None) -> str:
-        """C99 code with a function `name_accepts(word, length)`, of a Moore machine `name_output`: a table and a loop.
+        """C99 code with a function `name_accepts(word, length)`, or `name_output` for a Moore machine.
 
         Args:
-            name: identifier that all names begin with; by default dfa or moore.
+            name: prefix of all identifiers; by default dfa or moore.
 
         Returns:
-            A translation unit. A word is an array of unsigned char, the places of its symbols in the alphabet; the
-            function returns the place of the word's label in `labels`, which is 1 for an accepted word and 0 for a
-            rejected one, or -1 for an id outside the alphabet.
+            A translation unit with a table and a loop. A word is an array of unsigned char, the indices of its symbols
+            in the alphabet; the function returns the index of the word's label in `labels` (1 for an accepted word, 0
+            for a rejected one), or -1 if a symbol is outside the alphabet.
 
         Raises:
             ValueError: if there are more than 255 symbols, or the name is no identifier.
@@ -171,9 +162,7 @@ class Automaton(Deterministic):
     def to_networkx(self) -> Any:
         """The automaton as a `networkx.MultiDiGraph`.
 
-        Returns:
-            A graph whose nodes have the attributes `accepting` (`output`, of a Moore machine) and `start`, and its
-            edges `symbol`.
+        Nodes have the attributes `accepting` (`output` for a Moore machine) and `start`, edges `symbol`.
 
         Example:
 
@@ -198,8 +187,9 @@ class Automaton(Deterministic):
         Example:
 
         >>> from keras_interp_rnn.automata import DFA
-        >>> [state.is_accepting for state in DFA([[0, 1], [1, 0]], {0}).to_aalpy().states]
-        [True, False]
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
+        True
         """
         with needed("aalpy", extra="automata", by=f"`{type(self).__name__}.to_aalpy`"):
             from aalpy import automata as theirs
@@ -214,187 +204,28 @@ class Automaton(Deterministic):
     def from_aalpy(cls: type[Self], other: Any, alphabet: Iterable[Hashable] | None = None) -> Self:
         """The automaton of an `aalpy.automata.Dfa` or `aalpy.automata.MooreMachine`.
 
+        States that no word reaches are left out.
+
         Args:
             other: the automaton. Its states may share a `state_id`.
-            alphabet: its symbols in the order that they are to have; by default that of `other`.
-
-        Returns:
-            An automaton with its reachable states.
+            alphabet: its symbols in order; by default as in `other`.
 
         Raises:
-            ValueError: for any other kind of automaton.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_aalpy(even.to_aalpy(), alphabet="01") == even
-        True
+            ValueError: if `other` is of another kind.
         """
         kind, _, attribute = cls._names.aalpy
         states = getattr(other, "states", None) or ()
         if not hasattr(other, "get_input_alphabet") or not all(hasattr(state, attribute) for state in states):
-            raise ValueError(f"`other` must be an aalpy.automata.{kind}. Received: other={other!r}.")
-        symbols = given_alphabet(alphabet) or tuple(other.get_input_alphabet())
-        number = _Numbers(states, id)
+            raise invalid("other", f"an aalpy.automata.{kind}", other)
+        symbols = optional_alphabet(alphabet) or tuple(other.get_input_alphabet())
+        number = NumbersOfStates(states, id)
         rows = [number.row(state.transitions) for state in states]
         outputs = [getattr(state, attribute) for state in states]
         return cls._of(rows, outputs, number(other.initial_state), symbols).reachable()
 
 
-class Language(Automaton):
-    """The conversions that a `DFA` alone has."""
-
-    accepting: frozenset[int]
-
-    @classmethod
-    def from_regex(
-        cls: type[SelfDFA], expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000
-    ) -> SelfDFA:
-        """The minimal, complete automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
-
-        Args:
-            expression: of any depth.
-            alphabet: one-character symbols, none of `|*+?()`.
-            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
-                2^(n+1) states.
-
-        Raises:
-            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
-        True
-        """
-        symbols = checked_alphabet(alphabet)
-        if not isinstance(expression, str):
-            raise ValueError(f"`expression` must be a string. Received: expression={expression!r}.")
-        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
-        if characters != symbols or set(symbols) & set(regex.OPERATORS):
-            raise ValueError(
-                "The symbols of an expression must be single characters, and none of its operators, "
-                f"{' '.join(regex.OPERATORS)}. Received: alphabet={symbols!r}. Write other characters for them."
-            )
-        rows, accepting = regex.table(expression, characters, integer("max_states", max_states, 1))
-        return cls._read(formats.Table(rows, accepting, 0, characters)).minimize()
-
-    @classmethod
-    def from_att(cls: type[SelfDFA], text: str, *, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
-
-        Args:
-            text: a line `from to symbol symbol` for each edge, and one with each accepting state; states are numbers.
-                The state named first is the start. Finite weights at the end of a line are ignored, also those of
-                `fstprint --acceptor`, which writes the symbol once.
-            alphabet: the symbols in the order that they are to have; by default those of the edges, sorted.
-
-        Returns:
-            An automaton whose states are numbered as they are first named.
-
-        Raises:
-            ValueError: if a line cannot be read, reads nothing (epsilon) or any other symbol (foma's
-                `@_IDENTITY_SYMBOL_@`), writes another symbol or has an infinite weight, or if two edges of a state read
-                the same symbol.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA.from_att("0 1 a a\n1 0 a a\n0")
-        >>> even.accepts("aa"), even.accepts("a")
-        (True, False)
-        """
-        return cls._read(formats.read_att(text, given_alphabet(alphabet)))
-
-    @classmethod
-    def from_dot(cls: type[SelfDFA], text: str, *, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        """The automaton of a digraph in DOT, as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
-
-        Args:
-            text: states with two rings (the shape doublecircle, or `peripheries=2`) accept; an edge from a node of
-                shape none or point, or named `__start0`, points to the start, and one to such a node comes from an
-                accepting state; the label of an edge is a symbol, or several with ", " between them. Attributes may be
-                set by `node [...]` and `edge [...]`, in subgraphs too. A digraph without accepting states needs a state
-                with `peripheries=1`, as `to_dot` writes it.
-            alphabet: as `from_att`.
-
-        Raises:
-            ValueError: if it is no such digraph, if there is not one start, if an edge has no symbol, or an output (as
-                of a Mealy machine), if two edges of a state read the same symbol, or if there is an attribute that says
-                more than how the graph is drawn.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_dot(even.to_dot()) == even
-        True
-        """
-        return cls._read(_dot.read_dot(text, given_alphabet(alphabet)))
-
-    def to_automata_lib(self) -> Any:
-        """The automaton as an `automata.fa.dfa.DFA` of automata-lib, with the same states; symbols are strings.
-
-        Raises:
-            ValueError: if two symbols are the same as strings.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[0, 1], [1, 0]], {0}).to_automata_lib().accepts_input("11")
-        True
-        """
-        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
-            from automata.fa.dfa import DFA as Other
-
-        names = formats.texts(self.alphabet, "automata-lib", lambda name: False)
-        rows = {
-            state: {name: target for name, target in zip(names, row, strict=True) if target != MISSING}
-            for state, row in enumerate(self.transitions)
-        }
-        return Other(
-            states=set(range(len(self))),
-            input_symbols=set(names),
-            transitions=rows,
-            initial_state=self.start,
-            final_states=set(self.accepting),
-            allow_partial=not self.is_complete,
-        )
-
-    @classmethod
-    def from_automata_lib(cls: type[SelfDFA], other: Any, alphabet: Iterable[Hashable] | None = None) -> SelfDFA:
-        """The automaton of an `automata.fa.dfa.DFA` of automata-lib, without states that no word reaches.
-
-        Args:
-            other: the automaton.
-            alphabet: its symbols in the order that they are to have; by default sorted.
-
-        Raises:
-            ValueError: for any other kind of automaton.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> even = DFA([[0, 1], [1, 0]], {0})
-        >>> DFA.from_automata_lib(even.to_automata_lib()) == even
-        True
-        """
-        attributes = ("input_symbols", "states", "transitions", "final_states", "allow_partial")
-        if not all(hasattr(other, name) for name in attributes):
-            raise ValueError(
-                f"`other` must be an automata.fa.dfa.DFA. Received: other={other!r}. Make a nondeterministic one "
-                "deterministic by DFA.from_nfa."
-            )
-        symbols = given_alphabet(alphabet) or tuple(sorted(other.input_symbols))
-        number = _Numbers(other.states, lambda state: state)
-        rows = [number.row(other.transitions.get(state, {})) for state in other.states]
-        accepting = [number(state) for state in other.final_states]
-        return cls._read(formats.Table(rows, accepting, number(other.initial_state), symbols)).reachable()
-
-
-class _Numbers:
-    """The numbers of the states of another library's automaton."""
+class NumbersOfStates:
+    """Another library's states -> their numbers; a state is found by its key."""
 
     def __init__(self, states: Iterable[Any], key: Callable[[Any], Hashable]) -> None:
         self.key = key
@@ -405,7 +236,7 @@ class _Numbers:
             return self.numbers[self.key(state)]
         except (KeyError, TypeError):
             raise ValueError(
-                "The start and the targets of all transitions must be among the states of an automaton. Received: "
+                "The start and all targets of transitions must be among the states of an automaton. Received: "
                 f"{getattr(state, 'state_id', state)!r}, which is not. Add it to `states`."
             ) from None
 

@@ -1,6 +1,6 @@
 """Deterministic automata: frozen tables whose states have outputs, and exact operations on them.
 
-`DFA` and `MooreMachine` are this one class with constructors of their own: a DFA has the outputs False and True.
+`DFA` and `MooreMachine` are this class with two constructors: a DFA has the outputs False and True.
 
 References: Moore, "Gedanken-experiments on sequential machines", Automata Studies, 1956; Hopcroft, "An n log n
 algorithm for minimizing states in a finite automaton", 1971.
@@ -14,7 +14,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn.automata.machines.words import checked_alphabet, checked_word, ordered
 
 Self = TypeVar("Self", bound="Deterministic")
@@ -23,15 +23,15 @@ Transitions = tuple[tuple[int, Hashable], ...]
 """(state, symbol) pairs."""
 
 MISSING = -1
-"""Stands for the next state where there is no transition."""
+"""The next state where there is no transition."""
 
 
 class Names(NamedTuple):
     """The names of a kind of automaton in files, in code and in AALpy.
 
     Attributes:
-        states: the second argument of its constructor. output: what a state has. question: the method that reads a
-            word. code: of C, by default. aalpy: classes of the automaton and of a state, and the state's attribute.
+        states: second argument of its constructor. output: attribute of a state. question: method that reads a word.
+            code: default prefix in C. aalpy: classes of the automaton and of a state, and the state's attribute.
     """
 
     states: str
@@ -42,12 +42,12 @@ class Names(NamedTuple):
 
     @property
     def accepts(self) -> bool:
-        """Whether outputs say if a word is accepted."""
+        """Whether outputs are True for accepted words and False for rejected ones."""
         return self.question == "accepts"
 
 
 class Deterministic:
-    """A deterministic automaton: a word is given the output of the state that it leads to.
+    """A deterministic automaton: the label of a word is the output of the state that it leads to.
 
     Attributes:
         transitions: for each state 0, ..., n - 1 the next one for each symbol, `MISSING` where there is none.
@@ -69,24 +69,23 @@ class Deterministic:
         raise NotImplementedError
 
     def _set_table(self, transitions: Any, start: Any, alphabet: Any) -> None:
-        """Sets the fields of the table; ValueError unless all states and symbols are the automaton's."""
+        """Sets the fields of the table; raises ValueError unless all states and symbols are the automaton's."""
         symbols = checked_alphabet(alphabet)
         if not isinstance(transitions, Iterable):
-            raise ValueError(f"`transitions` must have a row for each state. Received: transitions={transitions!r}.")
+            raise invalid("transitions", "a row for each state", transitions)
         rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
-        object.__setattr__(self, "transitions", rows)
-        object.__setattr__(self, "alphabet", symbols)
-        object.__setattr__(self, "start", as_state(start, "start"))
-        states = range(len(rows))
+        states = range(MISSING, len(rows))
         for state, row in enumerate(rows):
-            strays = [target for target in row if target not in states and target != MISSING]
-            if len(row) != len(symbols) or strays:
+            if len(row) != len(symbols) or not all(target in states for target in row):
                 raise ValueError(
                     f"Every state must have one of the {len(rows)} states, or -1, for each of {len(symbols)} symbols. "
                     f"Received: state {state} with {list(row)}."
                 )
-        if self.start not in states:
-            raise ValueError(f"`start` must be one of the states 0 to {len(rows) - 1}. Received: start={self.start}.")
+        first = as_state(start, "start")
+        if not 0 <= first < len(rows):
+            raise invalid("start", f"one of the states 0 to {len(rows) - 1}", first)
+        for name, value in (("transitions", rows), ("alphabet", symbols), ("start", first)):
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         """Number of states."""
@@ -94,14 +93,7 @@ class Deterministic:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """The different outputs, in ascending order where they have one.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import MooreMachine
-        >>> MooreMachine([[0, 1], [1, 2], [2, 0]], ["b", "a", "b"]).labels
-        ('a', 'b')
-        """
+        """The different outputs, in ascending order if they can be compared."""
         return ordered(self.outputs)
 
     # Reading words
@@ -111,15 +103,9 @@ class Deterministic:
 
         Raises:
             ValueError: if the automaton has no such state or symbol.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[0, 1], [1, -1]], accepting={1}).step(0, "1")
-        1
         """
         if not is_integer(state) or not -1 <= state < len(self):
-            raise ValueError(f"`state` must be one of 0 to {len(self) - 1}, or -1 for none. Received: state={state!r}.")
+            raise invalid("state", f"one of 0 to {len(self) - 1}, or -1 for none", state)
         return self._after(state, symbol)
 
     @cached_property
@@ -127,23 +113,19 @@ class Deterministic:
         return {symbol: i for i, symbol in enumerate(self.alphabet)}
 
     def _after(self, state: int, symbol: Hashable) -> int:
-        """The state after one of the automaton's."""
+        """As `step`, without a check of the state."""
         try:
             column = self._column[symbol]
         except (KeyError, TypeError):
-            raise ValueError(
-                f"A word must be over the alphabet {self.alphabet!r}. Received: the symbol {symbol!r}."
-            ) from None
+            received = f"Received: the symbol {symbol!r}."
+            raise ValueError(f"A word must be over the alphabet {self.alphabet!r}. {received}") from None
         return MISSING if state == MISSING else self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
-        """The states that a word passes through.
-
-        Returns:
-            The start and the state after each symbol; -1 after a missing transition.
+        """The start and the state after each symbol of a word; -1 after a missing transition.
 
         Raises:
-            ValueError: if it is no word, or a symbol is not in the alphabet.
+            ValueError: if `word` is not iterable, or a symbol is not in the alphabet.
 
         Example:
 
@@ -157,13 +139,10 @@ class Deterministic:
         return states
 
     def output(self, word: Iterable[Hashable]) -> Hashable:
-        """The label of a word.
-
-        Returns:
-            The output of the state that the word leads to; False after a missing transition.
+        """The label of a word: the output of the state that it leads to; False after a missing transition.
 
         Raises:
-            ValueError: if it is no word, or a symbol is not in the alphabet.
+            ValueError: if `word` is not iterable, or a symbol is not in the alphabet.
 
         Example:
 
@@ -185,10 +164,7 @@ class Deterministic:
         return all(MISSING not in row for row in self.transitions)
 
     def complete(self: Self) -> Self:
-        """The automaton with the same outputs and without missing transitions.
-
-        Returns:
-            The automaton itself, or one with a further state, which rejects, for the missing transitions.
+        """The automaton itself, or one with a further state, which rejects, in place of missing transitions.
 
         Example:
 
@@ -217,10 +193,9 @@ class Deterministic:
         return self._of(rows, [self.outputs[state] for state in order], 0, self.alphabet)
 
     def minimize(self: Self) -> Self:
-        """The smallest complete automaton that is equivalent, by Hopcroft's algorithm in O(symbols n log n).
+        """The smallest complete equivalent automaton, by Hopcroft's algorithm in O(symbols n log n).
 
-        Returns:
-            An automaton whose states are numbered in breadth-first order, so that it is the same for equivalent ones.
+        Its states are numbered in breadth-first order, so that equivalent automata have equal minimal ones.
 
         Example:
 
@@ -239,25 +214,19 @@ class Deterministic:
 
     # Comparison
 
-    def equivalent(self, other: Any) -> bool:
+    def equivalent(self, other: Deterministic) -> bool:
         """Whether two automata give every word the same output.
 
         Raises:
             ValueError: if the alphabets differ, or `other` is of another kind.
-
-        Example:
-
-        >>> from keras_interp_rnn.automata import DFA
-        >>> DFA([[-1, 0]], {0}).equivalent(DFA.from_regex("1*"))
-        True
         """
         return self.difference(other) is None
 
-    def difference(self, other: Any) -> tuple[Hashable, ...] | None:
-        """A shortest word to which two automata give different outputs.
+    def difference(self, other: Deterministic) -> tuple[Hashable, ...] | None:
+        """The first shortest word, in the order of the alphabet, to which two automata give different outputs.
 
         Returns:
-            The first such word in the order of the alphabet; None if the automata are equivalent.
+            The word; None if the automata are equivalent.
 
         Raises:
             ValueError: if the alphabets differ, or `other` is of another kind.
@@ -268,12 +237,12 @@ class Deterministic:
         >>> DFA.from_regex("1*").difference(DFA.from_regex("1?"))
         ('1', '1')
         """
-        left, right, rows, pairs = self._beside(other)
+        left, right, rows, pairs = self._product(other)
         apart = {i for i, (a, b) in enumerate(pairs) if left.outputs[a] != right.outputs[b]}
         return shortest_word(rows, 0, apart, self.alphabet)
 
-    def _beside(self: Self, other: Any) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
-        """Both automata, complete and over the same symbols, with the table and the states of their product."""
+    def _product(self: Self, other: Deterministic) -> tuple[Self, Self, list[list[int]], list[tuple[int, int]]]:
+        """Both automata, complete and over the same symbols, and the table and pairs of states of their product."""
         if not isinstance(other, type(self)):
             raise ValueError(f"An automaton must be compared with another {type(self).__name__}. Received: {other!r}.")
         left, right = self.complete(), other._over(self.alphabet).complete()
@@ -294,9 +263,7 @@ class Deterministic:
     def _over(self: Self, alphabet: tuple[Hashable, ...]) -> Self:
         """The same automaton with its symbols in this order."""
         if set(alphabet) != set(self.alphabet):
-            raise ValueError(
-                f"Both automata must read the same alphabet. Received: {alphabet!r} and {self.alphabet!r}."
-            )
+            raise ValueError(f"Both automata must read the same alphabet. Received: {alphabet!r}, {self.alphabet!r}.")
         columns = [self._column[symbol] for symbol in alphabet]
         rows = [[row[column] for column in columns] for row in self.transitions]
         return self._of(rows, self.outputs, self.start, alphabet)
@@ -304,10 +271,7 @@ class Deterministic:
     # As a graph
 
     def edges(self) -> dict[tuple[int, int], tuple[Hashable, ...]]:
-        """The transitions as a graph.
-
-        Returns:
-            (state, next state) -> the symbols that lead from one to the other.
+        """(state, next state) -> the symbols that lead from one to the other.
 
         Example:
 
@@ -324,40 +288,34 @@ class Deterministic:
 
 
 def counts_of_transitions(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> list[list[int]]:
-    """How often words take each transition, states x symbols."""
+    """How often words take each transition: states x symbols."""
     taken = Counter(pair for word in words for pair in zip(automaton.run(word), word, strict=False))
     return [[taken[state, symbol] for symbol in automaton.alphabet] for state in range(len(automaton))]
 
 
 def unsupported(automaton: Deterministic, words: Iterable[Sequence[Hashable]]) -> Transitions:
     """The transitions that no word takes."""
-    counts = counts_of_transitions(automaton, words)
-    return tuple(
-        (state, symbol)
-        for state, row in enumerate(counts)
-        for symbol, count in zip(automaton.alphabet, row, strict=True)
-        if not count
-    )
+    counts = enumerate(counts_of_transitions(automaton, words))
+    return tuple((state, automaton.alphabet[i]) for state, row in counts for i, count in enumerate(row) if not count)
 
 
 def shortest_word(
     rows: Sequence[Sequence[int]], start: int, goals: Collection[int], alphabet: Sequence[Hashable]
 ) -> tuple[Hashable, ...] | None:
-    """A shortest word that leads from a state to one of the goals, the first one in the order of the alphabet."""
-    came: dict[int, tuple[int, Hashable] | None] = {start: None}
-    queue = deque([start])
+    """The first shortest word, in the order of the alphabet, that leads from a state to one of the goals."""
+    before: dict[int, tuple[int, Hashable] | None] = {start: None}
+    queue = deque(before)
     while queue:
         state = queue.popleft()
         if state in goals:
             word = []
-            at = came[state]
-            while at is not None:
-                word.append(at[1])
-                at = came[at[0]]
+            while step := before[state]:
+                state, symbol = step
+                word.append(symbol)
             return tuple(reversed(word))
         for symbol, target in zip(alphabet, rows[state], strict=True):
-            if target != MISSING and target not in came:
-                came[target] = (state, symbol)
+            if target != MISSING and target not in before:
+                before[target] = (state, symbol)
                 queue.append(target)
     return None
 
@@ -385,18 +343,17 @@ def reaching(automaton: Deterministic, goals: Iterable[int]) -> set[int]:
 
 
 def as_state(value: Any, where: str) -> int:
-    """A state; raises ValueError if it is no int."""
+    """A state; raises ValueError if it is no integer."""
     if not is_integer(value):
         raise ValueError(
-            f"States must be the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass their "
-            "numbers."
+            f"States must be the ints 0, 1, ... Received: {value!r} in {where}. Number the states and pass the numbers."
         )
     return operator.index(value)
 
 
 def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: tuple[Hashable, ...]) -> Iterator[int]:
     if not isinstance(row, Iterable):
-        raise ValueError(f"`transitions` must have a row of states for each state. Received: {row!r} for a row.")
+        raise ValueError(f"`transitions` must have a row of states for each state. Received: the row {row!r}.")
     if isinstance(row, Mapping):
         strays = [symbol for symbol in row if symbol not in alphabet]
         if strays:
@@ -406,28 +363,25 @@ def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: 
 
 
 def _hopcroft(automaton: Deterministic) -> list[int]:
-    """The block of every state of a complete automaton; equivalent states are in the same block."""
+    """For each state of a complete automaton the number of its block of equivalent states."""
     n, columns = len(automaton), range(len(automaton.alphabet))
     before: list[list[list[int]]] = [[[] for _ in range(n)] for _ in columns]
     for state, row in enumerate(automaton.transitions):
         for column, target in enumerate(row):
             before[column][target].append(state)
-    of_output: dict[Hashable, set[int]] = {}
-    for state, output in enumerate(automaton.outputs):
-        of_output.setdefault(output, set()).add(state)
-    parts = list(of_output.values())
-    block = [0] * n
-    for i, part in enumerate(parts):
-        for state in part:
-            block[state] = i
+    different = {output: i for i, output in enumerate(dict.fromkeys(automaton.outputs))}
+    block = [different[output] for output in automaton.outputs]
+    parts: list[set[int]] = [set() for _ in different]
+    for state, i in enumerate(block):
+        parts[i].add(state)
     largest = max(range(len(parts)), key=lambda i: len(parts[i]))  # what it splits, the others split too
     waiting = {(i, column) for i in range(len(parts)) if i != largest for column in columns}
     while waiting:
         i, column = waiting.pop()
-        arriving = [state for target in parts[i] for state in before[column][target]]
         touched: dict[int, list[int]] = {}
-        for state in arriving:
-            touched.setdefault(block[state], []).append(state)
+        for target in parts[i]:
+            for state in before[column][target]:
+                touched.setdefault(block[state], []).append(state)
         for j, split in touched.items():
             if len(split) == len(parts[j]):
                 continue
@@ -438,6 +392,5 @@ def _hopcroft(automaton: Deterministic) -> list[int]:
             for state in split:
                 block[state] = new
             smaller = new if len(moved) <= len(parts[j]) else j
-            for c in columns:
-                waiting.add((new if (j, c) in waiting else smaller, c))
+            waiting |= {(new if (j, c) in waiting else smaller, c) for c in columns}
     return block

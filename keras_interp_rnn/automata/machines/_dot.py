@@ -1,9 +1,8 @@
 """Automata as Graphviz's DOT.
 
-A digraph is an automaton by a convention that most programs share: the start has an arrow from nowhere, accepting
-states have two rings, and the label of an edge is a symbol. Which attributes a node or an edge has, and what the
-escapes of a label stand for, follows Graphviz. The rest (ports, HTML, edges of subgraphs, attributes that say more than
-how a graph is drawn) is refused: it could mean anything.
+By a convention that most programs share, the start has an arrow from nowhere, accepting states have two rings, and the
+label of an edge is a symbol. Default attributes and escapes in labels follow Graphviz. Ports, HTML, edges of subgraphs
+and attributes that concern more than the drawing are refused, as they could mean anything.
 
 Reference: Gansner, Koutsofios, North, "Drawing graphs with dot", 2015.
 """
@@ -15,6 +14,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn.automata.machines._deterministic import Deterministic
 from keras_interp_rnn.automata.machines.formats import NO_SYMBOL, Edges, Table, checked_text, texts
 
@@ -34,7 +34,7 @@ DRAWING = set(
     penwidth pin pos quantum rank rankdir ranksep ratio regular resolution rotate samehead sametail scale sep sides size
     skew splines tailclip tailport tooltip truecolor URL viewport width xlp""".split()
 )
-"""Attributes that are heeded, and those that only say how a graph is drawn."""
+"""Attributes that are read, and attributes that concern the drawing alone."""
 
 ESCAPES = {"n": "\n", "l": "\n", "r": "\r", **{sign: sign for sign in '\\"{}|<> '}}
 
@@ -48,21 +48,22 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
     two rings accept, and those with an arrow to such a node. The label of an edge is a symbol, or several with ", "
     between them.
     """
-    edges, start, says_none = _digraph(text)
-    if not edges.accepting and not says_none:
+    edges, start, has_one_ring = _digraph(text)
+    if not edges.accepting and not has_one_ring:
+        remedy = (
+            "Its states have outputs: read it by MooreMachine.from_dot."
+            if edges.outputs
+            else "If it accepts no word, give one of its states peripheries=1."
+        )
         raise ValueError(
             "An automaton in DOT must have an accepting state: shape=doublecircle, or peripheries=2. Received: none. "
-            + (
-                "Its states have outputs: read it by MooreMachine.from_dot."
-                if edges.outputs
-                else "If it accepts no word, give one of its states peripheries=1."
-            )
+            + remedy
         )
     return edges.table(start, alphabet)
 
 
 def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Iterable[Hashable] | None) -> Table:
-    """As `read_dot`, of states with the label "name|output"."""
+    """As `read_dot`, for states with the label "name|output"."""
     edges, start, _ = _digraph(text)
     table = edges.table(start, alphabet)
     without = [name for name, state in edges.numbers.items() if state not in edges.outputs]
@@ -80,9 +81,9 @@ def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Itera
     if labels is None:
         return table._replace(states=found)
     if not isinstance(labels, Iterable):
-        raise ValueError(f"`labels` must be a sequence of outputs. Received: labels={labels!r}.")
+        raise invalid("labels", "a sequence of outputs", labels)
     labels = tuple(labels)
-    of_text = dict(zip(texts(labels, WHAT, lambda text: False, "label"), labels, strict=True))
+    of_text = dict(zip(texts(labels, WHAT, kind="label"), labels, strict=True))
     strays = sorted(set(found) - set(of_text))
     if strays:
         raise ValueError(
@@ -92,16 +93,19 @@ def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Itera
 
 
 def _digraph(text: str) -> tuple[Edges, int, bool]:
-    """The states and edges of a digraph, the start, and whether it says that its states have one ring."""
+    """The states and edges of a digraph, the start, and whether a state has the attribute peripheries=1."""
     edges, starts = Edges("a digraph"), set[str]()
     nodes, arrows = _graph(checked_text(text, "A digraph"))
-    marks = {name for name, its in nodes.items() if name.startswith("__start") or its.get("shape") in MARKS}
-    marks |= {name for name, its in nodes.items() if "invis" in its.get("style", "")}
-    for name, its in nodes.items():
+    marks = {
+        name
+        for name, found in nodes.items()
+        if name.startswith("__start") or found.get("shape") in MARKS or "invis" in found.get("style", "")
+    }
+    for name, found in nodes.items():
         if name in marks:
             continue
-        state, shape = edges.state(name), its.get("shape", "ellipse")
-        rings = its.get("peripheries", "2" if shape == "doublecircle" else "1")
+        state, shape = edges.state(name), found.get("shape", "ellipse")
+        rings = found.get("peripheries", "2" if shape == "doublecircle" else "1")
         if shape not in STATES or rings not in ("1", "2"):
             raise ValueError(
                 f"A state in DOT must be a circle or a box, of one ring, or of two if it accepts. Received: {name!r} "
@@ -109,18 +113,18 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
             )
         if rings == "2":
             edges.accepting.append(state)
-        record = _RECORD.fullmatch(its.get("label", ""))
+        record = _RECORD.fullmatch(found.get("label", ""))
         if record:
             edges.outputs[state] = _unescaped(record[record.lastindex or 0]).strip()
-    for source, target, its in arrows:
+    for source, target, found in arrows:
         where = f"the edge {source} -> {target}"
-        label = its.get("label", "")
+        label = found.get("label", "")
         if (source in marks or target in marks) and (label or {source, target} <= marks):
             raise ValueError(
                 "An arrow from nowhere to the start, or from an accepting state to nowhere, must have no label. "
                 f"Received: a digraph, {where} with {label!r}. Remove it, or give the ends the shape of states."
             )
-        if "invis" in its.get("style", ""):
+        if "invis" in found.get("style", ""):
             raise ValueError(f"An edge must be visible. Received: a digraph, {where} with style=invis. Remove it.")
         if source in marks:
             starts.add(target)
@@ -134,7 +138,7 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
             "An edge from a node of shape none, or named __start0, must point to the one start. Received: "
             f"{len(starts)} starts. Add `__start0 [shape=none]; __start0 -> s0;`."
         )
-    return edges, edges.state(starts.pop()), any(its.get("peripheries") == "1" for its in nodes.values())
+    return edges, edges.state(starts.pop()), any(found.get("peripheries") == "1" for found in nodes.values())
 
 
 def _symbols(label: str, where: str) -> list[str]:
@@ -159,15 +163,19 @@ def _symbols(label: str, where: str) -> list[str]:
 
 
 def _is_unclear(name: str) -> bool:
-    """Whether a name is no symbol, or could be more than a symbol, in the label of an edge."""
+    """Whether a name in the label of an edge is no symbol, or could be several."""
     parts = len(name) > 1 and (name != name.strip() or re.search(r"[,/\n\r]", name))
     return bool(parts or NO_SYMBOL.fullmatch(name))
 
 
 def write_dot(automaton: Deterministic, name: str, dashed: Collection[tuple[int, Hashable]] = ()) -> str:
-    """As AALpy writes automata: an edge for each symbol, and "name|output" for the label of a state with an output."""
+    """As AALpy writes automata: an edge for each symbol, and the label "name|output" for a state with an output."""
     symbols = texts(automaton.alphabet, WHAT, _is_unclear)
-    shapes = _rings(automaton.outputs) if automaton._names.accepts else _records(automaton.outputs)
+    if automaton._names.accepts:
+        plain = "circle" if any(automaton.outputs) else "circle, peripheries=1"  # no state accepts
+        shapes = [f'", shape={"doublecircle" if accepts else plain}' for accepts in automaton.outputs]
+    else:
+        shapes = _records(automaton.outputs)
     lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;"]
     lines += [f'  {state} [label="{state}{shape}];' for state, shape in enumerate(shapes)]
     for state, row in enumerate(automaton.transitions):
@@ -179,14 +187,8 @@ def write_dot(automaton: Deterministic, name: str, dashed: Collection[tuple[int,
     return "\n".join(lines)
 
 
-def _rings(outputs: Sequence[Hashable]) -> list[str]:
-    """The rest of each state's attributes, where states accept or reject."""
-    plain = "circle" if any(outputs) else "circle, peripheries=1"  # says that no state accepts
-    return [f'", shape={"doublecircle" if accepts else plain}' for accepts in outputs]
-
-
 def _records(outputs: Sequence[Hashable]) -> list[str]:
-    """The rest of each state's attributes, where states have outputs."""
+    """The rest of the attributes of states with outputs."""
     different = list(dict.fromkeys(outputs))
     names = texts(different, WHAT, lambda text: text != text.strip() or "\n" in text, "output")
     quoted = [re.sub(r"([{}|<>])", r"\\\1", _quoted(name)[1:]) for name in names]
@@ -197,12 +199,12 @@ def _records(outputs: Sequence[Hashable]) -> list[str]:
 def _quoted(text: Any) -> str:
     """A string of DOT."""
     if not isinstance(text, str):
-        raise ValueError(f"The name of a graph must be a string. Received: name={text!r}.")
+        raise invalid("name", "a string", text)
     return '"' + re.sub(r'[\\"\n\r]', lambda sign: {"\n": r"\n", "\r": r"\r"}.get(sign[0], "\\" + sign[0]), text) + '"'
 
 
 def _unescaped(label: str) -> str:
-    """The text of a label; ValueError for an escape that stands for a name, or for nothing."""
+    """The text of a label; raises ValueError for an escape that Graphviz replaces by a name, or does not know."""
     unknown = [sign for sign in re.findall(r"\\(.)", label, re.DOTALL) if sign not in ESCAPES]
     if unknown:
         raise ValueError(
@@ -215,8 +217,8 @@ def _unescaped(label: str) -> str:
 def _graph(text: str) -> tuple[dict[str, Attributes], list[tuple[str, str, Attributes]]]:
     """The nodes and edges of a digraph with their attributes.
 
-    As Graphviz has it, a node or an edge has the default attributes, `node [...]` and `edge [...]`, of the subgraph in
-    which it is first named, as they are there and then.
+    As in Graphviz, a node or an edge gets the default attributes, `node [...]` and `edge [...]`, that hold where it is
+    first named.
     """
     tokens = _Tokens(text)
     strict = tokens.skip("strict")
@@ -315,13 +317,13 @@ _TOKEN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _RECORD = re.compile(r"(?:[^|\\{]|\\.)*\|(.*)|\{(?:[^|\\]|\\.)*\|(.*)\}", re.DOTALL)
-"""The label of a state with an output, flat or set upright."""
+"""The label of a state with an output; in braces it is drawn upright."""
 
 
 def _check_attribute(kind: str, key: str, value: str) -> None:
     if key not in DRAWING and key not in MEANING[kind]:
         raise ValueError(
-            f"Attributes of each {kind} must be {', '.join(sorted(MEANING[kind]))}, or say only how it is drawn. "
+            f"Attributes of each {kind} must be {', '.join(sorted(MEANING[kind]))}, or concern the drawing alone. "
             f"Received: {key}={value[:60]!r}. Remove it if the automaton does not depend on it."
         )
 

@@ -1,4 +1,4 @@
-"""Words to try an automaton with: all short ones, the shortest of a language, and random ones that it accepts."""
+"""Words to try an automaton on: all short words, the shortest of a language, and random words with a label."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from keras_interp_rnn.automata.machines.words import Word
 def short_words(alphabet: Sequence[Hashable], max_words: int, *, max_length: int | None = None) -> list[Word]:
     """All words up to the largest length of which there are at most `max_words`; always the empty word."""
     words: list[Word] = [()]
-    length = 1
-    # Without symbols there is no other word. With any, each round adds a word, so that the loop ends.
-    while (
-        alphabet and len(words) + len(alphabet) ** length <= max_words and (max_length is None or length <= max_length)
-    ):
+    lengths = itertools.count(1) if max_length is None else range(1, max_length + 1)
+    for length in lengths if alphabet else ():
+        if len(words) + len(alphabet) ** length > max_words:
+            break
         words.extend(word for word in itertools.product(alphabet, repeat=length))  # Ctrl-C comes between two of them
-        length += 1
     return words
 
 
 def accepted_words(dfa: DFA, max_words: int, *, seed: int = 0) -> list[Word]:
-    """The shortest words that an automaton accepts: all of the first lengths, and a draw from the next."""
+    """The shortest words that an automaton accepts: all words of the first lengths, and a draw from the next."""
     words: list[Word] = []
     rng = random.Random(seed)
     length = last = 0
-    # Of any n consecutive lengths, n the number of states, an infinite language has a word of one.
+    # An infinite language has a word among any n consecutive lengths, for n states.
     while len(words) < max_words and length <= last + len(dfa):
         count = dfa.count(length)
         if count:
@@ -46,7 +44,7 @@ def accepted_words(dfa: DFA, max_words: int, *, seed: int = 0) -> list[Word]:
 
 
 def random_word(automaton: Deterministic, label: Hashable, rng: random.Random, max_length: int) -> Word | None:
-    """A word with a label, by a random walk through states from which there is one; None if the walk ends elsewhere."""
+    """A word with a label, by a random walk through states from which the label is reached; None if the walk fails."""
     goals = {state for state, output in enumerate(automaton.outputs) if output == label}
     open_states = reaching(automaton, goals)
     word: list[Hashable] = []

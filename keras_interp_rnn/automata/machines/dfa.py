@@ -10,19 +10,24 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import integer, invalid, is_integer
+from keras_interp_rnn._io import needed
 from keras_interp_rnn._results import short_repr
-from keras_interp_rnn.automata.machines._automaton import Language
+from keras_interp_rnn.automata.machines import _dot, formats, regex
+from keras_interp_rnn.automata.machines._automaton import Automaton, NumbersOfStates
 from keras_interp_rnn.automata.machines._deterministic import MISSING, Names, as_state, shortest_word
+from keras_interp_rnn.automata.machines.words import checked_alphabet, optional_alphabet
 
 MAX_COUNT_BYTES = 1e9
-COUNT_BYTES = 36  # of a small int and its place in a list
 """Memory that the counts of words of a length may take."""
+
+COUNT_BYTES = 36
+"""Memory of a small int and of its entry in a list."""
 
 
 @short_repr
 @dataclass(frozen=True)
-class DFA(Language):
+class DFA(Automaton):
     """A deterministic finite automaton over named symbols: the outputs of its states are False and True.
 
     States are 0, ..., n - 1. A transition may be missing: a word that needs it is rejected.
@@ -69,12 +74,10 @@ class DFA(Language):
     ) -> None:
         self._set_table(transitions, start, alphabet)
         if not isinstance(accepting, Iterable):
-            raise ValueError(f"`accepting` must be a set of states. Received: accepting={accepting!r}.")
+            raise invalid("accepting", "a set of states", accepting)
         states = frozenset(as_state(state, "accepting") for state in accepting)
         if not states <= set(range(len(self))):
-            raise ValueError(
-                f"`accepting` must be among the states 0 to {len(self) - 1}. Received: accepting={sorted(states)}."
-            )
+            raise invalid("accepting", f"among the states 0 to {len(self) - 1}", sorted(states))
         object.__setattr__(self, "accepting", states)
         object.__setattr__(self, "outputs", tuple(state in states for state in range(len(self))))
 
@@ -115,14 +118,14 @@ class DFA(Language):
         return self._of(whole.transitions, [not output for output in whole.outputs], whole.start, whole.alphabet)
 
     def product(self, other: DFA, accept: Callable[[bool, bool], bool]) -> DFA:
-        """The automaton that runs two automata side by side.
+        """The automaton that runs two automata in parallel.
 
         Args:
             other: an automaton over the same symbols.
-            accept: whether to accept a word, given whether each of the two does.
+            accept: (whether this automaton accepts a word, whether `other` does) -> whether the product does.
 
         Returns:
-            A complete automaton; its states are the pairs of states that words lead to.
+            A complete automaton of the pairs of states that words lead to.
 
         Raises:
             ValueError: if the alphabets differ, `other` is no DFA, or `accept` no function.
@@ -135,14 +138,12 @@ class DFA(Language):
         (True, False, False)
         """
         if not callable(accept):
-            raise ValueError(
-                f"`accept` must be a function of two bools. Received: accept={accept!r}. Try `operator.and_`."
-            )
-        left, right, rows, pairs = self._beside(other)
+            raise invalid("accept", "a function of two bools", accept, "Try `operator.and_`.")
+        left, right, rows, pairs = self._product(other)
         return self._of(rows, [accept(left.outputs[a], right.outputs[b]) for a, b in pairs], 0, self.alphabet)
 
     def shortest(self) -> tuple[Hashable, ...] | None:
-        """A shortest word of the language, the first one in the order of the alphabet; None if there is no word.
+        """The first shortest word of the language in the order of the alphabet; None if the language is empty.
 
         Example:
 
@@ -167,14 +168,15 @@ class DFA(Language):
         return count_completions(self, length)[0][self.start]
 
     def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
-        """Draws a word of a length from the language, each with the same probability.
+        """A word drawn from those of a length in the language, each with the same probability.
 
         Args:
             length: int >= 0.
             seed: an int, or the generator to draw from.
 
         Raises:
-            ValueError: if there is no word of this length, if `seed` is none, or if counting would take more than 1 GB.
+            ValueError: if there is no word of this length, if `seed` is neither, or if counting would take more than
+                1 GB.
 
         Example:
 
@@ -182,11 +184,11 @@ class DFA(Language):
         ('0', '1', '0', '1')
         """
         if seed is not None and not isinstance(seed, random.Random) and not is_integer(seed):
-            raise ValueError(f"`seed` must be an integer, a random.Random or None. Received: seed={seed!r}.")
+            raise invalid("seed", "an integer, a random.Random or None", seed)
         rng = seed if isinstance(seed, random.Random) else random.Random(None if seed is None else int(seed))
         completions = count_completions(self, length)
         if not completions[0][self.start]:
-            raise ValueError(f"There must be a word of that length. Received: length={length}, of which there is none.")
+            raise ValueError(f"The language must have a word of that length. Received: length={length}.")
         word, state = [], self.start
         for after in completions[1:]:
             options = [(s, t) for s, t in zip(self.alphabet, self.transitions[state], strict=True) if t != MISSING]
@@ -208,10 +210,10 @@ class DFA(Language):
         [('0', '1'), ('1', '1')]
         """
         completions = count_completions(self, length)
-        # A stack, not recursion: a word may be longer than Python recurses.
-        open_: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
-        while open_:
-            state, word = open_.pop()
+        # A stack, as a word may be longer than Python recurses.
+        stack: list[tuple[int, tuple[Hashable, ...]]] = [(self.start, ())]
+        while stack:
+            state, word = stack.pop()
             if not completions[len(word)][state]:
                 continue
             if len(word) == length:
@@ -219,18 +221,147 @@ class DFA(Language):
                 continue
             steps = zip(self.alphabet, self.transitions[state], strict=True)
             after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
-            open_.extend(reversed(after))
+            stack.extend(reversed(after))
+
+    # Other formats
+
+    @classmethod
+    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000) -> DFA:
+        """The minimal, complete automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
+
+        Args:
+            expression: of any depth.
+            alphabet: one-character symbols other than `|*+?()`.
+            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
+                2^(n+1) states.
+
+        Raises:
+            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
+
+        Example:
+
+        >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
+        True
+        """
+        symbols = checked_alphabet(alphabet)
+        if not isinstance(expression, str):
+            raise invalid("expression", "a string", expression)
+        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
+        if characters != symbols or set(symbols) & set(regex.OPERATORS):
+            raise ValueError(
+                f"Symbols of an expression must be single characters other than its operators {regex.OPERATORS}. "
+                f"Received: alphabet={symbols!r}. Write other characters for them."
+            )
+        return cls._read(regex.table(expression, characters, integer("max_states", max_states))).minimize()
+
+    @classmethod
+    def from_att(cls, text: str, *, alphabet: Iterable[Hashable] | None = None) -> DFA:
+        r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
+
+        Args:
+            text: a line `from to symbol symbol` for each edge, and one with each accepting state; states are numbers.
+                The state named first is the start. Finite weights at the end of a line are ignored, also in the output
+                of `fstprint --acceptor`, which writes the symbol once.
+            alphabet: the symbols in order; by default the symbols of the edges, sorted.
+
+        Returns:
+            An automaton whose states are numbered as they are first named.
+
+        Raises:
+            ValueError: if a line cannot be read, reads no symbol (epsilon) or any other symbol (foma's
+                `@_IDENTITY_SYMBOL_@`), writes another symbol or has an infinite weight; if two edges of a state read
+                the same symbol.
+
+        Example:
+
+        >>> even = DFA.from_att("0 1 a a\n1 0 a a\n0")
+        >>> even.accepts("aa"), even.accepts("a")
+        (True, False)
+        """
+        return cls._read(formats.read_att(text, optional_alphabet(alphabet)))
+
+    @classmethod
+    def from_dot(cls, text: str, *, alphabet: Iterable[Hashable] | None = None) -> DFA:
+        """The automaton of a digraph in DOT, as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
+
+        Args:
+            text: states with two rings (the shape doublecircle, or `peripheries=2`) accept; an edge from a node of
+                shape none or point, or named `__start0`, points to the start, and one to such a node comes from an
+                accepting state; the label of an edge is a symbol, or several with ", " between them. Attributes may be
+                set by `node [...]` and `edge [...]`, in subgraphs too. A digraph without accepting states needs a state
+                with `peripheries=1`, as `to_dot` writes it.
+            alphabet: as `from_att`.
+
+        Raises:
+            ValueError: if `text` is no such digraph; if there is not one start; if an edge has no symbol, or an output
+                (as of a Mealy machine); if two edges of a state read the same symbol; if an attribute concerns more
+                than the drawing.
+
+        Example:
+
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_dot(even.to_dot()) == even
+        True
+        """
+        return cls._read(_dot.read_dot(text, optional_alphabet(alphabet)))
+
+    def to_automata_lib(self) -> Any:
+        """The automaton as an `automata.fa.dfa.DFA` of automata-lib, with the same states; symbols are strings.
+
+        Raises:
+            ValueError: if two symbols are the same as strings.
+
+        Example:
+
+        >>> even = DFA([[0, 1], [1, 0]], {0})
+        >>> DFA.from_automata_lib(even.to_automata_lib()) == even
+        True
+        """
+        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
+            from automata.fa.dfa import DFA as Other
+
+        names = formats.texts(self.alphabet, "automata-lib")
+        steps = [zip(names, row, strict=True) for row in self.transitions]
+        return Other(
+            states=set(range(len(self))),
+            input_symbols=set(names),
+            transitions={i: {name: to for name, to in row if to != MISSING} for i, row in enumerate(steps)},
+            initial_state=self.start,
+            final_states=set(self.accepting),
+            allow_partial=not self.is_complete,
+        )
+
+    @classmethod
+    def from_automata_lib(cls, other: Any, alphabet: Iterable[Hashable] | None = None) -> DFA:
+        """The automaton of an `automata.fa.dfa.DFA` of automata-lib, without states that no word reaches.
+
+        Args:
+            other: the automaton.
+            alphabet: its symbols in order; by default sorted.
+
+        Raises:
+            ValueError: if `other` is of another kind.
+        """
+        attributes = ("input_symbols", "states", "transitions", "final_states", "allow_partial")
+        if not all(hasattr(other, name) for name in attributes):
+            remedy = "Make a nondeterministic one deterministic by DFA.from_nfa."
+            raise invalid("other", "an automata.fa.dfa.DFA", other, remedy)
+        symbols = optional_alphabet(alphabet) or tuple(sorted(other.input_symbols))
+        number = NumbersOfStates(other.states, lambda state: state)
+        rows = [number.row(other.transitions.get(state, {})) for state in other.states]
+        accepting = [number(state) for state in other.final_states]
+        return cls._read(formats.Table(rows, accepting, number(other.initial_state), symbols)).reachable()
 
 
 def count_completions(dfa: DFA, length: int) -> list[list[int]]:
     """Entry t: for each state, the number of words of length - t that lead from it to acceptance."""
     length = integer("length", length, 0)
-    # Counts of words of t symbols have up to t log2(symbols) bits, and there is one for each t and state: an object.
+    # A count of words of t symbols has up to t log2(symbols) bits, and there is one for each t and state.
     size = len(dfa) * length * (COUNT_BYTES + length / 2 * math.log2(len(dfa.alphabet)) / 8)
     if size > MAX_COUNT_BYTES:
         raise ValueError(
             f"Counts of words must take at most {MAX_COUNT_BYTES / 1e9:g} GB. Received: length={length}, which takes "
-            f"up to {size / 1e9:.3g} GB with {len(dfa)} states. Give a smaller length."
+            f"up to {size / 1e9:.3g} GB with {len(dfa)} states. Pass a smaller length."
         )
     return _completions(dfa, length)
 

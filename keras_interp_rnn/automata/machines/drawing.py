@@ -1,7 +1,6 @@
-"""Automata as SVG: states that accept have a double ring, or states their output; the start has an arrow.
+"""Automata as SVG: accepting states have a double ring, states of Moore machines their output; the start has an arrow.
 
-Plain tables in, text out; `picture` draws weighted automata too. Where everything stands is computed by the layout that
-the TensorBoard plugin uses.
+`picture` draws weighted automata too. Positions come from the layout of the TensorBoard plugin.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[
     """A deterministic automaton as an SVG element.
 
     Args:
-        automaton: to be drawn.
+        automaton: the one to draw.
         names: one for each state.
-        unsupported: (state, symbol) of transitions that no word takes. They are in parentheses; an edge that has no
-            other is dashed.
+        unsupported: (state, symbol) of transitions that no word takes. They are in parentheses; an edge of these alone
+            is dashed.
     """
     edges = automaton.edges()
     taken = {edge: [s for s in symbols if (edge[0], s) not in unsupported] for edge, symbols in edges.items()}
@@ -71,11 +70,11 @@ def picture(
     """States and edges as an SVG element.
 
     Args:
-        described: what it is a drawing of.
+        described: the subject of the drawing.
         labels: of all edges.
         states: with the numbers 0, 1, ...
         start: the state on the left; with an arrow, unless `arrow` is False.
-        titles: of edges, where they say more than their labels.
+        titles: tooltips of edges, if their labels are cut.
         dashed: edges.
     """
     drawing = layout.draw(labels, [start, *range(len(states))])
@@ -116,13 +115,13 @@ def _text(x: float, y: float, text: str, more: str) -> str:
 
 
 def _parts(symbols: Sequence[Hashable], taken: Sequence[Hashable]) -> str:
-    """The symbols of one edge, those that no word takes in parentheses."""
+    """The symbols of one edge, with those that no word takes in parentheses."""
     others = [symbol for symbol in symbols if symbol not in taken]
     return " ".join([_label(taken)] * bool(taken) + [f"({_label(others)})"] * bool(others))
 
 
 def _label(symbols: Sequence[Hashable]) -> str:
-    """The symbols of one edge; letters or digits that follow each other are one range."""
+    """The symbols of one edge; consecutive letters or digits make a range."""
     texts = [visible(str(symbol)) for symbol in symbols]
     if len(texts) > 3 and all(len(text) == 1 for text in texts):
         runs: list[list[str]] = []

@@ -1,7 +1,7 @@
 """Automata as text: AT&T tables, JSON, Python and C; DOT is in `_dot.py`.
 
-What is read is a list of edges by the names in the file; what is written follows from the table. A reader refuses what
-it does not understand, with the line or the edge, and a writer what its reader would read as something else.
+A reader refuses what it does not understand, and names the line or the edge; a writer refuses what its reader would
+take for something else.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn.automata.machines._deterministic import Deterministic
 
 NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@")
-"""Signs that programs write for no symbol (epsilon), for any other symbol, or for a flag."""
+"""Names that programs write for no symbol (epsilon), for any other symbol, or for a flag."""
 
 JSON_FORMAT = "keras_interp_rnn."
-"""Before the name of the class."""
+"""Prefix of the name of the class."""
 
 MAX_ENTRIES, MAX_READ = 250_000, 10_000_000
-"""States times symbols of a table that is written as code, and of one that is read."""
+"""Maximum of states times symbols of a table written as code, and of one that is read."""
 
 
 class Table(NamedTuple):
@@ -34,7 +35,7 @@ class Table(NamedTuple):
 
 
 class Edges:
-    """Named states and edges, numbered in the order in which they are first named."""
+    """Named states, numbered in the order in which they are first named, and their edges."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -57,7 +58,7 @@ class Edges:
     def table(self, start: int, alphabet: Iterable[Hashable] | None) -> Table:
         found = sorted({symbol for _, symbol in self.edges})
         symbols = tuple(found) if alphabet is None else tuple(alphabet)
-        names = texts(symbols, f"The alphabet of {self.what}", lambda name: False)
+        names = texts(symbols, f"The alphabet of {self.what}")
         strays = sorted(set(found) - set(names))
         if strays or not symbols or not self.numbers:
             raise ValueError(
@@ -82,8 +83,8 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
         for number, line in enumerate(re.split("\r\n|\r|\n", checked_text(text, "An AT&T table")), start=1)
         if line.strip()
     ]
-    # Programs write the symbol of every edge twice, or that of every edge once, and then a fourth field is a weight.
-    # "Once" shows by three fields, or a fourth that is no integer; otherwise it may be the output of a transducer.
+    # Programs write the symbol of every edge twice; or once, and then a fourth field is a weight. Three fields, or a
+    # fourth that is a fraction, mean once; an integer may be the output of a transducer.
     once = any(len(row) == 3 or (len(row) == 4 and row[2] != row[3] and _is_fraction(row[3])) for _, _, row in lines)
     for number, line, row in lines:
         received = f"Received: line {number}, {line[:60]!r}."
@@ -103,8 +104,7 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
             )
         if any(map(math.isinf, values)):
             raise ValueError(
-                f"A weight must be finite, as OpenFst writes Infinity for what is not there. {received} Remove "
-                "the line."
+                f"A weight must be finite, as OpenFst writes Infinity for an absent edge. {received} Remove the line."
             )
         if len(row) <= 2:
             edges.accepting.append(edges.state(row[0]))
@@ -112,14 +112,14 @@ def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
         if NO_SYMBOL.fullmatch(row[2]):
             raise ValueError(
                 f"Every edge of a deterministic automaton must read a symbol. {received} Remove the epsilon "
-                "transitions and flags first, and write an edge for each symbol that a wildcard stands for."
+                "transitions and flags first, and write an edge for each symbol of a wildcard."
             )
         edges.add(row[0], row[2], row[1], f"line {number}")
     return edges.table(0, alphabet)
 
 
 def _check_for_json(symbols: Iterable[Any], outputs: Iterable[Any]) -> None:
-    """ValueError unless symbols are strings and integers, and outputs these or bools."""
+    """Raises ValueError unless symbols are strings and integers, and outputs these or bools."""
     for symbol in symbols:
         if not isinstance(symbol, (str, int)) or isinstance(symbol, bool):
             raise ValueError(f"Symbols in JSON must be strings or integers. Received: {symbol!r}. Rename the symbols.")
@@ -129,7 +129,7 @@ def _check_for_json(symbols: Iterable[Any], outputs: Iterable[Any]) -> None:
 
 
 def write_json(automaton: Deterministic) -> str:
-    """One object with what `_check_for_json` lets through."""
+    """The automaton as a JSON object."""
     _check_for_json(automaton.alphabet, automaton.outputs)
     states = automaton._names.states
     values = getattr(automaton, states)
@@ -144,7 +144,7 @@ def write_json(automaton: Deterministic) -> str:
 
 
 def read_json(text: str, kind: str, states: str) -> Table:
-    """Reads what `write_json` wrote of a class of automata, with the name of the second argument of its constructor."""
+    """Reads what `write_json` wrote of the class `kind`, whose constructor's second argument is `states`."""
     try:
         found = json.loads(checked_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
     except (TypeError, ValueError, RecursionError) as error:
@@ -157,11 +157,10 @@ def read_json(text: str, kind: str, states: str) -> Table:
         )
     if found.get("version") != 1:
         raise ValueError(
-            f"An automaton must be of version 1. Received: version {found.get('version')!r}. Install a newer "
-            "keras_interp_rnn."
+            f"An automaton must be of version 1. Received: version {found.get('version')!r}. Install a newer release."
         )
     kinds = {"alphabet": list, "start": int, states: list, "transitions": list}
-    wrong = [part for part, its in kinds.items() if not isinstance(found.get(part), its)]
+    wrong = [part for part, kind in kinds.items() if not isinstance(found.get(part), kind)]
     if wrong:
         raise ValueError(
             f"An automaton must have {', '.join(kinds)}. Received: {', '.join(wrong)} missing or of another kind."
@@ -188,7 +187,7 @@ _COLUMN = {{symbol: i for i, symbol in enumerate(ALPHABET)}}
 
 
 def {question}(word):
-    """The output of the state that a word, an iterable of symbols, leads to. KeyError for another symbol."""
+    """The output of the state that a word, an iterable of symbols, leads to; KeyError for another symbol."""
     state = START
     for symbol in word:
         state = TRANSITIONS[state][_COLUMN[symbol]]
@@ -197,9 +196,9 @@ def {question}(word):
 
 
 def write_python(automaton: Deterministic) -> str:
-    """A module of its own."""
+    """A Python module without imports."""
     _check_size(automaton)
-    # Another class may write anything into the code.
+    # The repr of any other class could be any code.
     for name, values, kinds in (
         ("Symbols", automaton.alphabet, (str, int, bytes)),
         ("Outputs", automaton.outputs, (str, int, bytes, bool)),
@@ -246,17 +245,17 @@ int {name}_{question}(const unsigned char *word, size_t length) {{
 
 
 def write_c(automaton: Deterministic, name: str) -> str:
-    """A table and a loop; a missing transition leads to a last state that rejects."""
+    """C code, a table and a loop; a missing transition leads to a last state that rejects."""
     _check_size(automaton)
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
-        raise ValueError(f"`name` must be an identifier of C. Received: name={name!r}. Pass letters.")
+        raise invalid("name", "an identifier of C", name, "Pass letters.")
     count = len(automaton.alphabet)
     if count > 255:
         raise ValueError(
             f"Ids in C code are bytes, so there must be at most 255 symbols. Received: {count}. Use to_python."
         )
     whole = automaton.complete()
-    place = {label: i for i, label in enumerate(whole.labels)}
+    index = {label: i for i, label in enumerate(whole.labels)}
     return C.format(
         states=len(whole),
         count=count,
@@ -265,31 +264,28 @@ def write_c(automaton: Deterministic, name: str) -> str:
         ids=_numbered(whole.alphabet),
         labels=_numbered(whole.labels),
         kind="unsigned char" if len(whole) <= 256 else "unsigned int",
-        label_kind="unsigned char" if len(place) <= 256 else "int",
+        label_kind="unsigned char" if len(index) <= 256 else "int",
         rows=",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in whole.transitions),
-        outputs=", ".join(str(place[output]) for output in whole.outputs),
+        outputs=", ".join(str(index[output]) for output in whole.outputs),
         start=whole.start,
     )
 
 
-def _numbered(things: Sequence[Hashable]) -> str:
-    return ", ".join(f"{i} for {_in_a_comment(thing)}" for i, thing in enumerate(things))
-
-
-def _in_a_comment(symbol: Hashable) -> str:
-    """A symbol in printable ASCII that neither begins nor ends a comment."""
-    return ascii(symbol).replace("*/", "* /").replace("/*", "/ *").replace("\\", "\\\\")
+def _numbered(names: Sequence[Hashable]) -> str:
+    """The numbers of symbols or labels, in printable ASCII that neither begins nor ends a comment."""
+    text = ", ".join(f"{i} for {name!a}" for i, name in enumerate(names))
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "\\\\")
 
 
 def checked_text(text: Any, what: str) -> str:
-    """A text without the byte order mark of its file; ValueError for what is no text."""
+    """A text without the byte order mark of its file; raises ValueError if it is no string."""
     if not isinstance(text, str):
         raise ValueError(f"{what} must be read from a string. Received: {type(text).__name__}. Pass the file's text.")
     return text.removeprefix("\ufeff")
 
 
 def _number(field: str) -> float:
-    """NaN for what is no number."""
+    """A field as a float; NaN if it is no number."""
     try:
         return float(field)
     except ValueError:
@@ -317,10 +313,12 @@ def _check_size(automaton: Deterministic) -> None:
         )
 
 
-def texts(symbols: Sequence[Hashable], what: str, is_bad: Callable[[str], Any], kind: str = "symbol") -> list[str]:
-    """Symbols, or outputs, as strings; ValueError if one is bad or two are the same."""
+def texts(
+    symbols: Sequence[Hashable], what: str, is_bad: Callable[[str], Any] | None = None, kind: str = "symbol"
+) -> list[str]:
+    """Symbols, or outputs, as strings; raises ValueError if one is bad or two are the same."""
     names = [str(symbol) for symbol in symbols]
-    bad = [name for name in names if is_bad(name)]
+    bad = list(filter(is_bad, names)) if is_bad else []
     if bad or len(set(names)) < len(names):
         raise ValueError(f"{what} cannot hold every {kind}. Received: {bad or names}. Rename them.")
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn.automata.machines.dfa import DFA
 
 DESCRIPTIONS = {
@@ -17,7 +18,7 @@ DESCRIPTIONS = {
 _TABLES: dict[int, tuple[list[list[int]], set[int]]] = {
     1: ([[-1, 0]], {0}),
     2: ([[-1, 1], [0, -1]], {0}),
-    # Even run of 1s; odd run of 1s; after one, an odd run of 0s, which may not end; after one, all else.
+    # Even run of 1s; odd run of 1s; after it an odd run of 0s, which may not end; after it anything else.
     3: ([[0, 1], [2, 0], [3, -1], [2, 3]], {0, 1, 3}),
     4: ([[1, 0], [2, 0], [-1, 0]], {0, 1, 2}),
     5: ([[1, 2], [0, 3], [3, 0], [2, 1]], {0}),
@@ -32,9 +33,6 @@ def tomita(number: int) -> DFA:
     Args:
         number: 1 to 7, see `DESCRIPTIONS`.
 
-    Returns:
-        The automaton.
-
     Raises:
         ValueError: for another number.
 
@@ -47,7 +45,7 @@ def tomita(number: int) -> DFA:
         read as in the published comparisons (Weiss, Goldberg and Yahav, 2018; AALpy): "after" means anywhere after,
         not only directly after. The seventh is 0*1*0*1*.
     """
-    if number not in _TABLES:
-        raise ValueError(f"`number` must be one of 1 to 7. Received: number={number!r}.")
+    if not is_integer(number) or number not in _TABLES:
+        raise invalid("number", "an integer from 1 to 7", number)
     table, accepting = _TABLES[number]
     return DFA(table, accepting).minimize()

@@ -6,21 +6,22 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.machines import _dot
 from keras_interp_rnn.automata.machines._automaton import Automaton
 from keras_interp_rnn.automata.machines._deterministic import Names
 from keras_interp_rnn.automata.machines.dfa import DFA
-from keras_interp_rnn.automata.machines.words import given_alphabet
+from keras_interp_rnn.automata.machines.words import optional_alphabet
 
 
 @short_repr
 @dataclass(frozen=True)
 class MooreMachine(Automaton):
-    """A deterministic automaton whose states have outputs: a word is given the output of the state it leads to.
+    """A deterministic automaton whose states have outputs: the label of a word is the output of the state it leads to.
 
     States are 0, ..., n - 1, and no transition is missing. A `DFA` is a machine of the outputs False and True;
-    `accepting` gives the DFA of the words of one label, so that whatever a DFA can do is done label by label.
+    `accepting` gives the DFA of the words of one label, with all the methods of a DFA.
 
     Args:
         transitions: for each state the next state for each symbol, in the order of the alphabet, or a mapping from
@@ -65,15 +66,16 @@ class MooreMachine(Automaton):
     ) -> None:
         self._set_table(transitions, start, alphabet)
         if not isinstance(outputs, Iterable):
-            raise ValueError(f"`outputs` must have one for each state. Received: outputs={outputs!r}.")
+            raise invalid("outputs", "a label for each state", outputs)
         object.__setattr__(self, "outputs", tuple(outputs))
         if len(self.outputs) != len(self):
-            raise ValueError(
-                f"`outputs` must have one for each state. Received: {len(self.outputs)} outputs for {len(self)} states."
-            )
-        for label in self.outputs:
-            if not _is_label(label):
-                raise ValueError(f"Outputs must be hashable and equal to themselves. Received: the output {label!r}.")
+            raise invalid("outputs", f"a label for each of {len(self)} states", self.outputs)
+        try:
+            comparable = all(label == label for label in set(self.outputs))
+        except TypeError:
+            comparable = False
+        if not comparable:
+            raise invalid("outputs", "hashable labels that equal themselves", self.outputs)
         if not self.is_complete:
             raise ValueError(
                 "A Moore machine must give every word a label. Received: a table with a missing transition, -1. Add a "
@@ -97,14 +99,12 @@ class MooreMachine(Automaton):
         [('0', '1'), ('1', '0')]
         """
         if label not in self.outputs:
-            raise ValueError(
-                f"`label` must be one of the machine's, {', '.join(map(repr, self.labels))}. Received: {label!r}."
-            )
+            raise invalid("label", f"one of the machine's, {', '.join(map(repr, self.labels))}", label)
         return DFA._of(self.transitions, [output == label for output in self.outputs], self.start, self.alphabet)
 
     @classmethod
     def from_dfa(cls, dfa: DFA) -> MooreMachine:
-        """The machine that says of every word whether an automaton accepts it.
+        """The machine that labels every word with whether an automaton accepts it.
 
         Returns:
             A machine of the outputs True and False; a missing transition leads to a further state, of output False.
@@ -118,28 +118,24 @@ class MooreMachine(Automaton):
         MooreMachine(transitions=((1, 0), (1, 1)), outputs=(True, False), start=0, alphabet=('0', '1'))
         """
         if not isinstance(dfa, DFA):
-            raise ValueError(f"A Moore machine must be made from a DFA. Received: dfa={dfa!r}.")
+            raise invalid("dfa", "a DFA", dfa)
         whole = dfa.complete()
         return cls._of(whole.transitions, whole.outputs, whole.start, whole.alphabet)
 
     @classmethod
     def from_dot(
-        cls,
-        text: str,
-        *,
-        alphabet: Iterable[Hashable] | None = None,
-        labels: Iterable[Hashable] | None = None,
+        cls, text: str, *, alphabet: Iterable[Hashable] | None = None, labels: Iterable[Hashable] | None = None
     ) -> MooreMachine:
         """The machine of a digraph in DOT, as `to_dot` and AALpy write it.
 
         Args:
-            text: as of `DFA.from_dot`, but that states have the label "name|output".
-            alphabet: as of `DFA.from_dot`.
-            labels: the outputs, of which each is found by its text; by default the texts themselves.
+            text: as for `DFA.from_dot`, but states have the label "name|output".
+            alphabet: as for `DFA.from_dot`.
+            labels: the outputs, each found by its text; by default the texts themselves.
 
         Raises:
-            ValueError: if it is no such digraph, if there is not one start, if a transition is missing, or if two edges
-                of a state read the same symbol.
+            ValueError: if `text` is no such digraph, if there is not one start, if a transition is missing, or if two
+                edges of a state read the same symbol.
 
         Example:
 
@@ -147,7 +143,7 @@ class MooreMachine(Automaton):
         >>> MooreMachine.from_dot(machine.to_dot(), labels=[0, 1]) == machine
         True
         """
-        return cls._read(_dot.read_moore_dot(text, given_alphabet(alphabet), labels))
+        return cls._read(_dot.read_moore_dot(text, optional_alphabet(alphabet), labels))
 
 
 def automaton_of(
@@ -156,12 +152,3 @@ def automaton_of(
     """The automaton with these outputs: a `DFA` if the labels are False and True, else a `MooreMachine`."""
     kind: type[Automaton] = DFA if tuple(labels) == (False, True) else MooreMachine
     return kind._of(transitions, outputs, start, alphabet)
-
-
-def _is_label(value: Any) -> bool:
-    """Whether a value can be told from others: it is hashable and no NaN."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return bool(value == value)

@@ -8,24 +8,17 @@ automaton. There may be exponentially many, so both their number and the work on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from keras_interp_rnn.automata.machines.formats import Table
 
 OPERATORS = "|*+?()"
-"""Signs that are no symbols."""
 
 LENGTH, WORK = 30, 500
-"""Limits on the characters of an expression, and on the nodes visited, for each state that the automaton may have."""
-
-
-class Table(NamedTuple):
-    """A deterministic automaton: for each state the next state for each symbol, or None; the start is state 0."""
-
-    transitions: list[list[int | None]]
-    accepting: list[int]
+"""Maximum characters of an expression, and nodes visited, for each state that the automaton may have."""
 
 
 class _Graph:
-    """Nodes with at most one edge that reads a symbol, and any number of edges that read nothing."""
+    """Nodes with at most one edge that reads a symbol, and any number of free edges, which read nothing."""
 
     def __init__(self) -> None:
         self.symbol: list[str | None] = []
@@ -48,8 +41,8 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
 
     def unreadable(what: str, place: int) -> ValueError:
         return ValueError(
-            f"A regular expression holds the symbols {''.join(alphabet)!r}, |, *, +, ? and pairs of parentheses. "
-            f"Received: expression={_quoted(expression)}, {what} at place {place}."
+            f"A regular expression must consist of the symbols {''.join(alphabet)!r}, |, *, +, ? and pairs of "
+            f"parentheses. Received: expression={_quoted(expression)}, {what} at place {place}."
         )
 
     graph, known = _Graph(), set(alphabet)
@@ -90,7 +83,7 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
 
 
 def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
-    """The transitions of a deterministic automaton of the expression, not minimized.
+    """A deterministic automaton of the expression, not minimized.
 
     Raises:
         ValueError: if the expression cannot be read; if it would take more than `max_states` states, or too much work.
@@ -98,8 +91,8 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
 
     def too_large(what: str, limit: int) -> ValueError:
         return ValueError(
-            f"With max_states={max_states:,} an expression has at most {limit:,} {what}. Received: "
-            f"expression={_quoted(expression)}, which has more. Give a smaller expression or a larger max_states."
+            f"With max_states={max_states:,} an expression must have at most {limit:,} {what}. Received: "
+            f"expression={_quoted(expression)}, which has more. Pass a smaller expression or a larger max_states."
         )
 
     if len(expression) > LENGTH * max_states:
@@ -108,15 +101,15 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
     visits_left = WORK * max_states
 
     def reached(nodes: Iterable[int]) -> frozenset[int]:
-        """The nodes that edges without a symbol lead to, as far as they read a symbol or are the end."""
+        """The nodes that free edges lead to and that read a symbol or are the end."""
         nonlocal visits_left
         visited = set(nodes)
-        open_ = list(visited)
-        while open_:
-            for node in graph.free[open_.pop()]:
+        queue = list(visited)
+        while queue:
+            for node in graph.free[queue.pop()]:
                 if node not in visited:
                     visited.add(node)
-                    open_.append(node)
+                    queue.append(node)
         visits_left -= len(visited)
         return frozenset(node for node in visited if node == end or graph.symbol[node] is not None)
 
@@ -136,7 +129,7 @@ def table(expression: str, alphabet: tuple[str, ...], max_states: int) -> Table:
             raise too_large("states before it is minimized", max_states)
         if visits_left < 0:
             raise too_large("nodes to visit", WORK * max_states)
-    return Table(rows, [i for nodes, i in order.items() if end in nodes])
+    return Table(rows, [i for nodes, i in order.items() if end in nodes], 0, alphabet)
 
 
 def _quoted(expression: str) -> str:

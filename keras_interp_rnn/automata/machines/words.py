@@ -1,9 +1,8 @@
-"""How words over an alphabet are encoded as ids.
+"""Words over an alphabet as rows of ids, and the checks of alphabets, words and labels.
 
-A network reads a word as a row of ids: the start token if there is one, one id for each symbol, the end token if there
-is one, and padding, id 0. `WordEncoding` holds these ids and writes such rows. It knows no network:
-`SymbolEmbedding` stores the default ids in a model, and functions that read a model as an automaton take them from
-there or as an argument.
+A network reads a word as the start token if there is one, an id for each symbol, the end token if there is one, and
+padding, id 0. `SymbolEmbedding` stores the default ids in a model; functions that read a model as an automaton take
+them from there or as an argument.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._results import short_repr
 
 Word = tuple[Hashable, ...]
@@ -24,21 +23,21 @@ Word = tuple[Hashable, ...]
 PADDING, START, FIRST = 0, 1, 2
 """The default ids of padding, the start token and the first symbol; the end token follows the last symbol."""
 
-LARGEST = int(np.iinfo(np.int32).max)
+MAX_ID = int(np.iinfo(np.int32).max)
 """Ids are int32."""
 
 
 @short_repr
 @dataclass(frozen=True)
 class WordEncoding:
-    """How words over an alphabet are encoded as ids; 0 is padding.
+    """The ids of the symbols of an alphabet and of the start and end tokens; 0 is padding.
 
     The word (a, b) is the row [start, id of a, id of b, end, 0, ...], without the tokens that are None.
 
     Args:
         symbols: symbol -> id, in the order of the alphabet; or the symbols alone, of which symbol i has the id i + 2.
         start: id of the token before every word; None for words without one.
-        end: id of the token after every word; None for words without one. It may be that of the start token too, or of
+        end: id of the token after every word; None for words without one. It may equal the id of the start token, or of
             a symbol.
 
     Attributes:
@@ -71,12 +70,11 @@ class WordEncoding:
         codes = tuple(_id(code, f"the symbol {symbol!r}") for symbol, code in zip(alphabet, ids, strict=True))
         symbol_of: dict[int, Hashable] = {}
         for symbol, code in zip(alphabet, codes, strict=True):
-            if code in symbol_of:
+            if symbol_of.setdefault(code, symbol) is not symbol:
                 raise ValueError(
                     f"Every symbol must have an id of its own. Received: id {code} for {symbol_of[code]!r} and for "
                     f"{symbol!r}. Leave one of them out, or give it another id."
                 )
-            symbol_of[code] = symbol
         object.__setattr__(self, "alphabet", alphabet)
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "start", None if start is None else _id(start, "the start token"))
@@ -136,13 +134,13 @@ class WordEncoding:
 
         Args:
             words: sequences of symbols.
-            length: of the rows; by default that of the longest word with its tokens.
+            length: of the rows; by default the length of the longest word with its tokens.
 
         Returns:
             int32 (words, length).
 
         Raises:
-            ValueError: if a word holds a symbol that is not in the alphabet, or does not fit into `length` with its
+            ValueError: if a word has a symbol that is not in the alphabet, or does not fit into `length` with its
                 tokens; if `length` is no integer.
 
         Example:
@@ -151,20 +149,20 @@ class WordEncoding:
         array([[1, 3, 0, 0],
                [1, 2, 3, 0]], dtype=int32)
         """
-        rows_of = checked_words(words)
+        sequences = checked_words(words)
         num_tokens = len(self.tokens)
-        longest = max(map(len, rows_of), default=0) + num_tokens
+        longest = max(map(len, sequences), default=0) + num_tokens
         if length is not None and longest > integer("length", length, 0):
             raise ValueError(
                 f"A row must hold its word and the tokens. Received: length={length}, and a word that needs {longest}. "
-                "Give a larger length, or shorter words."
+                "Give a larger length or shorter words."
             )
         before, after = ([] if token is None else [token] for token in (self.start, self.end))
-        rows = np.full((len(rows_of), longest if length is None else length), PADDING, np.int32)
-        for row, word in zip(rows, rows_of, strict=True):
+        rows = np.full((len(sequences), longest if length is None else length), PADDING, np.int32)
+        for row, word in zip(rows, sequences, strict=True):
             try:
                 row[: len(word) + num_tokens] = [*before, *map(self._code.__getitem__, word), *after]
-            except (KeyError, TypeError):  # of an unhashable symbol
+            except (KeyError, TypeError):  # TypeError: an unhashable symbol
                 stray = next(symbol for symbol in word if symbol not in self.alphabet)
                 raise self._unknown(stray, f" in {_short(word)}") from None
         return rows
@@ -172,7 +170,7 @@ class WordEncoding:
     def _unknown(self, symbol: Any, where: str = "") -> ValueError:
         return ValueError(
             f"A word must be over the alphabet {_short(self.alphabet)}. Received: the symbol {symbol!r}{where}. Leave "
-            "it out, or give an alphabet that has it."
+            "it out, or pass an alphabet that has it."
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -181,12 +179,8 @@ class WordEncoding:
         Raises:
             ValueError: if a symbol is neither an int nor a string.
         """
-        return {
-            "alphabet": list(checked_symbols(self.alphabet)),
-            "codes": list(self.codes),
-            "start": self.start,
-            "end": self.end,
-        }
+        alphabet = list(checked_symbols(self.alphabet))
+        return {"alphabet": alphabet, "codes": list(self.codes), "start": self.start, "end": self.end}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> WordEncoding:
@@ -201,16 +195,15 @@ class WordEncoding:
         >>> WordEncoding.from_config(encoding.get_config()) == encoding
         True
         """
-        names = {"alphabet", "codes", "start", "end"}
         if (
             not isinstance(config, Mapping)
-            or set(config) != names
+            or set(config) != {"alphabet", "codes", "start", "end"}
             or not all(isinstance(config[name], (list, tuple)) for name in ("alphabet", "codes"))
             or len(config["alphabet"]) != len(config["codes"])
         ):
             raise ValueError(
-                "A configuration must hold an alphabet, an id for each of its symbols as codes, start and end. "
-                f"Received: {config!r}. Give what get_config returned."
+                "A configuration must have an alphabet, an id for each of its symbols as codes, start and end. "
+                f"Received: {config!r}. Pass what get_config returned."
             )
         alphabet = checked_alphabet(config["alphabet"])  # here, as a dict would merge two equal symbols
         return cls(dict(zip(alphabet, config["codes"], strict=True)), start=config["start"], end=config["end"])
@@ -225,25 +218,19 @@ def encoding_of(
         ValueError: if the alphabet is neither a WordEncoding nor {symbol: id}; if tokens come without an alphabet, or
             with a WordEncoding.
     """
-    tokens = start is not None or end is not None
-    if alphabet is None:
-        if tokens:
-            raise ValueError(
-                f"Ids of tokens must be given together with an alphabet. Received: start={start!r}, end={end!r} and no "
-                "alphabet. Pass alphabet={symbol: id, ...} too; leave all three out for a model that carries its own."
-            )
-        return None
-    if isinstance(alphabet, WordEncoding):
-        if tokens:
-            raise ValueError(
-                f"A WordEncoding must come without ids of tokens, which it has. Received: one with start={start!r}, "
-                f"end={end!r}. Leave them out, or build the WordEncoding with them."
-            )
-        return alphabet
-    if not isinstance(alphabet, Mapping) or not alphabet:
-        raise ValueError(
-            f"`alphabet` must say which id stands for which symbol. Received: {alphabet!r}. Pass {{symbol: id, ...}}."
+    if alphabet is None or isinstance(alphabet, WordEncoding):
+        if start is None and end is None:
+            return alphabet
+        rule, remedy = (
+            ("together with an alphabet", "Pass {symbol: id, ...} too, or none of the three if the model has its own.")
+            if alphabet is None
+            else ("without a WordEncoding, which has its own", "Leave them out, or build the WordEncoding with them.")
         )
+        raise ValueError(
+            f"Ids of tokens must come {rule}. Received: start={start!r}, end={end!r}, alphabet={alphabet!r}. {remedy}"
+        )
+    if not isinstance(alphabet, Mapping) or not alphabet:
+        raise invalid("alphabet", "a mapping of each symbol to its id", alphabet, "Pass {symbol: id, ...}.")
     return WordEncoding(alphabet, start=start, end=end)
 
 
@@ -262,40 +249,38 @@ def checked_alphabet(symbols: Any) -> tuple[Hashable, ...]:
 
 
 def checked_symbols(symbols: Any) -> tuple[Hashable, ...]:
-    """The symbols of an alphabet; ValueError unless a model can save them: different ints or strings."""
-    alphabet = checked_alphabet(symbols)
-    strays = [symbol for symbol in alphabet if not isinstance(symbol, (int, str))]
-    if strays:
-        raise ValueError(f"Symbols that are saved must be ints or strings. Received: {strays[0]!r}. Name the symbols.")
-    return alphabet
+    """The symbols of an alphabet; raises ValueError unless a model can save them."""
+    return checked_labels(checked_alphabet(symbols), "Symbols")
 
 
-def checked_labels(labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    """The labels; ValueError unless a `Recognizer` can save all of them."""
+def checked_labels(labels: tuple[Hashable, ...], kind: str = "Labels") -> tuple[Hashable, ...]:
+    """The labels; raises ValueError unless all are ints or strings, which a model can save."""
     strays = [label for label in labels if not isinstance(label, (int, str))]
     if strays:
-        raise ValueError(f"Labels that are saved must be ints or strings. Received: {strays[0]!r}. Name the labels.")
+        raise ValueError(
+            f"{kind} that are saved must be ints or strings. Received: {strays[0]!r}. Name the {kind.lower()}."
+        )
     return labels
 
 
-def given_alphabet(symbols: Any) -> tuple[Hashable, ...] | None:
-    """As `checked_alphabet`; None if there is none."""
+def optional_alphabet(symbols: Any) -> tuple[Hashable, ...] | None:
+    """As `checked_alphabet`, with None for None."""
     return None if symbols is None else checked_alphabet(symbols)
 
 
-def _id(value: Any, whose: str) -> int:
-    if not is_integer(value) or not 1 <= operator.index(value) <= LARGEST:
+def _id(value: Any, owner: str) -> int:
+    if not is_integer(value) or not 1 <= operator.index(value) <= MAX_ID:
         raise ValueError(
-            f"Ids of symbols and tokens must be ints from 1 to {LARGEST}, as 0 is padding. Received: {value!r} for "
-            f"{whose}."
+            f"Ids of symbols and tokens must be ints from 1 to {MAX_ID}, as 0 is padding. Received: {value!r} for "
+            f"{owner}."
         )
     return operator.index(value)
 
 
 def checked_word(word: Any) -> Iterable[Hashable]:
-    """A word; ValueError for what has no symbols."""
+    """A word; raises ValueError unless it is iterable."""
     if not isinstance(word, Iterable):
-        raise ValueError(f"A word must be a sequence of symbols. Received: {word!r}. Give () for the empty word.")
+        raise ValueError(f"A word must be a sequence of symbols. Received: {word!r}. Pass () for the empty word.")
     return word
 
 
@@ -307,16 +292,16 @@ ACCEPTED = {
 
 
 def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
-    """The place of each label among the different ones, and these; of two the second means that a word is accepted.
+    """The index of each label among the different ones, and these; the second of two means that a word is accepted.
 
-    Of two numbers the larger means accepted, and so does True; of two strings the one that `ACCEPTED` says. Three
-    labels or more have an order, but none of them means accepted.
+    Of two numbers the larger means accepted, as True does; of two strings the one that `ACCEPTED` maps the other to.
+    Three labels or more are ordered, and none of them means accepted.
 
     Args:
-        labels: plain values, or those of NumPy, pandas or a tensor: one value for each word.
+        labels: one value for each word: plain, or from NumPy, pandas or a tensor.
 
     Raises:
-        ValueError: if a label is missing or no single value; if all labels are the same, or if it is not known which of
+        ValueError: if a label is missing or no single value; if all labels are the same; if it is not known which of
             two means accepted.
     """
     values = [_plain(label) for label in labels]
@@ -331,11 +316,11 @@ def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[
         received = f"the label {different[0]!r} alone" if different else "none"
         raise ValueError(
             "There must be words of two labels or more, at least two different ones of each. "
-            f"Received: {received}. Give words of another label too."
+            f"Received: {received}. Pass words of another label too."
         )
     classes = _rejected_and_accepted(*different) if len(different) == 2 else ordered(different)
-    place = {label: i for i, label in enumerate(classes)}
-    return np.array([place[value] for value in values], np.int64), classes
+    index = {label: i for i, label in enumerate(classes)}
+    return np.array([index[value] for value in values], np.int64), classes
 
 
 def _rejected_and_accepted(first: Any, second: Any) -> tuple[Hashable, Hashable]:
@@ -352,8 +337,8 @@ def _rejected_and_accepted(first: Any, second: Any) -> tuple[Hashable, Hashable]
 
 
 def _plain(label: Any) -> Any:
-    """A label as a plain value of Python; ValueError for a missing one and for an array of several."""
-    if hasattr(label, "dtype"):  # of NumPy, or a tensor
+    """A label as a plain value of Python; raises ValueError if it is missing or an array of several."""
+    if hasattr(label, "dtype"):  # NumPy's, or a tensor
         array = np.asarray(label)
         if array.size != 1:
             raise ValueError(
@@ -371,7 +356,7 @@ def _plain(label: Any) -> Any:
 
 
 def ordered(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """The different labels, in ascending order; where they have none, by the names of their types and as written."""
+    """The different labels, in ascending order; if they cannot be compared, by type and `repr`."""
     different = list(dict.fromkeys(labels))
     try:
         return tuple(sorted(different))  # type: ignore[type-var]
@@ -380,18 +365,17 @@ def ordered(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def names_of_states(names: Any, states: int) -> list[str]:
-    """A name for each state, by default its number; ValueError if there are more or fewer."""
-    given = range(states) if names is None else names
-    texts = [str(name) for name in given] if isinstance(given, Iterable) else []
+    """A name for each state, by default its number; raises ValueError if there are more or fewer."""
+    if names is None:
+        return [str(state) for state in range(states)]
+    texts = [str(name) for name in names] if isinstance(names, Iterable) else []
     if len(texts) != states:
-        raise ValueError(
-            f"There must be a name for each of {states} states. Received: names={names!r}. Give one for each."
-        )
+        raise invalid("names", f"a name for each of {states} states", names)
     return texts
 
 
 def checked_words(words: Any) -> list[Sequence[Hashable]]:
-    """A list of words; ValueError for what is none, such as a single word."""
+    """A list of words; raises ValueError for anything else, such as a single word."""
     try:
         if isinstance(words, str):
             raise TypeError

@@ -1,4 +1,4 @@
-"""A state-regularized model as an acceptor of words, in NumPy arrays: the bridge to Keras for extraction."""
+"""A state-regularized model as an acceptor of words, in NumPy arrays."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
+from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._network import (
     WordNames,
     apply_head,
@@ -33,15 +34,15 @@ from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_words
 from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
 
 CHUNK = 1 << 16
-"""Steps, words times their length, that the model reads at a time: bounds the memory."""
+"""Steps, words times their length, that the model reads at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Acceptor:
-    """A model that accepts or rejects words, or gives them labels, and how words are encoded for it.
+    """A model that accepts or rejects words, or labels them, and the encoding of its words.
 
-    Of several state-regularized layers each reads the states of the one below it. The state of the whole is the tuple
-    of the centroids of all layers: wherever a layer is, the one above reads that centroid.
+    Each of several state-regularized layers reads the centroids of the one below it, so that the state of the whole is
+    the tuple of the centroids of all layers.
     """
 
     model: Any
@@ -53,35 +54,28 @@ class Acceptor:
 
     @cached_property
     def labels(self) -> tuple[Hashable, ...]:
-        """The labels of words: False and True with one output, else a label for each output, in their order.
-
-        They are those that the model carries, as a `Recognizer` does, or 0, 1, ...
-        """
+        """False and True with one output; else a label for each output: `Recognizer.labels`, or 0, 1, ..."""
         num_outputs = self.model.output_shape[-1]
+        if num_outputs == 1:
+            return (False, True)
         if num_outputs == 2:
             raise ValueError(
                 "A recognizer of two labels must have one output, whether it accepts. Received: a model with 2. Give "
                 "it a Dense(1) head."
             )
-        carried = getattr(self.model, "labels", None)
-        if num_outputs == 1:
-            return (False, True)
-        if carried is not None and not isinstance(carried, (tuple, list, str)):
-            raise ValueError(
-                f"The labels of a model must be a tuple, a list or a string. Received: {carried!r}. Set `labels` of "
-                "the model."
-            )
-        labels = tuple(range(num_outputs) if carried is None else carried)
-        if len(set(labels)) != len(labels) or len(labels) != num_outputs:
+        labels = getattr(self.model, "labels", None)
+        if labels is None:
+            return tuple(range(num_outputs))
+        if not isinstance(labels, (tuple, list, str)) or not len(set(labels)) == len(labels) == num_outputs:
             raise ValueError(
                 f"A recognizer must have a label of its own for each output. Received: {num_outputs} outputs, labels "
-                f"{labels!r}. Set `labels` of the model."
+                f"{labels!r}. Set `labels` of the model to a tuple."
             )
-        return labels
+        return tuple(labels)
 
     @cached_property
     def layers(self) -> tuple[Any, ...]:
-        """The state-regularized layers, the one that reads the symbols first."""
+        """The state-regularized layers; the first one reads the symbols."""
         stack = tuple(regularized_stack(self.model))
         return stack or (recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0],)
 
@@ -92,7 +86,7 @@ class Acceptor:
 
     @property
     def name(self) -> str | None:
-        """Name of the layer that reads the symbols; None if it is the only recurrent one."""
+        """Name of the layer that reads the symbols; None if it is the only one."""
         return str(self.layer.name) if len(self.layers) > 1 else None
 
     # The whole model
@@ -111,39 +105,35 @@ class Acceptor:
         return None if length is None else length - len(self.encoding.tokens)
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
-        """The label of each word by the model: with one output whether it accepts the word."""
-        labels = np.empty(len(self.labels), object)
+        """The label that the model gives each word; with one output whether it accepts the word."""
+        labels: NDArray[Any] = np.empty(len(self.labels), object)
         labels[:] = self.labels
-        plain = np.array(self.labels) if {type(label) for label in self.labels} in ({bool}, {int}, {str}) else labels
-        if plain.tolist() == list(self.labels):  # NumPy's strings lose NULs at their end
-            labels = plain
-        found: NDArray[Any] = labels[self.classes(words)]
-        return found
+        if {type(label) for label in self.labels} in ({bool}, {int}, {str}):
+            plain = np.array(self.labels)
+            labels = plain if plain.tolist() == list(self.labels) else labels  # NumPy's strings lose NULs at their end
+        return np.asarray(labels[self.classes(words)])
 
     def classes(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.int64]:
-        """The place of each word's label among `labels`."""
+        """The index of each word's label in `labels`."""
         tuples = [tuple(word) for word in checked_words(words)]
-        order = sorted(range(len(tuples)), key=lambda i: len(tuples[i]))
+        lengths = [_rounded(len(word) + 2) for word in tuples]  # rounded up: the model is traced for few lengths
+        order = sorted(range(len(tuples)), key=lengths.__getitem__)
         classes = np.zeros(len(tuples), np.int64)
         first = 0
         while first < len(order):
-            longest = len(tuples[order[first]]) + 2
-            last = first
-            # Lengths are rounded up, so that the model is traced for few of them.
-            while last < len(order) and (last - first + 1) * _rounded(len(tuples[order[last]]) + 2) <= CHUNK:
-                longest = len(tuples[order[last]]) + 2
+            last = first + 1
+            while last < len(order) and (last - first + 1) * lengths[order[last]] <= CHUNK:
                 last += 1
-            rows = order[first : max(last, first + 1)]
+            rows = order[first:last]
             ids = self.encode([tuples[i] for i in rows])
-            ids = np.pad(ids, ((0, 0), (0, max(0, _rounded(longest) - ids.shape[1]))))
-            if self.model.input_shape[1] is not None:
-                ids = ids[:, : self.model.input_shape[1]]
+            if self.model.input_shape[1] is None:
+                ids = np.pad(ids, ((0, 0), (0, lengths[rows[-1]] - ids.shape[1])))
             classes[rows] = self.classes_of_rows(ids)
-            first += len(rows)
+            first = last
         return classes
 
     def classes_of_rows(self, ids: NDArray[np.int32]) -> NDArray[np.int64]:
-        """As `classes`, of words as rows of ids, which are read as they are."""
+        """As `classes`, for words as rows of ids."""
         rows = max(1, CHUNK // ids.shape[1])
         found = []
         for first in range(0, len(ids), rows):
@@ -156,11 +146,11 @@ class Acceptor:
     def trace(self, words: Sequence[Word]) -> tuple[NDArray[np.int64], Array]:
         """The state after each id (rows, time), -1 where nothing is read, and alpha of its centroids.
 
-        A state is the place of its tuple of centroids among all tuples; alpha the product over the layers.
+        A state is the index of its tuple of centroids among all tuples; alpha is the product over the layers.
         """
         ids = self.encode(words)
         empty = ~(ids != 0).any(axis=1)
-        ids[empty, 0] = self.encoding.codes[0]  # of no use, as every row is to read something
+        ids[empty, 0] = self.encoding.codes[0]  # `trace` needs a step in every row; removed below
         traced = trace(self.model, ids)
         state, alpha = np.zeros(ids.shape, np.int64), np.ones(ids.shape)
         for layer, k in zip(self.layers, self.num_centroids, strict=True):
@@ -175,7 +165,7 @@ class Acceptor:
 
     @cached_property
     def features(self) -> dict[int, NDArray[Any]]:
-        """The features that the first layer reads for each id of a symbol or a token."""
+        """Id of a symbol or a token -> the features that the first layer reads."""
         ids = [*self.encoding.codes, *self.encoding.tokens]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
@@ -209,7 +199,7 @@ class Acceptor:
         return self.transitions(states, self.features[self.first_id][None])
 
     def transitions(self, states: Sequence[NDArray[Any]], features: NDArray[Any]) -> list[Array]:
-        """Alpha (rows, k) of each layer after it has read, from states (rows, n) of each, features (rows, f)."""
+        """Alpha (rows, k) of each layer after reading features (rows, f) in states (rows, n) of each layer."""
         alphas: list[Array] = []
         for i, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
             alphas.append(_step(layer.cell, state, features)[1])
@@ -217,9 +207,9 @@ class Acceptor:
         return alphas
 
     def decisions(self, states: Sequence[tuple[int, ...]]) -> tuple[NDArray[np.int64], Array]:
-        """The class of states, after the end token if there is one, and by how much it is that.
+        """The class of states, after the end token if there is one, and its margin.
 
-        With one output the second is the output minus the decision threshold, above 0 for class 1; else the largest
+        The margin is the output minus the decision threshold with one output, above 0 for class 1; else the largest
         output minus the second largest.
         """
         of_layers = [table[list(which)] for table, which in zip(self.centroids, zip(*states, strict=True), strict=True)]
@@ -237,7 +227,7 @@ class Acceptor:
         return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
     def _above(self, i: int, states: Array) -> NDArray[Any]:
-        """The input of layer i + 1 where layer i has these states; for the last layer the states."""
+        """The input of layer i + 1 when layer i has these states; the states themselves after the last layer."""
         if i + 1 == len(self.layers):
             return states
         below, above = self.layers[i : i + 2]
@@ -256,7 +246,7 @@ def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array,
 def given_encoding(
     model: Any, alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None, end: int | None
 ) -> WordEncoding | None:
-    """As `encoding_of`; without an alphabet that of a model's `AlphabetLayer`, whose symbol 0 is padding."""
+    """As `encoding_of`; the default alphabet comes from a model's `AlphabetLayer`, whose symbol 0 is padding."""
     _, names = resolve_names(model)
     if alphabet is None and names is not None and not isinstance(names, WordNames):
         alphabet = {names[i]: i for i in names.symbols if i not in (0, start, end)}
@@ -267,21 +257,21 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
     """The acceptor of a model.
 
     Args:
-        encoding: None for a model with a `SymbolEmbedding`, which has one.
+        encoding: None for the encoding of the model's `SymbolEmbedding`.
 
     Raises:
         ValueError: if there is no encoding, or no state-regularized layer; if the model does not fit the encoding.
     """
     if not isinstance(model, keras.Model):
-        raise ValueError(f"`network` must be a keras.Model. Received: {model!r}.")
+        raise invalid("network", "a keras.Model", model)
     if encoding is None:
-        carried = [part for part in walk_layers(model) if isinstance(part, SymbolEmbedding)]
-        if not carried:
+        embedding = next((part for part in walk_layers(model) if isinstance(part, SymbolEmbedding)), None)
+        if embedding is None:
             raise ValueError(
-                f"It must be known which id stands for which symbol. Received: {model.name}, which carries no "
-                "alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
+                f"A model must have a SymbolEmbedding, or an alphabet must be passed. Received: {model.name}, which "
+                "carries no alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
             )
-        encoding = carried[0].encoding
+        encoding = embedding.encoding
     sizes = [part.input_dim for part in walk_layers(model) if isinstance(part, keras.layers.Embedding)]
     if encoding.size > min(sizes, default=math.inf):
         raise ValueError(
@@ -289,12 +279,12 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
             f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
         )
     if not hasattr(model, "inputs"):
-        model(keras.Input((None,), dtype="int32"))  # a Sequential model that was not told its input yet
+        model(keras.Input((None,), dtype="int32"))  # builds a Sequential model without an Input
     acceptor = Acceptor(model, encoding)
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
-            f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU "
-            "or its like; for other networks, let AALpy learn the automaton by queries."
+            f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU or "
+            "another of layers.SR...; of other networks AALpy learns an automaton by queries."
         )
     if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
         raise ValueError(
@@ -305,28 +295,22 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
 
 
 def require_memoryless(acceptor: Acceptor) -> None:
-    """Raises ValueError unless the centroid, or those of a stack, are all that a network remembers."""
+    """Raises ValueError unless the centroid, or the tuple of them, is all that a network remembers."""
     for layer in acceptor.layers:
-        _require_memoryless(layer)
-
-
-def _require_memoryless(layer: Any) -> None:
-    sizes = keras.tree.flatten(layer.cell.state_size)
-    if len(sizes) > 1:
-        raise ValueError(
-            f"A centroid must be all that the network remembers. Received: {layer.name}, whose cell has a further "
-            "state. Use method='counts' or 'mean_probability', with data."
-        )
-    if layer.cell.transition.name == "sample":
-        raise ValueError(
-            f"The transition must be deterministic. Received: {layer.name} with transition='sample', which draws "
-            "transitions."
-        )
-    if float(ops.convert_to_numpy(layer.cell.strength)) != 1:
-        raise ValueError(
-            f"A centroid must be all that the network remembers. Received: {layer.name} with a strength of "
-            f"{float(ops.convert_to_numpy(layer.cell.strength)):g}. Continue training up to a strength of 1."
-        )
+        cell, strength = layer.cell, float(ops.convert_to_numpy(layer.cell.strength))
+        received = f"Received: {layer.name}"
+        if len(keras.tree.flatten(cell.state_size)) > 1:
+            raise ValueError(
+                f"A centroid must be all that the network remembers. {received}, whose cell has a further state. Use "
+                "method='counts' or 'mean_probability', with data."
+            )
+        if cell.transition.name == "sample":
+            raise ValueError(f"The transition must be deterministic. {received} with transition='sample'.")
+        if strength != 1:
+            raise ValueError(
+                f"A centroid must be all that the network remembers. {received} with a strength of {strength:g}. "
+                "Continue training up to a strength of 1."
+            )
 
 
 def _rounded(length: int) -> int:

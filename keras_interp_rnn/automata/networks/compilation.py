@@ -1,4 +1,4 @@
-r"""Networks whose weights follow from an automaton: nothing is trained, and all of it can be trained further.
+r"""Networks whose weights follow from an automaton: nothing is trained, and all weights can be trained further.
 
 An ISAN is a deterministic automaton if its states are one-hot vectors: $W_a[i, \delta(i, a)] = 1$, else 0, b = 0.
 
@@ -26,14 +26,14 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._checks import choice
+from keras_interp_rnn._checks import choice, invalid
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import FIRST, START, Automaton, MooreMachine, checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks.recognizer import Recognizer
 from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
 
 LEAD = 12.0
-"""Nats by which the score of the next state over tau leads that of all others together."""
+"""Nats by which the score of the next state, over tau, exceeds the log-sum-exp of all others."""
 
 SHARP = 4.0
 """Units saturate at tanh(4) = 0.9993."""
@@ -58,31 +58,30 @@ def compile(
 ) -> keras.Model:
     r"""A network that is an automaton, with weights that follow from it.
 
-    A start for training, a way to put into a network what is known before, and a network for every automaton that
-    `certify` proves equal to it.
+    It is a start for training, and `certify` proves it equal to the automaton.
 
     Args:
         dfa: the automaton, or a Moore machine of three labels or more.
         layer: "ISAN": one-hot states and matrices of zeros and ones, exact; of the ids 0 to K - 1, without padding.
             "SRSimpleRNN", "SRGRU": a `Recognizer`, as `train_recognizer` returns it, whose centroids are the states.
         temperature: $\tau > 0$ of the state-regularized layers. Centroids grow with it, so that the probabilities
-            $\alpha$ of the transitions are the same at every one: at least $1 - e^{-12}$. At the default they are
-            below 1/2, which keeps the bounds on rounding small.
+            $\alpha$ of the transitions are the same at every temperature: at least $1 - e^{-12}$. At the default the
+            centroids are below 1/2, which keeps the bounds on rounding small.
         transition: of the state-regularized layers.
         dtype: "float32" or "float64".
 
     Returns:
-        The model, which outputs a logit for each word: above 0 where the automaton accepts it, and for an ISAN 1 or -1.
-        For a Moore machine it has an output for each of `MooreMachine.labels`, of which the largest is that of the
-        word's label: a softmax of logits near 1 and 0, with the labels in `Recognizer.labels`; for an ISAN 1 and 0
-        themselves. All its weights can be trained. It has the states of the minimal automaton.
+        The model, with the states of the minimal automaton. It outputs a logit for each word, above 0 if the automaton
+        accepts it; an ISAN outputs 1 or -1. For a Moore machine it has an output for each of `MooreMachine.labels`, and
+        the largest belongs to the word's label: a softmax of logits near 1 and 0, with the labels in
+        `Recognizer.labels`; an ISAN outputs 1 and 0.
 
     Raises:
         ValueError: if `dfa` is no `DFA` and no `MooreMachine` of three labels or more; for another layer or dtype; if a
             symbol or a label is neither int nor string, which a `Recognizer` saves; if the weights take more than 1 GB.
 
-    Exactness: of an ISAN, `analysis.equivalent` says that it is exact. A state-regularized network approximates;
-        `certify` proves that it classifies every word as the automaton does.
+    Exactness: an ISAN is exact, as `analysis.equivalent` shows. A state-regularized network approximates; `certify`
+        proves that it classifies every word as the automaton does.
     Cost: an ISAN has K n^2 weights for n states and K symbols. The others have a unit for each pair of a symbol and a
         state it leads to, at most K n, and two more; weights are its square, three times for a GRU.
 
@@ -102,7 +101,7 @@ def compile(
     array(['none', 'two'], dtype='<U4')
     """
     if not isinstance(dfa, Automaton):
-        raise ValueError(f"`dfa` must be a DFA or a MooreMachine. Received: dfa={dfa!r}.")
+        raise invalid("dfa", "a DFA or a MooreMachine", dfa)
     choice("layer", layer, LAYERS)
     choice("dtype", dtype, DTYPES)
     automaton = dfa.minimize()
@@ -145,7 +144,7 @@ def _recognizer(dfa: Automaton, layer: str, temperature: float, transition: Any,
     model.labels = labels
 
     beta = temperature * (LEAD + math.log(max(len(dfa) - 1, 1))) / (2 * np.tanh(SHARP))
-    arrives = np.zeros((len(dfa), units))  # whether a unit leads to a state
+    arrives = np.zeros((len(dfa), units))  # (states, units): whether a unit leads to a state
     arrives[dfa.start, -2] = 1
     for unit, (target, _) in enumerate(leads):
         arrives[target, unit] = 1
@@ -173,9 +172,9 @@ def _recognizer(dfa: Automaton, layer: str, temperature: float, transition: Any,
 
 def _gru(kernel: Array, recurrent_kernel: Array, bias: Array) -> list[Array]:
     """A GRU whose candidate is the SimpleRNN of these weights, and whose gates leave it alone."""
-    own = [np.concatenate([np.zeros_like(x), np.zeros_like(x), x], axis=-1) for x in (kernel, recurrent_kernel)]
+    kernels = [np.concatenate([np.zeros_like(x), np.zeros_like(x), x], axis=-1) for x in (kernel, recurrent_kernel)]
     gates = np.concatenate([np.full_like(bias, -CLOSED), np.full_like(bias, CLOSED), bias])
-    return [*own, np.stack([gates, np.zeros_like(gates)])]
+    return [*kernels, np.stack([gates, np.zeros_like(gates)])]
 
 
 def _decisions(dfa: Automaton) -> Array:

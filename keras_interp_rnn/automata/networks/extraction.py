@@ -1,4 +1,4 @@
-"""Automata extracted from state-regularized networks, and how far they agree with them.
+"""Automata extracted from state-regularized networks, and their agreement with the networks.
 
 Wang, Lawrence and Niepert, 2022, section 4.2: `counts` is algorithm 1, `mean_probability` eqs. 21 and 22. `exact` needs
 no data: if the centroid is all that a network remembers, its transition under every symbol can be computed.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import choice, integer
+from keras_interp_rnn._checks import choice, integer, invalid
 from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
@@ -53,8 +53,8 @@ class Agreement(Sentence):
     Attributes:
         words: number of words compared.
         agreeing: number of words that both accept or both reject, or give the same label.
-        low, high: the exact 95 % interval (Clopper and Pearson) of the fraction, as if the words had been drawn. Of all
-            words up to a length, both are the fraction itself.
+        low, high: the exact 95 % interval (Clopper and Pearson) of the fraction, as for drawn words; for all words up
+            to a length both are the fraction itself.
         disagreement: the shortest word on which they differ, or None.
         up_to: the length up to which all words were compared; None if words were drawn or passed.
 
@@ -103,19 +103,19 @@ class Extraction(Sentence):
     Attributes:
         dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine`, if
             the network has an output for each of three labels or more.
-        centroids: the centroid of each state; of a stack of layers, the tuple of their centroids.
+        centroids: the centroid of each state; for a stack of layers, the tuple of their centroids.
         support: (states, symbols), number of times that words of `data` take the transition; 0 without data.
         confidence: (states, symbols), the fraction of the times that the network took the transition (`counts`), its
-            mean probability (`mean_probability`), or its probability alpha (`exact`; of a stack, the product of its
-            layers'). NaN if it was never seen.
+            mean probability (`mean_probability`), or its probability alpha (`exact`; for a stack, the product over the
+            layers). NaN if it was never seen.
         entropy: (states, symbols), nats: of alpha over the next centroids (`exact`), or of the frequencies of the next
             centroids. 0 for a network that is the automaton. NaN if the transition was never seen.
-        unsupported: (state, symbol) pairs of the transitions that no word takes: none of `data`, or without data none
-            that the network was learned from by `train_recognizer`, unless it has been trained further. None if neither
-            is known. `exact` computes these transitions from the network alone; the other methods leave them out.
+        unsupported: (state, symbol) pairs of the transitions that no word of `data` takes; without data no word that
+            `train_recognizer` learned the network from, unless it has been trained further. None if neither is known.
+            `exact` computes these transitions from the network alone; the other methods leave them out.
         start_confidence: alpha of the first state, after the start token.
         margins: (states,), the head's output minus the decision threshold; above 0 the state accepts. With `counts` and
-            `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended. Of
+            `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended. For
             a network with an output for each label the largest minus the second largest.
         method: the method of `extract`.
         network: the model, as an acceptor of words.
@@ -152,8 +152,8 @@ class Extraction(Sentence):
 
         Args:
             num_short: maximum number of short words: all words up to the length that it allows.
-            num_random: number of random words, half of them accepted by the automaton if it accepts any; or half of
-                them drawn label by label, from a Moore machine.
+            num_random: number of random words. The automaton accepts half of them, if it accepts any; for a Moore
+                machine half are drawn label by label.
             max_length: maximum length of the random words.
             num_searched: number of words tried by a search for words that take the network along new transitions.
             seed: of the random words and of the search.
@@ -166,25 +166,19 @@ class Extraction(Sentence):
 
         Example: see `extract`.
         """
-        for name, value, least in (
-            ("num_short", num_short, 0),
-            ("num_random", num_random, 0),
-            ("max_length", max_length, 1),
-            ("num_searched", num_searched, 0),
-            ("seed", seed, 0),
-        ):
-            integer(name, value, least)
+        counts = {"num_short": num_short, "num_random": num_random, "num_searched": num_searched, "seed": seed}
+        for name, value in counts.items():
+            integer(name, value, 0)
+        integer("max_length", max_length)
         limit = self.network.max_length
         if limit is not None and max_length > limit:
-            raise ValueError(
-                f"`max_length` must be at most {limit}, what the model reads. Received: max_length={max_length}. Pass "
-                f"max_length={limit} or less, or give the model Input((None,))."
-            )
+            remedy = f"Pass max_length={limit} or less, or give the model Input((None,))."
+            raise invalid("max_length", f"at most {limit}, what the model reads", max_length, remedy)
         rng = random.Random(int(seed))
         alphabet = self.network.alphabet
         short_ones = short_words(alphabet, num_short, max_length=limit)
         drawn = [tuple(rng.choices(alphabet, k=rng.randint(1, max_length))) for _ in range(num_random)]
-        # Random words of most languages are rejected early on, so half of them are drawn label by label.
+        # Most languages reject most random words, so half of them are drawn label by label.
         labels = [label for label in self.dfa.labels if label is not False] or self.dfa.labels
         chosen = [random_word(self.dfa, labels[i % len(labels)], rng, max_length) for i in range(num_random // 2)]
         drawn[: len(chosen)] = [word if word is not None else drawn[i] for i, word in enumerate(chosen)]
@@ -201,8 +195,7 @@ class Extraction(Sentence):
         """How far the network and the automaton agree on some words.
 
         Raises:
-            ValueError: if they are no words, a word has a symbol that is not in the alphabet, or the model cannot read
-                it.
+            ValueError: if `words` is no list of words, or the model cannot read one.
 
         Example: see `extract`.
         """
@@ -216,8 +209,8 @@ class Extraction(Sentence):
             if progress:
                 count.say(first)
             batch = words[first:last]
-            place = {label: i for i, label in enumerate(self.network.labels)}
-            by_automaton = np.array([place.get(self.dfa.output(word), -1) for word in batch])
+            index = {label: i for i, label in enumerate(self.network.labels)}
+            by_automaton = np.array([index.get(self.dfa.output(word), -1) for word in batch])
             same = self.network.classes(batch) == by_automaton
             differing += [word for word, alike in zip(batch, same, strict=True) if not alike]
         agreeing = len(words) - len(differing)
@@ -227,8 +220,8 @@ class Extraction(Sentence):
     def _search(self, num_words: int, rng: random.Random, max_length: int | None) -> list[Word]:
         """Words made by changing words that took the network somewhere new.
 
-        New is a centroid with a level of confidence, or a pair of centroids in a row. So words of low confidence are
-        changed further. `max_length` is that of the longest word that the model reads.
+        New means a centroid at a level of confidence, or a pair of consecutive centroids. `max_length` is the length of
+        the longest word that the model reads.
         """
         alphabet = self.network.alphabet
         corpus: list[Word] = [(), *((symbol,) for symbol in alphabet)]
@@ -240,8 +233,8 @@ class Extraction(Sentence):
             batch = min(256, num_words - len(tried))
             words = [_mutate(rng.choice(corpus), alphabet, rng)[:max_length] for _ in range(batch)]
             tried += words
-            centroid, highest = self.network.trace(words)
-            level = np.round(-2 * np.log10(np.maximum(1 - highest, 1e-7))).astype(int)
+            centroid, alpha = self.network.trace(words)
+            level = np.round(-2 * np.log10(np.maximum(1 - alpha, 1e-7))).astype(int)
             for i, word in enumerate(words):
                 read = centroid[i] >= 0
                 signs: set[Any] = set(zip(centroid[i][read].tolist(), level[i][read].tolist(), strict=True))
@@ -268,25 +261,25 @@ def extract(
             and a head with one output, or with an output for each of three labels or more; or a stack of such layers,
             each reading the states of the one below, without other recurrent layers and with one output. A state of
             the automaton is then a tuple of centroids, one of each layer.
-        data: words, for the methods "counts" and "mean_probability". With "exact" they change nothing of the automaton,
-            and tell which of its transitions they support.
+        data: words, for the methods "counts" and "mean_probability". With "exact" they do not change the automaton, and
+            show which of its transitions they support.
         method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
             of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
             (algorithm 1). "mean_probability": the transition with the highest mean probability (eqs. 21, 22).
-        alphabet: a `WordEncoding`, or symbol -> id; by default those of a model's `SymbolEmbedding`, or of its
-            `datasets.text.Alphabet`, of which the symbols 0, `start` and `end` are padding and tokens.
+        alphabet: a `WordEncoding`, or symbol -> id; by default that of the model's `SymbolEmbedding`, or of its
+            `datasets.text.Alphabet`, whose symbols 0, `start` and `end` are padding and tokens.
         start: id of the token before every word, for symbol -> id and for an `Alphabet`.
         end: id of the token after every word, likewise.
 
     Returns:
-        The automaton, with the support and confidence of its transitions. Of a network with an output for each label it
-        is a `MooreMachine`, in which a word has the label of the largest output: one of `Recognizer.labels`, or the
-        number of the output for any other model.
+        The automaton, with the support and confidence of its transitions. For a network with an output for each label a
+        `MooreMachine`, in which a word has the label of the largest output: one of `Recognizer.labels`, or the index of
+        the output for any other model.
 
     Raises:
         ValueError: for an unknown method; for "exact" on a network with a further memory; for the others without data,
-            or on a stack, or on a network with labels, as a Moore machine misses no transition;
-            if the alphabet does not fit, or tokens come without one; if the model has no such layer or head.
+            on a stack, or on a network with labels, as a Moore machine misses no transition; if the alphabet does not
+            fit, or tokens come without one; if the model has no such layer or head.
 
     Example:
 
@@ -312,21 +305,21 @@ def extract(
         return _supported(extract_exactly(acceptor), words)
     if len(acceptor.layers) > 1:
         raise ValueError(
-            "A stack of regularized layers must be read by method='exact'. Received: "
-            f"method={method!r}. Use 'exact', if no layer has a further memory."
+            f"A stack of regularized layers must be read by method='exact'. Received: method={method!r}. Use 'exact', "
+            "if no layer has a further memory."
         )
     if not words:
         raise ValueError(f"method={method!r} must have words. Received: no data. Pass words.")
     if len(acceptor.labels) > 2:
         raise ValueError(
-            f"method={method!r} must be asked of a network that accepts, as transitions may be missing. Received: "
-            f"{acceptor.model.name} of {len(acceptor.labels)} labels. Use method='exact'."
+            f"method={method!r} must read a network that accepts or rejects, as transitions may be missing. Received: "
+            f"{acceptor.model.name} with {len(acceptor.labels)} labels. Use method='exact'."
         )
     return _extract_from_words(acceptor, words, method)
 
 
 def extract_exactly(acceptor: Acceptor) -> Extraction:
-    """The automaton of a network that remembers its centroids alone, from those that words reach."""
+    """The automaton of the centroids that words reach, for a network that remembers nothing else."""
     features = np.stack([acceptor.features[code] for code in acceptor.encoding.codes])
     first = acceptor.initial()
     states = [tuple(int(alpha[0].argmax()) for alpha in first)]
@@ -334,8 +327,7 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
         states += [(i,) for i in range(*acceptor.num_centroids) if (i,) != states[0]]
     numbers = {state: i for i, state in enumerate(states)}
     targets: list[tuple[int, ...]] = []
-    confidence: list[Array] = []
-    entropy: list[Array] = []
+    confidence, entropy = list[Array](), list[Array]()
     done, size = 0, max(1, CHUNK // len(features))
     while done < len(states):
         batch = states[done : done + size]
@@ -358,10 +350,9 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     outputs = [acceptor.labels[class_] for class_ in classes]
     whole = automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet)
     order = breadth_first(whole)
-    reached_states = [states[i] for i in order]
     return Extraction(
         whole.reachable(),
-        tuple(reached_states) if len(acceptor.layers) > 1 else tuple(state for (state,) in reached_states),
+        tuple(states[i] if len(acceptor.layers) > 1 else states[i][0] for i in order),
         np.zeros((len(order), len(features)), np.int64),
         np.concatenate(confidence).reshape(shape)[order],
         np.concatenate(entropy).reshape(shape)[order],
@@ -374,7 +365,7 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
 
 
 def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
-    """The extraction with the transitions that no word takes; without words, those of the network's report."""
+    """The extraction with the transitions that no word takes; without words, as in the network's report."""
     if words is not None:
         counts = counts_of_transitions(found.dfa, words)
         return replace(found, support=np.array(counts), unsupported=unsupported(found.dfa, words))
@@ -382,23 +373,17 @@ def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
     minimal = found.dfa.minimize()
     if report is None or report.num_transitions != len(minimal) * len(minimal.alphabet):
         return found
-    place = dict(found.dfa._beside(minimal)[-1])  # of each state the one of the minimal automaton
-    states = range(len(found.dfa))
-    pairs = {*report.unsupported}
-    return replace(
-        found,
-        unsupported=tuple((i, symbol) for i in states for symbol in minimal.alphabet if (place[i], symbol) in pairs),
-    )
+    same = dict(found.dfa._product(minimal)[-1])  # state -> state of the minimal automaton
+    pairs, reported = itertools.product(range(len(found.dfa)), minimal.alphabet), set(report.unsupported)
+    return replace(found, unsupported=tuple((i, symbol) for i, symbol in pairs if (same[i], symbol) in reported))
 
 
 def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> Extraction:
     _ = acceptor.first_id  # without a start token there is no first state
     k, symbols = acceptor.num_centroids[0], acceptor.alphabet
     column = {symbol: c for c, symbol in enumerate(symbols)}
-    taken = np.zeros((k, len(symbols), k))
-    weight = np.zeros((k, len(symbols), k))
-    ends = np.zeros((k, 2))
-    starts = np.zeros(k)
+    taken, weight = np.zeros((2, k, len(symbols), k))
+    starts, ends = np.zeros(k), np.zeros((k, 2))
     start_alpha = 0.0
     for first in range(0, len(words), 512):
         batch = words[first : first + 512]
@@ -419,27 +404,21 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
                 state = target
             else:
                 ends[state, int(accepted[row])] += 1
-    scores = taken if method == "counts" else np.divide(weight, taken, out=np.zeros_like(weight), where=taken > 0)
     seen = taken.sum(axis=-1)
-    table = np.where(seen > 0, scores.argmax(axis=-1), MISSING)
-    ended = ends.sum(axis=-1)
-    margins = np.divide(ends[:, 1], ended, out=np.full(k, np.nan), where=ended > 0) - 0.5
-    accepts = (np.nan_to_num(margins, nan=-1) > 0).tolist()
-    whole = automaton_of(table.tolist(), accepts, acceptor.labels, start=int(starts.argmax()), alphabet=symbols)
+    with np.errstate(invalid="ignore"):  # NaN for 0 / 0, where nothing was seen
+        frequencies, means = taken / seen[..., None], weight / taken
+        margins = ends[:, 1] / ends.sum(axis=-1) - 0.5
+    scores = np.nan_to_num(frequencies if method == "counts" else means)
+    table = np.where(seen > 0, scores.argmax(axis=-1), MISSING).tolist()
+    whole = automaton_of(table, (margins > 0).tolist(), acceptor.labels, start=int(starts.argmax()), alphabet=symbols)
     order = breadth_first(whole)
-    rows, columns = np.indices(seen.shape)
-    best = scores[rows, columns, np.maximum(table, 0)]
-    confidence = best / np.maximum(seen, 1) if method == "counts" else best
-    confidence = np.where(seen > 0, confidence, np.nan)[order]
-    frequencies = np.divide(taken, seen[..., None], out=np.full_like(taken, np.nan), where=seen[..., None] > 0)
-    missing = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
     return Extraction(
         whole.reachable(),
         tuple(order),
         seen[order].astype(np.int64),
-        confidence,
+        np.where(seen > 0, scores.max(axis=-1), np.nan)[order],
         _entropy(frequencies[order]),
-        missing,
+        tuple((int(state), symbols[column]) for state, column in np.argwhere(seen[order] == 0)),
         start_alpha,
         margins[order],
         method,
@@ -448,12 +427,13 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
 
 
 def _entropy(probabilities: Array) -> Array:
-    """Nats, of distributions along the last axis."""
-    return -(probabilities * np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))).sum(axis=-1)
+    """The entropy in nats of distributions along the last axis."""
+    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    return np.asarray(-(probabilities * logarithms).sum(axis=-1))
 
 
 def _slices(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last index of runs of words with at most `CHUNK` symbols together, or of one word."""
+    """The bounds of runs of words with at most `CHUNK` symbols together, or of one word."""
     first = symbols = 0
     for last, length in enumerate(lengths):
         if symbols + length > CHUNK and last > first:

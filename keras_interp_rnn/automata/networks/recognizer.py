@@ -1,4 +1,4 @@
-"""Models that classify words, as `train_recognizer` and `compile` return them, and the outcome of a training."""
+"""Models that classify words, as `train_recognizer` and `compile` return them, and reports of their training."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ class Recognizer(keras.Sequential):
 
     Attributes:
         report: outcome of `train_recognizer`, saved with the model. Training by `fit` does not change it.
-        labels: that words are given, one for each output and in their order, saved with the model; None for a model
-            that accepts words or rejects them.
+        labels: the label of each output, saved with the model; None for a model that accepts or rejects words.
 
     `keras.models.clone_model` makes a plain Sequential of it, without `classify`: copy it by
-    `Recognizer.from_config(model.get_config())`. Save it as .keras; of an .h5 file Keras knows the class only with
+    `Recognizer.from_config(model.get_config())`. Save it as .keras; an .h5 file needs
     `load_model(path, custom_objects={"Recognizer": Recognizer})`.
 
     Example:
@@ -46,14 +45,14 @@ class Recognizer(keras.Sequential):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
-        report = config.get("report", config.get("verdict"))  # its name until 0.1
+        report = config.get("report", config.get("verdict"))  # "verdict" until 0.1
         rest = {name: value for name, value in config.items() if name not in ("report", "verdict", "labels")}
         if not isinstance(rest.get("layers"), list):
             raise ValueError(
                 "The configuration of a Recognizer must be what get_config returned. Received: one with the parts "
                 f"{sorted(config)}. Save the model again."
             )
-        model = super().from_config(rest, custom_objects)
+        model: Recognizer = super().from_config(rest, custom_objects)
         try:
             model.labels = None if config.get("labels") is None else tuple(config["labels"])
             model.report = None if report is None else _report(report)
@@ -65,13 +64,13 @@ class Recognizer(keras.Sequential):
         return model
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
-        """Whether the network accepts each word, or which label it gives it.
+        """Whether the network accepts each word, or the label that it gives each word.
 
         Args:
             words: sequences of symbols.
 
         Returns:
-            bool (words,); of a network with labels the label of each word, that of its largest output.
+            bool (words,); for a network with labels the label of the largest output for each word.
 
         Raises:
             ValueError: if a word has a symbol that is not in the alphabet, or the first layer is no `SymbolEmbedding`.
@@ -88,8 +87,8 @@ class Recognizer(keras.Sequential):
         first: Any = self.layers[0] if self.layers else None
         if not hasattr(first, "encoding"):
             raise ValueError(
-                "The first layer of a Recognizer must be a SymbolEmbedding, which knows the alphabet. "
-                f"Received: {first!r}. Build it with automata.SymbolEmbedding(alphabet, output_dim)."
+                "The first layer of a Recognizer must be a SymbolEmbedding, which knows the alphabet. Received: "
+                f"{first!r}. Build it with automata.SymbolEmbedding(alphabet, output_dim)."
             )
         return Acceptor(self, first.encoding).classify(words)
 
@@ -106,12 +105,12 @@ def _report(config: dict[str, Any]) -> TrainingReport:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class TrainingReport(Evidence):
-    """Outcome of `train_recognizer`: of the network, and what the words say of its automaton.
+    """Outcome of `train_recognizer`: the accuracy of the network, and the evidence for its automaton.
 
     Attributes:
         learned: whether network and automaton classify every word as labelled, and every transition of the network is
             probable enough.
-        network_accuracy: as `automaton_accuracy`, of the network itself.
+        network_accuracy: as `automaton_accuracy`, for the network itself.
         confidence: the lowest probability alpha of a transition.
         num_attempts, seconds: of the whole training; the other fields are of its best attempt.
         reason: why the best attempt did not learn; "" if it has.

@@ -9,13 +9,13 @@ import keras
 
 from keras_interp_rnn.automata.machines import START, WordEncoding, checked_symbols
 
-# Here, as words.py knows no Keras. Your own layers may then have an encoding in their configuration.
+# Registered here, as words.py imports no Keras, so that layers of yours may have an encoding in their configuration.
 keras.saving.register_keras_serializable(package="keras_interp_rnn")(WordEncoding)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class SymbolEmbedding(keras.layers.Embedding):
-    """An embedding that knows which symbol each id stands for, so that a model carries its alphabet.
+    """An embedding that knows the symbol of each id, so that a model carries its alphabet.
 
     Args:
         alphabet: the symbols, ints or strings; symbol i has id i + 2, after padding and the start token.

@@ -1,1 +1,1 @@
-"""What tags of each kind hold, one kind a file: how it is described, decoded, summed up and cut into slices."""
+"""The kinds of tags, one a file: how each is described, decoded, summed up and divided into slices."""

@@ -1,4 +1,4 @@
-"""What automata and counted transitions share: states and edges, drawn in the same places at every step."""
+"""States and edges of automata and of counted transitions, drawn in the same places at every step."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from tensorboard_plugins.interp_rnn import layout
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, Kind
 
 USUAL = 0.25
-"""Fraction of the graphs that have an edge at which room is kept for it."""
+"""Least fraction of the graphs that must have an edge so that room is reserved for it."""
 
 
 class GraphKind(Kind):
     """A kind whose values have states and edges.
 
-    A graph is a JSON object: start, a centroid, or null where it is not known; states, each with id (its centroid),
-    accepting (null where it is not known) and use (the fraction of the steps that end there, null where it is not
-    known); edges, each with from and to (centroids) and symbols, [name, probability], the most probable first.
+    A graph is a JSON object: start, a centroid; states, each with id (its centroid), accepting and use (the fraction of
+    the steps that end there); edges, each with from and to (centroids) and symbols, [name, probability], the most
+    probable first. start, accepting and use are null if they are unknown.
     """
 
     VIEW = "states"
 
     @abc.abstractmethod
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
-        """The graph of one step, and what else is known of it as a whole."""
+        """The graph of one step, and values that describe it as a whole."""
 
     def graph(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
         graph = self.states_and_edges(description, value)
@@ -39,12 +39,13 @@ class GraphKind(Kind):
 def placed(
     graphs: Sequence[Mapping[str, Any]], starts: Sequence[int], usual: Collection[layout.Edge] | None = None
 ) -> dict[str, Any]:
-    """How graphs are drawn alike: positions of states, usual edges as [from, to, *route], and the box that holds them.
+    """A common layout of graphs: positions of states, usual edges as [from, to, *route], and the box around them.
 
     Args:
         graphs: all of them.
-        starts: states, those that are to stand on the left first.
-        usual: edges that decide where states stand; by default those of the last graph and of every fourth.
+        starts: states, from left to right.
+        usual: edges that determine the positions of states; by default the edges of the last graph and edges that at
+            least a quarter of the graphs have.
     """
     widest: dict[layout.Edge, str] = {}
     for graph in graphs:
@@ -54,9 +55,9 @@ def placed(
         times = Counter(ends for graph in graphs for ends in ends_of(graph))
         often = {ends for ends, count in times.items() if count >= USUAL * len(graphs)}
         usual = often | (ends_of(graphs[-1]) if graphs else set())
-    kept = {ends: label for ends, label in widest.items() if ends in usual or ends[0] == ends[1]}
-    lane = max((layout.text_width(label) + 8 for ends, label in widest.items() if ends not in kept), default=0.0)
-    drawing = layout.draw(kept, starts, lane=lane)
+    labels = {ends: label for ends, label in widest.items() if ends in usual or ends[0] == ends[1]}
+    lane = max((layout.text_width(label) + 8 for ends, label in widest.items() if ends not in labels), default=0.0)
+    drawing = layout.draw(labels, starts, lane=lane)
     return {
         "positions": {str(state): point for state, point in drawing.points.items()},
         "usual": [[*ends, *route] for ends, route in drawing.routes.items()],
@@ -65,7 +66,7 @@ def placed(
 
 
 def drawn_alone(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """A graph with positions of its own."""
+    """A graph with its own positions."""
     place = placed([graph], [graph["start"], *(state["id"] for state in graph["states"])])
     return {**graph, **place, **drawn(graph, place)}
 
@@ -76,7 +77,7 @@ def ends_of(graph: Mapping[str, Any]) -> set[layout.Edge]:
 
 
 def edges_of(symbols: Mapping[layout.Edge, list[list[Any]]]) -> list[dict[str, Any]]:
-    """Edges in the form of a graph, from the [name, probability] of each."""
+    """Edges in the form of a graph, from the [name, probability] of their symbols."""
     return [
         {"from": state, "to": target, "symbols": sorted(pairs, key=lambda pair: -(pair[1] or 0))}
         for (state, target), pairs in symbols.items()
@@ -88,9 +89,9 @@ def name_of(names: Sequence[str], symbol: int) -> str:
 
 
 def drawn(graph: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
-    """routes: of each edge, its path and the centre of its label. box: that holds it all, and what was `placed`.
+    """The routes of all edges, each a path and the centre of its label, and the box around graph and layout.
 
-    Edges keep their routes too, unless there are unusual ones.
+    Edges keep the routes of the layout unless the graph has edges that are not in it.
     """
     usual = {(state, target): route for state, target, *route in place["usual"]}
     if ends_of(graph) <= usual.keys():
@@ -107,7 +108,7 @@ def _labels(graph: Mapping[str, Any]) -> dict[layout.Edge, str]:
 
 
 def _label(edge: Mapping[str, Any]) -> str:
-    """The widest label that the page may give an edge: it leaves out the least probable symbols."""
+    """The widest label that the page may give an edge, as the page can leave out the least probable symbols."""
     unsupported = edge.get("unsupported", ())
     names = [f"({name})" if name in unsupported else name or "100%" for name, _ in edge["symbols"]]
     return max(layout.shortened(names), layout.shortened(names[:4]), key=layout.text_width)

@@ -1,4 +1,4 @@
-"""What every kind of tag has, and how arrays are decoded."""
+"""Base classes of kinds of tags, and the decoding of arrays."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, checked, parsed
 
 Description = Mapping[str, Any]
-"""What the writer said of a tag: `schema.metadata`."""
+"""The description of a tag by its writer, from `schema.metadata`."""
 
 
 class BadRequest(ValueError):
-    """A request for something that a tag does not have; the message says what."""
+    """A request for something that a tag lacks; the message names it."""
 
 
 class Kind(abc.ABC):
     """A kind of tag.
 
     Attributes:
-        NAME: as tags say it; the file has the same name.
-        VIEW: the view that shows such tags, static/VIEW.js; None for a kind that views only read beside others.
-        RULES: what its description must have.
-        LAST_SLICES: about how many bytes of the slices of a step a page without a server keeps, the last ones; None for
-            all.
+        NAME: the kind in descriptions; the file has the same name.
+        VIEW: the view that shows such tags, static/VIEW.js; None for a kind that views only read with other kinds.
+        RULES: the entries of its description.
+        LAST_SLICES: approximate number of bytes of the last slices of a step in a page without a server; None for all
+            slices.
     """
 
     NAME: ClassVar[str]
@@ -37,40 +37,40 @@ class Kind(abc.ABC):
     LAST_SLICES: ClassVar[int | None] = None
 
     def describe(self, entries: Mapping[str, Any]) -> dict[str, Any]:
-        """What a description says; raises UnknownContent if it breaks a rule."""
+        """The entries of a description; raises UnknownContent if it breaks a rule."""
         part = Rule("part_of", "the name of a series", lambda value: isinstance(value, str), needed=False)
         return checked(entries, f"The description of {self.NAME}", (*self.RULES, part))
 
     @abc.abstractmethod
     def decode(self, description: Description, tensor: NDArray[Any]) -> Any:
-        """The value of one step; raises UnknownContent for a tensor that is none of this kind."""
+        """The value of one step; raises UnknownContent for a tensor of another kind."""
 
     def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
-        """What a view shows first, of all steps."""
+        """The values of all steps that a view shows first."""
         return {"shapes": [list(np.shape(value)) for value in values]}
 
     def num_slices(self, description: Description, value: Any) -> int:
-        """How many parts the value of one step has."""
+        """The number of slices of the value of one step."""
         return 0
 
     def first_slice(self, description: Description) -> int:
-        """The first of these parts that is there."""
+        """The index of the first slice that is not missing."""
         return 0
 
     def slice(self, description: Description, value: Any, index: int) -> NDArray[np.float32]:
-        """One part of the value of one step; raises BadRequest if there is no such part."""
-        raise BadRequest(f"{self.NAME} has no slices: it comes as a whole.")
+        """One slice of the value of one step; raises BadRequest if there is no such slice."""
+        raise BadRequest(f"A slice must be one of an array. Received: a tag of the kind {self.NAME}. Request it whole.")
 
     def graph(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
-        """States and edges at one step, drawn."""
-        raise BadRequest(f"{self.NAME} is no automaton and counts no transitions.")
+        """The drawn states and edges of one step."""
+        raise BadRequest(f"A graph must be one of an automaton or of transition counts. Received: {self.NAME}.")
 
     def texts(self, value: Any) -> dict[str, Any]:
-        """Texts of one step."""
-        raise BadRequest(f"{self.NAME} holds no texts.")
+        """The texts of one step."""
+        raise BadRequest(f"Texts must be those of transition_texts. Received: a tag of the kind {self.NAME}.")
 
     def answers(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
-        """All that a page may ask about the value of one step, as JSON; `encoded` slices."""
+        """All answers to a page about the value of one step, as JSON; by default `encoded` slices."""
         count = self.num_slices(description, value)
         slices: list[dict[str, Any]] = []
         size = 0
@@ -83,17 +83,17 @@ class Kind(abc.ABC):
 
 
 class ArrayKind(Kind):
-    """A kind whose values are arrays of real numbers; a slice is the whole, unless the kind has smaller ones.
+    """A kind whose values are arrays of real numbers; by default the only slice is the whole array.
 
     Attributes:
-        FINITE: whether NaN and infinities are refused: what is drawn as the length of a bar must be a number.
+        FINITE: whether NaN and infinities are rejected, as for numbers that are drawn as lengths of bars.
     """
 
     FINITE: ClassVar[bool] = False
 
     @abc.abstractmethod
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
-        """The axes in words, and whether a shape has them."""
+        """The shape in words, and whether a shape is valid."""
 
     def decode(self, description: Description, tensor: NDArray[Any]) -> NDArray[Any]:
         if not (np.issubdtype(tensor.dtype, np.floating) or np.issubdtype(tensor.dtype, np.integer)):
@@ -124,7 +124,7 @@ class SequencesKind(ArrayKind):
 
 
 def encoded(values: NDArray[np.float32]) -> dict[str, Any]:
-    """An array in JSON: its shape, and its little-endian float32 in base64."""
+    """An array in JSON: its shape, and little-endian float32 in base64."""
     return {"shape": values.shape, "values": base64.b64encode(values.astype("<f4").tobytes()).decode()}
 
 
@@ -137,10 +137,10 @@ def decoded_text(name: str, tensor: NDArray[Any]) -> dict[str, Any]:
 
 
 def require_numbers(name: str, numbers: NDArray[Any], outputs: int) -> None:
-    """Raises UnknownContent unless all are numbers of outputs, of which there are so many."""
+    """Raises UnknownContent unless all numbers are indices of outputs."""
     if not np.isin(numbers, np.arange(outputs)).all():
         raise UnknownContent(
-            f"{name}: the first row of a block must be numbers of outputs, of which there are {outputs}. Received: "
+            f"{name}: the first row of a block must be integers in [0, {outputs}), the numbers of outputs. Received: "
             f"{numbers.min():g} to {numbers.max():g}."
         )
 

@@ -1,4 +1,4 @@
-"""What contributions have in common: a block of rows for each target, a step of a text after which it is predicted."""
+"""Contributions: a block of rows for each target, a step of a text after which a prediction is made."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, r
 
 
 class TargetsKind(ArrayKind):
-    """A kind whose values have a block for each target t = first, ..., T; the slice of a target is its own block.
+    """A kind whose values have a block for each target t = first, ..., T; the slice of a target is its block.
 
-    Slice 0 has the norms of all terms, (T + 1, T), if all targets are there.
+    Slice 0 holds the norms of all terms, (T + 1, T), if first is 1.
 
-    Description: symbols, the names of the T; outputs, their names; first, the first target, 1 if missing: a network
-    that reads a text as a whole has the last one alone.
+    Description: symbols, the T names; outputs, their names; first, the first target, by default 1. A network that reads
+    a text as a whole has only the last target.
     """
 
     VIEW = "reads"
@@ -33,7 +33,7 @@ class TargetsKind(ArrayKind):
     @staticmethod
     @abc.abstractmethod
     def rows(target: int) -> slice:
-        """The rows of a target, from 1, where all targets are there."""
+        """The rows of a target, from 1, if first is 1."""
 
     def block(self, description: Description, value: NDArray[Any], target: int) -> NDArray[Any]:
         """The rows of a target."""
@@ -41,7 +41,7 @@ class TargetsKind(ArrayKind):
         return value[rows.start - before : rows.stop - before]
 
     def num_rows(self, description: Description) -> int:
-        """Of all blocks; 0 if there is no target."""
+        """The number of rows of all blocks."""
         first, steps = description.get("first", 1), len(description["symbols"])
         return max(0, self.rows(steps).stop - self.rows(first).start) if steps else 0
 
@@ -71,4 +71,4 @@ class TargetsKind(ArrayKind):
 
     @abc.abstractmethod
     def norms(self, block: NDArray[Any]) -> NDArray[Any]:
-        """Of the terms (t + 1,) in the block of a target t."""
+        """The norms (t + 1,) of the terms in the block of a target t."""

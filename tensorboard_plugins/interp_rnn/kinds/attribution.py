@@ -1,9 +1,10 @@
-"""attribution: float32 (T + 3, columns), what each token of a text added to some outputs, and took from them.
+"""attribution: float32 (T + 3, columns), the shares of each token of a text in some outputs.
 
-First the numbers of the outputs that have a column, and what the network says: their probabilities, of a single output
-its value; then the shares of the T tokens; last the outputs where no token is there. A slice is the whole.
+The first row holds the numbers of the outputs that have a column, the second their probabilities, or the value of a
+single output. The shares of the T tokens follow; the last row holds the outputs without any token. A slice is the
+whole.
 
-Description: method, by which the shares were found; symbols, the names of the T; outputs, the names of all.
+Description: method, by which the shares were computed; symbols, the T names; outputs, the names of all outputs.
 """
 
 from __future__ import annotations

@@ -1,20 +1,24 @@
 """automaton: string scalar, JSON.
 
-transitions (states x symbols, -1 where there is none); accepting, or of a Moore machine outputs, the label of each
-state; start, and of each state its centroid; names of the states where these are not numbers, as in a stack of layers;
-confidence of each transition, null where it was never seen; unsupported, [state, symbol] of the transitions that no
-word takes, null if that is not known; minimal, the number of states after minimization; agreement
-with the network, the fraction of words that both classify alike; equivalent, whether it gives every word the
-reference's label, counterexample, a shortest word on which they differ (names of its symbols, or null), and distance,
-the mean over labels of the fraction of the reference's words that it classifies otherwise, all null without one;
-verdict, lines about it, the first a headline, or null;
-visits, the fraction of the steps of short words that arrive at each state; entropy, the mean of the transitions', nats
-or null.
+- transitions: states x symbols, -1 for a missing transition
+- accepting: the accepting states; or outputs: the label of each state of a Moore machine
+- start: the start state
+- centroids: the centroid of each state; names: of the states that are tuples of centroids, as in a stack of layers
+- confidence: of each transition, null if it was never seen
+- unsupported: [state, symbol] of the transitions that no word takes, or null
+- minimal: the number of states after minimization
+- agreement: the fraction of words that automaton and network classify alike
+- equivalent: whether every word has the label of the reference; counterexample: the symbols of a shortest word that has
+  another label, or null; distance: the mean over labels of the fraction of the reference's words with another label.
+  All are null without a reference
+- verdict: sentences, the first a headline, or null
+- visits: the fraction of the steps of short words that arrive at each state
+- entropy: the mean entropy of the transitions in nats, or null
 
-Edges of the graph have unsupported, the names of their symbols that no word takes, where there are any. States have
-output and name where these are known, and then inside, what is written in them: `layout.Line`.
+Edges of the graph have unsupported, the names of symbols that no word takes, if there are any. States have output and
+name if they are known, and then inside, the text that is written in them: `layout.Line`.
 
-Description: symbols, their names; reference, the automaton it is compared with, or null.
+Description: symbols, their names; reference, the automaton with which it is compared, or null.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from tensorboard_plugins.interp_rnn.kinds._kind import Description, decoded_text
 
 NUMBERS = ("minimal", "agreement", "distance", "entropy")
 MEASURED = (*NUMBERS, "equivalent", "counterexample")
-"""What the callback may say of an automaton as a whole."""
+"""The values that a callback may log for an automaton as a whole."""
 
 
 class _Automaton(GraphKind):
@@ -48,10 +52,7 @@ class _Automaton(GraphKind):
         return {**value, **checked(entries, "An automaton", rules)}
 
     def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
-        """Positions of the centroids, and the box that holds them; history, numbers of each step; reference_graph.
-
-        Of Moore machines labels too, all outputs.
-        """
+        """The layout of the centroids; history, numbers of each step; reference_graph; all labels of Moore machines."""
         starts = [value["centroids"][value["start"]] for value in reversed(values)]
         centroids = sorted({centroid for value in values for centroid in value["centroids"]})
         graphs = [self.states_and_edges(description, value) for value in values]
@@ -66,8 +67,8 @@ class _Automaton(GraphKind):
         }
 
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
-        said = {"verdict": value["verdict"]} if value.get("verdict") else {}
-        return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}, **said}
+        verdict = {"verdict": value["verdict"]} if value.get("verdict") else {}
+        return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}, **verdict}
 
     def _reference_graph(self, description: Description) -> dict[str, Any] | None:
         reference = description.get("reference")
@@ -105,7 +106,7 @@ def _graph(value: Mapping[str, Any], symbol_names: Sequence[str]) -> dict[str, A
 
 
 def _look(value: Mapping[str, Any], state: int) -> dict[str, Any]:
-    """Whether a state accepts, null in a Moore machine; where it has an output or a name, these, and what it shows."""
+    """Whether a state accepts, null in a Moore machine; its output and name, if it has any, and the text inside."""
     outputs, names = value.get("outputs"), value.get("names")
     if outputs is None and names is None:
         return {"accepting": state in value["accepting"]}
@@ -146,7 +147,7 @@ def _is_reference(value: Any) -> bool:
 
 
 def _labelling(entries: Mapping[str, Any], num_states: int) -> tuple[Rule, ...]:
-    """Rules for the start, and for the labels of the states: outputs where there are any, or whether they accept."""
+    """Rules for the start and for the labels of the states: outputs if there are any, otherwise accepting states."""
 
     def is_state(value: Any) -> bool:
         return integer(value, 0, num_states)
@@ -161,7 +162,7 @@ def _labelling(entries: Mapping[str, Any], num_states: int) -> tuple[Rule, ...]:
 
 
 def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
-    """Rules for what an automaton says of each of its states."""
+    """Rules for entries with a value for each state."""
 
     def centroids(value: Any) -> bool:
         return list_of(value, integer) and len(set(value)) == len(value) == num_states
@@ -178,12 +179,12 @@ def _of_each(num_states: int, num_symbols: int) -> tuple[Rule, ...]:
     def unsupported(value: Any) -> bool:
         return value is None or list_of(value, lambda pair: _is_pair(pair, num_states, num_symbols))
 
-    def given(value: Any) -> bool:
+    def names_or_null(value: Any) -> bool:
         return value is None or names(value) and len(value) == num_states
 
     return (
         Rule("centroids", "one centroid for each state", centroids),
-        Rule("names", "one name for each state, or null", given, needed=False),
+        Rule("names", "one name for each state, or null", names_or_null, needed=False),
         Rule("visits", "one number from 0 to 1 for each state, or null", visits, needed=False),
         Rule("confidence", "states x symbols, numbers or null", confidence, needed=False),
         Rule("unsupported", "a list of [state, symbol], or null", unsupported, needed=False),
@@ -197,6 +198,6 @@ OF_ALL = (
     Rule("verdict", "a list of lines or null", lambda value: value is None or names(value), needed=False),
     Rule("counterexample", "a list of names or null", lambda value: value is None or names(value), needed=False),
 )
-"""Rules for what an automaton says besides of each state."""
+"""Rules for the other entries."""
 
 KIND = _Automaton()

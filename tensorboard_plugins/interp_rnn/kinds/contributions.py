@@ -1,8 +1,9 @@
 """contributions: float32 (T (T + 3) / 2 + 1, outputs), nats.
 
-For each target t = 1, ..., T the terms of the sources 0, ..., t, source 0 the initial state; last the readout's own
-bias. `target_rows` says where which is. The slice of target t is (t + 2, outputs), the bias last; slice 0 has the norms
-of all terms, (T + 1, T), and below them the logits, (outputs, T). There may be the last targets alone.
+For each target t = 1, ..., T the terms of the sources 0, ..., t, source 0 the initial state; the last row is the bias
+of the readout. `target_rows` returns the rows of a target. The slice of target t is (t + 2, outputs), the bias last;
+slice 0 holds the norms of all terms, (T + 1, T), and below them the logits, (outputs, T). The first targets may be
+missing.
 
 Description: as of `TargetsKind`.
 """

@@ -1,6 +1,6 @@
 """jacobian: float32 (lags, 101), the percentiles 0, 1, ..., 100 of the singular values of dh_T / dx_{T-k}.
 
-Description: lags, the k.
+Description: lags, the values of k.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tensorboard_plugins.interp_rnn.checks import Rule, integer, list_of
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 LINES = (0, 7, 16, 31, 50, 69, 84, 93, 100)
-"""Percentiles that are lines over the steps."""
+"""Percentiles that are drawn as lines over the steps."""
 
 
 class _Jacobian(ArrayKind):
@@ -26,7 +26,7 @@ class _Jacobian(ArrayKind):
         return str(expected), shape == expected
 
     def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
-        """Percentiles: (steps, lags, lines); null for what JSON cannot say."""
+        """Percentiles: (steps, lags, lines); null for NaN and infinities."""
         return {
             "lines": LINES,
             "percentiles": [

@@ -1,4 +1,4 @@
-"""outputs: float32 (k + sequences, outputs), of the model's head for each centroid, and of the model for each sequence.
+"""outputs: float32 (k + sequences, outputs), of the model's head for each centroid, then of the model for sequences.
 
 The sequences are those of transition_probabilities.
 

@@ -1,8 +1,8 @@
-"""shapley_values: float32 (T + 1, outputs), of each symbol of a text, and last the mean output over the background.
+"""shapley_values: float32 (T + 1, outputs), of each symbol of a text, then the mean output over the background.
 
 A slice is the whole.
 
-Description: symbols, the names of the T; outputs, their names.
+Description: symbols, the T names; outputs, their names.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""substitutions: float32 (1 + T alternatives [+ T], outputs), what the network says of a text, and of changed ones.
+"""substitutions: float32 (1 + T alternatives [+ T], outputs), the outputs for a text and for changed texts.
 
-Row 0 is the text as it is; the alternatives to the first symbol follow, then those to the second, and so on; then,
-where there are deletions, the text without its first symbol, without its second, and so on. A slice is the whole.
+Row 0 is the text itself; the alternatives to the first symbol follow, then those to the second, and so on; then, with
+deletions, the text without its first symbol, without its second, and so on. A slice is the whole.
 
-Description: symbols, the names of the T; alternatives, names of those that are tried in their places; outputs, their
-names; deletions, whether there are any, false if missing.
+Description: symbols, the T names; alternatives, the names of the symbols that replace them; outputs, their names;
+deletions, whether there are any, by default false.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""top_contributions: float32 (T (T + 7) / 2, top + 2), nats: contributions where there are too many outputs to log all.
+"""top_contributions: float32 (T (T + 7) / 2, top + 2), nats: contributions if there are too many outputs to log all.
 
 For each target t = 1, ..., T a block of t + 3 rows: the numbers of the outputs that are most probable there, the most
-probable first; the terms of the sources 0, ..., t, source 0 the initial state; the readout's own bias. Each of these
-outputs has a column. The last but one is of the others: their probability in the first row, below it the sums of their
-terms. The last holds the norms of the terms over all outputs. `block_rows` says where which block is. The slice of
-target t is its block; slice 0 has the norms of all terms, (T + 1, T). There may be the last targets alone.
+probable first; the terms of the sources 0, ..., t, source 0 the initial state; the bias of the readout. Each of these
+outputs has a column. The next column is the sum over all other outputs, with their probability in the first row. The
+last column holds the norms of the terms over all outputs. `block_rows` returns the rows of a target. The slice of
+target t is its block; slice 0 holds the norms of all terms, (T + 1, T). The first targets may be missing.
 
-Description: as of `TargetsKind`, with the names of all outputs; top, the number of those that have a column.
+Description: as of `TargetsKind`, with the names of all outputs; top, the number of outputs that have a column.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""trace: float32 (sequences, time, entries), all quantities of a step side by side, NaN where there is none.
+"""trace: float32 (sequences, time, entries), all quantities of a step in one row, NaN at masked steps.
 
 A slice is one sequence, (time, entries).
 
-Description: quantities, [name, number of entries] of each, in order; tokens, a list of names for each sequence, empty
-where there are none, or [].
+Description: quantities, [name, number of entries] of each, in order; tokens, a list of names for each sequence, which
+may be empty, or [].
 """
 
 from __future__ import annotations

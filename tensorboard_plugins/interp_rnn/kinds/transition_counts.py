@@ -16,10 +16,10 @@ from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, nam
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 RARE = 0.01
-"""Moves that are a smaller fraction of those by the same symbol from the same centroid are left out."""
+"""Least fraction of a move, among the moves by its symbol from its centroid, that is shown."""
 
 LIKELY = 0.1
-"""Fraction of the last moves from a centroid at which a move counts for where the centroids stand."""
+"""Least fraction of a move, among the last moves from its centroid, that influences the layout."""
 
 
 class _TransitionCounts(GraphKind, ArrayKind):
@@ -34,11 +34,11 @@ class _TransitionCounts(GraphKind, ArrayKind):
     def decode(self, description: Description, tensor: NDArray[Any]) -> NDArray[Any]:
         counts = super().decode(description, tensor)
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
-            raise UnknownContent("transition_counts must be finite and 0 or more. Received: others.")
+            raise UnknownContent("transition_counts must be finite and 0 or more. Received: other numbers.")
         return counts
 
     def overview(self, description: Description, values: Sequence[Any]) -> dict[str, Any]:
-        """Positions of the centroids, and the box that holds them; history, numbers of each step."""
+        """The layout of the centroids; history, numbers of each step."""
         total = np.sum(values, axis=0, dtype=np.float64) if values else np.zeros((1, 1, 1))
         counts = total.sum(axis=0)
         last = values[-1].sum(axis=0, dtype=np.float64) if values else counts
@@ -71,12 +71,12 @@ class _TransitionCounts(GraphKind, ArrayKind):
 
 
 def _moves(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(k,), how many moves begin or end at each centroid."""
+    """The number of moves that begin or end at each centroid, (k,)."""
     return counts.sum(axis=0) + counts.sum(axis=1)
 
 
 def _entropy(counts: NDArray[Any]) -> float | None:
-    """Of the next centroid, given centroid and symbol, nats: 0 where the counts are those of an automaton."""
+    """The entropy of the next centroid given centroid and symbol, nats: 0 for the counts of an automaton."""
     moves, together = (part[part > 0].astype(np.float64) for part in (counts, counts.sum(axis=-1)))
     if not moves.size:
         return None

@@ -1,4 +1,4 @@
-"""transition_probabilities: float32 (sequences, time, k), NaN where there is none. A slice is one sequence, (time, k).
+"""transition_probabilities: float32 (sequences, time, k), NaN at masked steps. A slice is one sequence, (time, k).
 
 Description: tokens, a list of names for each sequence, or [].
 """

@@ -1,7 +1,7 @@
 """transition_texts: string scalar, JSON, of the steps that transition_counts counts.
 
-prototypes, of each centroid the tokens that moved the network there with the highest probability, [token, probability];
-moves, [symbol, from, to, text], of each move a text that ends with it, its last tokens.
+prototypes: for each centroid [token, probability] of the tokens that moved the network there with the highest
+probability. moves: for each move [symbol, from, to, text], the text being the last tokens of one that ends with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Input-switched affine networks of known weights, for the tests of what is read off them."""
+"""Input-switched affine networks of known weights, for the tests of their readings."""
 
 import functools
 
@@ -16,13 +16,9 @@ CLOSE = {"rtol": 1e-11, "atol": 1e-12}
 def network(units, symbols, outputs, seed):
     """A model with random asymmetric weights, and the same as the paper writes them: W, b, h_0, W_ro, b_ro."""
     rng = np.random.default_rng(seed)
-    model = keras.Sequential(
-        [
-            keras.Input((None,), dtype="int32"),
-            layers.ISAN(units, symbols, return_sequences=True, dtype="float64"),
-            keras.layers.Dense(outputs, dtype="float64"),
-        ]
-    )
+    isan = layers.ISAN(units, symbols, return_sequences=True, dtype="float64")
+    head = keras.layers.Dense(outputs, dtype="float64")
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
     weights = [rng.normal(size=w.shape) * 0.6 for w in model.get_weights()]
     model.set_weights(weights)
     kernel, bias, start, readout, readout_bias = weights

@@ -1,4 +1,4 @@
-"""A table's file from a stranger: loaded as it was saved, or refused before anything large is made."""
+"""Hostile files of tables: refused before anything large is allocated."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def saved(tmp_path):
     return tmp_path / "t.npz", dict(np.load(tmp_path / "t.npz"))
 
 
-def test_what_was_saved_is_loaded(saved):
+def test_loads_a_saved_table(saved):
     file, arrays = saved
     np.savez(file, **arrays)
     assert CompositionTable.load(file).words == ((0,), (0, 0), (0, 1), (1,), (1, 2), (2,))
@@ -54,7 +54,7 @@ def test_what_was_saved_is_loaded(saved):
 def test_an_array_that_save_did_not_write_is_refused(saved, name, change):
     file, arrays = saved
     np.savez(file, **{**arrays, name: change(arrays[name])})
-    with pytest.raises(ValueError, match="A table is loaded from a file that CompositionTable.save wrote"):
+    with pytest.raises(ValueError, match="`path` must be a file that CompositionTable.save wrote"):
         CompositionTable.load(file)
 
 

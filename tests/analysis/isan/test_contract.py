@@ -1,4 +1,4 @@
-"""What all readings of an ISAN share: how the network and the text may be given, what is refused, and the origin."""
+"""The contract of all readings of an ISAN: forms of the network and the text, refusals, and the origin."""
 
 import functools
 
@@ -53,7 +53,7 @@ of_a_text, with_a_head, with_an_origin, every = (
 
 
 def numbers(result):
-    """All arrays of a result, in whatever it comes."""
+    """All arrays of a result."""
     if isinstance(result, np.ndarray):
         return [result] if result.dtype.kind == "f" else []
     if isinstance(result, keras.layers.Layer):
@@ -75,18 +75,21 @@ def test_a_layer_or_a_cell_with_its_readout_is_read_as_the_model(name):
 
 
 @of_a_text
-def test_what_is_no_text_is_refused(name):
+def test_refuses_invalid_texts(name):
     model = network(UNITS, SYMBOLS, SYMBOLS, 1)[0]
     for text, sentence in (
-        ([0, 1, 4], r"symbols must lie in \[0, 4\). Received: 0 to 4"),
-        ([-1, 2, 0], r"symbols must lie in \[0, 4\). Received: -1 to 2"),
+        ([0, 1, 4], r"`symbols` must lie in \[0, 4\). Received: 0 to 4"),
+        ([-1, 2, 0], r"`symbols` must lie in \[0, 4\). Received: -1 to 2"),
         ([[0, 1, 2]], r"integers of one text, shape \(time,\). Received: int64 of shape \(1, 3\). Pass one row"),
         ([0.5, 1, 2], "integers of one text.*Received: float64"),
-        (object(), "symbols are .*Received: .*, which makes one of dtype object"),
+        (object(), "symbols must be .*Received: .*, which makes one of dtype object"),
         ([[1], [2, 3]], "setting an array element with a sequence"),
         ([b"a", b"b"], "symbols are .*Received: .*, which makes one of dtype .S1"),
         ({0: 1}, "symbols are .*Received: .*, which makes"),
-        ("abba", "A string is read by an alphabet. Received: .*Pass alphabet=|symbols are .*(Encode it|dtype <U4)"),
+        (
+            "abba",
+            "A text must come with an alphabet. Received: .*Pass alphabet=|symbols must be .*(Encode it|dtype <U4)",
+        ),
     ):
         with pytest.raises(ValueError, match=sentence):
             READINGS[name](model, text)
@@ -107,9 +110,9 @@ def test_a_network_that_is_not_read_is_refused(name):
         with pytest.raises(ValueError, match=REFUSED[why][1]):
             read(refused(why), TEXT)
     if name != "sparse_basis":
-        with pytest.raises(ValueError, match="has no weights yet.*Call it on symbols once"):
+        with pytest.raises(ValueError, match="must have its weights.*Call it on symbols once"):
             read(layers.ISAN(UNITS, SYMBOLS), TEXT)
-        with pytest.raises(ValueError, match="Exactly one ISAN can be read|are those of the symbols of an ISAN"):
+        with pytest.raises(ValueError, match="Exactly one ISAN can be read|must have an ISAN"):
             read(keras.layers.LSTM(4), TEXT)
 
 
@@ -128,14 +131,9 @@ def test_a_readout_that_is_not_affine_is_refused(name):
     quantized, twice = keras.layers.Dense(SYMBOLS, dtype="int8_from_float32"), Twice(SYMBOLS)
     for layer in (quantized, twice):
         layer.build((None, UNITS))
-    for readout in (
-        quantized,
-        twice,
-        "head",
-        keras.Sequential([keras.layers.Dense(2, "tanh")]),
-        keras.layers.Dense(SYMBOLS),
-    ):
-        with pytest.raises(ValueError, match="readout must be affine: a Dense layer.*Received: "):
+    model = keras.Sequential([keras.layers.Dense(2, "tanh")])
+    for readout in (quantized, twice, "head", model, keras.layers.Dense(SYMBOLS)):
+        with pytest.raises(ValueError, match="`readout` must be affine: a Dense layer.*Received: "):
             READINGS[name](isan, TEXT, readout=readout)
     for shapes in ([(6, 2), (3,)], [(3, 2), (2,)], [(6, 2)], [(6,), (6,)], [(6, 2), (2, 1)]):
         with pytest.raises(ValueError, match=r"shapes \(6, outputs\) and \(outputs,\)\. Received: \("):
@@ -163,7 +161,7 @@ def growing():
 
 
 @pytest.mark.parametrize("name", [*(name for name in OF_A_TEXT if name != "from_corpus")])
-def test_what_overflows_is_refused_by_one_sentence(name):
+def test_refuses_an_overflow_with_one_sentence(name):
     with pytest.raises(ValueError, match=r"must fit into floats. Received: weights so large.*pass a shorter text"):
         READINGS[name](growing(), np.arange(40) % 4)
 
@@ -213,10 +211,10 @@ def test_no_origin_changes_an_output_and_the_initial_state_as_origin_adds_nothin
 
 
 @with_an_origin
-def test_an_origin_that_is_no_state_is_refused(name):
+def test_refuses_an_origin_that_is_not_a_state(name):
     layer, readout, text, _, _ = shifted(0)
     for origin, rule in (
-        ("mean", r"An origin is a state, \"initial\" or None. Received: 'mean'"),
+        ("mean", r"`origin` must be a state, \"initial\" or None. Received: 'mean'"),
         (np.zeros(5), r"a state of 6 finite numbers. Received: shape \(5,\)"),
         (np.full(6, np.nan), "6 finite numbers"),
         (0.0, r"shape \(\)"),

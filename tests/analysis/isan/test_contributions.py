@@ -1,5 +1,4 @@
 import dataclasses
-import html
 import inspect
 import re
 import tracemalloc
@@ -12,12 +11,12 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.datasets.text import Alphabet
 from keras_interp_rnn.equations import isan as equations
 from keras_interp_rnn.views import tags
-from keras_interp_rnn.views.html import numbers
 from tests.analysis.isan import networks
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
 from tests.tolerances import assert_close
 
+CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 TEXT = np.array([3, 1, 0, 2, 2, 1, 0, 3, 1])
 
 
@@ -33,21 +32,9 @@ def test_contributions_are_those_of_equation_6(units, symbols, outputs, seed):
     model, paper, readout_bias = network(units, symbols, outputs, seed)
     text = np.random.default_rng(seed).integers(0, symbols, 9)
     split = analysis.contributions(model, text)
-    np.testing.assert_allclose(split.values, oracle.contributions(*paper, text), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(split.bias + split.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(split.values, oracle.contributions(*paper, text), **CLOSE)
+    np.testing.assert_allclose(split.bias + split.values.sum(axis=0), split.logits, **CLOSE)
     assert split.residual < 1e-12
-
-
-def test_a_source_taken_out_is_gone_from_the_logits():
-    model, (kernel, bias, start, readout), readout_bias = network(5, 3, 4, seed=3)
-    text = np.array([2, 0, 0, 1, 2])
-    split = analysis.contributions(model, text)
-    # Without the initial state the network reads the text from zero.
-    from_zero = oracle.logits(readout, readout_bias, oracle.states(kernel, bias, 0 * start, text[None])[0])
-    np.testing.assert_allclose(split.without([0]), from_zero, atol=1e-12)
-    # Without everything only the readout's bias is left.
-    np.testing.assert_allclose(split.without(range(6)), np.tile(readout_bias, (5, 1)), atol=1e-12)
-    np.testing.assert_allclose(split.without([]), split.logits, atol=0)
 
 
 def test_a_layer_by_itself_splits_its_state():
@@ -91,36 +78,25 @@ def test_the_map_of_a_word_is_reading_it(seed):
     text, state = rng.integers(0, 4, 10), rng.normal(size=6)
     read = oracle.states(kernel, bias, state, text[None])[0, -1]
     whole = analysis.affine_map(model, text)
-    np.testing.assert_allclose(whole.apply(state), read, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(whole.apply(state), read, **CLOSE)
     two_words = analysis.affine_map(model, text[:3]).then(analysis.affine_map(model, text[3:]))
-    np.testing.assert_allclose(two_words.apply(state), read, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(two_words.apply(state), read, **CLOSE)
     np.testing.assert_array_equal(analysis.affine_map(model, []).apply(state), state)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("targets", "steps"),
-    [
-        (None, range(1, 10)),
-        ([2, 5], [2, 5]),
-        ([7, 1, 4], [7, 1, 4]),
-        ([-1, -9], [9, 1]),
-        ((1, -2), [1, 8]),
-        (4, [4]),
-        (-3, [7]),
-        (np.array([9]), [9]),
-    ],
+    [(None, range(1, 10)), ([7, 1, 4], [7, 1, 4]), ((-1, -9), [9, 1]), (4, [4]), (np.array([-3]), [7])],
 )
-def test_targets_are_steps_from_either_end_in_the_order_given(targets, steps):
-    model, paper, _ = network(5, 4, 6, seed=7)
-    every, split = analysis.contributions(model, TEXT), analysis.contributions(model, TEXT, targets=targets)
-    columns = np.array(steps) - 1
+def test_targets_are_steps_from_either_end_in_the_order_of_the_argument(targets, steps):
+    model, paper, readout_bias = network(5, 4, 6, seed=7)
+    split = analysis.contributions(model, TEXT, targets=targets)
     assert split.targets.tolist() == list(steps)
-    expected = oracle.contributions(*paper, TEXT)[:, columns]
-    np.testing.assert_allclose(split.values, expected, rtol=1e-12, atol=1e-12)
-    lengths = [reading.lengths(of_source) for of_source in expected]
-    np.testing.assert_allclose(split.norms(), lengths, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(split.logits, every.logits[columns])
-    np.testing.assert_allclose(split.bias + split.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+    expected = oracle.contributions(*paper, TEXT)[:, split.targets - 1]
+    np.testing.assert_allclose(split.values, expected, **CLOSE)
+    np.testing.assert_allclose(split.norms(), [reading.lengths(of_source) for of_source in expected], **CLOSE)
+    np.testing.assert_allclose(split.logits, expected.sum(axis=0) + readout_bias, **CLOSE)
     assert split.residual < 1e-12
 
 
@@ -161,50 +137,38 @@ def test_a_word_is_the_sum_of_its_symbols(text, starts, names, separator):
     assert words.starts.tolist() == starts
     assert words.names == names
     expected = reading.by_word(oracle.contributions(*paper, symbols), symbols, separator)
-    np.testing.assert_allclose(words.values, expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(words.norms(), [reading.lengths(word) for word in expected], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(split.bias + words.values.sum(axis=0), split.logits, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(words.values, expected, **CLOSE)
+    np.testing.assert_allclose(words.norms(), [reading.lengths(word) for word in expected], **CLOSE)
+    np.testing.assert_allclose(split.bias + words.values.sum(axis=0), split.logits, **CLOSE)
+
+
+def test_the_first_of_equal_logits_wins_and_a_single_output_is_both_winner_and_runner_up():
+    isan = network(5, 4, 6, seed=0)[0].layers[0]
+    for offset, winner in (([1.0, 2.0, 2.0], (1, 2)), ([1.0, 2.0], (1, 0)), ([0.0], (0, 0))):
+        readout = (np.full((5, len(offset)), float(len(offset) == 1)), np.array(offset))
+        split = analysis.contributions(isan, TEXT, readout=readout)
+        assert split.winner() == winner
+    np.testing.assert_array_equal(split.logit_difference(), split.values[:, -1, 0])
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_winner_and_the_runner_up_have_the_largest_logits(seed):
-    model, _, _ = network(5, 4, 6, seed)
-    split = analysis.contributions(model, TEXT)
-    for target in (0, 3, -1):
-        expected = sorted(range(6), key=lambda output: -split.logits[target, output])[:2]
-        assert split.winner(target) == tuple(expected)
-    assert split.winner() == split.winner(8)
-
-
-def test_of_equal_logits_the_first_wins_and_a_single_output_is_shown_by_itself():
-    model, _, _ = network(5, 4, 6, seed=0)
-    equal = (np.zeros((5, 3)), np.array([1.0, 2.0, 2.0]))
-    assert analysis.contributions(model.layers[0], TEXT, readout=equal).winner() == (1, 2)
-    two = analysis.contributions(model.layers[0], TEXT, readout=(np.zeros((5, 2)), np.array([1.0, 2.0])))
-    assert two.winner() == (1, 0)
-    single = analysis.contributions(model.layers[0], TEXT, readout=(np.ones((5, 1)), np.zeros(1)))
-    assert single.winner() == (0, 0)
-    np.testing.assert_array_equal(single.logit_difference(), single.values[:, -1, 0])
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_pulls_of_all_sources_add_up_to_the_lead_of_a_logit(seed):
+def test_the_terms_of_all_sources_add_up_to_the_lead_of_a_logit(seed):
     model, paper, readout_bias = network(5, 4, 6, seed)
     split, kappa = analysis.contributions(model, TEXT), oracle.contributions(*paper, TEXT)
     for target, step in ((-1, 8), (2, 2)):
         first, second = split.winner(target)
-        for given, (i, j) in (
+        assert [first, second] == sorted(range(6), key=lambda output: -split.logits[step, output])[:2]
+        for options, (i, j) in (
             ({}, (first, second)),
             ({"towards": 4, "against": 1}, (4, 1)),
             ({"towards": 0, "against": 0}, (0, 0)),
             ({"towards": 5}, (5, second)),
             ({"against": 0}, (first, 0)),
         ):
-            pull = split.logit_difference(target, **given)
-            np.testing.assert_allclose(pull, kappa[:, step, i] - kappa[:, step, j], rtol=1e-12, atol=1e-12)
+            pull = split.logit_difference(target, **options)
+            np.testing.assert_allclose(pull, kappa[:, step, i] - kappa[:, step, j], **CLOSE)
             lead = split.logits[step, i] - split.logits[step, j] - (readout_bias[i] - readout_bias[j])
             np.testing.assert_allclose(pull.sum(), lead, atol=1e-12)
-    np.testing.assert_array_equal(split.logit_difference(), split.logit_difference(8))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -218,23 +182,13 @@ def test_the_top_sources_have_the_largest_terms_of_either_sign(seed):
             found = split.top(count, target=target, output=output)
             assert [source for source, _ in found] == [source for source, _ in expected[:count]]
             np.testing.assert_allclose([term for _, term in found], [term for _, term in expected[:count]], rtol=1e-12)
-    assert len(split.top()) == 5
-    assert len(split.top(100)) == 10
+    assert (len(split.top()), len(split.top(100))) == (5, 10)
     assert sorted(source for source, _ in split.top(100, target=4)) == [0, 1, 2, 3, 4, 5]  # none that comes after
-
-
-def test_symbols_have_their_names_and_a_space_shows():
-    model, _, _ = network(5, 4, 6, seed=0)
-    split = analysis.contributions(model, TEXT, alphabet=["x", " ", "yz", "$"])
-    assert [split.name(symbol) for symbol in (0, 1, 2, 3)] == ["x", "␣", "yz", "$"]
-    # Those without a name have their number.
-    assert [split.name(symbol) for symbol in (4, 11, -1)] == ["4", "11", "-1"]
-    assert [analysis.contributions(model, TEXT).name(symbol) for symbol in (0, 3)] == ["0", "3"]
 
 
 @pytest.mark.parametrize(("target", "step"), [(-1, 9), (3, 4)])
 @pytest.mark.parametrize(("width", "strength"), [(24, 1), (7, 1), (24, 100)])
-def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width, strength):
+def test_a_terminal_shows_a_line_for_each_source(target, step, width, strength):
     model, paper, readout_bias = network(5, 4, 4, seed=9)
     readout_bias = strength * readout_bias
     split = analysis.contributions(model.layers[0], TEXT, readout=(paper[-1].T, readout_bias), alphabet="a bc")
@@ -257,20 +211,6 @@ def test_the_view_for_a_terminal_has_a_line_for_each_source(target, step, width,
         assert abs(len(bar) - width * min(abs(pull) / longest, 1)) <= 0.5 + 1e-9
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_numbers_behind_the_page_are_the_printed_ones_with_names_escaped(seed):
-    model, paper, _ = network(5, 4, 4, seed)
-    split = analysis.contributions(model, TEXT, targets=[3, 8], alphabet=["<b>", " ", "&amp;", '"'])
-    shown = numbers(split)
-    assert "<b>" not in shown
-    assert shown in split._repr_html_()
-    assert html.unescape(shown.removeprefix("<div><pre>").removesuffix("</pre></div>")) == str(split)
-    first, second = split.winner()
-    kappa = oracle.contributions(*paper, TEXT)[:, 7]
-    for position, pull in enumerate((kappa[:, first] - kappa[:, second])[:9]):
-        assert re.search(rf"{position or ''} +\S+ +{re.escape(f'{pull:+.4f}')}", shown)
-
-
 @pytest.mark.parametrize("window", [1, 3, 40])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_recent_contributions_are_the_last_ones_and_the_sum_of_the_others(window, seed):
@@ -282,13 +222,11 @@ def test_recent_contributions_are_the_last_ones_and_the_sum_of_the_others(window
         found, reading.recent(oracle.contributions(*paper, text), window), strict=True
     ):
         assert recent.values.shape == (min(recent.step, window), 6)
-        np.testing.assert_allclose(recent.values, values, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(recent.earlier, earlier, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(recent.values, values, **CLOSE)
+        np.testing.assert_allclose(recent.earlier, earlier, **CLOSE)
         total = readout_bias + recent.values.sum(axis=0) + recent.earlier
-        np.testing.assert_allclose(recent.logits, total, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(
-        [recent.logits for recent in found], analysis.contributions(model, text).logits, rtol=1e-12, atol=1e-12
-    )
+        np.testing.assert_allclose(recent.logits, total, **CLOSE)
+    np.testing.assert_allclose([recent.logits for recent in found], analysis.contributions(model, text).logits, **CLOSE)
 
 
 def test_recent_contributions_come_one_by_one_in_memory_that_does_not_grow():
@@ -343,12 +281,11 @@ def test_words_begin_at_any_white_space_of_the_alphabet():
     assert split.by_word([0, 2]).names == ("h_0", "A", "⏎A␣A", "⇥", "⏎A")
     np.testing.assert_allclose(split.by_word().values[2], split.values[2:4].sum(axis=0), rtol=1e-12)
     for alphabet in (None, "xyzAB"):  # neither has white space
-        plain = dataclasses.replace(split_text("A\nA"), alphabet=alphabet)
-        assert plain.by_word().starts.tolist() == [0, 1, 2]
+        assert dataclasses.replace(split_text("A\nA"), alphabet=alphabet).by_word().starts.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("wrong", [1e-3, 2.0, -1e-3, -2.0])
-def test_the_residual_tells_of_terms_that_are_wrong(wrong, monkeypatch):
+def test_the_residual_reports_wrong_terms(wrong, monkeypatch):
     model, _, _ = network(5, 4, 3, seed=2)
     states = equations.states
 
@@ -363,7 +300,7 @@ def test_the_residual_tells_of_terms_that_are_wrong(wrong, monkeypatch):
 
 
 @pytest.mark.parametrize(("outputs", "names"), [(5, [*"abcd", "␣"]), (2, ["output 0", "output 1"])])
-def test_outputs_are_named_after_symbols_where_there_are_as_many(outputs, names):
+def test_outputs_have_the_names_of_symbols_if_their_numbers_agree(outputs, names):
     model, _, _ = network(4, 5, outputs, seed=1)
     split = analysis.contributions(model, "ab c", alphabet="abcd ")
     winner, runner = (names[i] for i in split.winner())
@@ -371,7 +308,7 @@ def test_outputs_are_named_after_symbols_where_there_are_as_many(outputs, names)
     assert tags.contributions(split)[1]["outputs"] == names
 
 
-def test_what_is_refused():
+def test_refuses_invalid_arguments():
     model = network(5, 4, 6, seed=7)[0]
     split = analysis.contributions(model, TEXT)
 
@@ -379,19 +316,26 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match=re.escape(sentence)):
             call(*arguments, **options)
 
-    for wrong in (0, 10, -10, [3, 12], [2, 5, 2], [3, -7]):
-        sentence = f"Targets are different steps in [1, 9]. Received: targets={wrong}."
+    for wrong in (0, 10, -10, [3, 12], [2, 5, 2], [3, -7], []):
+        sentence = f"`targets` must be different steps in [1, 9], or negative from the end. Received: targets={wrong}."
         refused(sentence, analysis.contributions, model, TEXT, targets=wrong)
-    for wrong in (2.0, [1.5, 2], "3", [[1, 2]], [True, False], []):
-        sentence = "Targets are steps, integers. Received: targets="
+    for wrong in (2.0, [1.5, 2], "3", [[1, 2]], [True, False]):
+        sentence = "`targets` must be one row of integers. Received: "
         refused(sentence, analysis.contributions, model, TEXT, targets=wrong)
-    refused("different steps in [1, 0]. Received: targets=1.", analysis.contributions, model, [], targets=1)
+    refused(
+        "different steps in [1, 0], or negative from the end. Received: targets=1.",
+        analysis.contributions,
+        model,
+        [],
+        targets=1,
+    )
     for wrong in ([-1], [10], [0, 3, 12], [-2, 4]):
-        refused(f"Sources are numbers in [0, 9], 0 the initial state. Received: {wrong}.", split.without, wrong)
-    sentence = "A text is made of the alphabet's symbols. Received: 'a'"
+        sentence = f"`sources` must lie in [0, 10). Received: sources from {min(wrong)} to {max(wrong)}. 0 is the"
+        refused(sentence, split.without, wrong)
+    sentence = "A text must be made of the alphabet's symbols. Received: 'a'"
     refused(sentence, analysis.contributions, model, "xa", alphabet="xyzw")
-    sentence = "A window holds at least one symbol. Received: window=0."
+    sentence = "`window` must be a positive integer. Received: window=0."
     refused(sentence, analysis.recent_contributions, model, TEXT, window=0)
     # Before the first step, though it is a generator.
-    sentence = "symbols must lie in [0, 4). Received: 0 to 4"
+    sentence = "`symbols` must lie in [0, 4). Received: 0 to 4"
     refused(sentence, analysis.recent_contributions, model, [0, 4], window=2)

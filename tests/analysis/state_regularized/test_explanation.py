@@ -1,4 +1,4 @@
-"""Prototypes, explanations and phrases of a network whose workings are known: its last word alone decides."""
+"""Prototypes, explanations and phrases of a network of known weights: its last word alone decides."""
 
 import re
 
@@ -13,7 +13,7 @@ from keras_interp_rnn.views.html import numbers
 
 WORDS = ("", "the", "good", "bad", "fine", "<b>")
 PULL = np.array([[0.0, 0], [0.1, 0], [3, -3], [-3, 3], [1, -1], [0, 0.2]])
-"""What each word makes of the state before regularization, u = tanh(PULL): towards centroid 0 or centroid 1."""
+"""The state before regularization after each word is tanh(PULL): towards centroid 0 or centroid 1."""
 
 CENTROIDS = np.array([[2.0, -2], [-2, 2], [-9, -9]])
 """Positive, negative, and one that no word reaches."""
@@ -22,17 +22,14 @@ CENTROIDS = np.array([[2.0, -2], [-2, 2], [-9, -9]])
 def network(head: str = "sigmoid", **arguments) -> keras.Model:
     recurrent = layers.SRSimpleRNN(2, 3, name="recurrent", **arguments)
     dense = keras.layers.Dense(1, activation="sigmoid") if head == "sigmoid" else keras.layers.Dense(2)
-    model = keras.Sequential(
-        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(6, 2, mask_zero=True), recurrent, dense]
-    )
-    embedding = model.layers[0]
+    embedding = keras.layers.Embedding(6, 2, mask_zero=True)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, recurrent, dense])
     embedding.set_weights([PULL])
     recurrent.cell.cell.set_weights([np.eye(2), np.zeros((2, 2)), np.zeros(2)])
     recurrent.cell.centroids.assign(CENTROIDS)
     # Class 1 for the first entry above the second.
-    dense.set_weights(
-        [np.array([[1.0], [-1]]) if head == "sigmoid" else np.array([[-1.0, 1], [1, -1]]), np.zeros(dense.units)]
-    )
+    kernel = np.array([[1.0], [-1]] if head == "sigmoid" else [[-1.0, 1], [1, -1]])
+    dense.set_weights([kernel, np.zeros(dense.units)])
     return model
 
 
@@ -116,17 +113,14 @@ def test_without_colors_the_tokens_that_moved_the_network_have_their_probability
     found = analysis.explain(network(), TEXTS[1], tokens=WORDS)
     [*_, bad] = found.weights
     assert bad > 0.5
-    assert (
-        found.shown(colors=False) == f"class 0: fine good <b> ({found.weights[2]:.2f}) bad ({bad:.2f}) bad ({bad:.2f})"
-    )
+    expected = f"class 0: fine good <b> ({found.weights[2]:.2f}) bad ({bad:.2f}) bad ({bad:.2f})"
+    assert found.shown(colors=False) == expected
 
 
 def test_line_breaks_and_characters_that_print_nothing_are_visible_where_tokens_are_shown():
     words = ["", "a\nb", "\n", "\x07", " ", "<\t>"]
-    table, text = (
-        analysis.prototypes(network(), TEXTS, tokens=words),
-        analysis.explain(network(), TEXTS[1], tokens=words),
-    )
+    table = analysis.prototypes(network(), TEXTS, tokens=words)
+    text = analysis.explain(network(), TEXTS[1], tokens=words)
     for shown in (str(text), numbers(text), table._repr_html_(), *str(table).splitlines()[1:]):
         assert not re.search(r"[\n\t\x07]", shown)
     assert len(str(table).splitlines()) == 3
@@ -171,7 +165,7 @@ def test_phrases_are_ranked_by_their_mean_probability():
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_head_that_reads_the_mean_over_time_judges_a_centroid_as_a_text_that_stays_there(masked):
+def test_a_head_over_the_mean_classifies_a_centroid_as_a_text_that_stays_there(masked):
     ids = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(6, 2, mask_zero=masked)(ids)
     states = layers.SRSimpleRNN(2, 3, return_sequences=True)(embedded)
@@ -195,7 +189,7 @@ def test_a_head_that_reads_more_than_the_states_is_refused():
         analysis.prototypes(model, TEXTS)
 
 
-def test_probabilities_have_as_many_digits_as_tell_them_apart_and_ties_are_said():
+def test_probabilities_have_enough_digits_to_differ_and_ties_have_counts():
     apart = (("a", 0.99, 5), ("b", 0.98, 7))
     close = (("a", 0.99991, 5), ("b", 0.9996, 7))
     closer_to_half = (("a", 0.5112, 5), ("b", 0.5068, 7))
@@ -227,7 +221,7 @@ def test_the_default_centroid_is_that_of_the_step_read_last():
     np.testing.assert_allclose(found.alpha, forwards.alpha[::-1], rtol=1e-5, atol=1e-7)
 
 
-def test_what_is_refused():
+def test_refuses_invalid_arguments():
     explain, prototypes, phrases = analysis.explain, analysis.prototypes, analysis.phrases
     model, alone = network(), network(regularize_last_step=False)
 
@@ -236,36 +230,45 @@ def test_what_is_refused():
             call(*arguments, **{"tokens": WORDS, **options})
 
     for wrong in (np.zeros((2, 3)), np.zeros(3, int), np.zeros((0, 3), int)):
-        refused("Tokens are integers", prototypes, model, wrong)
+        refused(r"`inputs` must be integers \(batch, time\)", prototypes, model, wrong)
     for tokens in (WORDS[:3], dict(enumerate(WORDS[:3]))):
         refused("Received: 3 names, none for the id 3", explain, model, TEXTS[0], tokens=tokens)
     gru = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
     refused("which has none", prototypes, gru, TEXTS)
-    for centroids in ([5], [-1], [3], [], [0.5], "a", [True]):
-        sentence = f"Centroids are numbers in [0, 2], at least one. Received: centroids={centroids!r}"
-        refused(re.escape(sentence), explain, model, [1, 2, 3], centroids=centroids)
+    for centroid in (5, -1, 3, 0.5, True):
+        sentence = rf"`centroid` must be an integer in \[0, 3\). Received: centroid={centroid}. Leave centroids out"
+        refused(sentence, explain, model, [1, 2, 3], centroids=[centroid])
+    refused("must be a list of at least one centroid", explain, model, [1, 2, 3], centroids=[])
     for count in (-1, 0, 1.5, None, "3", True):
-        for name in ("num_tokens", "min_count"):
-            sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
-            refused(sentence, prototypes, model, TEXTS, **{name: count})
-        for name in ("num_phrases", "min_count"):
-            sentence = re.escape(f"{name} is a number, at least 1. Received: {name}={count!r}")
-            refused(sentence, phrases, model, TEXTS, length=2, **{name: count})
+        for call, names in (
+            (prototypes, ("num_tokens", "min_count")),
+            (phrases, ("length", "num_phrases", "min_count")),
+        ):
+            for name in names:
+                options = {**({"length": 2} if call is phrases else {}), name: count}
+                sentence = re.escape(f"`{name}` must be a positive integer. Received: {name}={count!r}")
+                refused(sentence, call, model, TEXTS, **options)
     for ask in (explain, prototypes):
-        refused("A string is read by an alphabet. Received: 'the good', and none", ask, model, "the good", tokens=None)
+        refused(
+            "A text must come with an alphabet. Received: 'the good', without one", ask, model, "the good", tokens=None
+        )
     for sequence, rest in (
         (TEXTS[:1], r"int64 of shape \(1, 5\)\. Pass its one row, ids\[0\]\."),
         (TEXTS, r"int64 of shape \(3, 5\)\. Pass one text, ids\[i\] of a batch\."),
         (3, r"int64 of shape \(\)\. Pass one text"),
         ([], r"float64 of shape \(0,\)\. Pass one text"),
     ):
-        refused(rf"The tokens of one text are integers \(time,\)\. Received: {rest}", explain, model, sequence)
+        refused(
+            rf"`sequence` must be the integers of one text, shape \(time,\)\. Received: {rest}",
+            explain,
+            model,
+            sequence,
+        )
     beyond = network("softmax")
     beyond.layers[-1].kernel.assign([[-3e38, 3e38], [3e38, -3e38]])
     refused("The outputs of the network must fit into floats", explain, beyond, TEXTS[0])
-    refused("Received: a text without one. Name centroids.", explain, alone, [1])
+    refused("Received: a text without one. Pass centroids.", explain, alone, [1])
     assert np.isnan(explain(alone, [1], centroids=[0]).alpha).all()
-    sentence = "Prototypes are tokens of regularized steps. Received: texts without one."
+    sentence = "Some step must be regularized. Received: texts without such a step."
     refused(sentence, prototypes, alone, [[1], [2]])
-    refused("by must be 'highest' or 'mean'. Received: 'median'", prototypes, model, TEXTS, by="median")
-    refused("at least one token. Received: length=0", phrases, model, TEXTS, length=0)
+    refused("`by` must be one of 'highest', 'mean'. Received: by='median'", prototypes, model, TEXTS, by="median")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers, presets
-from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
+from keras_interp_rnn.automata import WeightedAutomaton, tomita
 from tests.analysis.weighted.networks import drawn, rotation, scales, stored
 from tests.oracles import counting
 from tests.oracles import weighted_automata as oracle
@@ -73,15 +73,6 @@ def test_the_languages_of_tomita_come_down_to_their_rank(number):
     np.testing.assert_array_equal(stored(minimized).all_outputs(words)[:, 0].round(), accepted)
 
 
-@pytest.mark.parametrize("modulus", [2, 3, 7, 12])
-def test_a_counter_of_ones_modulo_m_takes_m_minus_one_units(modulus):
-    """The m functions [number of ones = r] are linearly independent and sum to the constant."""
-    table = [[state, (state + 1) % modulus] for state in range(modulus)]
-    isan = WeightedAutomaton.from_dfa(DFA(table, {0})).to_isan(dtype="float64")
-    minimized = analysis.minimize(isan)
-    assert (minimized.units_before, minimized.units) == (modulus, modulus - 1)
-
-
 def test_the_delay_line_that_counts_comes_down_to_its_codes_less_one_each():
     """Codes sum to 1, and of the code that is read last nothing else is known: (delay + 1) types maximum units."""
     W, b, h0, W_ro, b_ro = counting.delay_line(types=2, maximum=3, delay=2, noise=1)
@@ -102,33 +93,16 @@ def test_a_constant_is_one_unit_that_stays_zero():
 
 
 def test_a_model_with_a_softmax_keeps_its_logits():
-    model = keras.Sequential(
-        [
-            keras.Input((None,), dtype="int32"),
-            layers.ISAN(6, 3, return_sequences=True, dtype="float64"),
-            keras.layers.Dense(3, dtype="float64"),
-            keras.layers.Softmax(dtype="float64"),
-        ]
-    )
+    float64 = {"dtype": "float64"}
+    isan = layers.ISAN(6, 3, return_sequences=True, **float64)
+    head = [keras.layers.Dense(3, **float64), keras.layers.Softmax(**float64)]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, *head])
     minimized = analysis.minimize(model)
     assert minimized.layer.return_sequences
     ids = np.array([[0, 2, 1, 1]])
     logits = minimized.readout.apply(keras.ops.convert_to_numpy(minimized.layer(ids)))
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(probabilities, keras.ops.convert_to_numpy(model(ids)), atol=atol_of_layer(1e-12))
-
-
-def test_a_factored_isan_becomes_an_isan():
-    layer = layers.FactoredISAN(6, 2, vocabulary_size=3, dtype="float64")
-    layer.build((None, None))
-    rng = np.random.default_rng(0)
-    layer.set_weights([rng.normal(size=w.shape) * 0.4 for w in layer.get_weights()])
-    readout = (rng.normal(size=(6, 2)), rng.normal(size=2))
-    minimized = analysis.minimize(layer, readout=readout)
-    word = [2, 0, 1, 1]
-    [state] = keras.ops.convert_to_numpy(layer(np.array([word])))
-    logits = state @ readout[0] + readout[1]
-    np.testing.assert_allclose(stored(minimized).outputs(word), logits, atol=atol_of_layer(1e-12))
 
 
 def test_directions_below_the_tolerance_go_and_the_residual_says_so():
@@ -143,13 +117,6 @@ def test_directions_below_the_tolerance_go_and_the_residual_says_so():
     assert cut.units == 4
     assert 1e-9 < cut.residual < 1e-3
     assert_same(cut, weak, tolerance=cut.residual)
-
-
-def test_networks_with_huge_and_tiny_weights_keep_their_size():
-    network = drawn(2)
-    for scale in (1e-9, 1e9):
-        scaled = network._replace(bias=network.bias * scale, initial=network.initial * scale)
-        assert analysis.minimize(scaled.pair()).units == 5
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -189,7 +156,7 @@ def test_a_small_step_that_is_read_by_a_large_weight_stays(step, decay):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("gain", [0.4, 1.2], ids=["contracting", "expanding"])
 @pytest.mark.parametrize(("tolerance", "dtype"), [(1e-10, "float32"), (1e-3, "float64")])
-def test_the_residual_bounds_what_the_outputs_differ_by(seed, gain, tolerance, dtype):
+def test_the_residual_bounds_the_difference_of_the_outputs(seed, gain, tolerance, dtype):
     rng = np.random.default_rng(seed)
     network = drawn(seed, gain=gain)
     strong = np.array([1, 1, 1, 1, 10.0 ** rng.uniform(-6, -3)])  # of the last unit little is known and little seen
@@ -206,53 +173,14 @@ def test_the_residual_bounds_what_the_outputs_differ_by(seed, gain, tolerance, d
     assert f"outputs differ by at most {minimized.residual:.1e} on {where}" in str(minimized)
 
 
-def test_a_nilpotent_network_of_delays():
-    delay = np.eye(4, k=1)[None]
-    layer = layers.ISAN(4, 1, dtype="float64", recurrent_constraint=None)
-    layer.build((None, None))
-    layer.set_weights([delay, np.array([[1.0, 0, 0, 0]]), np.zeros(4)])
-    assert analysis.minimize(layer, readout=(np.eye(4)[:, 3:], np.zeros(1))).units == 4
-
-
 @pytest.mark.parametrize("tolerance", [-1e-3, 1, float("nan"), None, "1e-6"])
 def test_a_tolerance_is_a_fraction(tolerance):
-    with pytest.raises(ValueError, match=r"A tolerance lies in \[0, 1\)"):
+    with pytest.raises(ValueError, match=r"`tolerance` must be a number in \[0, 1\)"):
         analysis.minimize(drawn().pair(), tolerance=tolerance)
 
 
-def test_weights_that_are_not_finite_are_refused():
-    network = drawn()
-    network.kernel[1, 2, 3] = np.nan
-    for function in (analysis.minimize, lambda pair: analysis.equivalent(pair, pair)):
-        with pytest.raises(ValueError, match="The weights must be finite"):
-            function(network.pair())
-
-
-def test_networks_that_the_proof_has_not_looked_at_are_refused():
-    def model(*parts):
-        return keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
-
-    backwards = layers.ISAN(4, 3, go_backwards=True)
-    stacked = model(
-        layers.ISAN(4, 3, return_sequences=True), layers.MinimalRNN(3, return_sequences=True), keras.layers.Dense(2)
-    )
-    for network in (
-        model(backwards, keras.layers.Dense(2)),
-        model(keras.layers.Bidirectional(layers.ISAN(4, 3)), keras.layers.Dense(2)),
-        stacked,
-        model(layers.ISAN(4, 3, return_sequences=True), layers.ISAN(2, 4), keras.layers.Dense(2)),
-        model(layers.ISAN(4, 3), keras.layers.Dense(2, activation="tanh"), keras.layers.Dense(2)),
-        model(keras.layers.Embedding(3, 4), keras.layers.GRU(4), keras.layers.Dense(2)),
-        keras.layers.GRU(3),
-        "a word",
-    ):
-        for function in (analysis.minimize, lambda n: analysis.shapley_values(n, [0, 1])):
-            with pytest.raises(ValueError, match="Received"):
-                function(network)
-
-
-def test_a_network_that_counts_comes_down_to_what_it_has_to_know():
-    """Two counts up to 5, and both one step ago: each is one-hot, five coordinates beside the constant."""
+def test_a_network_that_counts_is_minimized_to_its_counts():
+    """Two counts up to 5, and both one step ago: each is one-hot, five coordinates and the constant."""
     preset = presets.load("counting-isan")
     # As trained, nothing is quite 0, and all 35 units are needed.
     assert analysis.minimize(preset.model).layer.units == 35
@@ -278,7 +206,7 @@ def learner(seed: int) -> WeightedAutomaton:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_is_the_smallest_already_keeps_its_values(seed):
+def test_minimizing_the_smallest_network_keeps_its_values(seed):
     """Minimized again, with entries that rounding left of zeros, and in other scales of its units."""
     agent = learner(seed)
     small = agent.minimize()

@@ -29,7 +29,7 @@ def assert_equal(shares, expected, scale=1.0, atol=1e-12):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("steps", [1, 2, 3, 6, 10])
-def test_of_an_isan_they_are_the_sum_over_all_coalitions(seed, steps):
+def test_values_of_an_isan_are_the_sum_over_all_coalitions(seed, steps):
     network = drawn(seed)
     word = np.random.default_rng(seed).integers(3, size=steps)
     shares = analysis.shapley_values(network.pair(), word, background=PROBABILITIES)
@@ -53,7 +53,7 @@ def test_the_mean_matrix_of_the_oracle_is_the_mean_over_words():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_of_a_markov_background_they_are_the_sum_over_all_coalitions_and_words(seed):
+def test_values_under_a_markov_background_are_the_sum_over_all_coalitions_and_words(seed):
     network = drawn(seed, outputs=2)
     word = np.random.default_rng(seed).integers(3, size=5)
     background = analysis.Background(PROBABILITIES, CHAIN)
@@ -69,14 +69,7 @@ def test_of_a_markov_background_they_are_the_sum_over_all_coalitions_and_words(s
     np.testing.assert_allclose(shares.bias, worth(frozenset()), atol=1e-12)
 
 
-def test_a_chain_without_memory_is_the_independent_background():
-    pair, word = drawn(2).pair(), [0, 2, 2, 1, 0, 1]
-    rows = analysis.Background(PROBABILITIES, np.tile(PROBABILITIES, (3, 1)))
-    independent, markov = (analysis.shapley_values(pair, word, background=b) for b in (PROBABILITIES, rows))
-    np.testing.assert_allclose(independent.values, markov.values, atol=1e-13)
-
-
-def test_of_a_factored_isan_over_ids():
+def test_values_of_a_factored_isan_are_the_sum_over_all_coalitions():
     layer = layers.FactoredISAN(4, 2, vocabulary_size=3, dtype="float64")
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(2, dtype="float64")])
     rng = np.random.default_rng(0)
@@ -115,7 +108,7 @@ def textbook(dfa):
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_of_the_languages_of_tomita(number):
+def test_values_of_the_languages_of_tomita_are_the_sum_over_all_coalitions(number):
     dfa = tomita(number)
     for word in ("0", "110", "1001011", "0110100101"):
         shares = analysis.shapley_values(dfa, word)
@@ -126,7 +119,7 @@ def test_of_the_languages_of_tomita(number):
         )
 
 
-def test_of_an_automaton_with_missing_transitions():
+def test_values_of_an_automaton_with_missing_transitions_are_the_sum_over_all_coalitions():
     dfa = DFA([[1, -1, 0], [-1, 0, 1]], {1}, alphabet="abc")
     assert_equal(analysis.shapley_values(dfa, "acab"), brute_force(dfa, "acab"))
 
@@ -143,7 +136,7 @@ def worth_by_verdicts(model, word):
     return worth
 
 
-def test_of_a_certified_network_they_explain_its_own_verdicts():
+def test_values_of_a_certified_network_explain_its_verdicts():
     dfa = tomita(4)
     model = network_of(dfa)
     certificate = certify(model, dfa, temperature=1.0)
@@ -179,17 +172,7 @@ def test_a_long_word_sums_to_what_it_explains(steps):
     assert shares.residual < 1e-12
 
 
-def test_symbols_that_change_nothing_have_no_share_and_equal_ones_have_equal_shares():
-    network = drawn(6)
-    same = network._replace(
-        kernel=network.kernel[[0, 0, 0]], bias=network.bias[[0, 0, 0]]
-    )  # no symbol differs from another
-    assert np.abs(analysis.shapley_values(same.pair(), [0, 2, 1]).values).max() < 1e-14
-    commuting = DFA([[0, 1], [1, 0]], {0})
-    assert np.ptp(analysis.shapley_values(commuting, "11111").values[1:]) < 1e-15
-
-
-def test_they_are_shown_as_contributions_are():
+def test_views_are_those_of_contributions():
     shares = analysis.shapley_values(drawn(7).pair(), [0, 1, 2], alphabet="abc")
     assert isinstance(shares, Contributions)
     assert "'output 3' over 'output 1'" in str(shares)  # there are more than symbols
@@ -197,7 +180,7 @@ def test_they_are_shown_as_contributions_are():
     assert shares.by_word(0).values.sum() == pytest.approx(shares.values.sum())
 
 
-def test_of_a_single_output_the_view_is_what_each_symbol_added_to_it():
+def test_the_view_of_a_single_output_has_the_value_of_each_symbol():
     shares = analysis.shapley_values(tomita(4), "1001")
     assert str(shares).splitlines()[0] == "after '1001': 1.0000"
     lines = [line.split() for line in str(shares).splitlines()[2:]]
@@ -237,26 +220,26 @@ def test_backgrounds_are_relative_frequencies():
     )
     with pytest.raises(ValueError, match="pseudo_count=0"):
         analysis.Background.estimated(words[:1], num_symbols=3, markov=True, pseudo_count=0)
-    with pytest.raises(ValueError, match="that number of rows and columns"):
+    with pytest.raises(ValueError, match="must have 2 rows and columns"):
         analysis.Background([0.5, 0.5], [[1.0]])
 
 
-def test_what_is_refused():
+def test_refuses_invalid_arguments():
     pair, word = drawn().pair(), [0, 1, 2]
     wrong = certify(network_of(tomita(4)), tomita(5), temperature=1.0)
     for network, text, options, rule in (
-        (pair, [], {}, "of the symbols of a word"),
+        (pair, [], {}, "must have at least one symbol"),
         (pair, [0, 3], {}, r"must lie in \[0, 3\)"),
-        (pair, word, {"target": 4}, r"A target is a step in \[1, 3\]"),
-        (pair, word, {"target": 0}, r"A target is a step in \[1, 3\]"),
-        (pair, word, {"target": 1.5}, r"A target is a step in \[1, 3\]. Received: target=1.5"),
-        (pair, word, {"target": "a"}, r"A target is a step in \[1, 3\]. Received: target='a'"),
+        (pair, word, {"target": 4}, r"`target` must be a step in \[1, 3\]"),
+        (pair, word, {"target": 0}, r"`target` must be a step in \[1, 3\]"),
+        (pair, word, {"target": 1.5}, r"a step in \[1, 3\], or negative from the end. Received: target=1.5"),
+        (pair, word, {"target": "a"}, "Received: target='a'"),
         (pair, word, {"background": [0.5, 0.5]}, "over the symbols of the network, 3"),
-        (pair, word, {"background": [0.5, 0.4, 0.2]}, "sum to 1"),
+        (pair, word, {"background": [0.5, 0.4, 0.2]}, "`initial` must be probabilities, at least 0 and with the sum 1"),
         (pair, word, {"background": [0.5, 0.7, -0.2]}, "at least 0"),
         (pair, word, {"background": [0.5, np.nan, 0.5]}, "probabilities"),
         (wrong, "0", {}, "a certificate that does not hold"),
-        (tomita(1), "012", {}, r"made of the alphabet \('0', '1'\). Received: the symbol '2'"),
+        (tomita(1), "012", {}, r"symbols of the alphabet \('0', '1'\). Received: the symbol '2'"),
     ):
         with pytest.raises(ValueError, match=rule):
             analysis.shapley_values(network, text, **options)

@@ -17,7 +17,7 @@ TEXTS = [np.random.default_rng(i).integers(3, size=size) for i, size in enumerat
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_with_all_units_nothing_changes(seed):
+def test_all_units_give_the_same_outputs(seed):
     network = drawn(seed)
     whole = analysis.truncate(network.pair(), 5, sequences=TEXTS)
     assert whole.residual < 1e-9
@@ -25,7 +25,7 @@ def test_with_all_units_nothing_changes(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_useless_units_go_for_nothing(seed):
+def test_useless_units_are_left_out_without_error(seed):
     rng = np.random.default_rng(seed)
     padded = drawn(seed).padded(rng, 6, 4)
     mixed = padded.in_basis(rotation(rng, padded.units))
@@ -38,7 +38,7 @@ def test_useless_units_go_for_nothing(seed):
     assert with_room.residual < 1e-6
 
 
-def test_what_varies_but_hardly_shows_goes_first():
+def test_units_that_vary_but_hardly_show_are_left_out_first():
     """Ten units of a hundred times the variance that show a millionth: principal components would keep those."""
     network = drawn(0)
     loud = drawn(1, units=10)
@@ -102,32 +102,30 @@ def test_singular_values_are_those_of_the_gramians():
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
 
 
-def test_a_model_with_a_softmax_and_a_factored_one():
-    factored = layers.FactoredISAN(6, 2, vocabulary_size=3, return_sequences=True)
-    for layer in (layers.ISAN(6, 3, return_sequences=True), factored):
-        model = keras.Sequential(
-            [keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(3), keras.layers.Softmax()]
-        )
-        small = analysis.truncate(model, 4, sequences=TEXTS, dtype="float32")
-        assert small.layer.units == 4
-        assert small.layer.return_sequences
-        assert np.isfinite(small.bits_after)
+def test_a_model_with_a_softmax_is_read_before_it():
+    layer = layers.ISAN(6, 3, return_sequences=True)
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(3), keras.layers.Softmax()]
+    )
+    small = analysis.truncate(model, 4, sequences=TEXTS, dtype="float32")
+    assert (small.layer.units, small.layer.return_sequences) == (4, True)
+    assert np.isfinite(small.bits_after)
 
 
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        ({"units": 0}, "truncated to 1 to 5 units"),
-        ({"units": 6}, "truncated to 1 to 5 units"),
-        ({"units": 2.5}, "all integers. Received: units=2.5"),
-        ({"horizon": -1}, "a horizon of at least 0"),
-        ({"max_steps": 0}, "max_steps of at least 1"),
+        ({"units": 0}, r"`units` must be an integer in \[1, 6\)"),
+        ({"units": 6}, r"`units` must be an integer in \[1, 6\)"),
+        ({"units": 2.5}, "Received: units=2.5. The network has 5 units"),
+        ({"horizon": -1}, "`horizon` must be a non-negative integer"),
+        ({"max_steps": 0}, "`max_steps` must be a positive integer"),
         ({"sequences": []}, "Received: no symbol"),
         ({"sequences": [[], []]}, "Received: no symbol"),
         ({"sequences": [[0, 3]]}, r"must lie in \[0, 3\)"),
     ],
 )
-def test_what_is_refused(arguments, rule):
+def test_refuses_invalid_arguments(arguments, rule):
     with pytest.raises(ValueError, match=rule):
         analysis.truncate(drawn().pair(), **{"units": 3, "sequences": TEXTS, **arguments})
 

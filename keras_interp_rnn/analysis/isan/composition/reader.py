@@ -1,26 +1,25 @@
-"""Moves states through a text word by word, by the map of each word; many texts side by side, in lanes.
+"""Moves states through a text word by word, by the map of each word; many texts are read side by side, in lanes.
 
 Lanes that need the same word share one product. A lane waits while few others need its word, so lanes advance at
 different rates. A single lane multiplies one row by a matrix at a time, at the speed of memory.
 
-The last column of states is all ones; it multiplies the offset, the last row of each map.
+The last column of the states is all ones; it multiplies the offset, the last row of each map.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from keras_interp_rnn.analysis.isan.composition.segmentation import Array
 
 ROWS = 2**16
-"""Words that are collected before they are yielded together."""
+"""Words that are yielded together."""
 FEW_LANES = 16
-"""Below this number of lanes, each is read by itself."""
+"""Number of lanes below which each is read by itself."""
 SERVED = 0.3
 """The fraction of the waiting lanes that advance in a round."""
 BLOCK = 2**9
@@ -30,7 +29,7 @@ PIECE = 10**6
 
 
 class WordsRead(NamedTuple):
-    """Words that were read, all (rows,), and the states before them, (rows, n + 1)."""
+    """Words that were read, arrays (rows,), and the states before them, (rows, n + 1)."""
 
     words: Array
     lanes: Array
@@ -60,10 +59,10 @@ def by_word(words: Array, number: int) -> Array:
 
 def _read_alone(words: Array, states: Array, maps: Array, length: Array) -> Iterator[WordsRead]:
     for lane in range(words.shape[1]):
-        own = words[words[:, lane] >= 0, lane]
-        places = np.concatenate([[0], length[own].cumsum()])
-        for begin in range(0, len(own), ROWS):
-            part = own[begin : begin + ROWS]
+        of_lane = words[words[:, lane] >= 0, lane]
+        places = np.concatenate([[0], length[of_lane].cumsum()])
+        for begin in range(0, len(of_lane), ROWS):
+            part = of_lane[begin : begin + ROWS]
             before = np.empty((len(part), states.shape[1]), states.dtype)
             for i, word in enumerate(part.tolist()):
                 before[i] = states[lane]
@@ -100,7 +99,7 @@ def _read_in_rounds(words: Array, states: Array, maps: Array, length: Array) -> 
         chosen[first[:enough]] = True
         picked = np.flatnonzero(chosen[upcoming])
         order = picked[by_word(upcoming[picked], number)]
-        lanes, own = waiting[order], upcoming[order]
+        lanes, served_words = waiting[order], upcoming[order]
         if rows + len(lanes) > room:
             yield _joined(parts, before[:rows])
             parts, rows = [], 0
@@ -108,23 +107,23 @@ def _read_in_rounds(words: Array, states: Array, maps: Array, length: Array) -> 
         ends = sizes[served].cumsum()
         for block in _blocks(ends):
             begin, end = int(ends[block.start - 1]) if block.start else 0, int(ends[block.stop - 1])
-            # mode: with "raise", take goes through a copy.
+            # With mode="raise", take would go through a copy.
             here = before[rows + begin : rows + end]
             states.take(lanes[begin:end], axis=0, out=here, mode="clip")
             row = 0
             for word in served[block].tolist():
                 size = int(sizes[word])
-                # Copied in one sweep, the map comes from memory twice as fast as a product would fetch it.
+                # A copy reads the map from memory twice as fast as a product would.
                 np.copyto(cached, maps[word])
                 for piece in range(row, row + size, rows_of_piece):
                     stop = min(piece + rows_of_piece, row + size)
                     np.matmul(here[piece:stop], cached, out=after[piece:stop, :-1])
                 row += size
             states[lanes[begin:end]] = after[:row]
-        parts.append((own, lanes, step[lanes], place[lanes]))
+        parts.append((served_words, lanes, step[lanes], place[lanes]))
         rows += len(lanes)
         step[lanes] += 1
-        place[lanes] += length[own]
+        place[lanes] += length[served_words]
         waiting = waiting[step[waiting] < total[waiting]]
     if rows:
         yield _joined(parts, before[:rows])

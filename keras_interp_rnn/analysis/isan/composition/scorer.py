@@ -5,26 +5,21 @@ The products A_j R belong to the prefixes of words, the nodes of the trie; words
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn.analysis.isan.composition.reader import PIECE, WordsRead, by_word
-from keras_interp_rnn.analysis.isan.composition.segmentation import Trie
-
-Array = NDArray[Any]
+from keras_interp_rnn.analysis.isan.composition.segmentation import Array, Trie
 
 SCORED = 2**12
 """Words that are scored at a time: their states fit the second-level cache."""
 
 
 def score(part: WordsRead, trie: Trie, readouts: Array, text: Array, bits: Array) -> None:
-    """Fills in the bits of all symbols that follow a symbol of the words read.
+    """Writes the bits of all symbols that follow a symbol of the words read.
 
     Args:
         readouts: (nodes, n + 1, outputs), for each prefix A_j R and, in the last row, b_j R + c.
-        text: (lanes, time). bits: (lanes, time - 1), of which entries are filled in.
+        text: (lanes, time). bits: (lanes, time - 1), written to.
     """
     number, outputs = len(trie.words), readouts.shape[2]
     order = by_word(part.words, number)

@@ -1,6 +1,6 @@
-"""A trie of words: which of them occur at each place of a text, and how to cut a text into as few words as possible.
+"""A trie of words: finds the words at each place of a text, and cuts a text into as few words as possible.
 
-No states and no maps: nothing here depends on the network.
+There are no states and no maps: nothing here depends on the network.
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ MAX_LENGTH = 63
 BLOCK = 2**20
 """Places of a text that are matched with the table at a time."""
 IMPOSSIBLE = 2**30
-"""Costs of an impossible segmentation."""
+"""Cost of an impossible segmentation."""
 
 
 class Trie(NamedTuple):
-    """A trie of sorted words, its nodes in depth-first order, a node before its children.
-
-    In this order the words below a node are neighbours.
-    """
+    """A trie of sorted words, its nodes in depth-first order, a node before its children: words below a node adjoin."""
 
     words: tuple[Word, ...]
-    children: Array  # (nodes + 1, K) int32; row `nodes` stands for no node
+    children: Array  # (nodes + 1, K) int32; row `nodes` is for no node
     word: Array  # (nodes + 1,) int32, the word that ends in a node, or -1
     first: Array  # (nodes,) int32, words below a node: first, ..., last - 1
     last: Array
@@ -80,29 +77,28 @@ def matches(trie: Trie, text: Array, starts: int) -> Array:
     """
     symbols, longest, lanes = trie.children.shape[1], int(trie.length.max()), text.shape[1]
     children, flat = trie.children.reshape(-1), text.reshape(-1)
-    # 16 bits where they do: the array is large.
-    standing = np.full((longest, starts * lanes), -1, np.int16 if len(trie.words) < 2**15 else np.int32)
-    ending = trie.word.astype(standing.dtype)
+    # 16 bits if they suffice: the array is large.
+    found = np.full((longest, starts * lanes), -1, np.int16 if len(trie.words) < 2**15 else np.int32)
+    ending = trie.word.astype(found.dtype)
     alive = np.arange(starts * lanes)
     node = np.zeros(len(alive), np.int32)
     for m in range(longest):
-        # Places are in the order of time: those too near the end are the last.
+        # Places are in the order of time, so the last ones are too near the end.
         room = int(np.searchsorted(alive, (len(text) - m) * lanes))
         alive = alive[:room]
         node = children.take(node[:room] * symbols + flat.take(alive + m * lanes))
         going = np.flatnonzero(node < len(trie.depth))
         if len(going) < len(node):
             alive, node = alive.take(going), node.take(going)
-        standing[m, alive] = ending.take(node)
-    return standing.reshape(longest, starts, lanes)
+        found[m, alive] = ending.take(node)
+    return found.reshape(longest, starts, lanes)
 
 
 def best_words(trie: Trie, text: Array, method: str) -> Array:
     """(time, lanes): the word that the segmentation takes at each place of text (time, lanes).
 
     By dynamic programming from the end: the minimum number of words from place t is 1 + the minimum from t + m, over
-    all words of the table that stand at t, m their lengths. Ties go to the longest word, by the six lowest bits of a
-    cost.
+    all words of the table at place t, m their lengths. Ties go to the longest word, by the six lowest bits of a cost.
     """
     time, lanes = text.shape
     longest = int(trie.length.max())
@@ -114,15 +110,15 @@ def best_words(trie: Trie, text: Array, method: str) -> Array:
     after, missing = np.empty((longest, lanes), np.int32), np.empty((longest, lanes), bool)
     for begin in range((time - 1) // block * block, -1, -block):
         starts = min(block, time - begin)
-        standing = matches(trie, text[begin : begin + starts + longest - 1], starts)
+        words = matches(trie, text[begin : begin + starts + longest - 1], starts)
         if method == "greedy":
-            length = longest - 1 - (standing[::-1] >= 0).argmax(axis=0)
+            length = longest - 1 - (words[::-1] >= 0).argmax(axis=0)
         else:
             costs = np.concatenate([np.empty((starts, lanes), np.int32), ahead])
             length = np.empty((starts, lanes), np.int32)
             for t in range(starts - 1, -1, -1):
                 np.add(costs[t + 1 : t + 1 + longest], tie, out=after)
-                np.less(standing[:, t], 0, out=missing)
+                np.less(words[:, t], 0, out=missing)
                 np.copyto(after, IMPOSSIBLE, where=missing)
                 cheapest = after.min(axis=0)
                 costs[t], length[t] = cheapest & ~MAX_LENGTH, MAX_LENGTH - 1 - (cheapest & MAX_LENGTH)
@@ -130,7 +126,7 @@ def best_words(trie: Trie, text: Array, method: str) -> Array:
             ahead = costs[:longest] - costs[:longest].min(axis=0)
         places = np.arange(starts * lanes)
         places += length.reshape(-1).astype(np.int64) * len(places)
-        best[begin : begin + starts] = standing.reshape(-1).take(places).reshape(starts, lanes)
+        best[begin : begin + starts] = words.reshape(-1).take(places).reshape(starts, lanes)
     return best
 
 

@@ -1,4 +1,4 @@
-"""Which words a table should hold: those that save most steps on a text for the bytes they take."""
+"""Selects the words of a table: those that save most steps on a text for the bytes that they take."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn.analysis.isan.composition.segmentation import (
     IMPOSSIBLE,
+    Array,
     Trie,
     Word,
     best_words,
@@ -18,13 +19,11 @@ from keras_interp_rnn.analysis.isan.composition.segmentation import (
     walk,
 )
 
-Array = NDArray[Any]
-
 
 def _candidates(text: NDArray[np.int64], vocabulary_size: int, max_length: int, number: int) -> list[Word]:
     """The n-grams, n = 2, ..., max_length, that would save most steps if each were alone: count times (n - 1).
 
-    Only extensions of a frequent n-gram qualify, so each length starts from the `number` most frequent ones of the
+    Only extensions of a frequent n-gram qualify, so each length starts from the `number` most frequent n-grams of the
     length before.
     """
     grams, current = single_symbols(vocabulary_size), text
@@ -34,16 +33,15 @@ def _candidates(text: NDArray[np.int64], vocabulary_size: int, max_length: int, 
         current = np.where(current[: len(follows)] < 0, -1, current[: len(follows)] * vocabulary_size + follows)
         codes, places, counts = np.unique(current, return_inverse=True, return_counts=True)
         counts[codes < 0] = 0
-        kept = np.flatnonzero(counts > 1)
-        if len(kept) > number:
-            kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:number]])
-        if not len(kept):
+        frequent = np.flatnonzero(counts > 1)
+        frequent = np.sort(frequent[np.argsort(-counts[frequent], kind="stable")[:number]])
+        if not len(frequent):
             break
         rank = np.full(len(codes), -1)
-        rank[kept] = np.arange(len(kept))
-        split = (divmod(code, vocabulary_size) for code in codes[kept].tolist())
+        rank[frequent] = np.arange(len(frequent))
+        split = (divmod(code, vocabulary_size) for code in codes[frequent].tolist())
         grams = [(*grams[prefix], symbol) for prefix, symbol in split]
-        saved += zip((counts[kept] * (n - 1)).tolist(), grams, strict=True)
+        saved += zip((counts[frequent] * (n - 1)).tolist(), grams, strict=True)
         current = rank[places]
     saved.sort(reverse=True)
     return [word for _, word in saved[:number]]
@@ -56,8 +54,8 @@ def choose_words(
     singles = single_symbols(vocabulary_size)
     if size(len(singles), len(singles) + 1) > max_bytes:
         raise ValueError(
-            f"A table holds at least the {len(singles)} single symbols. Received: max_bytes={max_bytes:,} bytes, where "
-            f"they take {size(len(singles), len(singles) + 1):,}. Pass a larger max_bytes."
+            f"`max_bytes` must suffice for the {len(singles)} single symbols. Received: max_bytes={max_bytes:,} bytes, "
+            f"of {size(len(singles), len(singles) + 1):,} that they take. Pass a larger max_bytes."
         )
     lanes = max(len(text) // 1000, 1)
     stacked = np.ascontiguousarray(text[: len(text) // lanes * lanes].reshape(lanes, -1).T)
@@ -75,18 +73,18 @@ def choose_words(
 
 
 def _steps_without(trie: Trie) -> Array:
-    """(words,): the minimum number of other words that make up each word; 1 for a symbol."""
+    """(words,): the minimum number of other words into which each word can be cut; 1 for a symbol."""
     steps = np.ones(len(trie.words), np.int64)
     for m in range(2, int(trie.length.max()) + 1):
         of_length = np.flatnonzero(trie.length == m)
         if len(of_length):
             text = np.array([trie.words[number] for number in of_length]).T
-            standing = matches(trie, text, m)
-            standing[m - 1, 0] = -1
+            found = matches(trie, text, m)
+            found[m - 1, 0] = -1
             costs = np.full((m + 1, len(of_length)), IMPOSSIBLE)
             costs[m] = 0
             for t in range(m - 1, -1, -1):
-                costs[t] = 1 + np.where(standing[: m - t, t] >= 0, costs[t + 1 :], IMPOSSIBLE).min(axis=0)
+                costs[t] = 1 + np.where(found[: m - t, t] >= 0, costs[t + 1 :], IMPOSSIBLE).min(axis=0)
             steps[of_length] = costs[0]
     return steps
 

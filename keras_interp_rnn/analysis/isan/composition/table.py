@@ -1,25 +1,18 @@
 r"""Reads whole words by one affine map each, and scores every symbol within them.
 
 Compositions of affine maps are affine, so a table of maps lets an input-switched affine network read a word at the
-cost of a symbol (Foerster et al., ICML 2017, section 5.1). With the maps of the prefixes of a word x_1 ... x_m
+cost of a symbol (Foerster et al., ICML 2017, section 5.1); `CompositionTable` has the equations and costs. Words share
+their prefixes, which are the nodes of one trie.
 
-    A_j = W_{x_1} ... W_{x_j},        b_j = b_{j-1} W_{x_j} + b_{x_j},        A_0 = 1, b_0 = 0,
-
-readout R and readout bias c, all outputs of the network within the word are affine in the state h before it:
-
-    logits after j symbols  h (A_j R) + (b_j R + c),   j = 1, ..., m;        state after the word  h A_m + b_m.
-
-The products A_j R are computed once, so the word costs 2 n (m K + n) operations, where m symbols cost 2 n m (K + n). A
-word takes n (n + 1) numbers, a prefix K (n + 1): words share their prefixes, which are the nodes of one trie.
-
-How texts are cut into words does not depend on the states and is settled first (`segmentation`); `reader` then moves
-states from word to word, and `scorer` scores the symbols.
+A text is cut into words first, independently of the states (`segmentation`); `reader` then moves states from word to
+word, and `scorer` scores the symbols.
 
 Limits: ids alone, not distributions over symbols; no masks, no `go_backwards`, no gradients.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,26 +22,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_number
+from keras_interp_rnn._checks import choice, integer, positive
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write
 from keras_interp_rnn._network import AffineReading, as_symbols, check_range, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
-from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Trie, Word
-
-Array = NDArray[Any]
+from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Array, Trie, Word
 
 _VERSION = 1
+
+DTYPES = ("float32", "float64")
 
 _DAMAGED = (
     *(KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, MemoryError),
     *DAMAGED_ARCHIVE,
 )
-"""What reading a file of a stranger raises."""
+"""Exceptions that a damaged or foreign file can raise."""
 
 MAX_INDEX = 2**30
-"""Bytes of the trie of a table that is loaded."""
+"""Largest trie of a table that is loaded, in bytes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,18 +59,19 @@ class StatesAfterWords(Unpackable):
 
 
 class CompositionTable:
-    r"""Affine maps of whole words, to read and to score text with.
+    r"""Affine maps of whole words, which read and score text.
 
-    With $A_j$, $b_j$ the composed map of the first $j$ symbols of a word, readout $R$ and its bias $c$, a state $h$
-    gives after $j$ symbols the logits $h (A_j R) + (b_j R + c)$ and after the word the state $h A_m + b_m$.
+    With $A_j = W_{x_1} \cdots W_{x_j}$, $b_j = b_{j-1} W_{x_j} + b_{x_j}$ the composed map of the first $j$ of $m$
+    symbols of a word, readout $R$ and its bias $c$, a state $h$ gives after $j$ symbols the logits
+    $h (A_j R) + (b_j R + c)$, and after the word the state $h A_m + b_m$.
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
         words: sequences of symbols, in any order. Single symbols are always in the table and may be left out.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None for a
             table that reads and does not score.
-        max_bytes: int, maximum size of the table; by default 256 MiB.
-        dtype: "float32" or "float64", of the table and of everything computed with it.
+        max_bytes: maximum size of the table; by default 256 MiB.
+        dtype: "float32" or "float64", of the table and its results.
 
     Attributes:
         words: the words, sorted; each a tuple of symbols.
@@ -87,13 +81,14 @@ class CompositionTable:
 
     Raises:
         ValueError: if the table would exceed `max_bytes`, if a word is empty, too long or has symbols outside the
-            vocabulary, if there is no ISAN, if the head is not affine, or if the dtype is another.
+            vocabulary, if there is no ISAN, if the head is not affine, or for another dtype. Methods: if symbols are
+            not one text, or outside the vocabulary, or a state has another shape.
 
     Units: bits per symbol.
-    Exactness: maps are composed in float64 and rounded once; states and bits are those of reading symbol by symbol,
-        up to the rounding of `dtype`.
+    Exactness: maps are composed in float64 and rounded once; states and bits equal those of reading symbol by symbol,
+        to the rounding of `dtype`.
     Cost: with n units and K symbols, n (n + 1) numbers per word and K (n + 1) per prefix; 2 n (m K + n) operations for
-        a word of m symbols.
+        a word, as the products $A_j R$ are in the table, in place of 2 n m (K + n) symbol by symbol.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -116,27 +111,26 @@ class CompositionTable:
         max_bytes: int = 256 * 2**20,
         dtype: str = "float32",
     ) -> None:
-        self.dtype = _check_dtype(dtype)
-        if not is_number(max_bytes):
-            raise ValueError(f"max_bytes is a number. Received: max_bytes={max_bytes!r}.")
+        self.dtype = choice("dtype", dtype, DTYPES)
+        positive("max_bytes", max_bytes)
         weights = AffineReading(network).forwards().weights()
         symbols, units = weights.bias.shape
         head, outputs = _head(network, readout)
         self._trie = segmentation.build((_check_word(word, symbols) for word in listed("Words", words)), symbols)
-        needed = _size(len(self._trie.words), len(self._trie.depth), symbols, units, outputs, self.dtype)
+        number, prefixes = len(self._trie.words), len(self._trie.depth)
+        needed = _size(number, prefixes, symbols, units, outputs, self.dtype)
         if needed > max_bytes:
-            number, prefixes = len(self._trie.words), len(self._trie.depth)
             raise ValueError(
                 f"A table must fit into max_bytes. Received: max_bytes={max_bytes:,} bytes for {number:,} words with "
                 f"{prefixes:,} prefixes, which take {needed:,}. Pass fewer or shorter words, a larger max_bytes, "
                 "or let CompositionTable.from_corpus choose the words."
             )
         self.initial_state: Array = weights.initial_state.astype(self.dtype)
-        # Offsets are one more row, met by a column of ones behind the states.
-        self._maps: Array = np.empty((len(self._trie.words), units + 1, units), self.dtype)
+        # Offsets are one more row, multiplied by a column of ones after the states.
+        self._maps: Array = np.empty((number, units + 1, units), self.dtype)
         self._readouts: Array | None = None
         if head is not None:
-            self._readouts = np.empty((len(self._trie.depth), units + 1, outputs), self.dtype)
+            self._readouts = np.empty((prefixes, units + 1, outputs), self.dtype)
         steps = [AffineMap(weights.kernel[x], weights.bias[x]) for x in range(symbols)]
         with np.errstate(over="ignore", invalid="ignore"):
             for node, composed in enumerate(_composed(self._trie, steps, units)):
@@ -160,18 +154,15 @@ class CompositionTable:
     ) -> CompositionTable:
         """A table of the words that save most steps on a text, within `max_bytes`.
 
-        Starts with the n-grams that would save most if each were alone, several times the number that fits. Then, round
-        after round, cuts the text into as few words as possible and drops those that save least for their bytes. Each
-        use of a word saves the steps that it would take without it, less one; its cost is its map and the prefixes that
-        it shares with no other word.
+        Starts with the n-grams that would save most if each were alone, several times as many as fit. Each round cuts
+        the text into as few words as possible and drops the words that save least for their bytes. A use of a word
+        saves the steps that it would take without the word, less one; the cost of a word is its map and the prefixes
+        that it shares with no other word.
 
         Args:
             network, readout, max_bytes, dtype: as for the class.
             symbols: int (time,), a text like those to be read; a few million symbols are enough.
-            max_length: int in [1, 63], symbols of the longest word.
-
-        Returns:
-            A `CompositionTable`.
+            max_length: in [1, 63], symbols of the longest word.
 
         Raises:
             ValueError: as for the class; if the single symbols do not fit into `max_bytes`, or `max_length` is outside
@@ -179,15 +170,11 @@ class CompositionTable:
 
         Cost: about ten seconds for 4 million symbols and 256 MiB.
         """
-        _check_dtype(dtype)
-        if not 1 <= max_length <= MAX_LENGTH:
-            raise ValueError(f"max_length must lie in [1, {MAX_LENGTH}]. Received: max_length={max_length}. Pass 12.")
+        choice("dtype", dtype, DTYPES)
+        max_length = integer("max_length", max_length, remedy="Pass 12.", below=MAX_LENGTH + 1)
         vocabulary, units = AffineReading(network).weights().bias.shape
         _, outputs = _head(network, readout)
-
-        def size(words: int, nodes: int) -> int:
-            return _size(words, nodes, vocabulary, units, outputs, dtype)
-
+        size = functools.partial(_size, vocabulary_size=vocabulary, units=units, outputs=outputs, dtype=dtype)
         text = as_symbols(symbols, vocabulary)
         words = selection.choose_words(text, vocabulary, max_length, max_bytes, size)
         return cls(network, words, readout=readout, max_bytes=max_bytes, dtype=dtype)
@@ -218,14 +205,11 @@ class CompositionTable:
 
         Args:
             symbols: int (time,).
-            method: "optimal" for as few words as possible, by dynamic programming, where ties go to the longest first
+            method: "optimal" for as few words as possible, by dynamic programming, ties broken by the longest first
                 word; "greedy" for the longest word at each place.
 
         Returns:
             int (steps,), indices into `words`.
-
-        Raises:
-            ValueError: for another method, or if the symbols are not one text.
         """
         return self._cut(as_symbols(symbols, self._vocabulary)[None], method)[:, 0].astype(np.int64)
 
@@ -235,12 +219,6 @@ class CompositionTable:
         Args:
             symbols: int (time,).
             initial_state: (n,), by default the layer's.
-
-        Returns:
-            `StatesAfterWords`.
-
-        Raises:
-            ValueError: if the symbols are not one text, or the state has another shape.
         """
         text = as_symbols(symbols, self._vocabulary)[None]
         words = self._cut(text, "optimal")
@@ -259,9 +237,6 @@ class CompositionTable:
 
         Returns:
             (n,) or (lanes, n).
-
-        Raises:
-            ValueError: if the symbols are not of these shapes, or the state has another.
         """
         text = self._lanes(symbols)
         state = self._start(initial_state, len(text))
@@ -279,25 +254,25 @@ class CompositionTable:
             method: as in `segment`.
 
         Returns:
-            (time - 1,) or (lanes, time - 1), entry t - 1 for the symbol at position t, counted from 0, given those
-            before it; the first symbol is read, not scored.
+            (time - 1,) or (lanes, time - 1), entry t - 1 for the symbol at position t, counted from 0, given the
+            symbols before it; the first symbol is read, not scored.
 
         Raises:
             ValueError: if the table has no readout, or one whose outputs are not the symbols; if a text is shorter
-                than two symbols; if the symbols or the state have other shapes.
+                than two symbols.
 
         Units: bits.
         """
         if self._readouts is None or self._readouts.shape[2] != self._vocabulary:
             outputs = "none" if self._readouts is None else f"one with {self._readouts.shape[2]} outputs"
             raise ValueError(
-                f"Scoring needs a readout with one output for each of the {self._vocabulary} symbols. Received: "
-                f"{outputs}. Build the table from the whole model, or pass readout=."
+                f"To score, a table must have a readout with one output for each of the {self._vocabulary} symbols. "
+                f"Received: {outputs}. Build the table from the whole model, or pass readout=."
             )
         text = self._lanes(symbols).astype(np.min_scalar_type(self._vocabulary))
         if text.shape[1] < 2:
             raise ValueError(
-                f"A text to be scored has at least two symbols, as the first is given. Received: "
+                "A text to be scored must have at least two symbols, as the first is only read. Received: shape "
                 f"{np.shape(symbols)}. Pass a longer text."
             )
         bits = np.empty((len(text), text.shape[1] - 1), self.dtype)
@@ -318,15 +293,15 @@ class CompositionTable:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CompositionTable:
-        """Reads a table that `save` wrote; needs neither the layer nor Keras's model.
+        """Reads a table that `save` wrote, without the network.
 
         Raises:
             ValueError: if the file is damaged or something else.
-            OSError: if there is none.
+            OSError: if there is no file.
         """
         table = cls.__new__(cls)
         try:
-            # Opened here: NumPy leaves a file open that is no whole archive.
+            # Opened here, as NumPy would leave a damaged archive open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if int(arrays["composition_table"]) != _VERSION:
                     raise KeyError("composition_table")
@@ -340,19 +315,19 @@ class CompositionTable:
             if isinstance(error, OSError) and error.filename is not None:
                 raise
             raise ValueError(
-                f"A table is loaded from a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which "
-                "is damaged or something else. Build the table from the layer and save it."
+                f"`path` must be a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which is "
+                "damaged or something else. Build the table from the layer and save it."
             ) from error
         table.dtype = table._maps.dtype.name
         return table
 
     @property
     def _units(self) -> int:
-        return self._maps.shape[2]
+        return int(self._maps.shape[2])
 
     @property
     def _vocabulary(self) -> int:
-        return self._trie.children.shape[1]
+        return int(self._trie.children.shape[1])
 
     def _lanes(self, symbols: ArrayLike) -> NDArray[np.int64]:
         """(lanes, time) of one text or several."""
@@ -362,21 +337,20 @@ class CompositionTable:
         return as_symbols(array.reshape(-1), self._vocabulary).reshape(array.shape)
 
     def _start(self, initial_state: ArrayLike | None, lanes: int) -> Array:
-        """(lanes, n + 1), states with a column of ones behind."""
-        given = self.initial_state if initial_state is None else np.asarray(initial_state)
-        if given.shape not in ((self._units,), (lanes, self._units)):
+        """(lanes, n + 1), states with a column of ones after them."""
+        start = self.initial_state if initial_state is None else np.asarray(initial_state)
+        if start.shape not in ((self._units,), (lanes, self._units)):
             raise ValueError(
-                f"initial_state must have shape ({self._units},) or ({lanes}, {self._units}). Received: {given.shape}. "
-                "Pass one state for all texts or one for each."
+                f"`initial_state` must have shape ({self._units},) or ({lanes}, {self._units}). Received: "
+                f"{start.shape}. Pass one state for all texts or one for each."
             )
         states = np.ones((lanes, self._units + 1), self.dtype)
-        states[:, :-1] = given
+        states[:, :-1] = start
         return states
 
     def _cut(self, text: Array, method: str) -> Array:
         """(steps, lanes), numbers of the words that each lane reads, then -1; text (lanes, time)."""
-        if method not in ("optimal", "greedy"):
-            raise ValueError(f"method must be 'optimal' or 'greedy'. Received: method={method!r}. Pass 'optimal'.")
+        choice("method", method, ("optimal", "greedy"))
         return segmentation.walk(
             segmentation.best_words(self._trie, np.ascontiguousarray(text.T), method), self._trie.length
         )
@@ -385,18 +359,12 @@ class CompositionTable:
         return reader.read(words, states, self._maps, self._trie.length)
 
 
-def _check_dtype(dtype: str) -> str:
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype must be 'float32' or 'float64'. Received: dtype={dtype!r}. Pass 'float32'.")
-    return dtype
-
-
 def _check_word(word: Sequence[int], vocabulary_size: int) -> Word:
     symbols = as_symbols(word, vocabulary_size)
     if not 1 <= len(symbols) <= MAX_LENGTH:
         raise ValueError(
-            f"A word has 1 to {MAX_LENGTH} symbols. Received: one of {len(symbols)}. Leave it out, or cut it into "
-            "shorter words."
+            f"A word must have 1 to {MAX_LENGTH} symbols. Received: one of {len(symbols)}. Leave it out, or cut it "
+            "into shorter words."
         )
     return tuple(symbols.tolist())
 
@@ -406,9 +374,9 @@ def _loaded_trie(symbols: Array, length: Array, vocabulary_size: Array, num_maps
     vocabulary = int(vocabulary_size)
     integers = all(np.issubdtype(array.dtype, np.integer) for array in (symbols, length, vocabulary_size))
     if not integers or symbols.ndim != 1 or length.shape != (num_maps,) or not 1 <= vocabulary <= num_maps:
-        raise ValueError("each word has a length and a map, and each symbol is a word")
+        raise ValueError("each word must have a length and a map, and each symbol must be a word")
     if not 1 <= length.min() <= length.max() <= MAX_LENGTH or length.sum() != len(symbols):
-        raise ValueError("the lengths of the words are not those of the symbols")
+        raise ValueError("the lengths of the words do not add up to the symbols")
     if symbols.min() < 0 or symbols.max() >= vocabulary:
         raise ValueError("a symbol is outside the vocabulary")
     if 4 * vocabulary * (len(symbols) + 2) > MAX_INDEX:
@@ -424,16 +392,16 @@ def _check_loaded(trie: Trie, maps: Array, initial_state: Array, readouts: Array
     """Raises ValueError unless the arrays of a file have the shapes and dtypes of a table."""
     arrays = [array for array in (maps, initial_state, readouts) if array is not None]
     if {array.dtype.name for array in arrays} not in ({"float32"}, {"float64"}):
-        raise ValueError("maps, initial state and readouts are of one dtype")
+        raise ValueError("maps, initial state and readouts must have one dtype")
     units = initial_state.size
     if not units or initial_state.shape != (units,) or maps.shape != (len(trie.words), units + 1, units):
-        raise ValueError("maps and initial state are not of one size")
+        raise ValueError("maps and initial state have different sizes")
     if readouts is not None and (readouts.ndim != 3 or readouts.shape[:2] != (len(trie.depth), units + 1)):
-        raise ValueError("each prefix has a readout")
+        raise ValueError("each prefix must have a readout")
 
 
 def _head(network: Any, readout: Any) -> tuple[AffineMap | None, int]:
-    """The affine readout and its number of outputs; None and 0 for a layer by itself."""
+    """The affine readout and its number of outputs; None and 0 for a layer without one."""
     if readout is None and not hasattr(network, "layers"):
         return None, 0
     head = AffineReading(network).readout(readout)
@@ -448,7 +416,7 @@ def _size(words: int, nodes: int, vocabulary_size: int, units: int, outputs: int
 
 
 def _composed(trie: Trie, steps: Sequence[AffineMap], units: int) -> Iterator[AffineMap]:
-    """The maps of all nodes, in their order, each from that of its parent."""
+    """The maps of all nodes, in their order, each from the map of its parent."""
     path = [AffineMap.identity(units)]
     yield path[0]
     for node in range(1, len(trie.depth)):
