@@ -88,8 +88,8 @@ class Ngrams(_isan_text.IsanText):
                     "the mean logits give a geometric mean, not the unigrams" if r < 0.9 else f"{r:.2f}",
                     r >= 0.9 or None,
                 ),
-                evidence="from the mean state the bias is the mean of the logits, whose softmax is a geometric mean, "
-                "and from another origin anything ([origin](notes/origin.md))",
+                decides="nothing, as from the mean state the bias is the mean of the logits, whose softmax is a "
+                "geometric mean, and from another origin anything ([origin](notes/origin.md))",
             ),
             claim(
                 "figures 8b, 8c",
