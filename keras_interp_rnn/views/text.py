@@ -431,9 +431,9 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 
 @as_text.register
 def edit(result: Edit) -> str:
-    """One sentence: the new label, the number of edits and what they are."""
-    count = f"{result.distance} edit{'s' * (result.distance != 1)}"
-    return f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(map(str, result.changes))}."
+    """One sentence: the new label, the number of edits and the edits."""
+    count, changes = counted(result.distance, "edit"), "; ".join(map(str, result.changes))
+    return f"{result.new_label!r} in place of {result.label!r} after {count}: {changes}."
 
 
 def word(symbols: Sequence[Hashable]) -> str:

@@ -269,9 +269,9 @@ def test_refuses_inputs_that_the_network_does_not_read():
     isan.build((None, None))
     with pytest.raises(ValueError, match=r"with an Embedding must read ids. Received: float64 of shape \(3, 5\)"):
         analysis.contributions(of_symbols("MinGRU"), vectors)
-    with pytest.raises(ValueError, match=r"vectors of 5 features. Received: shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"must have the 5 features that the layer reads. Received: shape \(3, 4\)"):
         analysis.contributions(of_vectors("MinGRU"), vectors[:, :4])
-    with pytest.raises(ValueError, match=r"An ISAN reads symbols. Received: float64 of shape \(3, 5\)"):
+    with pytest.raises(ValueError, match=r"An ISAN must read symbols. Received: float64 of shape \(3, 5\)"):
         analysis.contributions(isan, vectors)
     with pytest.raises(ValueError, match="must fit into floats"):
         analysis.contributions(of_vectors("MinGRU"), np.full((3, 5), np.nan))

@@ -149,7 +149,7 @@ def test_the_residual_of_a_change_of_basis_sees_what_shows_after_several_symbols
 @pytest.mark.parametrize("seed", range(3))
 def test_the_scales_of_units_do_not_decide_what_the_readout_sees(seed):
     rng = np.random.default_rng(seed)
-    scale = 10.0 ** rng.uniform(-8, 8, 6)
+    scale = 10.0 ** rng.permutation(np.linspace(-15, 15, 6))
     matrix = rng.normal(size=(6, 3)) @ rng.normal(size=(3, 4))
     layer = isan_of(np.zeros((2, 6, 6)), np.zeros((2, 6)))
     basis = analysis.readout_basis(layer, readout=(matrix / scale[:, None], np.zeros(4)))

@@ -84,8 +84,8 @@ def test_refuses_invalid_texts(name):
         ([0.5, 1, 2], "integers of one text.*Received: float64"),
         (object(), "symbols must be .*Received: .*, which makes one of dtype object"),
         ([[1], [2, 3]], "setting an array element with a sequence"),
-        ([b"a", b"b"], "symbols are .*Received: .*, which makes one of dtype .S1"),
-        ({0: 1}, "symbols are .*Received: .*, which makes"),
+        ([b"a", b"b"], "symbols must be .*Received: .*, which makes one of dtype .S1"),
+        ({0: 1}, "symbols must be .*Received: .*, which makes"),
         (
             "abba",
             "A text must come with an alphabet. Received: .*Pass alphabet=|symbols must be .*(Encode it|dtype <U4)",
