@@ -66,8 +66,9 @@ def function_of(attribute: Any) -> FunctionType | None:
 
 
 def is_result(cls: type) -> bool:
-    """Whether it is a class of the package that is neither private nor in an `__all__`."""
+    """Whether it is a class of the package that is neither private nor in a public `__all__`."""
     private = any(part.startswith("_") for part in [*cls.__module__.split("."), cls.__name__])
-    modules = [module for name, module in sys.modules.items() if name.startswith(PACKAGE)]
+    inner = f"{PACKAGE}.automata."  # contents pages for other folders
+    modules = [m for name, m in sys.modules.items() if name.startswith(PACKAGE) and not name.startswith(inner)]
     named = any(cls.__name__ in getattr(m, "__all__", ()) and getattr(m, cls.__name__) is cls for m in modules)
     return cls.__module__.startswith(f"{PACKAGE}.") and not private and not named

@@ -1,14 +1,12 @@
 r"""Many small minimizations at once, by L-BFGS within bounds, in float64 NumPy.
 
 Each row of an array is one problem. All rows are evaluated together, and each is at its own place in its own line
-search: a row never waits for another. With the inverse Hessian $H$ that the last pairs of steps and changes of the
-gradient imply (Nocedal, 1980), the direction is
+search: a row never waits for another. The direction is $-H g$ with the inverse Hessian $H$ that the last pairs of steps
+and changes of the gradient imply (Nocedal, 1980); the length of a step brackets the weak Wolfe conditions (Lewis and
+Overton, 2013).
 
-$$d_F = -H_{FF} g_F, \qquad d_A = 0,$$
-
-where $A$ are the entries at a bound that the gradient pushes beyond it, and $F$ the others (Bertsekas, 1982,
-"Projected Newton methods for optimization problems with simple constraints"). A step goes to $P(x + t d)$, where $P$
-clips at the bounds; $t$ brackets the weak Wolfe conditions (Lewis and Overton, 2013).
+Bounds are a change of coordinates, as in MINUIT (James and Roos, 1975): $x = a + (b - a) \sin^2 u$ between two,
+$x = a + u^2$ or $b - u^2$ beyond one. Bounds are reached, at $u = 0$, and the objective stays smooth, so that $H$ does.
 
 What it leaves out: constraints other than bounds, and a proof that a minimum is the least one: hence restarts.
 """
@@ -28,6 +26,9 @@ PAIRS = 10
 
 DECREASE, CURVATURE = 1e-4, 0.9
 """Constants of the Wolfe conditions."""
+
+WINDOW = 10
+"""Steps over which a gain is measured: one short step is no end."""
 
 MAX_TRIALS = 25
 """Points of one line search. After half of them a decrease suffices."""
@@ -49,16 +50,54 @@ class Minima:
     num_steps: Ints
 
 
+MARGIN = 0.01
+"""How far from its bounds a start is moved, relative to their distance, or to 1: at a bound it would not see inside."""
+
+
+class Box:
+    """The coordinates u of points within bounds.
+
+    Args:
+        lower, upper: (n,), infinite for none.
+    """
+
+    def __init__(self, lower: Array, upper: Array) -> None:
+        self.lower, self.upper = lower, upper
+        below, above = np.isfinite(lower), np.isfinite(upper)
+        self.both, self.below, self.above = below & above, below & ~above, above & ~below
+        self.start = np.where(below, lower, np.where(above, upper, 0.0))
+        self.width = np.where(self.both, upper, 1.0) - np.where(self.both, lower, 0.0)
+
+    def coordinates(self, points: Array) -> Array:
+        """Coordinates of points, moved off the bounds."""
+        shares = np.clip((points - self.start) / np.maximum(self.width, 1e-300), MARGIN, 1 - MARGIN)
+        beyond = np.sqrt(np.maximum(np.abs(points - self.start), MARGIN))
+        of_one = np.where(self.below | self.above, beyond, points)
+        return np.where(self.both, np.arcsin(np.sqrt(shares)), of_one)
+
+    def points(self, coordinates: Array) -> Array:
+        """Points of coordinates."""
+        sign = np.where(self.above, -1.0, 1.0)
+        of_one = np.where(self.below | self.above, self.start + sign * coordinates**2, coordinates)
+        inside = np.where(self.both, self.start + self.width * np.sin(coordinates) ** 2, of_one)
+        return np.clip(inside, self.lower, self.upper)
+
+    def slopes(self, coordinates: Array) -> Array:
+        """Derivatives of points by their coordinates."""
+        of_one = np.where(self.below, 2 * coordinates, np.where(self.above, -2 * coordinates, 1.0))
+        return np.where(self.both, self.width * np.sin(2 * coordinates), of_one)
+
+
 class Minimization:
-    """The state of all rows.
+    """The state of all rows; points are in the coordinates of the box.
 
     Args:
         function: values (rows,) and gradients (rows, n) at the points of some rows: `function(points, rows)`.
         points: (rows, n), where to start.
         lower, upper: bounds (n,).
         max_steps: of each row.
-        tolerance: a row ends where no entry of its gradient that a bound leaves free exceeds it, or where a step
-            lowers its value by less than its square.
+        tolerance: a row ends where no entry of its gradient, by the coordinates, exceeds it.
+        min_gain: a row ends where `WINDOW` steps lower its value by no more than this, relative to a value above 1.
     """
 
     def __init__(
@@ -69,13 +108,15 @@ class Minimization:
         upper: Array,
         max_steps: int,
         tolerance: float,
+        min_gain: float,
     ) -> None:
-        self.function, self.lower, self.upper = function, lower, upper
-        self.max_steps, self.tolerance = max_steps, tolerance
+        self.function, self.box = function, Box(lower, upper)
+        self.max_steps, self.tolerance, self.min_gain = max_steps, tolerance, min_gain
         rows, n = points.shape
-        self.points = np.clip(points, lower, upper)
+        self.points = self.box.coordinates(points)
         self.live = np.arange(rows)
-        self.values, self.gradients = function(self.points, self.live)
+        self.values, self.gradients = self.evaluate(self.points, self.live)
+        self.marks = self.values.copy()  # at the beginning of the window
         self.converged = np.zeros(rows, bool)
         self.num_steps, self.trials = np.zeros((2, rows), np.int64)
         self.moves, self.changes = np.zeros((2, rows, PAIRS, n))
@@ -94,21 +135,24 @@ class Minimization:
             evaluation += 1
             if progress is not None:
                 progress(evaluation, len(self.live))
-        return Minima(self.points, self.values, self.converged, self.num_steps)
+        return Minima(self.box.points(self.points), self.values, self.converged, self.num_steps)
+
+    def evaluate(self, points: Array, rows: Ints) -> tuple[Array, Array]:
+        """Values and gradients by the coordinates."""
+        values, gradients = self.function(self.box.points(points), rows)
+        return values, gradients * self.box.slopes(points)
 
     def advance(self) -> None:
         """One evaluation of all live rows, and what follows from it for each."""
         rows = self.live
-        trial = np.clip(self.points[rows] + self.lengths[rows, None] * self.directions[rows], self.lower, self.upper)
-        values, gradients = self.function(trial, rows)
+        directions, lengths = self.directions[rows], self.lengths[rows]
+        trial = self.points[rows] + lengths[:, None] * directions
+        values, gradients = self.evaluate(trial, rows)
         self.trials[rows] += 1
-        moves = trial - self.points[rows]
-        inside = (trial > self.lower) & (trial < self.upper)
-        slopes = np.einsum("ij,ij->i", gradients, np.where(inside, self.directions[rows], 0.0))
-        expected = np.einsum("ij,ij->i", self.gradients[rows], moves)
+        slopes = np.einsum("ij,ij->i", gradients, directions)
+        first_slopes = np.einsum("ij,ij->i", self.gradients[rows], directions)
         finite = np.isfinite(values) & np.isfinite(gradients).all(1)
-        decreased = finite & (values <= self.values[rows] + DECREASE * expected)
-        first_slopes = np.einsum("ij,ij->i", self.gradients[rows], self.directions[rows])
+        decreased = finite & (values <= self.values[rows] + DECREASE * lengths * first_slopes)
         flat = slopes >= CURVATURE * first_slopes
         accepted = decreased & (flat | (self.trials[rows] > MAX_TRIALS // 2))
         self.bracket(rows[~accepted], decreased[~accepted], values[~accepted], slopes[~accepted])
@@ -124,10 +168,11 @@ class Minimization:
         for memory, new in ((self.moves, moves), (self.changes, changes), (self.curvatures, curvature)):
             memory[kept] = np.roll(memory[kept], -1, axis=1)
             memory[kept, -1] = new[good]
-        gained = self.values[rows] - values
         self.points[rows], self.values[rows], self.gradients[rows] = points, values, gradients
         self.num_steps[rows] += 1
-        stalled = gained <= self.tolerance**2 * np.maximum(np.abs(values), 1.0)
+        marked = self.num_steps[rows] % WINDOW == 0
+        stalled = marked & (self.marks[rows] - values <= self.min_gain * np.maximum(np.abs(values), 1.0))
+        self.marks[rows[marked]] = values[marked]
         self.end(np.isin(np.arange(len(self.points)), rows[stalled]), True)
         self.end(self.num_steps >= self.max_steps, False)
         self.aim(rows)
@@ -135,16 +180,12 @@ class Minimization:
     def aim(self, rows: Ints) -> None:
         """New directions; rows without a slope end."""
         gradient = self.gradients[rows]
-        beyond = ((self.points[rows] <= self.lower) & (gradient > 0)) | (
-            (self.points[rows] >= self.upper) & (gradient < 0)
-        )
-        free = np.where(beyond, 0.0, gradient)
-        done = np.isin(np.arange(len(self.points)), rows[np.abs(free).max(axis=1, initial=0.0) <= self.tolerance])
-        self.end(done, True)
-        directions = np.where(beyond, 0.0, -self.times_inverse_hessian(rows, free))
+        done = np.abs(gradient).max(axis=1, initial=0.0) <= self.tolerance
+        self.end(np.isin(np.arange(len(self.points)), rows[done]), True)
+        directions = -self.times_inverse_hessian(rows, gradient)
         slopes = np.einsum("ij,ij->i", directions, gradient)
         uphill = ~(slopes < 0)
-        directions[uphill] = -free[uphill]
+        directions[uphill] = -gradient[uphill]
         self.curvatures[rows[uphill]] = 0.0
         self.directions[rows] = directions
         fresh = ~(self.curvatures[rows] > 0).any(axis=1)

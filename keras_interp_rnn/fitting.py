@@ -42,11 +42,14 @@ __all__ = ["fit_lbfgs"]
 TOLERANCE = 1e-6
 """Largest entry of the gradient at which a start has converged."""
 
+MIN_GAIN = 1e-6
+"""Decrease of the loss over ten steps below which a start has converged."""
+
 MAX_STEPS_AT_ONCE = 2**22
 """Steps of all sequences that are computed together."""
 
-SHRINKAGE = 6
-"""A batch is compiled again for the starts that are not done, once they are this many times fewer."""
+SHRINKAGE, SMALL = 6, 12
+"""A batch is compiled again for the starts that are not done, once they are so many times fewer, unless it is small."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,7 +120,7 @@ def fit_lbfgs(
     *,
     subsets: ArrayLike | None = None,
     num_restarts: int = 8,
-    max_steps: int = 500,
+    max_steps: int = 300,
     seed: int = 0,
     verbose: int = 1,
 ) -> Fits:
@@ -174,7 +177,9 @@ def fit_lbfgs(
         found = []
         for part in evaluate.parts(rows):
             values = functools.partial(evaluate.of, part)
-            search = Minimization(values, starts[part % num_restarts], *objective.bounds, max_steps, TOLERANCE)
+            search = Minimization(
+                values, starts[part % num_restarts], *objective.bounds, max_steps, TOLERANCE, MIN_GAIN
+            )
             found.append(search.run(functools.partial(_say, part[-1] + 1, len(rows)) if verbose else None))
         points, losses, converged, num_steps = (
             np.concatenate([getattr(each, name) for each in found]).reshape(prepared.num_fits, num_restarts, *shape)
@@ -289,7 +294,7 @@ class _Evaluation:
         if self.at_once == 1:
             pairs = [self.compute(point[None], *self._tensors(row)) for point, row in zip(points, rows, strict=True)]
             return np.concatenate([value for value, _ in pairs]), np.concatenate([slope for _, slope in pairs])
-        if not np.isin(rows, self.slots).all() or SHRINKAGE * len(rows) <= len(self.slots):
+        if not np.isin(rows, self.slots).all() or SHRINKAGE * len(rows) <= len(self.slots) > SMALL:
             self.slots = rows
             self.points = points.copy()
             self.batch = [ops.convert_to_tensor(part) for part in self.data.of(self.fit_of[rows])]
@@ -430,7 +435,7 @@ def _flat(variables: Sequence[keras.Variable]) -> Array:
 
 
 def _copy(model: keras.Model, seed: Sequence[int] | None) -> keras.Model:
-    """The model in float64; its weights are drawn anew from a seed, if there is one."""
+    """The model in float64; with its weights drawn again from a seed, if there is one."""
     draws = None if seed is None else np.random.default_rng(seed)
 
     def double(layer: keras.layers.Layer) -> keras.layers.Layer:

@@ -23,12 +23,12 @@ class _Deviation(keras.regularizers.Regularizer):
     def __init__(self, l1: float, l2: float) -> None:
         self.l1, self.l2 = non_negative("l1", l1), non_negative("l2", l2)
 
-    def deviation(self, w: Tensor) -> Tensor:
+    def _deviation(self, w: Tensor) -> Tensor:
         """How far each weight is off."""
         raise NotImplementedError
 
     def __call__(self, w: Tensor) -> Tensor:
-        apart = self.deviation(ops.convert_to_tensor(w))
+        apart = self._deviation(ops.convert_to_tensor(w))
         return self.l1 * ops.sum(ops.abs(apart)) + self.l2 * ops.sum(ops.square(apart))
 
     def get_config(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class FromIdentity(_Deviation):
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
         super().__init__(l1, l2)
 
-    def deviation(self, w: Tensor) -> Tensor:
+    def _deviation(self, w: Tensor) -> Tensor:
         if len(w.shape) < 2 or w.shape[-1] != w.shape[-2]:
             raise invalid("w", "square matrices, such as the kernel of an ISAN", tuple(w.shape))
         return w - ops.eye(w.shape[-1], dtype=w.dtype)
@@ -98,7 +98,7 @@ class FromMean(_Deviation):
         super().__init__(l1, l2)
         self.num_groups = integer("num_groups", num_groups)
 
-    def deviation(self, w: Tensor) -> Tensor:
+    def _deviation(self, w: Tensor) -> Tensor:
         if w.shape[0] % self.num_groups:
             raise invalid("num_groups", f"a divisor of {w.shape[0]}, the rows of the weight", self.num_groups)
         groups = ops.reshape(w, (self.num_groups, -1, *w.shape[1:]))

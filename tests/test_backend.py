@@ -1,4 +1,4 @@
-"""What the seam promises, on whichever backend runs."""
+"""The contract of the seam, on whichever backend runs."""
 
 import gc
 import sys
@@ -26,12 +26,12 @@ def test_one_backend_is_imported_and_it_is_final():
 
 
 @pytest.mark.parametrize("kind", [Backend, StaticBackend])
-def test_the_others_are_abstract(kind):
+def test_the_base_classes_are_abstract(kind):
     with pytest.raises(TypeError, match="abstract"):
         kind()
 
 
-def test_an_unknown_backend_is_refused(monkeypatch):
+def test_rejects_an_unknown_backend(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "numpy")
     _backend.current.cache_clear()
     try:

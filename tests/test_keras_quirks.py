@@ -1,4 +1,4 @@
-"""What Keras does otherwise than it says: each function of `_backend.keras_quirks` does what is missed in Keras."""
+"""Behaviour of Keras that differs from its documentation: each function of `_backend.keras_quirks` corrects it."""
 
 import ast
 import inspect
@@ -117,17 +117,16 @@ def test_a_tensor_knows_the_call_that_made_it():
     dense = keras.layers.Dense(3)
     first, second = keras.Input((4,)), keras.Input((4,))
     outputs = [dense(first), dense(second)]
-    for given, output in zip([first, second], outputs, strict=True):
+    for inputs, output in zip([first, second], outputs, strict=True):
         operation, node = keras_quirks.made_by(output)
         assert operation is dense
-        assert node.input_tensors == [given]
+        assert node.input_tensors == [inputs]
         assert node.output_tensors == [output]
     assert isinstance(keras_quirks.made_by(first)[0], keras.layers.InputLayer)
 
 
-def test_operations_of_keras_alone_have_a_name():
-    given = keras.Input((4,), dtype="int32")
-    operation, _ = keras_quirks.made_by(ops.expand_dims(given, -1))
+def test_only_operations_of_keras_have_a_name():
+    operation, _ = keras_quirks.made_by(ops.expand_dims(keras.Input((4,), dtype="int32"), -1))
     assert keras_quirks.operation_name(operation) == "ExpandDims"
 
     class ExpandDims(keras.layers.Layer):

@@ -11,9 +11,9 @@ def rosenbrock(points, rows):
     return np.array([rosen(point) for point in points]), np.array([rosen_der(point) for point in points])
 
 
-def run(function, points, low=-np.inf, high=np.inf, max_steps=1000, tolerance=1e-6):
+def run(function, points, low=-np.inf, high=np.inf, max_steps=1000, tolerance=1e-6, min_gain=1e-12):
     n = points.shape[1]
-    return Minimization(function, points, np.full(n, low), np.full(n, high), max_steps, tolerance).run()
+    return Minimization(function, points, np.full(n, low), np.full(n, high), max_steps, tolerance, min_gain).run()
 
 
 @pytest.mark.parametrize(("low", "high"), [(-np.inf, np.inf), (-0.5, 0.8), (0.2, np.inf)])
@@ -78,3 +78,16 @@ def test_a_start_at_the_minimum_takes_no_step():
     minima = run(rosenbrock, np.ones((1, 4)))
     assert minima.converged.all()
     assert minima.num_steps.tolist() == [0]
+
+
+def test_a_row_ends_where_a_window_of_steps_gains_too_little():
+    """Along a valley whose floor falls ever more slowly."""
+
+    def function(points, rows):
+        return np.exp(-points[:, 0]) + 50 * points[:, 1] ** 2, np.stack([-np.exp(-points[:, 0]), 100 * points[:, 1]], 1)
+
+    start = np.array([[0.0, 1.0]])
+    long, short = (run(function, start, tolerance=1e-30, min_gain=gain) for gain in (1e-12, 1e-2))
+    assert short.converged.all()
+    assert short.num_steps[0] < long.num_steps[0]
+    assert short.num_steps[0] % 10 == 0

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--agent", default="Q-learner", help="who makes simulated choices (Q-learner)")
         command.add_argument("--smoke", action="store_true", help="a trial run of seconds, on little data")
     read.add_argument("--units", type=int, default=2, help="of the network (2)")
-    read.add_argument("--figure", type=Path, help="where to save the figure; without it none is drawn")
+    read.add_argument("--figure", type=Path, help="where to save figures, F-stays.png and F-portrait.png for F.png")
     measure.add_argument("what", choices=["recovery", "comparison", "speed"], help="what is measured")
     measure.add_argument("--trials", type=int, default=500, help="of each simulated agent or subject (500)")
     measure.add_argument("--subjects", type=int, default=20, help="number of simulated ones (20)")

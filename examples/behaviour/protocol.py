@@ -73,9 +73,7 @@ def cross_validate(
         here = np.repeat(np.array(penalties) == penalty, len(groups))
         fits = model.fit(trials, train[here], penalty=penalty, seed=seed)
         for logits, rows in zip(fits, held[here], strict=True):
-            part = trials.take(rows)
-            sums = (nats(logits(part), chosen(part)) * part.scored).sum(axis=1)
-            np.add.at(total, trials.subject_ids[rows], sums)
+            np.add.at(total, trials.subject_ids, _sums(logits, trials) * rows)
     counts = np.bincount(trials.subject_ids, trials.scored.sum(axis=1))
     return Scores(total / counts, tuple(penalties))
 
@@ -96,8 +94,10 @@ def _subsets(groups: Array, outer: Array, keep: bool, folds: int) -> Array:
 
 def _losses(fits: list[Logits], trials: Trials, subsets: Array) -> Array:
     """The mean loss (fits,) of each fit on its sessions."""
-    found = []
-    for logits, rows in zip(fits, subsets, strict=True):
-        part = trials.take(rows)
-        found.append((nats(logits(part), chosen(part)) * part.scored).sum() / max(part.scored.sum(), 1))
-    return np.array(found)
+    counts = np.maximum(subsets @ trials.scored.sum(axis=1), 1)
+    return np.array([_sums(logits, trials) @ rows for logits, rows in zip(fits, subsets, strict=True)]) / counts
+
+
+def _sums(logits: Logits, trials: Trials) -> Array:
+    """Nats of all choices of each session; of all sessions, as a network is compiled for each number of them."""
+    return np.asarray((nats(logits(trials), chosen(trials)) * trials.scored).sum(axis=1))

@@ -12,11 +12,11 @@ import numpy as np
 from examples.behaviour.agents import Agent, agent_logits, agents_for, chosen, fit_agent, nats, probabilities
 from examples.behaviour.models import Network
 from examples.behaviour.tasks import Array, Event, Task, Trials, simulate
-from keras_interp_rnn import analysis
+from keras_interp_rnn import analysis, figures
 from keras_interp_rnn.automata import WeightedAutomaton
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,14 @@ def stays(trials: Trials) -> dict[str, Array]:
     return found
 
 
-def draw_stays(axes: Axes, sources: dict[str, Trials]) -> None:
+def drawn_stays(sources: dict[str, Trials]) -> Figure:
     """Bars of `stays`, a colour for each source, with intervals of 95 percent over sessions."""
-    width = 0.8 / len(sources)
+    from matplotlib.figure import Figure
+
+    figure, width = Figure(figsize=(6, 3.5), layout="constrained"), 0.8 / len(sources)
+    axes = figure.subplots()
     for place, (name, trials) in enumerate(sources.items()):
-        cases: dict[str, Any] = stays(trials)
+        cases = stays(trials)
         at = np.arange(len(cases)) + (place - (len(sources) - 1) / 2) * width
         means = [values.mean() for values in cases.values()]
         errors = [1.96 * values.std() / len(values) ** 0.5 for values in cases.values()]
@@ -110,6 +113,7 @@ def draw_stays(axes: Axes, sources: dict[str, Trials]) -> None:
     axes.set_xticks(range(len(cases)), list(cases))
     axes.set(ylim=(0, 1), ylabel="probability of the same choice again", xlabel="what came before")
     axes.legend(ncols=len(sources), loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    return figure
 
 
 def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
@@ -124,9 +128,9 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
         f"{network.name}, {network.num_weights(task)} weights, {num_choices:,} choices: "
         f"{loss_of(logits, trials):.4f} nats a choice in sample, {fits.seconds:.1f} s."
     )
-    kernel, bias = model.layers[0].cell.kernels()
-    for name, matrix, drive in zip(task.names, kernel, bias, strict=True):
-        print(f"  {name}: decays {np.diag(matrix).round(2)}, drives {drive.round(2)}")
+    pair = {} if task.num_choices == 2 else {"towards": 0, "against": 1}
+    portrait = analysis.phase_portrait(model, list(trials.symbols[:50]), alphabet=task.names, **pair)
+    print(portrait)
     automaton = WeightedAutomaton.from_network(model)
     print(f"The smallest automaton of its logits has {len(automaton.minimize())} states.")
     matches = which_agent(logits, trials, agents_for(task), num_choices=num_choices)
@@ -137,8 +141,6 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     print(f"Credit of past trials for the last choice of session 1 (residual {split.residual:.0e}):")
     print(split.shown(-1))
     if figure is not None:
-        from matplotlib.figure import Figure
-
         best = matches[0]
         each: dict[str, Any] = {"trials": int(trials.lengths.max()), "subjects": trials.subjects}
         sources = {
@@ -146,10 +148,10 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
             "network": simulate(task, AffineAgent(automaton, task), [], seed=1, **each),
             best.agent.name: simulate(task, best.agent, list(best.parameters.values()), seed=2, **each),
         }
-        drawn = Figure(figsize=(6, 3.5), layout="constrained")
-        draw_stays(drawn.add_subplot(), sources)
-        drawn.savefig(figure, dpi=120)
-        print(f"Figure: {figure}")
+        for part, drawn in (("stays", drawn_stays(sources)), ("portrait", figures.phase_portrait(portrait))):
+            path = figure.with_stem(f"{figure.stem}-{part}")
+            drawn.savefig(path, dpi=100)
+            print(f"Figure: {path}")
 
 
 def loss_of(logits: Array, trials: Trials) -> float:

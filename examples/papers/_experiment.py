@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from examples.papers._verdicts import Claim, percent
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record = dict[str, Any]
+
+VERDICTS = ("found", "found in part", "contradicted", "undetermined", "not tried")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +42,65 @@ class Run:
     folder: Path
     smoke: bool = False
     verbose: int = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Our figure for one part of a claim, and whether that part holds.
+
+    Attributes:
+        figure: ours; "" where nothing was measured. holds: None where nothing was, or where the figure decides nothing.
+    """
+
+    figure: str = ""
+    holds: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, held against the records.
+
+    Attributes:
+        place: section, table or figure of the paper. says: the claim. quote: the paper's sentence; "" for a number in a
+            table, and for version 1, of which we have no text.
+        rule: when it counts as found. findings: the parts of the claim.
+        decides: what would decide what is open, or why it was not tried. evidence: what contradicts it or a part of it:
+            a proof, seeds, or the authors' published networks.
+        picture: of the report, which shows it; "" if there is none.
+    """
+
+    place: str
+    says: str
+    quote: str
+    rule: str
+    findings: tuple[Finding, ...]
+    decides: str = ""
+    evidence: str = ""
+    picture: str = ""
+
+    @property
+    def measured(self) -> float:
+        """The fraction of the findings that have a figure."""
+        return sum(bool(finding.figure) for finding in self.findings) / len(self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`.
+
+        Found if all parts hold, found in part if some do; else contradicted if one fails, undetermined if there are
+        figures, and not tried without.
+        """
+        holds = [finding.holds for finding in self.findings]
+        if any(holds):
+            return "found" if all(holds) else "found in part"
+        if False in holds:
+            return "contradicted"
+        return "undetermined" if self.measured else "not tried"
+
+
+def claim(place: str, says: str, quote: str, rule: str, *findings: Finding, **more: str) -> Claim:
+    """A claim; without findings nothing was measured of it."""
+    return Claim(place, says, quote, rule, findings or (Finding(),), **more)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,6 +327,16 @@ def runs(records: Sequence[Record], name: Callable[[Record], str], heading: str 
         parts = [environment["date"], commit, hardware(environment), f"Python {environment['python']}", versions]
         lines.append(f"- {name(record)}: {', '.join(parts)}{'; ' * bool(settings)}{settings}.")
     return "\n".join([*lines, "\n</details>"])
+
+
+def percent(value: float) -> str:
+    """An error."""
+    return f"{value:.1%}"
+
+
+def bits(value: float) -> str:
+    """Bits per symbol."""
+    return f"{value:.3f}"
 
 
 def hardware(environment: Mapping[str, Any]) -> str:

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, runs, table
+from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, percent, runs, table
 from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
-from examples.papers._verdicts import percent
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 

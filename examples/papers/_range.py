@@ -9,7 +9,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.papers._languages import Protocol
 from keras_interp_rnn import datasets, equations
 
 EVERY, AVERAGED = 2, 4
@@ -29,18 +28,23 @@ class Judge(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, tests: Mapping[str, datasets.LabelledWords], longer: datasets.LabelledWords, protocol: Protocol
+        self,
+        tests: Mapping[str, datasets.LabelledWords],
+        longer: datasets.LabelledWords,
+        *,
+        start_token: bool,
+        growing: int,
     ) -> None:
         super().__init__()
         self.recent: list[Array] = []
-        self._protocol = protocol
+        self._growing = growing
         every = [*tests.values(), longer]
         self._words = datasets.LabelledWords(
             tuple(word for words in every for word in words.words),
             np.concatenate([words.labels for words in every]),
             longer.alphabet,
         )
-        self._ids = self._words.ids(start=protocol.start_token, end=True)
+        self._ids = self._words.ids(start=start_token, end=True)
         self._ends = np.cumsum([len(words) for words in every])
         self._differences = differences(self._words)
 
@@ -51,7 +55,7 @@ class Judge(keras.callbacks.Callback):
             return
         weights = [keras.ops.convert_to_numpy(weight) for weight in self.model.trainable_variables]
         logs["wrong"], logs["longer_error"] = self._wrong(weights)
-        if epoch + 1 >= self._protocol.growing:
+        if epoch + 1 >= self._growing:
             flat = np.concatenate([weight.ravel() for weight in weights])
             self.recent = [*self.recent, flat][-AVERAGED:]
         if len(self.recent) == AVERAGED:

@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from examples.papers._experiment import Experiment, Record, Run, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, keras, np
-from examples.papers._verdicts import Claim, Finding, claim
 
 NUM_TEXTS = 1000
 """Drawn at random from the test data, as for the paper's table 10; those with an e-mail address are left out."""

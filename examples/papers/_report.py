@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, table
-from examples.papers._verdicts import VERDICTS, Claim
+from examples.papers._experiment import VERDICTS, Claim, Experiment, Record, table
 
 HEAD = """# {title}
 
@@ -232,7 +231,8 @@ def _verdict(claim: Claim) -> str:
     """The verdict, what speaks against the claim, and what would decide it."""
     if claim.verdict == "found":
         return "**found**"
-    against = f" Against it: {claim.evidence}." * bool(claim.evidence)
+    fails = any(finding.holds is False for finding in claim.findings)
+    against = f" Against it: {claim.evidence}." * (fails and bool(claim.evidence))
     lead = "Why" if claim.verdict == "not tried" else "What would decide it"
     return f"**{claim.verdict}**.{against}" + f" {lead}: {claim.decides}." * bool(claim.decides)
 

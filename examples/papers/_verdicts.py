@@ -1,4 +1,4 @@
-"""Claims of the papers, our figures for them, and the verdict that follows.
+"""Whether a figure of ours bears a claim out, by intervals.
 
 A verdict rests on effect sizes with the errors of both sides: a share of networks has Wilson's interval, a difference
 of two networks Welch's, both of 95 %. One training decides nothing, unless the spread between seeds is known from other
@@ -7,74 +7,13 @@ rows. A reading of one network, or a claim that a network exists, needs no other
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
-VERDICTS = ("found", "found in part", "contradicted", "undetermined", "not tried")
+from examples.papers._experiment import Finding, Record
 
 Shown = Callable[[float], str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """Our figure for one part of a claim, and whether that part holds.
-
-    Attributes:
-        figure: ours; "" where nothing was measured. holds: None where nothing was, or where the figure decides nothing.
-    """
-
-    figure: str = ""
-    holds: bool | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """A claim of a paper, held against the records.
-
-    Attributes:
-        place: section, table or figure of the paper. says: the claim. quote: the paper's sentence; "" for a number in a
-            table, and for version 1, of which we have no text.
-        rule: when it counts as found. findings: the parts of the claim.
-        decides: what would decide what is open, or why it was not tried. evidence: what contradicts it or a part of it:
-            a proof, seeds, or the authors' published networks.
-        picture: of the report, which shows it; "" if there is none.
-    """
-
-    place: str
-    says: str
-    quote: str
-    rule: str
-    findings: tuple[Finding, ...]
-    decides: str = ""
-    evidence: str = ""
-    picture: str = ""
-
-    @property
-    def measured(self) -> float:
-        """The fraction of the findings that have a figure."""
-        return sum(bool(finding.figure) for finding in self.findings) / len(self.findings)
-
-    @property
-    def verdict(self) -> str:
-        """One of `VERDICTS`.
-
-        Found if all parts hold, found in part if some do; else contradicted if one fails, undetermined if there are
-        figures, and not tried without.
-        """
-        holds = [finding.holds for finding in self.findings]
-        if any(holds):
-            return "found" if all(holds) else "found in part"
-        if False in holds:
-            return "contradicted"
-        return "undetermined" if self.measured else "not tried"
-
-
-def claim(place: str, says: str, quote: str, rule: str, *findings: Finding, **more: str) -> Claim:
-    """A claim; without findings nothing was measured of it."""
-    return Claim(place, says, quote, rule, findings or (Finding(),), **more)
 
 
 def share(is_so: Iterable[bool], *least: float, of: str = "networks") -> list[Finding]:
@@ -154,17 +93,7 @@ def standard_error(error: float, tested: int) -> float:
     return math.sqrt(error * (1 - error) / tested)
 
 
-def percent(value: float) -> str:
-    """An error."""
-    return f"{value:.1%}"
-
-
-def bits(value: float) -> str:
-    """Bits per symbol."""
-    return f"{value:.3f}"
-
-
-def values_of(records: Iterable[dict[str, Any]], row: str, name: str) -> list[float]:
+def values_of(records: Iterable[Record], row: str, name: str) -> list[float]:
     """A result of each record of a row."""
     return [record["result"][name] for record in records if record.get("table", {}).get("row") == row]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _characters
-from examples.papers._experiment import Record
-from examples.papers._verdicts import Claim, Finding, alike, bits, claim, fewer, reaches, values_of
+from examples.papers._experiment import Claim, Finding, Record, bits, claim
+from examples.papers._verdicts import alike, fewer, reaches, values_of
 
 TRAINED = {"size": "4.5e5", "batch": 64, "length": 50, "clip": 1.0, "epochs": 6, "validation": 64}
 

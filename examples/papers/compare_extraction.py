@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from examples.papers import _aalpy, _languages
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
 from examples.papers._lazy import automata, datasets, keras, np
-from examples.papers._verdicts import Claim, Finding, claim
 
 ALPHABET = ("0", "1")
 

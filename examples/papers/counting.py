@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
 from examples.papers._lazy import Array, analysis, binary, callbacks, datasets, drawings, keras, layers, np, training
-from examples.papers._verdicts import Claim, Finding, claim
 
 BATCH, LENGTH, STEPS, RATE = 32, 60, 250, 5e-3
 """Sequences in a batch, their length, batches in an epoch, and Adam's highest learning rate."""

@@ -8,19 +8,9 @@ from typing import Any
 
 from examples.papers import _classification, _reading
 from examples.papers._classification import regularized
-from examples.papers._experiment import Record
+from examples.papers._experiment import Claim, Finding, Record, claim, percent
 from examples.papers._lazy import Array, corpora, np
-from examples.papers._verdicts import (
-    Claim,
-    Finding,
-    claim,
-    fewer,
-    percent,
-    reaches,
-    spread_of,
-    standard_error,
-    values_of,
-)
+from examples.papers._verdicts import fewer, reaches, spread_of, standard_error, values_of
 
 COMMON = {
     **_classification.WORDS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Record, Run, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, keras, ngrams, np
-from examples.papers._verdicts import Claim, Finding, claim, share
+from examples.papers._verdicts import share
 
 
 class Ngrams(_isan_text.IsanText):
@@ -88,8 +88,8 @@ class Ngrams(_isan_text.IsanText):
                     "the mean logits give a geometric mean, not the unigrams" if r < 0.9 else f"{r:.2f}",
                     r >= 0.9 or None,
                 ),
-                evidence="from the mean state the bias is the mean of the logits, whose softmax is a geometric mean, "
-                "and from another origin anything ([origin](notes/origin.md))",
+                decides="nothing, as from the mean state the bias is the mean of the logits, whose softmax is a "
+                "geometric mean, and from another origin anything ([origin](notes/origin.md))",
             ),
             claim(
                 "figures 8b, 8c",

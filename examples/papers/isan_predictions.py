@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Record, Run, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras
-from examples.papers._verdicts import Claim, Finding, claim
 
 PHRASE, SENTENCE = " annual revenue ", " the population was higher than in the "
 """Texts of figures 2 and 5."""

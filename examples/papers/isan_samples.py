@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Record, Run
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent
 from examples.papers._lazy import Array, analysis, datasets, keras
-from examples.papers._verdicts import Claim, Finding, claim, percent
 
 OFTEN = 3
 """A word of the samples is known if the training text has it this often."""

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Record, Run, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, keras, np
-from examples.papers._verdicts import Claim, Finding, claim
 
 PARTS = ("whole bias", "readout subspace", "computational subspace")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Record, Run, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
 from examples.papers._lazy import Array, analysis, figures, keras
-from examples.papers._verdicts import Claim, Finding, claim
 
 HISTORY = (0, 1, 2, 3, 5, 10, 20, 50, 100)
 """Numbers of symbols."""

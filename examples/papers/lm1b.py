@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _characters, _records
-from examples.papers._experiment import Record, Run, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent, table
 from examples.papers._lazy import analysis, corpora, keras, np
-from examples.papers._verdicts import Claim, Finding, claim, percent
 
 WIDE = "ISAN, half as wide again"
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, by_row, runs, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, by_row, claim, runs, table
 from examples.papers._files import kept
 from examples.papers._lazy import Array, keras, np
 from examples.papers._minimal_rnn import GATED, NETWORKS, recurrent_layer
-from examples.papers._verdicts import Claim, Finding, claim, fewer
+from examples.papers._verdicts import fewer
 
 PROTOCOL: dict[str, Any] = {
     **{"units": 64, "symbols": 8, "batch": 64, "learning_rate": 2e-3, "clip": 1.0},

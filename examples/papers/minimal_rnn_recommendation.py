@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _recommendation
-from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped, runs, table
 from examples.papers._lazy import Array, corpora, drawings, figures, np
 from examples.papers._minimal_rnn import GATED, NETWORKS
-from examples.papers._verdicts import Claim, Finding, claim, fewer, share
+from examples.papers._verdicts import fewer, share
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
 

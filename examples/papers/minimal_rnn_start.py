@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from examples.papers._experiment import Experiment, Record, Run, runs, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, runs, table
 from examples.papers._lazy import Array, analysis, figures, np
 from examples.papers._minimal_rnn import GATED, NETWORKS, recurrent_layer
-from examples.papers._verdicts import Claim, Finding, claim
 
 DRAWN = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10, 25]}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from examples.papers import _classification
 from examples.papers._classification import regularized
-from examples.papers._experiment import Record
-from examples.papers._verdicts import Claim, above, claim, fewer, reaches, standard_error, values_of
+from examples.papers._experiment import Claim, Record, claim
+from examples.papers._verdicts import above, fewer, reaches, standard_error, values_of
 
 COMMON = {"units": 64, "embedding": 0, "head": "last_and_cell", "dropout": 0.0, "batch": 32}
 

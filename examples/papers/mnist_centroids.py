@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _classification
-from examples.papers._experiment import Record, Run, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent, runs, table
 from examples.papers._lazy import Array, analysis, drawings, keras, np
-from examples.papers._verdicts import Claim, Finding, claim, percent
 
 DIGITS = 2000
 """Test digits, drawn at random."""

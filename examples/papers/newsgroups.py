@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _classification, _reading
-from examples.papers._experiment import Record
+from examples.papers._experiment import Claim, Record, claim, percent
 from examples.papers._lazy import corpora, np
-from examples.papers._verdicts import Claim, claim, percent, reaches, standard_error, values_of
+from examples.papers._verdicts import reaches, standard_error, values_of
 
 COMMON = {**_classification.WORDS, "head": "mean", "vectors": 1.0, "batch": 32, "epochs": 8}
 

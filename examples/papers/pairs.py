@@ -8,9 +8,9 @@ from typing import Any
 
 from examples.papers import _characters
 from examples.papers._characters import EQUAL_TEXT, LONG, SEARCHED, equal_text
-from examples.papers._experiment import Record
+from examples.papers._experiment import Claim, Finding, Record, claim
 from examples.papers._lazy import datasets
-from examples.papers._verdicts import Claim, Finding, claim, fewer, reaches, values_of
+from examples.papers._verdicts import fewer, reaches, values_of
 
 
 def _settings(network: str, own: Mapping[str, Any]) -> dict[str, Any]:

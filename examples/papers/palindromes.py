@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import Record
+from examples.papers._experiment import Claim, Finding, Record, claim, percent
 from examples.papers._languages import NETWORKS, PAPER, rows_of
 from examples.papers._lazy import datasets
-from examples.papers._verdicts import Claim, Finding, claim, fewer, percent
+from examples.papers._verdicts import fewer
 
 
 class Palindromes(_languages.LanguageTable):

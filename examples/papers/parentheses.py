@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Sequence
 
 from examples.papers import _languages
-from examples.papers._experiment import Record
+from examples.papers._experiment import Claim, Finding, Record, claim, percent
 from examples.papers._languages import NETWORKS, PAPER, rows_of
 from examples.papers._lazy import drawings, figures
-from examples.papers._verdicts import Claim, Finding, above, alike, claim, fewer, percent, reaches, standard_error
+from examples.papers._verdicts import above, alike, fewer, reaches, standard_error
 
 CONFIGS = {"large": 2, "large_near": 2, "small": 20, "small_near": 20}
 """Set of words -> passes over the words of each stage."""

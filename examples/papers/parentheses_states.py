@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _languages, _records
-from examples.papers._experiment import Record, Run, grouped, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, claim, grouped, runs, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras, np
-from examples.papers._verdicts import Claim, Finding, above, claim
+from examples.papers._verdicts import above
 
 if TYPE_CHECKING:
     Along = tuple[Mapping[str, list[Array]], list[Array]]

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _languages, _records
-from examples.papers._experiment import Record, Run, by_row, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, by_row, claim, percent, runs, table
 from examples.papers._languages import NETWORKS, PAPER
 from examples.papers._lazy import datasets, drawings, figures, np
-from examples.papers._verdicts import Claim, Finding, claim, fewer, percent
+from examples.papers._verdicts import fewer
 
 CONFIG, LONGER = "large_paper", "test_d10_20_l200"
 """The words, and the split of which a second drawing is the validation set of longer strings."""
@@ -67,7 +67,7 @@ class RangeAndPrecision(_languages.LanguageExperiment):
         environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
         tests = {test: words(test) for test in self.tests_of(run)}
         longer = words("validation") if run.smoke else datasets.balanced_parentheses.load(LONGER, config=CONFIG, seed=1)
-        judge = _range.Judge(tests, longer, protocol)
+        judge = _range.Judge(tests, longer, start_token=protocol.start_token, growing=protocol.growing)
         both = words("train"), words("validation")
         model, curve = _languages.train(network, *both, protocol, run.seed, run.folder, run.verbose, [judge])
         counts = {test: np.bincount(_range.differences(of), minlength=len(DIFFERENCES)) for test, of in tests.items()}

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import Experiment, Record, Run
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, percent
 from examples.papers._lazy import analysis, automata, datasets, figures, np
-from examples.papers._verdicts import Claim, Finding, claim, percent
 
 
 class Temperature(Experiment):

@@ -8,8 +8,19 @@ from typing import Any
 
 from examples.papers import _characters
 from examples.papers._characters import EQUAL_TEXT, LONG, NETWORKS, RECENT, SEARCHED, equal_text
-from examples.papers._experiment import Record, grouped, hardware, mean_and_range, runs, table
-from examples.papers._verdicts import Claim, Finding, bits, claim, fewer, reaches, spread_of
+from examples.papers._experiment import (
+    Claim,
+    Finding,
+    Record,
+    bits,
+    claim,
+    grouped,
+    hardware,
+    mean_and_range,
+    runs,
+    table,
+)
+from examples.papers._verdicts import fewer, reaches, spread_of
 
 SIZES = ("8e4", "3.2e5", "1.28e6")
 

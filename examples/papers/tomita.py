@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 
 from examples.papers import _languages
-from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
+from examples.papers._experiment import Claim, Experiment, Record, Run, claim, grouped, runs, table
 from examples.papers._lazy import automata
-from examples.papers._verdicts import Claim, claim, share
+from examples.papers._verdicts import share
 
 
 class Tomita(Experiment):

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from examples.papers import _languages, _records
-from examples.papers._experiment import Experiment, Record, Run, grouped
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped
 from examples.papers._lazy import automata, callbacks, datasets, keras, layers, np, training
-from examples.papers._verdicts import Claim, Finding, claim
 
 LEARNED = ("1", "2", "3", "4", "7")
 """The languages on which the paper's GRU converged."""

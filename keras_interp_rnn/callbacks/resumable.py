@@ -339,7 +339,7 @@ def _lock(directory: Path, fit: FrameType | None = None) -> None:
                 os.close(descriptor)
                 if isinstance(error, BlockingIOError):
                     raise ValueError(
-                        f"One process alone must train in a directory. Received: {directory}, where another is "
+                        f"A directory must have at most one training process. Received: {directory}, where another is "
                         "training. Wait until it ends, or pass another directory."
                     ) from None
                 return  # a file system without locks

@@ -193,12 +193,15 @@ def word_contributions(result: WordContributions) -> str:
 @as_html.register
 def phase_portrait(result: PhasePortrait) -> str:
     """The lines of all symbols, and a row for each."""
+    numbers = np.stack([result.slopes, result.residual, result.fixed_points], axis=1).tolist()
+    forms = ("{:+.3f}", "{:.1e}", "{:+.3f}")
     rows = (
         (
             html.escape(result.name(symbol)),
-            f"{result.slopes[symbol]:+.3f}",
-            f"{result.residual[symbol]:.1e}",
-            f"{result.fixed_points[symbol]:+.3f}",
+            *(
+                "–" if np.isnan(value) else form.format(value)
+                for form, value in zip(forms, numbers[symbol], strict=True)
+            ),
             " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:6]),
         )
         for symbol in range(len(result.slopes))

@@ -117,10 +117,11 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
 @as_text.register
 def phase_portrait(result: PhasePortrait) -> str:
     """A line for each symbol: its slope, how far points are from it, its fixed point, its time constants."""
-    lines = ["symbol        slope  residual  fixed point  time constants (steps)"]
+    lines = ["symbol         slope  residual  fixed point  time constants (steps)"]
     for symbol in range(len(result.slopes)):
         numbers = (result.slopes[symbol], result.residual[symbol], result.fixed_points[symbol])
-        shown = "{:+.3f}  {:8.1e}  {:+11.3f}".format(*numbers)
+        forms = zip(("{:+8.3f}", "{:10.1e}", "{:+13.3f}"), (8, 10, 13), numbers, strict=True)
+        shown = "".join("–".rjust(width) if math.isnan(value) else form.format(value) for form, width, value in forms)
         constants = " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:VALUES])
         lines.append(f"{result.name(symbol):12} {shown}  {constants}")
     return "\n".join(lines)
@@ -430,9 +431,9 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 
 @as_text.register
 def edit(result: Edit) -> str:
-    """One sentence: the new label, the number of edits and what they are."""
-    count = f"{result.distance} edit{'s' * (result.distance != 1)}"
-    return f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(map(str, result.changes))}."
+    """One sentence: the new label, the number of edits and the edits."""
+    count, changes = counted(result.distance, "edit"), "; ".join(map(str, result.changes))
+    return f"{result.new_label!r} in place of {result.label!r} after {count}: {changes}."
 
 
 def word(symbols: Sequence[Hashable]) -> str:

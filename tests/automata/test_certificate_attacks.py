@@ -286,7 +286,7 @@ def of_labels(activation="softmax", outputs=3, dtype="float32", **layer):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"activation": "sigmoid"}, "of an output for each label linear or softmax"),
+        ({"activation": "sigmoid"}, "linear or softmax with an output for each label"),
         ({"outputs": 1}, "linear or sigmoid"),
         ({"return_sequences": True}, "return_sequences=True"),
         ({"dtype": "mixed_bfloat16"}, "layers must be in float32, or all in float64"),

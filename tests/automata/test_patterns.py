@@ -72,7 +72,10 @@ def test_changes_lead_to_patterns_of_the_family_and_back(kind):
         assert len(near) == len({*near})
         assert pattern not in near
         for other in near:
+            flat = [symbol for piece in other.pieces for symbol in piece]
             assert other in family
+            assert family.start not in flat[1:]
+            assert family.end not in flat[:-1]
             assert family.bits_of(other) > 0
         shorter = [other for other in near if other.size == pattern.size - 1 and other.times == pattern.times]
         assert any(pattern in family.neighbours(other) for other in shorter) or pattern.size == 1
@@ -117,6 +120,14 @@ def test_the_bits_of_a_tree_are_those_of_its_patterns_and_labels(exact):
     np.testing.assert_allclose(task.bits(tree), expected, rtol=1e-12)
     machine = _pattern_rules._product(family, tree)
     assert [walk(machine, word) for word in words] == leaves
+
+
+def test_drops_questions_that_do_not_matter():
+    words = [word for length in range(4) for word in itertools.product(range(3), repeat=length)]
+    family, one, two = Family("factor", (0, 1, 2), 3), Pattern(((0,),)), Pattern(((1, 2),))
+    task = search_of(family, words, np.array([int(0 in word) for word in words]))
+    task.ask([one, two])
+    assert task.labelled(Node(one, Node(two, 0, 1), Node(two, 1, 1)), task.all) == Node(one, 1, 0)
 
 
 def of_patterns(family, patterns, label):

@@ -271,11 +271,11 @@ def test_rejects_n_grams_of_too_many_states_or_with_zeros():
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        (([1, 0], np.eye(3)[None], [1, 0]), "has shapes initial"),
-        (([1, 0], np.eye(2)[None], [1, 0, 0]), "has shapes initial"),
-        (([[1, 0]], np.eye(2)[None], [1, 0]), "has shapes initial"),
-        (([], np.zeros((1, 0, 0)), []), "has shapes initial"),
-        (([1, 0], np.zeros((0, 2, 2)), [1, 0]), "has shapes initial"),
+        (([1, 0], np.eye(3)[None], [1, 0]), "must have the shapes initial"),
+        (([1, 0], np.eye(2)[None], [1, 0, 0]), "must have the shapes initial"),
+        (([[1, 0]], np.eye(2)[None], [1, 0]), "must have the shapes initial"),
+        (([], np.zeros((1, 0, 0)), []), "must have the shapes initial"),
+        (([1, 0], np.zeros((0, 2, 2)), [1, 0]), "must have the shapes initial"),
         (([1, np.nan], np.eye(2)[None], [1, 0]), "NaN or infinity in initial"),
         (([1, 0], [[[1, np.inf], [0, 1]]], [1, 0]), "NaN or infinity in transitions"),
         ((["1", "0"], np.eye(2)[None], [1, 0]), "real numbers"),

@@ -1,6 +1,7 @@
 """Choices: tasks, agents, networks fitted to them, and what is measured."""
 
 import dataclasses
+import functools
 import importlib.util
 import json
 import os
@@ -172,73 +173,68 @@ def test_a_fitted_network_is_an_automaton_of_its_logits(monkeypatch):
 # The protocol
 
 
-class Spy(models.Model):
-    """Predicts the share of choice 1 in what it was fitted to, and remembers which sessions those were."""
+class Memorizer(models.Model):
+    """With penalty 1 it knows the choices of the sessions that it was fitted to, and errs on all others."""
 
-    name, penalties = "spy", (0.0, 1.0)
+    name, penalties = "memorizer", (0.0, 1.0)
 
-    def __init__(self):
-        self.fitted, self.scored = [], []
+    def num_weights(self, task):
+        return 0
+
+    def fit(self, trials, subsets, *, penalty, seed):
+        def logits(rows, other):
+            signs = np.where(rows, 1, -1)[:, None, None] * (2 * other.choices[:, 1:, None] - 1)
+            return 30.0 * penalty * signs
+
+        return [functools.partial(logits, rows) for rows in subsets]
+
+
+class Share(models.Model):
+    """Predicts the share of choice 1 in the sessions that it was fitted to."""
+
+    name, penalties = "share", (0.0, 1.0)
 
     def num_weights(self, task):
         return 1
 
     def fit(self, trials, subsets, *, penalty, seed):
-        def logits(rows):
-            share = trials.choices[rows].mean()
-            self.fitted.append({trials.subjects[row] for row in np.flatnonzero(rows)})
+        def logits(share, other):
+            return np.full((*other.choices[:, 1:].shape, 1), np.log(share / (1 - share)) + penalty)
 
-            def predicted(part):
-                self.scored.append((self.fitted[-1], set(part.subjects)))
-                return np.full((len(part), part.choices.shape[1] - 1, 1), np.log(share / (1 - share)) + penalty)
-
-            return predicted
-
-        return [logits(rows) for rows in subsets]
+        return [functools.partial(logits, trials.choices[rows].mean()) for rows in subsets]
 
 
-def test_no_model_is_scored_on_a_subject_that_it_was_fitted_to():
-    trials, _ = sessions("reversal", "Q-learner", number=12, trials=20, subjects=list("aabbccddeeff"))
-    outer = protocol.folds_by_subject(trials, 3, 0)
-    assert [len(set(outer[trials.subject_ids == subject])) for subject in range(6)] == [1] * 6
-    spy, seen = Spy(), []
-    original = spy.fit
-
-    def fit(trials, subsets, **settings):
-        def watched(logits, rows):
-            def predicted(part):
-                seen.append(({trials.subjects[row] for row in np.flatnonzero(rows)}, set(part.subjects)))
-                return logits(part)
-
-            return predicted
-
-        return [watched(*pair) for pair in zip(original(trials, subsets, **settings), subsets, strict=True)]
-
-    spy.fit = fit
-    scores = protocol.cross_validate(spy, trials, folds=3)
-    assert all(fitted and not fitted & scored for fitted, scored in seen)
-    assert set.union(*(scored for _, scored in seen[-3:])) == set("abcdef")
-    assert set(scores.penalties) == {0.0}  # a shifted prediction is worse
-    assert scores.by_subject.shape == (6,)
+@pytest.mark.parametrize("each_subject", [False, True])
+def test_neither_scores_nor_penalties_see_sessions_of_the_fit(each_subject):
+    trials, _ = sessions("reversal", "Q-learner", number=15, trials=20, subjects=list("aaaaabbbbbccccc"))
+    scores = protocol.cross_validate(Memorizer(), trials, folds=3, each_subject=each_subject)
+    np.testing.assert_allclose(scores.by_subject, [np.log(2)] * 3, atol=1e-12)
+    assert scores.penalties == (0.0, 0.0, 0.0)
 
 
-def test_a_model_of_each_subject_is_scored_on_its_other_sessions():
-    trials, _ = sessions("reversal", "Q-learner", number=10, trials=20, subjects=list("aaaaabbbbb"))
-    outer = protocol.folds_by_session(trials, 5, 0)
-    assert all(sorted(outer[trials.subject_ids == subject]) == list(range(5)) for subject in (0, 1))
-    spy = Spy()
-    scores = protocol.cross_validate(spy, trials, each_subject=True)
-    assert {frozenset(fitted) for fitted in spy.fitted} == {frozenset("a"), frozenset("b")}
-    expected = []
-    for subject in (0, 1):
-        own = trials.take(trials.subject_ids == subject)
-        folds, losses = outer[trials.subject_ids == subject], []
-        for fold in range(5):
-            share = own.choices[folds != fold].mean()
-            part = own.take(folds == fold)
-            losses.append(nats(np.full((1, 19, 1), np.log(share / (1 - share))), chosen(part)).mean())
+@pytest.mark.parametrize("each_subject", [False, True])
+def test_a_score_is_that_of_a_fit_to_the_other_sessions(each_subject):
+    trials, _ = sessions("reversal", "Q-learner", number=20, trials=20, subjects=list("aaaaabbbbbcccccddddd"))
+    split = protocol.folds_by_session if each_subject else protocol.folds_by_subject
+    outer, ids = split(trials, 4, 0), trials.subject_ids
+    scores, expected = protocol.cross_validate(Share(), trials, folds=4, each_subject=each_subject), []
+    for subject in range(4):
+        losses = []
+        for row in np.flatnonzero(ids == subject):
+            others = (outer != outer[row]) & ((ids == subject) | (not each_subject))
+            share = trials.choices[others].mean()
+            losses.append(nats(np.full((1, 19, 1), np.log(share / (1 - share))), chosen(trials.take([row]))).mean())
         expected.append(np.mean(losses))
     np.testing.assert_allclose(scores.by_subject, expected, atol=1e-12)
+
+
+def test_folds_keep_subjects_together_or_spread_their_sessions():
+    trials, _ = sessions("reversal", "Q-learner", number=10, trials=5, subjects=list("aaaaabbbbb"))
+    together, spread = protocol.folds_by_subject(trials, 2, 0), protocol.folds_by_session(trials, 5, 0)
+    for subject in (0, 1):
+        assert len(set(together[trials.subject_ids == subject])) == 1
+        assert sorted(spread[trials.subject_ids == subject]) == list(range(5))
+    assert len(set(together)) == 2
 
 
 def test_an_interval_is_students():
@@ -312,7 +308,8 @@ def test_a_trial_run_reads_a_network_and_draws(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr().out
     for part in ("DiagonalISAN(2), 16 weights", "nats a choice from a Q-learner", "states", "residual", "Figure:"):
         assert part in shown
-    assert (tmp_path / "read.png").stat().st_size > 5_000
+    for part in ("stays", "portrait"):
+        assert (tmp_path / f"read-{part}.png").stat().st_size > 5_000
 
 
 def test_measurements_that_are_there_are_not_repeated(tmp_path, capsys, monkeypatch):

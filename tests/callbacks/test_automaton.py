@@ -1,4 +1,4 @@
-"""What Automaton writes, read back from the event files."""
+"""The events of Automaton, read back from the files."""
 
 import json
 
@@ -16,6 +16,14 @@ from tests.automata.test_stacks import stack
 from tests.callbacks.events import described, look, points
 
 WORDS = short_words("01", 63)
+
+
+def table_in(folder):
+    return json.loads(points(folder / "automaton", "automaton")[-1][1].item())
+
+
+def scalars_in(folder, *names):
+    return {name: points(folder / "automaton", f"automaton_{name}")[0][1].item() for name in names}
 
 
 def compiled(model: keras.Model, rate: float = 0.0) -> keras.Model:
@@ -43,10 +51,10 @@ def test_the_automaton_and_what_it_agrees_with(tmp_path):
     assert np.min(table["confidence"]) > 0.99
     assert sum(table["visits"]) == pytest.approx(1, abs=1e-5)
     assert 0 <= table["entropy"] < 0.05
-    assert points(tmp_path / "automaton", "automaton_entropy")[0][1].item() == pytest.approx(table["entropy"])
+    assert scalars_in(tmp_path, "entropy")["entropy"] == pytest.approx(table["entropy"])
     assert (table["equivalent"], table["counterexample"]) == (True, None)
     expected = {"states": 4, "centroids": 4, "agreement": 1, "distance": 0, "equivalent": 1}
-    assert {name: points(tmp_path / "automaton", f"automaton_{name}")[0][1].item() for name in expected} == expected
+    assert scalars_in(tmp_path, *expected) == expected
     content = described(tmp_path / "automaton", "automaton")
     assert content["symbols"] == ["0", "1"]
     assert content["reference"]["transitions"] == [list(row) for row in tomita(4).transitions]
@@ -58,9 +66,8 @@ def test_the_distance_counts_both_labels_of_the_reference_alike(tmp_path):
     assert [len(words) for words in labels] == [20, 20]
     apart = np.mean([tomita(4).accepts(word) != tomita(5).accepts(word) for words in labels for word in words])
     assert 0.1 < apart < 0.9
-    assert points(tmp_path / "automaton", "automaton_distance")[0][1] == pytest.approx(apart)
-    assert points(tmp_path / "automaton", "automaton_equivalent")[0][1] == 0
-    table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
+    assert scalars_in(tmp_path, "distance", "equivalent") == {"distance": pytest.approx(apart), "equivalent": 0}
+    table = table_in(tmp_path)
     assert table["equivalent"] is False
     assert tuple(table["counterexample"]) == tomita(5).difference(tomita(4))
 
@@ -70,18 +77,14 @@ def test_a_network_that_rejects_all_is_far_from_a_language_of_long_words(tmp_pat
     reference = automata.DFA.from_regex("(0|1)*111111(0|1)*")
     network = automata.DFA([[0, 0]], [])
     look(network_of(network), Automaton(tmp_path, reference, num_words=40))
-    said = {
-        name: points(tmp_path / "automaton", f"automaton_{name}")[0][1].item()
-        for name in ("distance", "equivalent", "agreement")
-    }
-    assert said == {"distance": 0.5, "equivalent": 0, "agreement": 1}
-    table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
-    assert table["counterexample"] == ["1"] * 6
+    expected = {"distance": 0.5, "equivalent": 0, "agreement": 1}
+    assert scalars_in(tmp_path, *expected) == expected
+    assert table_in(tmp_path)["counterexample"] == ["1"] * 6
 
 
 def test_without_a_reference_there_is_nothing_to_compare_with(tmp_path):
     look(network_of(tomita(4)), Automaton(tmp_path))
-    table = json.loads(points(tmp_path / "automaton", "automaton")[0][1].item())
+    table = table_in(tmp_path)
     assert [table[name] for name in ("distance", "equivalent", "counterexample")] == [None, None, None]
 
 
@@ -108,7 +111,7 @@ MODULO_3 = automata.MooreMachine([[0, 1], [1, 2], [2, 0]], ["none", "one", "<two
 
 def test_a_network_with_labels_is_a_moore_machine(tmp_path):
     look(automata.compile(MODULO_3), Automaton(tmp_path, MODULO_3, num_words=60))
-    table = json.loads(points(tmp_path / "automaton", "automaton")[-1][1].item())
+    table = table_in(tmp_path)
     assert "accepting" not in table
     found = automata.MooreMachine(table["transitions"], table["outputs"], start=table["start"])
     assert found.minimize() == MODULO_3.minimize()
@@ -120,21 +123,23 @@ def test_a_network_with_labels_is_a_moore_machine(tmp_path):
 def test_the_distance_of_machines_counts_every_label_alike(tmp_path):
     reference = automata.MooreMachine([[0, 1], [1, 1]], ["none", "one"])  # one "1" or more
     look(automata.compile(MODULO_3), Automaton(tmp_path, reference, num_words=40))
-    said = json.loads(points(tmp_path / "automaton", "automaton")[-1][1].item())
+    table = table_in(tmp_path)
     groups = [accepted_words(reference.accepting(label), 20) for label in reference.labels]
     apart = [np.mean([MODULO_3.output(word) != reference.output(word) for word in words]) for words in groups]
     assert apart[0] == 0 < apart[1] < 1
-    assert said["distance"] == pytest.approx(np.mean(apart))
-    assert said["counterexample"] == ["1", "1"]
+    assert table["distance"] == pytest.approx(np.mean(apart))
+    assert table["counterexample"] == ["1", "1"]
 
 
-def test_states_of_a_stack_keep_their_numbers(tmp_path):
+def test_states_of_a_stack_keep_their_numbers_and_the_least_confidence_is_logged(tmp_path):
     model = stack(3)
     found = automata.extract(model)
     look(model, Automaton(tmp_path))
-    table = json.loads(points(tmp_path / "automaton", "automaton")[-1][1].item())
+    table = table_in(tmp_path)
     assert table["centroids"] == [4 * lower + upper for lower, upper in found.centroids]  # of 3 and 4
     assert table["names"] == [str(centroid) for centroid in found.centroids]
+    assert np.ptp(found.confidence) > 0.001
+    assert scalars_in(tmp_path, "confidence") == {"confidence": pytest.approx(found.confidence.min())}
 
 
 def test_nothing_is_written_while_the_centroids_are_not_the_states(tmp_path):

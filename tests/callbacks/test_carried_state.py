@@ -87,26 +87,18 @@ def train(some: keras.Model, callbacks: list, validated: bool = True, epochs: in
     )
 
 
+def assert_same_weights(one: keras.Model, other: keras.Model) -> None:
+    for found, expected in zip(one.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_with_validation_is_training_without(kind: str) -> None:
     validated, alone = model(kind), model(kind)
     train(validated, [CarriedState(across_epochs=True)])
     train(alone, [], validated=False)
-    for found, expected in zip(validated.get_weights(), alone.get_weights(), strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-class Reset(keras.callbacks.Callback):
-    """What Keras's own documentation recommends."""
-
-    def __init__(self, layers: list[keras.layers.RNN]) -> None:
-        super().__init__()
-        self.layers = layers
-
-    def on_epoch_begin(self, epoch: int, logs=None) -> None:
-        for layer in self.layers:
-            layer.reset_state()
+    assert_same_weights(validated, alone)
 
 
 @pytest.mark.matrix
@@ -115,9 +107,10 @@ def test_each_epoch_begins_with_the_initial_state(kind: str) -> None:
     some, expected = model(kind), model(kind)
     train(some, [CarriedState()], epochs=3)
     stateful = [layer for layer in expected.layers if getattr(layer, "stateful", False)]
-    train(expected, [Reset(stateful)], validated=False, epochs=3)
-    for found, wanted in zip(some.get_weights(), expected.get_weights(), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    # As the documentation of Keras recommends.
+    reset = keras.callbacks.LambdaCallback(on_epoch_begin=lambda *_: [layer.reset_state() for layer in stateful])
+    train(expected, [reset], validated=False, epochs=3)
+    assert_same_weights(some, expected)
     carried = model(kind)
     train(carried, [CarriedState(across_epochs=True)], epochs=3)
     assert max(np.abs(a - b).max() for a, b in zip(some.get_weights(), carried.get_weights(), strict=True)) > 1e-5
@@ -158,22 +151,21 @@ def test_an_evaluation_before_training_leaves_the_initial_state_to_be_learned() 
     for some in (evaluated, alone):
         train(some, [], validated=False, epochs=1)
     assert np.abs(alone.layers[0].get_weights()[2]).max() > 1e-4
-    for found, expected in zip(evaluated.get_weights(), alone.get_weights(), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    assert_same_weights(evaluated, alone)
 
 
-def test_what_is_read_is_a_copy() -> None:
+def test_the_read_states_are_a_copy() -> None:
     some = model("ISAN")
     x, _ = Windows(text(0), BATCH, length=LENGTH)[0]
     some(x)
     [before] = carried_states.read(some)
-    kept = before.copy()
+    expected = before.copy()
     some(x)
-    np.testing.assert_array_equal(before, kept)
-    assert np.abs(carried_states.read(some)[0] - kept).max() > 1e-3
+    np.testing.assert_array_equal(before, expected)
+    assert np.abs(carried_states.read(some)[0] - expected).max() > 1e-3
 
 
-def test_what_is_written_is_what_the_next_batch_begins_with() -> None:
+def test_the_next_batch_begins_with_the_written_states() -> None:
     some = model("GRU on ISAN")
     x, _ = Windows(text(0), BATCH, length=LENGTH)[0]
     some(x)

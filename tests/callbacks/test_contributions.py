@@ -1,5 +1,6 @@
 """What Contributions writes, read back from the event files."""
 
+import itertools
 import json
 
 import keras
@@ -42,6 +43,9 @@ def test_every_term_of_every_target_is_where_the_schema_says(trained, text):
     kernel, bias, start, readout, readout_bias = (np.array(w, np.float64) for w in model.get_weights())
     expected = oracle.contributions(kernel.transpose(0, 2, 1), bias, start, readout.T, TEXTS[text])
     series = f"contributions/text_{text}"
+    residuals = points(folder, "contributions_residual")
+    assert [step for step, _ in residuals] == [0, 2]
+    assert all(0 <= value < 1e-12 for _, value in residuals)
     for step in (0, 2):
         [(found, written)] = points(folder, f"{series}/step_{step}")
         assert found == step
@@ -59,12 +63,6 @@ def test_every_term_of_every_target_is_where_the_schema_says(trained, text):
         assert content["outputs"] == ["_", "a", "b"]
 
 
-def test_the_residual_is_rounding(trained):
-    written = points(trained[0], "contributions_residual")
-    assert [step for step, _ in written] == [0, 2]
-    assert all(0 <= value < 1e-12 for _, value in written)
-
-
 @pytest.mark.parametrize(
     ("texts", "alphabet", "symbols", "outputs"),
     [
@@ -78,7 +76,7 @@ def test_texts_are_read_and_shown_by_the_alphabet(tmp_path, texts, alphabet, sym
     assert (content["symbols"], content["outputs"]) == (symbols, outputs)
 
 
-def test_a_head_that_does_not_split_stops_before_the_training(tmp_path):
+def test_rejects_a_head_that_does_not_split_before_the_training(tmp_path):
     model = network(keras.layers.Activation("softmax"), keras.layers.Dense(3))
     with pytest.raises(ValueError, match="Dense layers alone must read"):
         look(model, Contributions(tmp_path, TEXTS))
@@ -108,7 +106,9 @@ def large(request, tmp_path, monkeypatch):
 
 class TestManyOutputs:
     def test_the_most_probable_have_terms_and_the_others_their_sum(self, large):
-        _, written, content, terms, bias = large
+        folder, written, content, terms, bias = large
+        [(_, residual)] = points(folder, "contributions_residual")
+        assert 0 <= residual < 1e-12
         assert written.shape == (ROWS, 2 + 2)
         assert schema.described(json.dumps(content).encode()) == content
         assert (content["kind"], content["top"]) == ("top_contributions", 2)
@@ -126,10 +126,6 @@ class TestManyOutputs:
             np.testing.assert_allclose(block[1:-1, 2], expected[:, others].sum(axis=1), atol=1e-5)
             np.testing.assert_allclose(block[1:-1, 3], np.linalg.norm(expected, axis=1), atol=1e-5)
             np.testing.assert_allclose(block[-1], [*bias[top], bias[others].sum(), 0], atol=1e-6)
-
-    def test_the_residual_is_rounding(self, large):
-        [(_, residual)] = points(large[0], "contributions_residual")
-        assert 0 <= residual < 1e-12
 
     def test_the_plugin_gives_the_block_of_a_target_and_the_norms_of_all(self, large):
         folder, written, _, terms, _ = large
@@ -153,17 +149,11 @@ class TestManyOutputs:
         assert whole <= contributions.MAX_NUMBERS or 2 <= top < outputs - 1
         assert rows * (top + 2) <= contributions.MAX_NUMBERS
 
-    def test_a_longer_text_is_refused(self, tmp_path):
+    def test_rejects_a_longer_text(self, tmp_path):
         with pytest.raises(ValueError, match="at least one text, each of 1 to 1444 symbols"):
             Contributions(tmp_path, [np.zeros(1_445, int)])
         longest = Contributions.longest + 1
         assert 4 * schema.block_rows(longest).stop > contributions.MAX_NUMBERS
-
-    def test_blocks_follow_each_other(self):
-        blocks = [schema.block_rows(t) for t in range(1, 30)]
-        assert blocks[0] == slice(0, 4)
-        assert all(one.stop == other.start for one, other in zip(blocks, blocks[1:], strict=False))
-        assert all(rows.stop - rows.start == t + 3 for t, rows in enumerate(blocks, start=1))
 
 
 @pytest.mark.parametrize("outputs", [4, 70])
@@ -190,28 +180,24 @@ def test_of_a_network_that_reads_a_text_as_a_whole_the_last_target_is_written(ki
         cut(served, **where, step=0)
 
 
-class TestSchema:
-    def test_what_is_described_is_read(self):
-        content = schema.metadata("jacobian", lags=[0, 5]).plugin_data.content
-        assert schema.described(content) == {"kind": "jacobian", "version": 1, "lags": [0, 5]}
+@pytest.mark.parametrize(("rows", "more"), [(schema.target_rows, 1), (schema.block_rows, 3)])
+def test_the_rows_of_targets_follow_each_other(rows, more):
+    blocks = [rows(t) for t in range(1, 30)]
+    assert blocks[0].start == 0
+    assert all(one.stop == other.start for one, other in itertools.pairwise(blocks))
+    assert all(block.stop - block.start == t + more for t, block in enumerate(blocks, start=1))
 
-    @pytest.mark.parametrize(
-        ("content", "says"),
-        [
-            (b"", "not described as"),
-            (b"\xff", "not described as"),
-            (b"[1]", "not described as"),
-            (b'{"kind": "jacobian"}', "not described as"),
-            (json.dumps({"kind": "jacobian", "version": 2}).encode(), "version 2 of 'jacobian'"),
-            (json.dumps({"kind": "other", "version": 1}).encode(), "version 1 of 'other'"),
-        ],
-    )
-    def test_what_is_not_known_is_refused(self, content, says):
-        with pytest.raises(checks.UnknownContent, match=says):
-            schema.described(content)
 
-    def test_rows_of_targets_follow_each_other(self):
-        slices = [schema.target_rows(t) for t in range(1, 30)]
-        assert slices[0] == slice(0, 2)
-        assert all(one.stop == other.start for one, other in zip(slices, slices[1:], strict=False))
-        assert all(rows.stop - rows.start == t + 1 for t, rows in enumerate(slices, start=1))
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff", "not described as"),
+        (b'{"kind": "jacobian"}', "not described as"),
+        (b'{"kind": "jacobian", "version": 2}', "version 2 of 'jacobian'"),
+        (b'{"kind": "other", "version": 1}', "version 1 of 'other'"),
+    ],
+)
+def test_rejects_descriptions_of_other_kinds_and_versions(content, reason):
+    with pytest.raises(checks.UnknownContent, match=reason):
+        schema.described(content)

@@ -1,4 +1,4 @@
-"""What all callbacks share that look at a network while it trains: when they write, and that they leave no trace."""
+"""All callbacks that measure a network while it trains: when they write, and that they leave no trace."""
 
 import copy
 import warnings
@@ -47,7 +47,7 @@ def fit(model, *watching, epochs=2, batch=4):
         *((np.int64(3), [0, 3, 6]),),
     ],
 )
-def test_every_so_many_training_steps(tmp_path, every, expected):
+def test_a_probe_writes_before_the_first_step_and_every_update_freq(tmp_path, every, expected):
     fit(small_model(run_eagerly=True), Weight(tmp_path, every))
     assert steps(tmp_path / "weights", "weight") == expected
 
@@ -97,9 +97,9 @@ def test_keras_tensorboard_in_the_same_folder(tmp_path):
     fit(small_model(), keras.callbacks.TensorBoard(tmp_path), Weight(tmp_path, "epoch"))
     assert {"train", "weights"} <= {path.name for path in tmp_path.iterdir()}
     assert events(tmp_path / "weights").Tags()["tensors"] == ["interp_rnn/weight"]
-    beside = events(tmp_path / "train").Tags()["tensors"]
-    assert "epoch_loss" in beside
-    assert not any(tag.startswith("interp_rnn/") for tag in beside)
+    tags = events(tmp_path / "train").Tags()["tensors"]
+    assert "epoch_loss" in tags
+    assert not any(tag.startswith("interp_rnn/") for tag in tags)
 
 
 @pytest.mark.matrix
@@ -134,21 +134,17 @@ def test_rejects_invalid_frequencies(tmp_path, update_freq):
 
 @pytest.mark.parametrize("folder", [None, 5, ""])
 @pytest.mark.parametrize(("kind", "name"), [(callbacks.Traces, "log_dir"), (callbacks.Resumable, "directory")])
-def test_rejects_folders_that_are_no_path(folder, kind, name):
+def test_rejects_folders_that_are_not_paths(folder, kind, name):
     inputs = [X] if kind is callbacks.Traces else []
     with pytest.raises(ValueError, match=f"`{name}` must be a path: .* Received: {name}="):
         kind(folder, *inputs)
 
 
-def test_rejects_a_folder_that_cannot_be_made(tmp_path):
+@pytest.mark.parametrize(("name", "reason"), [("file", "where no folder can be made"), ("\udcff", "Unicode")])
+def test_rejects_a_folder_that_cannot_be_made(tmp_path, name, reason):
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=r"Weight must be able to write into log_dir\. Received: log_dir='.*file'"):
-        fit(small_model(), Weight(tmp_path / "file", "epoch"))
-
-
-def test_rejects_a_folder_whose_name_is_no_unicode(tmp_path):
-    with pytest.raises(ValueError, match=r"write into log_dir\. .*\(TensorFlow writes to folders whose"):
-        fit(small_model(), Weight(tmp_path / "\udcff", "epoch"))
+    with pytest.raises(ValueError, match=rf"Weight must be able to write into log_dir\. Received: log_dir='.*{reason}"):
+        fit(small_model(), Weight(tmp_path / name, "epoch"))
 
 
 @pytest.mark.parametrize("inputs", [X[:0], [X[:0], X[:0]], [], 3])

@@ -1,15 +1,14 @@
-"""What Stability writes, read back from the event files, and what it warns of."""
+"""Stability: its events, read back from the files, and its warnings."""
 
 import warnings
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from keras_interp_rnn import layers, losses
 from keras_interp_rnn.callbacks import Stability, stability
+from tests.callbacks.events import points
 from tests.oracles import isan as oracle
 
 K = 3
@@ -38,8 +37,7 @@ def warned(*args, **kwargs):
 
 
 def scalars(folder, name):
-    found = EventAccumulator(str(folder / "stability"), {"tensors": 0}, purge_orphaned_data=False).Reload()
-    return [(e.step, float(tf.make_ndarray(e.tensor_proto))) for e in found.Tensors(f"interp_rnn/{name}")]
+    return [(step, value.item()) for step, value in points(folder / "stability", name)]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,7 +70,7 @@ def test_the_first_batch_worse_than_guessing_is_warned_of_once(tmp_path, loss):
 
 def test_a_costly_batch_is_warned_of_without_reading_the_text_again(tmp_path, monkeypatch):
     read, original = [], stability.as_symbols
-    monkeypatch.setattr(stability, "as_symbols", lambda *given: read.append(given) or original(*given))
+    monkeypatch.setattr(stability, "as_symbols", lambda *arguments: read.append(arguments) or original(*arguments))
     model = network()
     matrix, bias = model.layers[1].get_weights()
     model.layers[1].set_weights([0 * matrix, np.array([0.0, 0.0, -40.0])])
@@ -106,7 +104,7 @@ def test_a_loss_that_compares_no_logits_is_not_watched(tmp_path):
     assert len(scalars(tmp_path, "state_norm")) == 2
 
 
-def test_what_cannot_be_read_is_refused(tmp_path):
+def test_rejects_other_texts_and_models(tmp_path):
     for text in ([], [[0, 1]], 3):
         with pytest.raises(ValueError, match=r"`text` must be one text \(T,\), T > 0. Received: shape"):
             Stability(tmp_path, text)

@@ -1,4 +1,4 @@
-"""TemperatureSchedule: what the cells have at every step, resumed or not, and what a compiled step makes of it."""
+"""TemperatureSchedule: the values of the cells at every step, resumed or not, and their effect in a compiled step."""
 
 import copy
 
@@ -85,7 +85,7 @@ def test_epochs_go_on_where_fit_is_told_to_begin():
 
 
 @pytest.mark.matrix
-def test_a_compiled_step_reads_the_value_anew():
+def test_a_compiled_step_reads_the_current_value():
     # At strength 0 the centroids have no part in the state, and get no gradient.
     model = network()
     centroids = model.get_layer("watched").cell.centroids
@@ -104,7 +104,7 @@ def test_a_tuner_may_copy_it():
     assert float(model.get_layer("watched").cell.temperature) == 0.5
 
 
-def test_what_it_refuses():
+def test_rejects_other_schedules_values_and_models():
     with pytest.raises(ValueError, match="must have at least one schedule. Received: none. Pass a"):
         TemperatureSchedule()
     with pytest.raises(ValueError, match="`temperature` must be a function of the .* Received: temperature=0.5. Build"):

@@ -1,4 +1,4 @@
-"""What Attributions, ShapleyValues, Substitutions and Traces write, read back from the event files."""
+"""The events of Attributions, ShapleyValues, Substitutions and Traces, read back from the files."""
 
 import keras
 import numpy as np
@@ -69,11 +69,11 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
     assert (step, value.shape, content["kind"]) == (0, (len(text) + 3, 3), "attribution")
     assert content["method"] == ("telescoping" if method == "auto" else method)
     assert (content["symbols"], content["outputs"]) == (["_ab"[symbol] for symbol in text], ["_", "a", "b"])
-    said = keras.ops.convert_to_numpy(model(text[None]))[0]
-    said = said if activation else keras.ops.convert_to_numpy(keras.ops.softmax(said[-1]))
+    outputs = keras.ops.convert_to_numpy(model(text[None]))[0]
+    probabilities = outputs if activation else softmax(outputs[-1])
     numbers = value[0].astype(int)
-    np.testing.assert_array_equal(numbers, np.argsort(-said))
-    np.testing.assert_allclose(value[1], said[numbers], rtol=1e-5)
+    np.testing.assert_array_equal(numbers, np.argsort(-probabilities))
+    np.testing.assert_allclose(value[1], probabilities[numbers], rtol=1e-5)
     for column, target in enumerate(numbers):
         one = analysis.attribution(model, text[None], target=int(target), method=method)
         np.testing.assert_allclose(value[2:-1, column], one.shares[0], rtol=1e-5, atol=1e-7)
@@ -100,8 +100,7 @@ def test_an_attribution_to_one_output_has_its_value(tmp_path):
     model, text = recurrent(1, "sigmoid"), TEXTS[0]
     look(model, callbacks.Attributions(tmp_path, [text]))
     [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
-    said = keras.ops.convert_to_numpy(model(text[None]))[0]
-    np.testing.assert_allclose(value[:2, 0], [0, *said], rtol=1e-6)
+    np.testing.assert_allclose(value[:2, 0], [0, *keras.ops.convert_to_numpy(model(text[None]))[0]], rtol=1e-6)
     assert described(tmp_path / "attributions", "attributions/text_0")["outputs"] == ["the output"]
     with pytest.raises(ValueError, match="`method` must be one of 'auto', 'telescoping'.* Received: method='shapley'"):
         callbacks.Attributions(tmp_path, [text], method="shapley")
@@ -190,28 +189,19 @@ def of_words(kind):
     )
 
 
+TEXT, IDS = ["Good film"], [[2, 4, 6, 3]]
+INPUTS, ROWS = ["Good film", "bad"], np.array([[2, 4, 6, 3], [2, 5, 3, 0]])
+CODES = {"good": 4, "bad": 5, "film": 6}
 READS_TEXTS = {
-    "Attributions": ("SRGRU", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
-    "Contributions": ("ISAN", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
-    "ShapleyValues": ("ISAN", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
-    "Substitutions": ("ISAN", {"texts": ["Good film"]}, {"texts": [[2, 4, 6, 3]]}),
-    "Stability": ("ISAN", {"text": "Good film"}, {"text": [2, 4, 6, 3]}),
-    "Traces": ("SRGRU", {"inputs": ["Good film", "bad"]}, {"inputs": np.array([[2, 4, 6, 3], [2, 5, 3, 0]])}),
-    "JacobianHistograms": (
-        "SRGRU",
-        {"inputs": ["Good film", "bad"], "lags": [0, 2]},
-        {"inputs": np.array([[2, 4, 6, 3], [2, 5, 3, 0]]), "lags": [0, 2]},
-    ),
-    "TransitionProbabilities": (
-        "SRGRU",
-        {"inputs": ["Good film", "bad"]},
-        {"inputs": np.array([[2, 4, 6, 3], [2, 5, 3, 0]])},
-    ),
-    "Automaton": (
-        "SRGRU",
-        {"start": 2, "end": 3},
-        {"alphabet": {"good": 4, "bad": 5, "film": 6}, "start": 2, "end": 3},
-    ),
+    "Attributions": ("SRGRU", {"texts": TEXT}, {"texts": IDS}),
+    "Contributions": ("ISAN", {"texts": TEXT}, {"texts": IDS}),
+    "ShapleyValues": ("ISAN", {"texts": TEXT}, {"texts": IDS}),
+    "Substitutions": ("ISAN", {"texts": TEXT}, {"texts": IDS}),
+    "Stability": ("ISAN", {"text": TEXT[0]}, {"text": IDS[0]}),
+    "Traces": ("SRGRU", {"inputs": INPUTS}, {"inputs": ROWS}),
+    "JacobianHistograms": ("SRGRU", {"inputs": INPUTS, "lags": [0, 2]}, {"inputs": ROWS, "lags": [0, 2]}),
+    "TransitionProbabilities": ("SRGRU", {"inputs": INPUTS}, {"inputs": ROWS}),
+    "Automaton": ("SRGRU", {"start": 2, "end": 3}, {"alphabet": CODES, "start": 2, "end": 3}),
 }
 
 
@@ -220,8 +210,8 @@ READS_TEXTS = {
 def test_texts_are_read_and_named_by_what_the_model_carries(name, tmp_path):
     kind, texts, ids = READS_TEXTS[name]
     written = []
-    for where, given in (("texts", texts), ("ids", ids)):
-        look(of_words(kind), getattr(callbacks, name)(tmp_path / where, **given))
+    for where, arguments in (("texts", texts), ("ids", ids)):
+        look(of_words(kind), getattr(callbacks, name)(tmp_path / where, **arguments))
         [folder] = (tmp_path / where).iterdir()
         found = events(folder)
         written.append({tag: [event.tensor_proto for event in found.Tensors(tag)] for tag in found.Tags()["tensors"]})
@@ -238,4 +228,4 @@ def test_steps_that_are_not_read_are_nan_whatever_the_layer_has(layer):
     np.testing.assert_array_equal(traced.read, [[True, True, False, True, False, False]])
     values, _ = tags.trace(traced)
     np.testing.assert_array_equal(np.isnan(values).all(axis=-1), ~traced.read)
-    assert not np.isnan(traced["h"]).any()  # the states are kept
+    assert not np.isnan(traced["h"]).any()  # the layer keeps its states

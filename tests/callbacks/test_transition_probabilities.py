@@ -1,6 +1,7 @@
-"""What TransitionProbabilities writes, read back from the event files."""
+"""The events of TransitionProbabilities, read back from the files."""
 
 import json
+import sys
 
 import keras
 import numpy as np
@@ -72,12 +73,8 @@ def test_the_image_has_a_row_for_each_centroid_and_a_column_for_each_token_read(
     assert (int(width), int(height)) == (5 * CELL, K * CELL)
     expected = picture(analysis.transition_probabilities(model, X[:1])[0, :5])
     np.testing.assert_array_equal(tf.io.decode_png(encoded), expected)
-
-
-def test_white_is_zero_and_ink_is_one():
     drawn = picture(np.array([[1.0, 0.0], [0.5, 0.5]]))
-    np.testing.assert_array_equal(drawn[0, 0], INK)
-    np.testing.assert_array_equal(drawn[CELL, 0], PAPER)
+    np.testing.assert_array_equal(drawn[[0, CELL], 0], [INK, PAPER])
     np.testing.assert_allclose(drawn[0, CELL], (INK + PAPER) / 2, atol=0.51)
 
 
@@ -109,10 +106,7 @@ def test_counts_by_hand():
     np.testing.assert_array_equal(transition_counts(centroid, 3, ids), expected)
     np.testing.assert_array_equal(transition_counts(centroid, 3, None), expected.sum(axis=0, keepdims=True))
     np.testing.assert_array_equal(transition_counts(centroid, 3, ids + 1000), expected.sum(axis=0, keepdims=True))
-
-
-def test_a_move_across_steps_that_are_not_read_is_counted():
-    """The state is kept there."""
+    # A layer keeps its state at masked steps, so a move across them is counted.
     centroid, ids = np.array([[0, -1, 1, -1, -1, 2]]), np.array([[3, 0, 1, 0, 0, 2]])
     expected = np.zeros((4, 3, 3))
     expected[1, 0, 1], expected[2, 1, 2] = 1, 1
@@ -163,23 +157,18 @@ def test_rejects_other_layers_and_sequences_that_are_all_padding(tmp_path):
         look(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))
 
 
-def test_outputs_are_the_heads_of_centroids_and_sequences(tmp_path):
-    model = network()
+@pytest.mark.parametrize("sequences", [False, True])
+def test_outputs_are_those_of_the_head_at_centroids_and_of_the_model_at_the_last_step(tmp_path, sequences):
+    model = network(return_sequences=sequences)
     look(model, TransitionProbabilities(tmp_path, X[:3]))
     _, values = points(tmp_path / "transitions", "outputs")[-1]
     assert values.shape == (K + 3, 1)
     centroids = model.get_layer("watched").cell.centroids.numpy()
     kernel, bias = model.layers[-1].get_weights()
     np.testing.assert_allclose(values[:K], centroids @ kernel + bias, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(values[K:], model.predict(X[:3], verbose=0), rtol=1e-5, atol=1e-6)
+    predicted = model.predict(X[:3], verbose=0)
+    np.testing.assert_allclose(values[K:], predicted[:, -1] if sequences else predicted, rtol=1e-5, atol=1e-6)
     assert described(tmp_path / "transitions", "outputs")["middle"] == 0
-
-
-def test_of_outputs_at_every_step_the_last_is_the_models(tmp_path):
-    model = network(return_sequences=True)
-    look(model, TransitionProbabilities(tmp_path, X[:3]))
-    _, values = points(tmp_path / "transitions", "outputs")[-1]
-    np.testing.assert_allclose(values[K:], model.predict(X[:3], verbose=0)[:, -1], rtol=1e-5, atol=1e-6)
 
 
 def test_texts_name_what_moved_the_network(tmp_path):
@@ -198,8 +187,7 @@ def test_texts_name_what_moved_the_network(tmp_path):
 
 
 def test_texts_are_the_commonest_moves_first_and_no_more_than_asked(monkeypatch):
-    from keras_interp_rnn.callbacks import transition_probabilities as module
-
+    module = sys.modules[TransitionProbabilities.__module__]
     monkeypatch.setattr(module, "MOVES", 2)
     centroid = np.array([[0, 1, 0, 1, 0, 2]])
     alpha = np.eye(3)[centroid]

@@ -305,7 +305,9 @@ def test_of_two_inputs_the_layer_and_the_rows_of_its_head_are_passed() -> None:
     layer = layers.ISAN(UNITS, SYMBOLS)
     head = dense()
     model = randomized(keras.Model([inputs, other], head(keras.layers.Concatenate()([layer(inputs), other]))))
-    with pytest.raises(ValueError, match=r"its one input. Received: .*, with 2 inputs. Pass the ISAN layer and readou"):
+    with pytest.raises(
+        ValueError, match=r"one input, its symbols. Received: .*, with 2 inputs. Pass the ISAN layer and"
+    ):
         analysis.contributions(model, TEXT)
     kernel, bias = map(ops.convert_to_numpy, (head.kernel, head.bias))
     split = analysis.contributions(layer, TEXT, readout=(kernel[:UNITS], bias))

@@ -38,7 +38,7 @@ def test_errors_are_counted_by_the_difference_of_parentheses():
     np.testing.assert_array_equal(_range.differences(WORDS), [0, 0, 1, 2, 3, 0, 3, 0])
     model = network("LSTM")
     logits = _range.logits(model, model.get_weights(), WORDS.ids(start=True, end=True))
-    judge = _range.Judge({"first": WORDS, "second": WORDS}, WORDS, _languages.Protocol(start_token=True))
+    judge = _range.Judge({"first": WORDS, "second": WORDS}, WORDS, start_token=True, growing=0)
     judge.set_model(model)
     logs = {}
     for epoch in range(2 * _range.AVERAGED):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from examples import papers
+from examples.papers import _experiment
 from examples.papers import _records as records
 from examples.papers import _report as report
-from examples.papers import _verdicts
 from tests.papers.common import EXPERIMENTS, RECORDS, tables
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def test_the_first_page_opens_with_pictures_and_what_was_found():
     first = pages(report.read(RECORDS), ROOT / "docs" / "results.md")["results.md"]
     shown = re.findall(r"^!\[(.*)\]\(figures/.*\)\n\n(.*)$", first.partition("\n**[")[0], re.MULTILINE)
     assert len(shown) == 10
-    verdict = "|".join(verdict.capitalize() for verdict in _verdicts.VERDICTS)
+    verdict = "|".join(verdict.capitalize() for verdict in _experiment.VERDICTS)
     for says, caption in shown:
         assert re.search(rf"\d, \[.*\]\(results-.*\): {re.escape(says)} \*\*({verdict})\*\*: [✓✗–]", caption)
 
@@ -278,8 +278,8 @@ def test_rows_stand_where_the_experiment_has_them_now():
 )
 def test_of_experiments_on_one_claim_the_one_that_measured_more_counts(first, second, counted):
     def on(name, *holds):
-        findings = [_verdicts.Finding("a figure" * (each is not None), each) for each in holds]
-        claims = [_verdicts.claim("table 5", "a claim", "", f"on {name}", *findings)]
+        findings = [_experiment.Finding("a figure" * (each is not None), each) for each in holds]
+        claims = [_experiment.claim("table 5", "a claim", "", f"on {name}", *findings)]
         return types.SimpleNamespace(place="Wang 2022, table 5"), claims, f"## {name.capitalize()}"
 
     text = report.at_a_glance(report._best_measured([on("first", *first), on("second", *second)]))

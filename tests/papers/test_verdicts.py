@@ -9,11 +9,12 @@ from scipy import stats
 from examples import papers
 from examples.papers import _report
 from examples.papers import _verdicts as verdicts
+from examples.papers._experiment import Finding, claim
 from tests.papers.common import RECORDS, needs_records
 
-OPEN = verdicts.Finding("a figure")
-MISSING = verdicts.Finding()
-TRUE, FALSE = (verdicts.Finding("a figure", holds) for holds in (True, False))
+OPEN = Finding("a figure")
+MISSING = Finding()
+TRUE, FALSE = (Finding("a figure", holds) for holds in (True, False))
 
 
 def shown(value):
@@ -36,7 +37,7 @@ def shown(value):
     ],
 )
 def test_a_verdict_follows_from_what_holds(findings, verdict):
-    assert verdicts.claim("table 1", "a claim", "", "a rule", *findings).verdict == verdict
+    assert claim("table 1", "a claim", "", "a rule", *findings).verdict == verdict
 
 
 def test_a_share_is_above_a_bound_with_its_whole_interval():
@@ -60,7 +61,7 @@ def test_means_differ_by_welchs_interval(seed):
 
 
 def test_one_seed_decides_nothing_unless_the_spread_is_known():
-    assert verdicts.fewer([1.0], [2.0, 2.1, 2.2], shown) == verdicts.Finding("1.00 against 2.10 (1 and 3 seeds)")
+    assert verdicts.fewer([1.0], [2.0, 2.1, 2.2], shown) == Finding("1.00 against 2.10 (1 and 3 seeds)")
     assert verdicts.fewer([1.0], [2.0, 2.1, 2.2], shown, spread=0.1).holds
     assert verdicts.fewer([1.0], [1.1], shown, spread=0.1).holds is None
     assert verdicts.reaches([1.0], 2.0, shown).holds is None
@@ -85,7 +86,7 @@ def test_the_papers_figure_is_reached_unless_ours_is_above_it_by_the_errors_of_b
 
 
 def test_a_mean_is_above_a_bound_with_its_whole_interval():
-    assert verdicts.above([1.0, 1.01, 0.99], 0.9, shown, "it is") == verdicts.Finding("it is 1.00 (3 seeds)", True)
+    assert verdicts.above([1.0, 1.01, 0.99], 0.9, shown, "it is") == Finding("it is 1.00 (3 seeds)", True)
     assert verdicts.above([1.0, 1.01, 0.99], 1.1, shown).holds is False
     assert verdicts.above([1.0, 1.5, 0.5], 0.9, shown).holds is None
 
@@ -94,7 +95,7 @@ def test_a_mean_is_above_a_bound_with_its_whole_interval():
 def test_every_claim_says_what_contradicts_it_and_what_would_decide_it():
     records = _report.read(RECORDS)
     for experiment, of_this in _report.by_experiment(papers.EXPERIMENTS, records):
-        for claim in experiment.claims(of_this):
-            assert claim.evidence or claim.verdict != "contradicted", claim.says
-            assert claim.decides or claim.verdict not in ("undetermined", "not tried"), claim.says
-            assert claim.decides or claim.evidence or claim.verdict == "found", claim.says
+        for one in experiment.claims(of_this):
+            assert one.evidence or one.verdict != "contradicted", one.says
+            assert one.decides or one.verdict not in ("undetermined", "not tried"), one.says
+            assert one.decides or one.evidence or one.verdict == "found", one.says

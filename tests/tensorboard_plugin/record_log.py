@@ -1,4 +1,4 @@
-"""Records a log and what the plugin answers about it, which later versions must still answer.
+"""Records a log and the plugin's answers about it, which later versions must repeat.
 
     python -m tests.tensorboard_plugin.record_log tests/tensorboard_plugin/version_1
 
@@ -20,7 +20,7 @@ from keras_interp_rnn import automata, callbacks, layers
 from tests.tensorboard_plugin.test_backend import cut, get, plugin_over
 
 LAYOUT = {"positions", "box", "reference_graph", "routes", "radii", "usual"}
-"""What is drawn may change, and times are of no interest."""
+"""Entries of answers that later versions may change."""
 
 SLICED = ("transition_probabilities", "transition_counts", "outputs", "contributions", "jacobian")
 
@@ -63,7 +63,7 @@ def _fit(model: keras.Model, x: Any, y: Any, *watching: keras.callbacks.Callback
 
 
 def answers(folder: Path) -> dict[str, Any]:
-    """What the plugin answers about a log, without what is drawn."""
+    """The plugin's answers about a log, without the layout."""
     served = plugin_over(folder)
     runs = get(served, "/tags")
     of_tags = {}
@@ -72,19 +72,19 @@ def answers(folder: Path) -> dict[str, Any]:
             where = {"run": run, "tag": entry["tag"]}
             series = get(served, "/series", **where)
             step = {**where, "step": series["steps"][-1]}
-            answer = {"series": _kept(series)}
+            answer = {"series": _without_layout(series)}
             if entry["kind"] in ("automaton", "transition_counts"):
-                answer["graph"] = _kept(get(served, "/graph", **step))
+                answer["graph"] = _without_layout(get(served, "/graph", **step))
             if entry["kind"] == "transition_texts":
                 answer["texts"] = get(served, "/texts", **step)
             if entry["kind"] in SLICED:
                 slices = [cut(served, **step, index=index) for index in (0, 1)]
                 answer["slices"] = [np.where(np.isnan(one), -1, one).tolist() for one in slices]
             of_tags[f"{run}:{entry['tag']}"] = answer
-    return {"tags": {run: [_kept(entry) for entry in tags] for run, tags in runs.items()}, "of_tags": of_tags}
+    return {"tags": {run: [_without_layout(entry) for entry in tags] for run, tags in runs.items()}, "of_tags": of_tags}
 
 
-def _kept(answer: dict[str, Any]) -> dict[str, Any]:
+def _without_layout(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name not in LAYOUT}
 
 

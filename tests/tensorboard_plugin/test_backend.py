@@ -1,9 +1,10 @@
-"""What the plugin serves: asked as its pages ask, over logs of real callbacks and over broken ones."""
+"""The plugin's answers to requests of its pages, over logs of real callbacks and over broken ones."""
 
 import concurrent.futures
 import functools
 import json
 import re
+import subprocess
 import sys
 import urllib.parse
 
@@ -163,7 +164,7 @@ class TestSlices:
 
 class TestGraphs:
     def test_an_automaton_is_what_was_logged(self, tmp_path):
-        said = {
+        table = {
             "transitions": [[1, -1], [1, 0]],
             "accepting": [1],
             "start": 0,
@@ -175,7 +176,7 @@ class TestGraphs:
             "counterexample": ["b", "a"],
         }
         described = schema.metadata("automaton", symbols=["a", "b"], reference=None)
-        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
+        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
         graph = get(plugin_over(tmp_path), "/graph", run=".", tag="interp_rnn/automaton", step=0)
         assert graph["start"] == 7
         assert (graph["equivalent"], graph["counterexample"]) == (False, ["b", "a"])
@@ -188,13 +189,13 @@ class TestGraphs:
         assert [edge["unsupported"] for edge in graph["edges"] if "unsupported" in edge] == [["a"]]
 
     def test_a_moore_machine_has_the_outputs_of_its_states(self, tmp_path):
-        said = {
+        table = {
             **{"transitions": [[1, 0], [0, 1]], "outputs": ["even", "odd"], "start": 0, "centroids": [14, 6]},
             **{"names": ["(2, 2)", "(1, 0)"], "visits": [0.25, 0.75]},
         }
         reference = {"transitions": [[0, 0]], "outputs": ["none"], "start": 0}
         described = schema.metadata("automaton", symbols=["a", "b"], reference=reference)
-        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
+        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
         served = plugin_over(tmp_path)
         graph = get(served, "/graph", run=".", tag="interp_rnn/automaton", step=0)
         first, second = graph["states"]
@@ -209,9 +210,9 @@ class TestGraphs:
         assert (state["id"], state["output"]) == (0, "none")
 
     def test_a_log_without_visits_and_confidence_is_read(self, tmp_path):
-        said = {"transitions": [[0]], "accepting": [], "start": 0, "centroids": [2]}
+        table = {"transitions": [[0]], "accepting": [], "start": 0, "centroids": [2]}
         described = schema.metadata("automaton", symbols=["a"], reference=None)
-        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(said)), described)
+        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
         served = plugin_over(tmp_path)
         graph = get(served, "/graph", run=".", tag="interp_rnn/automaton", step=0)
         assert graph["states"] == [{"id": 2, "accepting": False, "use": None}]
@@ -291,7 +292,7 @@ AUTOMATON = {"run": "sr/automaton", "tag": "interp_rnn/automaton"}
 
 class TestBadRequests:
     @pytest.mark.parametrize(
-        ("path", "arguments", "status", "says"),
+        ("path", "arguments", "status", "reason"),
         [
             ("/series", {}, 400, "must have the argument run"),
             ("/series", {"run": "isan/contributions"}, 400, "must have the argument tag"),
@@ -308,14 +309,14 @@ class TestBadRequests:
             ("/slice", {**AUTOMATON, "step": 0}, 400, "A slice must be one of an array"),
         ],
     )
-    def test_each_is_told_what_is_wrong(self, path, arguments, status, says):
+    def test_an_error_names_the_reason(self, path, arguments, status, reason):
         kind = {400: errors.InvalidArgumentError, 404: errors.NotFoundError}[status]
         with pytest.raises(kind) as caught:
             ask(real(), path, **arguments)
         assert caught.value.http_code == status
-        assert re.search(says, str(caught.value)), str(caught.value)
+        assert re.search(reason, str(caught.value)), str(caught.value)
 
-    def test_an_experiment_that_is_not_there_is_no_failure(self):
+    def test_an_unknown_experiment_is_not_an_error(self):
         from tensorboard.backend import experiment_id
 
         client = Client(real().get_plugin_apps()["/tags"])
@@ -332,156 +333,132 @@ class TestBadRequests:
         assert sorted(path.name for path in plugin.STATIC.iterdir()) == sorted(plugin.FILES)
 
 
-def automaton(**changed):
-    said = {"transitions": [[0, 1], [1, -1]], "accepting": [0], "start": 0, "centroids": [3, 5], "visits": [0.5, 0.5]}
-    return tf.constant(json.dumps({**said, "confidence": [[1, 0.5], [0.2, None]], "entropy": 0.1, **changed}))
+def automaton(**entries):
+    table = {"transitions": [[0, 1], [1, -1]], "accepting": [0], "start": 0, "centroids": [3, 5], "visits": [0.5, 0.5]}
+    return tf.constant(json.dumps({**table, "confidence": [[1, 0.5], [0.2, None]], "entropy": 0.1, **entries}))
 
 
 def description(kind, **content):
     return json.dumps({"kind": kind, "version": 1, **content}).encode()
 
 
+def of(kind, shape, value=0.0, **content):
+    """A description, and an array of one number."""
+    return description(kind, **content), np.full(shape, value, np.float32)
+
+
+def shares(shape, value=0.0, method="telescoping"):
+    return of("attribution", shape, value, method=method, symbols=["a"], outputs=["x"])
+
+
+def top(shape, value=1.0, **content):
+    return of("top_contributions", shape, value, **{"symbols": ["a"], "outputs": ["a", "b"], "top": 1, **content})
+
+
+def changed(shape, value=0.0, **content):
+    return of("substitutions", shape, value, symbols=["a"], alternatives=["b"], outputs=["a"], **content)
+
+
+def referring(**entries):
+    reference = {"transitions": [[0]], "accepting": [0], "start": 0, **entries}
+    return description("automaton", symbols=[], reference=reference), automaton()
+
+
+def text(**entries):
+    return description("transition_texts"), tf.constant(json.dumps({"prototypes": [], "moves": [], **entries}))
+
+
 AN_AUTOMATON = description("automaton", symbols=["0", "1"], reference=None)
-COUNTS = description("transition_counts", symbols=[])
 MATRIX = np.ones((2, 2), np.float32)
+OF_STATES = "one name for each state"
+SHAPE = "must have the shape "
 
 HOSTILE = {
-    "part_of a list": (description("outputs", middle=0, part_of=["x"]), MATRIX, "part_of must be the name"),
-    "part_of null": (description("outputs", middle=0, part_of=None), MATRIX, "part_of must be the name"),
+    "part_of a list": (*of("outputs", (2, 2), middle=0, part_of=["x"]), "part_of must be the name"),
+    "part_of null": (*of("outputs", (2, 2), middle=0, part_of=None), "part_of must be the name"),
     "a deep description": (b"[" * 100_000 + b"]" * 100_000, MATRIX, "nested"),
     "a description that is null": (b"null", MATRIX, "must be a JSON object. Received: None"),
-    "a kind that is an object": (description({}), MATRIX, "version 1 of {}"),
+    "a kind that is an object": (*of({}, (2, 2)), "version 1 of {}"),
     "NaN": (b'{"kind": "outputs", "version": 1, "middle": NaN}', MATRIX, "NaN is not a number in JSON"),
     "a number beyond floats": (b'{"kind": "outputs", "version": 1, "middle": 1e999}', MATRIX, "Received: inf"),
-    "no middle": (description("outputs"), MATRIX, "must have middle, a number"),
-    "lags a number": (description("jacobian", lags=1), np.ones((1, 101), np.float32), "integers. Received: 1"),
-    "lags of names": (description("jacobian", lags=["0"]), np.ones((1, 101), np.float32), "a list of integers"),
-    "no lags": (description("jacobian", lags=[]), np.ones((0, 101), np.float32), r"shape \(0, 101\)"),
-    "counts with symbols a number": (description("transition_counts", symbols=7), np.ones((1, 3, 3)), "Received: 7"),
+    "no middle": (*of("outputs", (2, 2)), "must have middle, a number"),
+    "outputs in one row": (*of("outputs", 3, middle=0), SHAPE + r"\(k \+ sequences, outputs\)\. Received: \(3,\)"),
+    "lags a number": (*of("jacobian", (1, 101), lags=1), "a list of integers. Received: 1"),
+    "lags of names": (*of("jacobian", (1, 101), lags=["0"]), "a list of integers"),
+    "no lags": (*of("jacobian", (0, 101), lags=[]), SHAPE + r"\(0, 101\)"),
+    "more lags than described": (*of("jacobian", (3, 101), lags=[0, 5]), SHAPE + r"\(2, 101\). Received: \(3, 101\)"),
+    "a text for numbers": (description("jacobian", lags=[0]), np.array("text"), "must be real numbers"),
+    "counts with symbols a number": (*of("transition_counts", (1, 3, 3), symbols=7), "Received: 7"),
     "symbols a number": (description("automaton", symbols=5), automaton(), "symbols must be a list of names"),
     "symbols numbers": (description("automaton", symbols=[1, None]), automaton(), "symbols must be a list of names"),
     "reference a name": (description("automaton", symbols=[], reference="x"), automaton(), "an automaton or null"),
-    "reference beyond its states": (
-        description("automaton", symbols=[], reference={"transitions": [[0]], "accepting": [1], "start": 0}),
-        automaton(),
-        "an automaton or null",
-    ),
-    "no symbols": (
-        description("contributions", symbols=["a", "b"], outputs=[]),
-        np.ones((6, 0), np.float32),
-        r"shape \(6, 0\)",
-    ),
-    "contributions NaN": (
-        description("contributions", symbols=["a"], outputs=["a", "b"]),
-        np.full((3, 2), np.nan, np.float32),
-        "contributions must be finite. Received: 6 that are not",
-    ),
+    "reference beyond its states": (*referring(accepting=[1]), "an automaton or null"),
+    "reference with too few outputs": (*referring(outputs=[], accepting=None), "an automaton or null"),
+    "reference with numbers for names": (*referring(names=[1]), "an automaton or null"),
+    "reference with a text for names": (*referring(names="x"), "an automaton or null"),
+    "reference with too few names": (*referring(names=[]), "an automaton or null"),
+    "reference with visits beyond 1": (*referring(visits=[2]), "an automaton or null"),
+    "no outputs": (*of("contributions", (6, 0), symbols=["a", "b"], outputs=[]), SHAPE + r"\(6, 0\)"),
+    "contributions too long": (*of("contributions", (4, 1), symbols=["a"], outputs=["a"]), SHAPE + r"\(3, 1\)"),
+    "contributions NaN": (*of("contributions", (3, 1), np.nan, symbols=["a"], outputs=["a"]), "Received: 3 that are"),
     "a Shapley value infinite": (
         description("shapley_values", symbols=["a"], outputs=["a"]),
         np.array([[np.inf], [1]], np.float32),
         "shapley_values must be finite. Received: 1 that are not",
     ),
-    "a substitution infinite": (
-        description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"]),
-        np.array([[1], [-np.inf]], np.float32),
-        "substitutions must be finite. Received: 1 that are not",
-    ),
-    "deletions that are not there": (
-        description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"], deletions=True),
-        np.zeros((2, 1), np.float32),
-        r"substitutions must have the shape \(3, 1\). Received: \(2, 1\)",
-    ),
-    "deletions that are no switch": (
-        description("substitutions", symbols=["a"], alternatives=["b"], outputs=["a"], deletions=1),
-        np.zeros((3, 1), np.float32),
-        "deletions must be true or false. Received: 1",
-    ),
-    "an attribution of more steps than names": (
-        description("attribution", method="telescoping", symbols=["a"], outputs=["x"]),
-        np.zeros((5, 1), np.float32),
-        r"attribution must have the shape \(4, outputs\), of at most 1 outputs. Received: \(5, 1\)",
-    ),
-    "an attribution to more outputs than there are": (
-        description("attribution", method="telescoping", symbols=["a"], outputs=["x"]),
-        np.zeros((4, 2), np.float32),
-        r"attribution must have the shape \(4, outputs\), of at most 1 outputs. Received: \(4, 2\)",
-    ),
-    "an attribution to no output": (
-        description("attribution", method="telescoping", symbols=["a"], outputs=["x"]),
-        np.ones((4, 1), np.float32),
-        r"attribution: the first row .* must be integers in \[0, 1\), the numbers of outputs. Received: 1 to 1",
-    ),
-    "an attribution without a method": (
-        description("attribution", method="", symbols=["a"], outputs=["x"]),
-        np.zeros((1, 4), np.float32),
-        "method must be a name. Received: ''",
-    ),
-    "numbers of no output": (
-        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=1),
-        np.full((4, 3), 2, np.float32),
-        r"must be integers in \[0, 2\), the numbers of outputs. Received: 2 to 2",
-    ),
-    "half a number of an output": (
-        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=1),
-        np.full((4, 3), 0.5, np.float32),
-        r"must be integers in \[0, 2\), the numbers of outputs. Received: 0.5 to 0.5",
-    ),
-    "top of nothing": (
-        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=0),
-        np.ones((4, 2), np.float32),
-        "top must be a number of outputs. Received: 0",
-    ),
-    "top beyond its columns": (
-        description("top_contributions", symbols=["a"], outputs=["a", "b"], top=2**52),
-        np.ones((4, 3), np.float32),
-        r"must have the shape \(4, 4503599627370498\)",
-    ),
+    "substitutions infinite": (*changed((2, 1), -np.inf), "substitutions must be finite. Received: 2 that are not"),
+    "deletions that are missing": (*changed((2, 1), deletions=True), SHAPE + r"\(3, 1\). Received: \(2, 1\)"),
+    "deletions that are no switch": (*changed((3, 1), deletions=1), "deletions must be true or false. Received: 1"),
+    "shares of more steps than names": (*shares((5, 1)), r"\(4, outputs\), of at most 1 outputs. Received: \(5, 1\)"),
+    "shares in more outputs than there are": (*shares((4, 2)), r"\(4, outputs\), of at most 1 .* Received: \(4, 2\)"),
+    "shares in no output": (*shares((4, 1), 1), r"integers in \[0, 1\), the numbers of outputs. Received: 1 to 1"),
+    "shares without a method": (*shares((4, 1), method=""), "method must be a name. Received: ''"),
+    "numbers of no output": (*top((4, 3), 2), r"integers in \[0, 2\), the numbers of outputs. Received: 2 to 2"),
+    "half a number of an output": (*top((4, 3), 0.5), r"integers in \[0, 2\), .* Received: 0.5 to 0.5"),
+    "top of nothing": (*top((4, 2), top=0), "top must be a number of outputs. Received: 0"),
+    "top beyond its columns": (*top((4, 3), top=2**52), SHAPE + r"\(4, 4503599627370498\)"),
     "a deep text": (AN_AUTOMATON, tf.constant("[" * 100_000 + "]" * 100_000), "nested"),
     "not UTF-8": (AN_AUTOMATON, tf.constant(b"\xff\xfe"), "must be JSON"),
+    "not JSON": (AN_AUTOMATON, tf.constant("{not JSON"), "must be JSON"),
+    "a list for an automaton": (AN_AUTOMATON, tf.constant("[]"), "must be a JSON object"),
+    "numbers for an automaton": (AN_AUTOMATON, MATRIX, "must be a JSON text. Received: float32"),
     "no accepting": (AN_AUTOMATON, automaton(accepting=None), "accepting must be a list of states. Received: None"),
     "accepting beyond its states": (AN_AUTOMATON, automaton(accepting=[2]), "accepting must be a list of states"),
     "accepting of lists": (AN_AUTOMATON, automaton(accepting=[[0]]), "accepting must be a list of states"),
     "half a start": (AN_AUTOMATON, automaton(start=0.5), "start must be a state. Received: 0.5"),
-    "outputs too few": (AN_AUTOMATON, automaton(outputs=["x"]), "outputs must be one name for each state"),
-    "outputs numbers": (AN_AUTOMATON, automaton(outputs=[1, 2]), "outputs must be one name for each state"),
-    "outputs a text": (AN_AUTOMATON, automaton(outputs="ab"), "outputs must be one name for each state"),
-    "names too few": (AN_AUTOMATON, automaton(names=["x"]), "names must be one name for each state, or null"),
-    "names numbers": (AN_AUTOMATON, automaton(names=[1, 2]), "names must be one name for each state, or null"),
-    "a reference with too few outputs": (
-        description("automaton", symbols=[], reference={"transitions": [[0]], "outputs": [], "start": 0}),
-        automaton(),
-        "an automaton or null",
-    ),
+    "outputs too few": (AN_AUTOMATON, automaton(outputs=["x"]), f"outputs must be {OF_STATES}"),
+    "outputs numbers": (AN_AUTOMATON, automaton(outputs=[1, 2]), f"outputs must be {OF_STATES}"),
+    "outputs a text": (AN_AUTOMATON, automaton(outputs="ab"), f"outputs must be {OF_STATES}"),
+    "names too few": (AN_AUTOMATON, automaton(names=["x"]), f"names must be {OF_STATES}, or null"),
+    "names numbers": (AN_AUTOMATON, automaton(names=[1, 2]), f"names must be {OF_STATES}, or null"),
     "visits too short": (AN_AUTOMATON, automaton(visits=[0.5]), "visits must be one number from 0 to 1 for each state"),
     "visits a number": (AN_AUTOMATON, automaton(visits=3), "visits must be one number from 0 to 1 for each state"),
+    "visits below 0": (AN_AUTOMATON, automaton(visits=[-1.0, 0.5]), "visits must be one number from 0 to 1 for each"),
+    "visits beyond 1": (AN_AUTOMATON, automaton(visits=[1e308, 1e308]), "one number from 0 to 1 for each state"),
     "unsupported of no symbol": (AN_AUTOMATON, automaton(unsupported=[[0, 2]]), "unsupported must be a list of"),
     "confidence too short": (AN_AUTOMATON, automaton(confidence=[[1]]), "confidence must be states x symbols"),
-    "confidence NaN": (AN_AUTOMATON, automaton(confidence=[[float("nan"), 1], [1, 1]]), "NaN is not a number in JSON"),
-    "agreement NaN": (AN_AUTOMATON, automaton(agreement=float("nan")), "NaN is not a number in JSON"),
+    "confidence NaN": (AN_AUTOMATON, automaton(confidence=[[np.nan, 1], [1, 1]]), "NaN is not a number in JSON"),
+    "agreement NaN": (AN_AUTOMATON, automaton(agreement=np.nan), "NaN is not a number in JSON"),
     "entropy a text": (AN_AUTOMATON, automaton(entropy="x"), "entropy must be a number or null"),
     "half transitions": (AN_AUTOMATON, automaton(transitions=[[0.5, 1], [1, -1]]), "transitions must be states"),
+    "transitions to no state": (AN_AUTOMATON, automaton(transitions=[[7, 1], [1, -1]]), "transitions must be states"),
     "transitions of texts": (AN_AUTOMATON, automaton(transitions=[["0"], ["1"]]), "transitions must be states"),
     "uneven transitions": (AN_AUTOMATON, automaton(transitions=[[0, 1], [1]]), "transitions must be states"),
     "no states": (AN_AUTOMATON, automaton(transitions=[]), "transitions must be states x symbols"),
     "the same centroid twice": (AN_AUTOMATON, automaton(centroids=[3, 3]), "one centroid for each state"),
     "centroids of lists": (AN_AUTOMATON, automaton(centroids=[[1], [2]]), "one centroid for each state"),
     "a centroid beyond integers": (AN_AUTOMATON, automaton(centroids=[10**40, 1]), "one centroid for each state"),
-    "counts NaN": (COUNTS, np.full((1, 3, 3), np.nan, np.float32), "finite and 0 or more"),
-    "counts infinite": (COUNTS, np.full((1, 3, 3), np.inf, np.float32), "finite and 0 or more"),
-    "counts negative": (COUNTS, np.full((1, 3, 3), -1, np.float32), "finite and 0 or more"),
-    "counts of nothing": (COUNTS, np.ones((1, 0, 0), np.float32), r"shape \(symbols, k, k\)"),
+    "counts NaN": (*of("transition_counts", (1, 3, 3), np.nan, symbols=[]), "finite and 0 or more"),
+    "counts infinite": (*of("transition_counts", (1, 3, 3), np.inf, symbols=[]), "finite and 0 or more"),
+    "counts negative": (*of("transition_counts", (1, 3, 3), -1, symbols=[]), "finite and 0 or more"),
+    "counts of nothing": (*of("transition_counts", (1, 0, 0), symbols=[]), SHAPE + r"\(symbols, k, k\)"),
+    "counts that are not square": (*of("transition_counts", (1, 3, 2), symbols=[]), SHAPE + r"\(symbols, k, k\)"),
     "complex": (description("outputs", middle=0), np.ones((2, 2), np.complex64), "real numbers. Received: complex64"),
-    "no sequences": (description("transition_probabilities", tokens=[]), np.ones((0, 3, 2)), "shape"),
-    "texts NaN": (
-        description("transition_texts"),
-        tf.constant('{"prototypes": [[["a", NaN]]], "moves": []}'),
-        "NaN is not a number in JSON",
-    ),
-    "moves of texts": (
-        description("transition_texts"),
-        tf.constant('{"prototypes": [], "moves": ["abcd"]}'),
-        r"a list of \[symbol, from, to, text\]",
-    ),
+    "no sequences": (*of("transition_probabilities", (0, 3, 2), tokens=[]), SHAPE),
+    "probabilities of one sequence": (*of("transition_probabilities", (4, 1), tokens=[]), SHAPE),
+    "texts NaN": (*text(prototypes=[[["a", np.nan]]]), "NaN is not a number in JSON"),
+    "moves of texts": (*text(moves=["abcd"]), r"a list of \[symbol, from, to, text\]"),
+    "moves too short": (*text(moves=[[0, 1]]), r"a list of \[symbol, from, to, text\]"),
 }
 """Description, value, and why it cannot be read."""
 
@@ -493,7 +470,7 @@ def write(folder, tag, values, metadata, steps=(0,)):
 
 
 class TestBrokenLogs:
-    def test_tags_of_another_version_or_kind_are_named_and_refused(self, tmp_path):
+    def test_tags_of_another_version_or_plugin_are_rejected_by_name(self, tmp_path):
         newer = schema.metadata("jacobian", lags=[0])
         newer.plugin_data.content = json.dumps({"kind": "jacobian", "version": 99, "lags": [0]}).encode()
         write(tmp_path / "a", "interp_rnn/newer", tf.zeros((1, 101)), newer)
@@ -507,33 +484,7 @@ class TestBrokenLogs:
         with pytest.raises(errors.InvalidArgumentError, match="version 99"):
             ask(served, "/series", run="a", tag="interp_rnn/newer")
 
-    @pytest.mark.parametrize(
-        ("kind", "content", "values"),
-        [
-            ("jacobian", {"lags": [0, 5]}, np.zeros((3, 101), np.float32)),
-            ("jacobian", {"lags": [0]}, np.array("text")),
-            ("contributions", {"symbols": ["a"], "outputs": ["a"]}, np.zeros((4, 1), np.float32)),
-            ("transition_probabilities", {"tokens": []}, np.zeros((4, 1), np.float32)),
-            ("automaton", {"symbols": ["a"], "reference": None}, np.array("{not JSON")),
-            ("automaton", {"symbols": ["a"], "reference": None}, np.array("[]")),
-            (
-                "automaton",
-                {"symbols": ["a"], "reference": None},
-                np.array('{"transitions": [[7]], "accepting": [], "start": 0, "centroids": [0]}'),
-            ),
-            ("automaton", {"symbols": ["a"], "reference": None}, np.zeros((2, 2), np.float32)),
-            ("transition_counts", {"symbols": []}, np.zeros((1, 3, 2), np.float32)),
-            ("transition_texts", {}, np.array('{"prototypes": [[]], "moves": [[0, 1]]}')),
-            ("outputs", {"middle": 0.0}, np.zeros(3, np.float32)),
-        ],
-    )
-    def test_tensors_of_the_wrong_shape_are_left_out(self, tmp_path, kind, content, values):
-        write(tmp_path, "interp_rnn/x", tf.constant(values), schema.metadata(kind, **content))
-        found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/x")
-        assert found["steps"] == []
-        assert found["left_out"][0].startswith("Step 0 is left out. ")
-
-    def test_numbers_that_are_none_become_null(self, tmp_path):
+    def test_nan_and_infinities_become_null(self, tmp_path):
         values = np.full((1, 101), np.nan, np.float32)
         values[0, :50] = np.inf
         write(tmp_path, "interp_rnn/jacobian_percentiles", values, schema.metadata("jacobian", lags=[0]))
@@ -541,7 +492,7 @@ class TestBrokenLogs:
         assert found["percentiles"] == [[[None] * len(found["lines"])]]
 
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_one_hostile_tag_is_named_with_the_reason_and_spoils_no_other(self, tmp_path, name):
+    def test_a_hostile_tag_is_rejected_with_a_reason_and_hides_no_other(self, tmp_path, name):
         content, value, reason = HOSTILE[name]
         metadata = schema.metadata("outputs")
         metadata.plugin_data.content = content
@@ -560,6 +511,7 @@ class TestBrokenLogs:
             series = get(served, "/series", **where)
             reasons = series["left_out"]
             assert series["steps"] == []
+            assert reasons[0].startswith("Step 0 is left out. ")
         assert len(reasons) == 1
         assert re.search(reason, reasons[0]), reasons[0]
         assert len(reasons[0]) < 400
@@ -595,7 +547,7 @@ class TestBrokenLogs:
         file.write_bytes(file.read_bytes()[:-40])
         assert get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/j")["steps"] == [0, 1]
 
-    def test_a_run_begun_anew_in_the_same_folder(self, tmp_path):
+    def test_a_run_begun_again_in_the_same_folder_replaces_the_values(self, tmp_path):
         described = schema.metadata("jacobian", lags=[0])
         for value in (1.0, 2.0):
             write(tmp_path, "interp_rnn/j", tf.fill((1, 101), value), described, steps=(0, 5))
@@ -603,7 +555,7 @@ class TestBrokenLogs:
         assert found["steps"] == [0, 5]
         assert {value for [row] in found["percentiles"] for value in row} == {2.0}
 
-    def test_a_series_in_parts_says_what_is_left_of_another_text(self, tmp_path):
+    def test_a_series_in_parts_leaves_out_the_steps_of_another_text(self, tmp_path):
         """TensorBoard keeps the first description of a tag, and what a later run writes there is not of it."""
         for text in ("abcd", "ab"):
             described = schema.metadata(
@@ -619,7 +571,7 @@ class TestBrokenLogs:
         assert left_out.startswith("2 steps from 0 to 1 are left out. Other texts were logged")
         assert left_out.endswith("log to a new folder.")
 
-    def test_a_run_that_is_gone(self, tmp_path):
+    def test_a_run_whose_files_are_deleted_is_answered_from_the_cache(self, tmp_path):
         write(tmp_path / "a", "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
         served = plugin_over(tmp_path)
         get(served, "/series", run="a", tag="interp_rnn/j")
@@ -628,7 +580,7 @@ class TestBrokenLogs:
 
 
 class TestMemory:
-    def test_what_is_kept_is_bounded_and_the_newest_stays(self, tmp_path, monkeypatch):
+    def test_the_cache_is_bounded_and_holds_the_newest(self, tmp_path, monkeypatch):
         for run in "abc":
             write(tmp_path / run, "interp_rnn/j", tf.zeros((1, 101)), schema.metadata("jacobian", lags=[0]))
         monkeypatch.setattr(data, "MAX_CACHE", 101 * 4)
@@ -658,7 +610,7 @@ class TestMemory:
 
 
 class TestLoader:
-    def test_more_steps_are_asked_for_unless_the_user_says(self):
+    def test_more_steps_are_loaded_unless_the_user_chooses_another_number(self):
         class Flags:
             samples_per_plugin = {}
 
@@ -672,9 +624,6 @@ class TestLoader:
         assert plugin.Loader().load(base_plugin.TBContext()) is None
 
     def test_it_imports_neither_keras_nor_tensorflow(self):
-        import subprocess
-        import sys
-
         code = (
             "import sys, tensorboard_plugins.interp_rnn.plugin as p; "
             "print([n for n in ('keras', 'tensorflow', 'keras_interp_rnn') if n in sys.modules])"

@@ -67,23 +67,6 @@ def test_a_damaged_tag_beside_another_leaves_its_page(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"names": [1, 2]}, {"names": "x"}, {"names": 5}, {"names": []}, {"visits": [2, 0]}]
-)
-def test_a_reference_follows_the_rules_of_an_automaton(tmp_path, changed):
-    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"], reference={**TABLE, **changed})
-    status, text = answer(tmp_path, "/series", run="r", tag="tag")
-    assert status == 400
-    assert "reference must be an automaton or null" in text
-
-
-@pytest.mark.parametrize("visits", [[-1.0, 0.5], [1e308, 1e308]])
-def test_visits_are_fractions(tmp_path, visits):
-    write(tmp_path / "r", "automaton", json.dumps({**TABLE, "visits": visits}).encode(), symbols=["a", "b"])
-    [reason] = get(plugin_over(tmp_path), "/series", run="r", tag="tag")["left_out"]
-    assert "visits must be one number from 0 to 1 for each state" in reason
-
-
-@pytest.mark.parametrize(
     ("more", "status"),
     [
         *[(entry, 200) for entry in ('"step": 99', '"step": null', '"step": "0"', '"step": []', '"step": 0.5')],

@@ -1,4 +1,4 @@
-"""Pages that read what is typed: their arithmetic in Node and in Chromium is NumPy's, and the page shows it."""
+"""Pages that read typed text: their arithmetic in Node is that of NumPy."""
 
 import html
 import json
@@ -51,7 +51,7 @@ def model_of(name, outputs=5, alphabet=LETTERS):
 
 
 def series_of(network):
-    """What the page of a network holds."""
+    """The data of the page of a network."""
     [tags] = live.live_view(network).data["runs"].values()
     return tags[live.KIND]["series"]
 
@@ -79,15 +79,17 @@ const numbers = async (series, ids, changed, symbol) => {
 
 
 def in_node(series, *texts):
-    """What the page's code makes of texts (ids, a position, a symbol that is read there)."""
-    code = f"{document.module('live')}\n{NUMBERS}\nconst given = JSON.parse(require('fs').readFileSync(0));\n" + (
-        "Promise.all(given.texts.map((text) => numbers(given.series, ...text)))"
+    """The numbers of the page's code for texts (ids, a position, a symbol that is read there)."""
+    code = f"{document.module('live')}\n{NUMBERS}\nconst task = JSON.parse(require('fs').readFileSync(0));\n" + (
+        "Promise.all(task.texts.map((text) => numbers(task.series, ...text)))"
         ".then((found) => process.stdout.write(JSON.stringify(found)));"
     )
-    given = json.dumps({"series": series, "texts": texts})
-    return json.loads(
-        subprocess.run([NODE, "-e", code], input=given, capture_output=True, text=True, check=True).stdout
-    )
+    return run_in_node(code, json.dumps({"series": series, "texts": texts}))
+
+
+def run_in_node(code, task=""):
+    done = subprocess.run([NODE, "-e", code], input=task, capture_output=True, text=True, encoding="utf-8", check=True)
+    return json.loads(done.stdout)
 
 
 def logits_of(network, ids):
@@ -98,7 +100,7 @@ def logits_of(network, ids):
 
 
 def assert_numpys(network, found, ids, changed, symbol, tolerance):
-    """What the page computes is what NumPy does."""
+    """The page computes the numbers of NumPy."""
     close = {"rtol": tolerance, "atol": tolerance}
     for way in (found["one"], found["all"]):
         np.testing.assert_allclose(way["logits"], logits_of(network, ids), **close)
@@ -175,24 +177,15 @@ def test_a_text_as_ids(text, alphabet, unknown, expected):
 
 def encoded_in_node(text, series):
     asked = f"live.encoded({json.dumps(text)}, {json.dumps(series)})"
-    code = f"{document.module('live')}\nprocess.stdout.write(JSON.stringify({asked}))"
-    return json.loads(subprocess.run([NODE, "-e", code], capture_output=True, check=True).stdout)
+    return run_in_node(f"{document.module('live')}\nprocess.stdout.write(JSON.stringify({asked}))")
 
 
 @with_node
 @pytest.mark.parametrize("text", ["good film", "a good unheard film", ""])
 def test_a_text_of_a_vocabulary_has_its_tokens_around_it(text):
     vocabulary = datasets.words.Vocabulary((*datasets.words.SPECIAL, "a", "film", "good"))
-    network = keras.Sequential(
-        [
-            keras.Input((None,), dtype="int32"),
-            vocabulary.layer(),
-            keras.layers.Embedding(len(vocabulary), 3),
-            layers.MinGRU(4),
-            keras.layers.Dense(1),
-        ]
-    )
-    series = series_of(network)
+    parts = vocabulary.layer(), keras.layers.Embedding(len(vocabulary), 3), layers.MinGRU(4), keras.layers.Dense(1)
+    series = series_of(of_ids(*parts))
     found = encoded_in_node(text, {name: series[name] for name in ("alphabet", "typed", "unknown", "frame")})
     [expected] = vocabulary.encode([text.split()], length=len(text.split()) + 2)
     assert found == {"ids": expected.tolist(), "strays": []}
@@ -209,47 +202,37 @@ def test_a_recognizer_is_its_automaton_with_the_verdict():
     assert "The automaton of the network's centroids is in this page" in html.unescape(page)
 
 
-def test_what_is_not_proved_is_not_said_to_be():
+def test_a_page_without_a_proof_claims_none():
     keras.utils.set_random_seed(0)
     words = automata.SymbolEmbedding("01", 4)
-    soft = keras.Sequential([keras.Input((None,), dtype="int32"), words, layers.SRGRU(8, 3), keras.layers.Dense(1)])
-    view = live.live_view(soft)
+    view = live.live_view(of_ids(words, layers.SRGRU(8, 3), keras.layers.Dense(1)))
     assert view.name == "states"
     assert "proved" not in json.dumps(view.data)
     assert "least confidence of a transition" in json.dumps(view.data)
 
 
+def of_ids(*parts):
+    return keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+
+
 def lstm():
-    return keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(4, 3), keras.layers.LSTM(2)])
+    return of_ids(keras.layers.Embedding(4, 3), keras.layers.LSTM(2))
 
 
 def pooled():
-    return keras.Sequential(
-        [
-            keras.Input((None,), dtype="int32"),
-            layers.ISAN(3, 4, return_sequences=True),
-            keras.layers.GlobalAveragePooling1D(),
-            keras.layers.Dense(1),
-        ]
-    )
+    isan = layers.ISAN(3, 4, return_sequences=True)
+    return of_ids(isan, keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1))
 
 
-def remembering():
-    return keras.Sequential(
-        [
-            keras.Input((None,), dtype="int32"),
-            automata.SymbolEmbedding("01", 4),
-            layers.SRLSTM(4, 3),
-            keras.layers.Dense(1),
-        ]
-    )
+def with_memory():
+    return of_ids(automata.SymbolEmbedding("01", 4), layers.SRLSTM(4, 3), keras.layers.Dense(1))
 
 
 @pytest.mark.parametrize(
     ("make", "cause"),
-    [(lstm, "Exactly one ISAN"), (pooled, "reads their mean"), (remembering, "a further state")],
+    [(lstm, "Exactly one ISAN"), (pooled, "reads their mean"), (with_memory, "a further state")],
 )
-def test_other_networks_are_refused_with_what_shows_them(make, cause, tmp_path):
+def test_rejects_other_networks_and_names_an_alternative(make, cause, tmp_path):
     network = make()
     with pytest.raises(
         ValueError, match=rf"The network of a page that reads typed text must .*{network.name}.*{cause}"
@@ -259,7 +242,7 @@ def test_other_networks_are_refused_with_what_shows_them(make, cause, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_too_many_weights_are_refused(monkeypatch, tmp_path):
+def test_rejects_too_many_weights(monkeypatch, tmp_path):
     network = model_of("ISAN")
     for name, value, received in (("MAX_NUMBERS", 200, "251 numbers"), ("MAX_BYTES", 1000, "with 0.0 MiB")):
         with monkeypatch.context() as context:

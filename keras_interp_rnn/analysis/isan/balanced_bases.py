@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._network import listed
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis
@@ -80,11 +80,7 @@ def balanced_basis(
     """
     form = affine_form(network, readout)
     texts = [form.ids(sequence) for sequence in listed("Texts", sequences)]
-    if not all(map(is_integer, (horizon, max_steps))) or horizon < 0 or max_steps < 1:
-        raise ValueError(
-            "`horizon` must be an integer of at least 0, and `max_steps` one of at least 1. Received: "
-            f"horizon={horizon!r}, max_steps={max_steps!r}. Leave them out for 60 and 256."
-        )
+    horizon, max_steps = integer("horizon", horizon, 0), integer("max_steps", max_steps)
     if not sum(map(len, texts)):
         raise ValueError("`sequences` must have at least one symbol. Received: no symbol. Pass sequences of ids.")
     mean, covariance, seen = gramians(form, texts, [states_on(form, text) for text in texts], horizon, max_steps)

@@ -66,9 +66,9 @@ def test_from_any_coordinates_the_result_is_one_network_up_to_signs(seed):
     ("more", "rule"),
     [
         ({"sequences": []}, "`sequences` must have at least one symbol"),
-        ({"horizon": -1}, "`horizon` must be an integer of at least 0"),
-        ({"max_steps": 0}, "`max_steps` one of at least 1"),
-        ({"max_steps": 2.5}, "`max_steps` one of at least 1"),
+        ({"horizon": -1}, "`horizon` must be a non-negative integer. Received: horizon=-1"),
+        ({"max_steps": 0}, "`max_steps` must be a positive integer. Received: max_steps=0"),
+        ({"max_steps": 2.5}, "`max_steps` must be a positive integer. Received: max_steps=2.5"),
     ],
 )
 def test_settings_that_make_no_basis_are_refused(more, rule):
