@@ -4,9 +4,11 @@
 - `analysis`: exact analysis of trained layers, in float64 NumPy.
 - `automata`: finite automata, and their extraction from networks.
 - `constraints`: what keeps recurrent matrices in bounds while they are trained.
+- `regularizers`: penalties that make switches slow or sparse, or alike among subjects.
 - `initializers`: gate biases with which gradients reach a given number of steps back.
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
+- `fitting`: second-order fits of small networks, many at once.
 - `datasets`: text and TensorFlow Datasets builders.
 - `presets`: trained networks that ship with the package.
 - `views`: what results look like, as text, HTML and SVG.
@@ -31,10 +33,12 @@ if not _runs_as_command():
         callbacks,
         constraints,
         datasets,
+        fitting,
         initializers,
         layers,
         losses,
         presets,
+        regularizers,
         views,
     )
     from keras_interp_rnn.automata import networks  # noqa: F401 - automata imports on first use
@@ -45,10 +49,12 @@ __all__ = [
     "callbacks",
     "constraints",
     "datasets",
+    "fitting",
     "initializers",
     "layers",
     "losses",
     "presets",
+    "regularizers",
     "views",
 ]
 __version__ = "0.2.0"

@@ -25,10 +25,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_interp_rnn._checks import integer, invalid, positive
+from keras_interp_rnn._checks import integer, invalid, is_number, positive
 from keras_interp_rnn._types import Array, Tensor
 
-__all__ = ["MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
+__all__ = ["Interval", "MaxSpectralNorm", "MaxSpectralRadius", "Zero"]
 
 
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
@@ -206,6 +206,40 @@ class MaxSpectralNorm(keras.constraints.Constraint):
     def get_config(self) -> dict[str, Any]:
         """Arguments of the constructor."""
         return {"max_value": self.max_value}
+
+
+@keras.saving.register_keras_serializable(package="keras_interp_rnn")
+class Interval(keras.constraints.Constraint):
+    r"""Keeps every weight between two bounds, $w \leftarrow \min(\max(w, a), b)$.
+
+    Decays of a `DiagonalISAN` between 0 and 1 make each unit a leaky sum of what it reads: nothing grows, and nothing
+    changes its sign from step to step. `fitting.fit_lbfgs` searches within the interval.
+
+    Args:
+        min_value, max_value: the bounds $a \le b$; infinite for none.
+
+    Call arguments:
+        w: a weight of any shape.
+
+    Returns: as `w`.
+    Raises: ValueError, if the bounds are not numbers in ascending order.
+    Example:
+
+    >>> keras.ops.convert_to_numpy(Interval(0, 1)(np.array([-0.5, 0.7, 2.0]))).tolist()
+    [0.0, 0.7, 1.0]
+    """
+
+    def __init__(self, min_value: float = 0.0, max_value: float = 1.0) -> None:
+        if not (is_number(min_value) and is_number(max_value) and min_value <= max_value):
+            raise invalid("min_value", "a number up to max_value", min_value, f"Here max_value={max_value!r}.")
+        self.min_value, self.max_value = float(min_value), float(max_value)
+
+    def __call__(self, w: Tensor) -> Tensor:
+        return ops.clip(w, self.min_value, self.max_value)
+
+    def get_config(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        return {"min_value": self.min_value, "max_value": self.max_value}
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

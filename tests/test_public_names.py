@@ -13,13 +13,14 @@ from result_classes import results_by_page  # noqa: E402
 
 NAMES = {
     "keras_interp_rnn": """
-        analysis automata callbacks constraints datasets initializers layers losses presets views
+        analysis automata callbacks constraints datasets fitting initializers layers losses presets
+        regularizers views
     """,
     "keras_interp_rnn.analysis": """
         AffineMap Background BackoffModel Basis CompositionTable affine_map attribution balanced_basis
         bias_cosines bias_norms binarized_network centred_basis change_basis contributions equivalent explain
         fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
-        label_basis lyapunov_exponents mean_state minimize phrases prototypes readout_basis
+        label_basis lyapunov_exponents mean_state minimize phase_portrait phrases prototypes readout_basis
         recent_contributions relative_drift shapley_values sparse_basis state_spectrum substitutions
         timescales trace transition_probabilities transition_spectra truncate
     """,
@@ -31,14 +32,16 @@ NAMES = {
         Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability
         Substitutions TemperatureSchedule Traces TransitionProbabilities
     """,
-    "keras_interp_rnn.constraints": "MaxSpectralNorm MaxSpectralRadius Zero",
+    "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting languages palindromes text text8 tomita words
+        DataError LabelledWords Windows balanced_parentheses counting languages palindromes sessions text text8 tomita
+        words
     """,
     "keras_interp_rnn.figures": """
-        Figure contribution_column jacobian_histogram jacobian_percentiles state_paths state_spectra temperatures
-        timescales token_map transition_map
+        Figure contribution_column jacobian_histogram jacobian_percentiles phase_portrait state_paths state_spectra
+        temperatures timescales token_map transition_map
     """,
+    "keras_interp_rnn.fitting": "fit_lbfgs",
     "keras_interp_rnn.initializers": "CriticalBias mean_field",
     "keras_interp_rnn.layers": """
         CFN CFNCell DeltaNet DeltaNetCell DiagonalISAN DiagonalISANCell FactoredISAN FactoredISANCell
@@ -48,6 +51,7 @@ NAMES = {
     """,
     "keras_interp_rnn.losses": "BitsPerSymbol",
     "keras_interp_rnn.presets": "list load",
+    "keras_interp_rnn.regularizers": "FromIdentity FromMean",
     "keras_interp_rnn.views": "save show",
 }
 PUBLIC = {module: names.split() for module, names in NAMES.items()}

@@ -35,6 +35,7 @@ FOLLOWS_KERAS = (
     keras.losses.Loss,
     keras.optimizers.Optimizer,
     keras.constraints.Constraint,
+    keras.regularizers.Regularizer,
 )
 MAY_BE_GIVEN_BY_POSITION = {
     "results": "dataclasses and named tuples are made by the package, and their fields have an order",
@@ -59,6 +60,7 @@ OF_KERAS = (
     keras.optimizers.Adam,
     keras.losses.Loss,
     keras.constraints.MaxNorm,
+    keras.regularizers.L1L2,
 )
 
 # (function, parameter) that still has another name, or place. A line goes when it is renamed; none comes.

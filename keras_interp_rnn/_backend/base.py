@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -69,6 +70,25 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         """The gradient of the scalar `function(tensor)` at x, by reverse mode; zeros if it does not depend on x."""
+
+    def double_precision(self) -> contextlib.AbstractContextManager[Any]:
+        """Within it, tensors and variables may be float64."""
+        return contextlib.nullcontext()
+
+    @abc.abstractmethod
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        """A function of tensors with the gradient of its sum, compiled once for each shape.
+
+        Args:
+            function: from tensors, weights (rows, n) first, to values (rows,), each of its row alone.
+
+        Returns:
+            A function of arrays: values (rows,) and gradients (rows, n) by the weights.
+        """
+
+    def maps_loops(self) -> bool:
+        """Whether `keras.ops.vectorized_map` maps a recurrence that is compiled and differentiated."""
+        return False
 
     @abc.abstractmethod
     def lists_rows(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar, final
 
@@ -81,3 +82,23 @@ class Jax(StaticBackend):
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
         return np.asarray(jax.grad(function)(jax.numpy.asarray(x)))
+
+    def double_precision(self) -> contextlib.AbstractContextManager[Any]:
+        context: contextlib.AbstractContextManager[Any] = jax.enable_x64(True)
+        return context
+
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        def total(*tensors: Any) -> Any:
+            values = function(*tensors)
+            return values.sum(), values
+
+        compiled = jax.jit(jax.grad(total, has_aux=True))
+
+        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            gradients, values = compiled(*arrays)
+            return np.array(values), np.array(gradients)
+
+        return both
+
+    def maps_loops(self) -> bool:
+        return True

@@ -90,6 +90,16 @@ class Torch(StaticBackend):
         [gradient] = torch.autograd.grad(function(tensor), [tensor], materialize_grads=True)
         return np.asarray(gradient)
 
+    def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            weights, *data = map(torch.as_tensor, arrays)
+            weights = weights.clone().requires_grad_()
+            values = function(weights, *data)
+            [gradients] = torch.autograd.grad(values.sum(), [weights], materialize_grads=True)
+            return values.detach().numpy(), gradients.numpy()
+
+        return both
+
 
 def _traces() -> bool:
     return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())

@@ -37,6 +37,7 @@ from keras_interp_rnn._network.recurrent import (
     states_to_set,
     step_cell,
 )
+from keras_interp_rnn._network.stacked import Stack, stack_of
 from keras_interp_rnn._network.stepper import Stepper
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -58,6 +59,7 @@ __all__ = [
     "ISANWeights",
     "Names",
     "OpenedText",
+    "Stack",
     "Stepper",
     "WordNames",
     "apply_head",
@@ -95,6 +97,7 @@ __all__ = [
     "resolve_names",
     "resolve_recurrent_layer",
     "run_with_quantities",
+    "stack_of",
     "states_to_set",
     "step_cell",
     "token_name",

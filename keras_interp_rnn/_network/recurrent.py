@@ -195,7 +195,7 @@ def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
     for part in model.layers:
         if isinstance(part, _RECURRENT):
             found.append((str(part.name), part))
-        elif isinstance(part, keras.Model):
+        elif isinstance(part, keras.Model) and getattr(part, "inputs", None):
             found += [(f"{part.name}/{path}", layer) for path, layer in _recurrent_parts(part)]
     return found
 

@@ -1,6 +1,7 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, Jacobians; `generate` writes text.
+- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, Jacobians;
+  `generate` writes text.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
@@ -28,6 +29,7 @@ from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_sp
 from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
 from keras_interp_rnn.analysis.lyapunov import lyapunov_exponents
+from keras_interp_rnn.analysis.phase_portraits import phase_portrait
 from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
@@ -67,6 +69,7 @@ __all__ = [
     "lyapunov_exponents",
     "mean_state",
     "minimize",
+    "phase_portrait",
     "phrases",
     "prototypes",
     "readout_basis",

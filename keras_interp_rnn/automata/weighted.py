@@ -81,7 +81,7 @@ class WeightedAutomaton(Result):
     # Values
 
     def value(self, word: Iterable[Hashable]) -> Any:
-        """F of one word: a float, or (outputs,) if `final` has several columns.
+        """The value of a word: a float, or (outputs,) if `final` has several columns.
 
         Args:
             word: symbols of the alphabet, or ids without one.
@@ -94,13 +94,12 @@ class WeightedAutomaton(Result):
             ValueError: if a symbol is not in the alphabet, or the value is too large for float64.
         """
         ids = word_ids(word, self.alphabet, self.num_symbols)
-        columns = self.final.reshape(len(self), -1)
         try:
             with np.errstate(over="raise", under="raise", invalid="raise"):
                 state = self.initial
                 for symbol in ids:  # not by `@`, whose threads do not report an underflow
                     state = (state[:, None] * self.transitions[symbol]).sum(axis=0)
-                found = (state[:, None] * columns).sum(axis=0)
+                found = (state[:, None] * self._columns).sum(axis=0)
         except FloatingPointError:
             numbers, exponents = self._wide_value(ids)
             with np.errstate(over="ignore", under="ignore"):
@@ -109,7 +108,7 @@ class WeightedAutomaton(Result):
         return float(found[0]) if self.final.ndim == 1 else found
 
     def log_value(self, word: Iterable[Hashable]) -> Any:
-        """The natural logarithm of F of one word, which neither underflows nor overflows, however long the word.
+        """The natural logarithm of the value of a word, without underflow or overflow, however long the word.
 
         Args:
             word: as `value`.
@@ -139,16 +138,12 @@ class WeightedAutomaton(Result):
     def _wide_value(self, ids: Ints) -> tuple[Array, Ints]:
         """The values m 2^e as m and e (outputs,)."""
         numbers, exponents = np.frexp(self.initial)
-        for matrix in (*self.transitions[ids], self.final.reshape(len(self), -1)):
+        for matrix in (*self.transitions[ids], self._columns):
             numbers, exponents = _wide_product(numbers, exponents, matrix)
         return numbers, exponents
 
     def values(self, words: Iterable[Iterable[Hashable]]) -> Array:
-        """F of several words: (words,), or (words, outputs).
-
-        Raises:
-            ValueError: as `value`.
-        """
+        """The values of several words: (words,), or (words, outputs); errors as `value`."""
         return np.array([self.value(word) for word in checked_words(words)]).reshape(-1, *self.final.shape[1:])
 
     def to_svg(self, names: Sequence[str] | None = None) -> str:
@@ -173,17 +168,11 @@ class WeightedAutomaton(Result):
         """
         texts = names_of_states(names, len(self))
         symbols = [str(symbol) for symbol in self._symbols]
-        edges = {
-            (int(state), int(target)): [
-                (symbol, float(weight))
-                for symbol, weight in zip(symbols, self.transitions[:, state, target], strict=True)
-                if weight
-            ]
-            for state, target in np.argwhere(self.transitions.any(axis=0))
-        }
+        edges: dict[tuple[int, int], list[tuple[str, float]]] = {}
+        for state, target, i in np.argwhere(np.moveaxis(self.transitions, 0, -1)).tolist():
+            edges.setdefault((state, target), []).append((symbols[i], float(self.transitions[i, state, target])))
         initial = {state: float(weight) for state, weight in enumerate(self.initial) if weight}
-        ends = self.final.reshape(len(self), -1)
-        final = {state: row.tolist() for state, row in enumerate(ends) if row.any()}
+        final = {state: row.tolist() for state, row in enumerate(self._columns) if row.any()}
         return weighted_drawing.svg(edges, initial, final, texts)
 
     def _repr_svg_(self) -> str | None:
@@ -207,12 +196,8 @@ class WeightedAutomaton(Result):
         n, m = len(self), len(second)
         transitions = np.zeros((self.num_symbols, n + m, n + m))
         transitions[:, :n, :n], transitions[:, n:, n:] = self.transitions, second.transitions
-        return replace(
-            self,
-            initial=np.concatenate([self.initial, second.initial]),
-            transitions=transitions,
-            final=np.concatenate([self.final, second.final]),
-        )
+        initial, final = (np.concatenate(pair) for pair in ((self.initial, second.initial), (self.final, second.final)))
+        return replace(self, initial=initial, transitions=transitions, final=final)
 
     def product(self, other: WeightedAutomaton) -> WeightedAutomaton:
         """The automaton whose value is the product of both values, output by output: n m states.
@@ -247,13 +232,12 @@ class WeightedAutomaton(Result):
             `analysis.equivalent(automaton, automaton.minimize())` proves it where it can.
         """
         tolerance = fraction("tolerance", tolerance)
-        final = self.final.reshape(len(self), -1)
-        [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, final, tolerance)
+        [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, self._columns, tolerance)
         if len(initial):
             initial, transitions, final = _constant_last(initial, transitions, final, tolerance)
         else:
-            initial, final = np.zeros(1), np.zeros((1, final.shape[1]))
-            transitions = np.zeros((self.num_symbols, 1, 1))
+            initial, transitions = np.zeros(1), np.zeros((self.num_symbols, 1, 1))
+            final = np.zeros((1, final.shape[1]))
         return replace(self, initial=initial, transitions=transitions, final=final.reshape(-1, *self.final.shape[1:]))
 
     def prefix_sums(self) -> WeightedAutomaton:
@@ -285,6 +269,11 @@ class WeightedAutomaton(Result):
         if set(mine) != set(others):
             raise ValueError(f"Both automata must read the same alphabet. Received: {mine!r} and {others!r}.")
         return replace(other, transitions=other.transitions[[others.index(symbol) for symbol in mine]], alphabet=mine)
+
+    @property
+    def _columns(self) -> Array:
+        """The final weights as (n, outputs)."""
+        return self.final.reshape(len(self), -1)
 
     @property
     def _symbols(self) -> tuple[Hashable, ...]:

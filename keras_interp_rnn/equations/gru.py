@@ -53,13 +53,13 @@ class GRU(DenseEquations):
         self, xp: ArrayModule, state: Tensor, product: Tensor, drive: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The quantities u_t, r_t, c_t, and h_{t-1} U_c + b_h, which is unused if the reset comes first."""
-        both = 2 * self.recurrent_kernel.shape[0]
+        both = 2 * state.shape[-1]
         if self.recurrent_bias is not None:
             product = product + self.recurrent_bias
         gates = (self.recurrent_activation or xp.sigmoid)(product[..., :both] + drive[..., :both])
         update, reset = xp.split(gates, 2, axis=-1)
         inner = product[..., both:]
-        mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[:, both:])
+        mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[..., both:])
         return update, reset, (self.activation or xp.tanh)(mixed + drive[..., both:]), inner
 
     def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:

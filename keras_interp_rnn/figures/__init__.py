@@ -13,6 +13,7 @@ from keras_interp_rnn.figures.minimal_rnn import (
     jacobian_histogram,
     jacobian_percentiles,
 )
+from keras_interp_rnn.figures.phase_portraits import phase_portrait
 from keras_interp_rnn.figures.state_regularized import (
     state_paths,
     temperatures,
@@ -25,6 +26,7 @@ __all__ = [
     "contribution_column",
     "jacobian_histogram",
     "jacobian_percentiles",
+    "phase_portrait",
     "state_paths",
     "state_spectra",
     "temperatures",

@@ -16,7 +16,7 @@ from keras_interp_rnn._sequence.diagonal import choose_path, diagonal_states
 from keras_interp_rnn._sequence.factored import rows_of_table
 from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
-from keras_interp_rnn.constraints import MaxSpectralNorm
+from keras_interp_rnn.constraints import Interval, MaxSpectralNorm
 from keras_interp_rnn.layers._cell import AffineCell
 from keras_interp_rnn.layers._inputs import holds_integers
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
@@ -76,8 +76,7 @@ class DiagonalISANCell(AffineCell):
         block_size = integer("block_size", block_size)
         if kwargs.get("recurrent_constraint", "contraction") == "contraction":
             # The norm of a block of size one is its absolute value: no singular value decomposition.
-            bound = keras.constraints.MaxNorm(1.0, axis=[2, 3]) if block_size == 1 else MaxSpectralNorm(1.0)
-            kwargs["recurrent_constraint"] = bound
+            kwargs["recurrent_constraint"] = Interval(-1.0, 1.0) if block_size == 1 else MaxSpectralNorm(1.0)
         super().__init__(units, **kwargs)
         self.vocabulary_size = integer("vocabulary_size", vocabulary_size)
         if self.units % block_size:

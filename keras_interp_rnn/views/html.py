@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
@@ -186,6 +187,26 @@ def word_contributions(result: WordContributions) -> str:
         f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
         f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
         f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
+    )
+
+
+@as_html.register
+def phase_portrait(result: PhasePortrait) -> str:
+    """The lines of all symbols, and a row for each."""
+    rows = (
+        (
+            html.escape(result.name(symbol)),
+            f"{result.slopes[symbol]:+.3f}",
+            f"{result.residual[symbol]:.1e}",
+            f"{result.fixed_points[symbol]:+.3f}",
+            " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:6]),
+        )
+        for symbol in range(len(result.slopes))
+    )
+    head = ("symbol", "slope", "residual", "fixed point", "time constants (steps)")
+    return (
+        "<div><p>Change of the logit against the logit before, a line for each symbol; rings are fixed points.</p>"
+        f"{svg.phase_lines(result)}{table(head, rows)}</div>"
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import html
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._results import AGAINST, FOR, GREY, signed
+from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.networks import Extraction
@@ -23,7 +25,7 @@ CELL = 12
 def as_svg(result: Any) -> str:
     """The drawing of a result."""
     raise TypeError(
-        "A drawing must be one of an automaton, an extraction, a certificate or a trace. Received: "
+        "A drawing must be one of an automaton, an extraction, a certificate, a trace or a phase portrait. Received: "
         f"{type(result).__name__}. Save it as .html or .txt."
     )
 
@@ -54,6 +56,47 @@ def trace(traced: Trace) -> str:
     name = next((name for name in traced if name.split("/")[-1] == "h"), next(iter(traced)))
     first = traced[name][0]
     return heat_map(first.reshape(len(first), -1))
+
+
+@as_svg.register
+def phase_lines(portrait: PhasePortrait) -> str:
+    """The line of each symbol over the logits that it was read at, its name as a tooltip; a ring at its fixed point."""
+    width, height, edge = 420, 320, 24
+    low, high = float(portrait.logits.min()), float(portrait.logits.max())
+    reach = max(float(np.abs(portrait.changes).max()), 1e-300)
+
+    def place(logit: float, change: float) -> tuple[float, float]:
+        across = (logit - low) / max(high - low, 1e-300)
+        return edge + across * (width - 2 * edge), height / 2 - change / reach * (height / 2 - edge)
+
+    drawn = []
+    for symbol in np.unique(portrait.symbols).tolist():
+        logits = portrait.logits[portrait.symbols == symbol]
+        ends = np.array([logits.min(), logits.max()])
+        changes = portrait.slopes[symbol] * ends + portrait.intercepts[symbol]
+        if not np.isfinite(changes).all():
+            continue
+        color, title = LINES[symbol % len(LINES)], f"<title>{html.escape(portrait.name(symbol))}</title>"
+        (x0, y0), (x1, y1) = (place(*end) for end in zip(ends.tolist(), changes.tolist(), strict=True))
+        line = f'x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"'
+        drawn.append(f'<line {line} stroke="{color}" stroke-width="2">{title}</line>')
+        drawn.append(
+            f'<text x="{x1:.1f}" y="{y1 - 4:.1f}" text-anchor="end" font-size="11" fill="{INK}">'
+            f"{html.escape(portrait.name(symbol))}</text>"
+        )
+        fixed = float(portrait.fixed_points[symbol])
+        if low <= fixed <= high:
+            x, y = place(fixed, 0.0)
+            drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="{color}" stroke-width="2"/>')
+    middle = height / 2
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="Change of the logit, up to {reach:.3g}, against the logit, {low:.3g} to {high:.3g}">'
+        f'<line x1="{edge}" y1="{middle}" x2="{width - edge}" y2="{middle}" stroke="{GREY}"/>{"".join(drawn)}'
+        f'<text x="{edge}" y="{height - 4}" font-size="11" fill="{INK}">logit {low:.2f}</text>'
+        f'<text x="{width - edge}" y="{height - 4}" text-anchor="end" font-size="11" fill="{INK}">{high:.2f}</text>'
+        f'<text x="4" y="12" font-size="11" fill="{INK}">change {reach:+.2f}</text></svg>'
+    )
 
 
 def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:

@@ -17,6 +17,7 @@ from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
@@ -110,6 +111,18 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
     for step, share in strongest:
         name = f"{result.tokens[0][step]:6} " if result.tokens else ""
         lines.append(f"{step + 1:8}  {name}{share:+10.3g}  {_bar(share / scale, width)}")
+    return "\n".join(lines)
+
+
+@as_text.register
+def phase_portrait(result: PhasePortrait) -> str:
+    """A line for each symbol: its slope, how far points are from it, its fixed point, its time constants."""
+    lines = ["symbol        slope  residual  fixed point  time constants (steps)"]
+    for symbol in range(len(result.slopes)):
+        numbers = (result.slopes[symbol], result.residual[symbol], result.fixed_points[symbol])
+        shown = "{:+.3f}  {:8.1e}  {:+11.3f}".format(*numbers)
+        constants = " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:VALUES])
+        lines.append(f"{result.name(symbol):12} {shown}  {constants}")
     return "\n".join(lines)
 
 

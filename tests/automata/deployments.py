@@ -20,7 +20,7 @@ WORDS = [word for length in range(7) for word in itertools.product("01", repeat=
 
 
 class Weights:
-    """Those of `network_of`, for models built otherwise."""
+    """The weights of `network_of`, for models built otherwise."""
 
     def __init__(self, dfa: DFA, **gains: float) -> None:
         self.embeddings, self.cell, self.centroids, self.head = weights_of(dfa, **gains)
@@ -65,7 +65,7 @@ def plain(ids: Any, embedding: Any, layer: Any, head: Any) -> Any:
 
 
 def misjudged(model: keras.Model, dfa: DFA, words: Iterable[tuple] = WORDS) -> int:
-    """How many words the model itself judges otherwise, run as a user runs it."""
+    """The number of words that the model, run as a user runs it, judges otherwise than the automaton."""
     words = list(words)
     longest = max(map(len, words)) + 1
     rows = np.zeros((len(words), longest), np.int32)
@@ -73,4 +73,4 @@ def misjudged(model: keras.Model, dfa: DFA, words: Iterable[tuple] = WORDS) -> i
         row[: len(word) + 1] = [START, *(IDS[symbol] for symbol in word)]
     outputs = ops.convert_to_numpy(model(rows)).reshape(len(words), -1)[:, 0]
     threshold = 0.5 if getattr(model.layers[-1], "activation", None) is keras.activations.sigmoid else 0.0
-    return sum(bool(said) != dfa.accepts(word) for said, word in zip(outputs > threshold, words, strict=True))
+    return sum(bool(accepts) != dfa.accepts(word) for accepts, word in zip(outputs > threshold, words, strict=True))

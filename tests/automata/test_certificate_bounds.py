@@ -1,7 +1,7 @@
-"""The figures of certificates of random networks, against the note's bounds by literal loops.
+"""Margins of certificates of random networks, compared with the note's bounds computed by literal loops.
 
-In float64 rounding is next to nothing, and the figures are those of exact arithmetic. In float32 they must count each
-rounding at least once by the textbook's bound, and not many times over.
+In float64 rounding is negligible, and the margins are those of exact arithmetic. In float32 they must count each
+rounding at least once by the textbook's bound, and not many times.
 """
 
 import keras
@@ -35,6 +35,9 @@ COMPONENTS = {
     "labels": {"outputs": 5},
     "labels, hard": {"outputs": 5, "transition": "soft_argmax"},
     "labels, end token": {"outputs": 5, "regularize_last_step": False},
+    "other sizes": {"units": 3, "centroids": 2, "features": 5},
+    "one unit": {"units": 1, "centroids": 3, "features": 2, "transition": "soft_argmax"},
+    "one feature": {"units": 4, "centroids": 7, "features": 1},
 }
 
 
@@ -43,7 +46,7 @@ def array(weight):
 
 
 def network(name, seed, dtype, units=5, centroids=4, features=3, outputs=1, **arguments):
-    """A network of random asymmetric weights, of which no two sizes are alike; of several outputs, one a label."""
+    """A network of random asymmetric weights, with no two sizes alike; with several outputs there is one per label."""
     kind, of_cell = CELLS[name]
     rng = np.random.default_rng(seed)
     model = keras.Sequential(
@@ -64,14 +67,14 @@ def network(name, seed, dtype, units=5, centroids=4, features=3, outputs=1, **ar
 
 
 def certified(model):
-    """The certificate that is asked for of the network's own automaton."""
+    """The certificate for the network's own automaton."""
     end = None if model.layers[1].regularize_last_step else END
     tokens = {"alphabet": IDS, "start": START, "end": end}
     return automata.certify(model, automata.extract(model, **tokens).machine, **tokens)
 
 
 def by_the_note(model, found, arithmetic, epsilon=None):
-    """The oracle's bounds for what a certificate proposes."""
+    """The oracle's bounds for the path, the centroids and epsilon of a certificate."""
     embedding, layer, head = model.layers
     inner = layer.cell.cell
     kernel, recurrent = array(inner.kernel), array(inner.recurrent_kernel)
@@ -98,7 +101,7 @@ def by_the_note(model, found, arithmetic, epsilon=None):
 
 
 def named(found, start):
-    """The place where a proof fails: the start token, or the worst transition, or the worst verdict."""
+    """The failure of a proof: of the start token, else of the worst transition, else of the worst decision."""
     path, centroids = found.path, found.centroids
     if start <= 0:
         return f"the start token leads to centroid {centroids[path.start]}, but not with enough probability"
@@ -120,24 +123,12 @@ def test_margins_are_those_of_the_note(name, component, seed):
     found = certified(model)
     expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
     assert isinstance(found.path, DFA) == ("labels" not in component)
-    assert (found.epsilon == 0) == ("hard" in component or component == "soft_argmax")
+    assert (found.epsilon == 0) == (COMPONENTS[component].get("transition") == "soft_argmax")
     for figures, bounds in ((found.margins, expected.margins), (found.decision_margins, expected.verdicts)):
         np.testing.assert_allclose(figures, bounds, rtol=0, atol=2e-9)
-        assert (figures <= bounds).all()  # never above: what they leave for their own rounding
+        assert (figures <= bounds).all()  # below, by an allowance for their own rounding
     assert found.holds == (expected.least > 0)
     assert found.holds or found.failure == named(found, expected.start)
-
-
-@pytest.mark.parametrize("component", ["mixture", "soft_argmax"])
-@pytest.mark.parametrize("name", ["SimpleRNN", "GRU"])
-@pytest.mark.parametrize(("units", "centroids", "features"), [(3, 2, 5), (1, 3, 2), (4, 7, 1)])
-def test_margins_of_other_sizes(name, units, centroids, features, component):
-    sizes = {"units": units, "centroids": centroids, "features": features}
-    model = network(name, 2, "float64", **sizes, **COMPONENTS[component])
-    found = certified(model)
-    expected = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
-    np.testing.assert_allclose(found.margins, expected.margins, rtol=0, atol=2e-9)
-    np.testing.assert_allclose(found.decision_margins, expected.verdicts, rtol=0, atol=2e-9)
 
 
 @pytest.mark.parametrize("transition", ["mixture", "soft_argmax"])
@@ -154,8 +145,8 @@ def test_a_network_of_one_centroid_cannot_leave_it(transition):
 
 
 @pytest.mark.parametrize(("rho", "bounded"), [(0.6, True), (0.95, True), (1.03, False), (1.7, False)])
-def test_a_state_that_may_be_off_by_the_largest_centroid_has_no_region(rho, bounded):
-    """Temperatures at which the rounding of the scores makes the note's rho this large."""
+def test_there_is_no_region_if_rounding_reaches_the_largest_centroid(rho, bounded):
+    """At temperatures at which the rounding of the scores makes the note's rho this large."""
     model = network("GRU", 1, "float32")
     once = oracle.Arithmetic(unit=2.0**-24, tiny=2.0**-126)
     low, high = 1e-6, 1.0
@@ -170,15 +161,15 @@ def test_a_state_that_may_be_off_by_the_largest_centroid_has_no_region(rho, boun
 
 
 def check_epsilon(model):
-    """Raises if another epsilon comes closer to a proof: of the path where that fails, else of the verdicts too."""
+    """The certificate; raises if another epsilon comes closer to a proof, of the path first and of the decisions."""
     found = certified(model)
     exact = oracle.Arithmetic(unit=0.0)
-    own = by_the_note(model, found, exact)
+    chosen = by_the_note(model, found, exact)
     for factor in (0.2, 0.6, 1.7, 5.0):
         other = found.epsilon * factor
         if 1e-9 <= other <= 0.45:
             bounds = by_the_note(model, found, exact, epsilon=other)
-            assert bounds.least <= own.least or own.least_of_path > 0 >= bounds.least_of_path
+            assert bounds.least <= chosen.least or chosen.least_of_path > 0 >= bounds.least_of_path
     return found
 
 
@@ -189,7 +180,7 @@ def test_the_epsilon_of_a_certificate_is_about_the_best(name, seed):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_where_a_transition_fails_the_worst_is_named(seed):
+def test_names_the_worst_transition_that_fails(seed):
     model = network("SimpleRNN", seed, "float64", temperature=0.1)
     found = certified(model)
     start = by_the_note(model, found, oracle.Arithmetic(unit=0.0)).start
@@ -199,7 +190,7 @@ def test_where_a_transition_fails_the_worst_is_named(seed):
 
 
 @pytest.mark.parametrize("name", ["SimpleRNN", "GRU"])
-def test_where_the_verdict_alone_fails_the_epsilon_is_one_for_which_the_path_holds(name):
+def test_the_path_holds_for_epsilon_if_only_a_decision_fails(name):
     model = network(name, 1, "float64", temperature=0.02)
     first = certified(model).centroids[0]
     head, centroids = model.layers[2], array(model.layers[1].cell.centroids)
@@ -211,7 +202,7 @@ def test_where_the_verdict_alone_fails_the_epsilon_is_one_for_which_the_path_hol
 
 
 def changed(model, change):
-    """The model, some of whose weights are changed: name -> array."""
+    """The model after a change of its weights: name -> array."""
     embedding, layer, head = model.layers
     inner = layer.cell.cell
     variables = {
@@ -235,7 +226,7 @@ def large_features(weights, rng):
 
 
 def large_features_of_gates(weights, rng):
-    """As above, of gates alone."""
+    """The same, for gates only."""
     large_features(weights, rng)
     kernel = weights["kernel"]
     n = len(weights["recurrent"])
@@ -244,7 +235,7 @@ def large_features_of_gates(weights, rng):
 
 
 def large_features_of_candidates(weights, rng):
-    """As above, larger, of all but gates."""
+    """The same, larger, for all but gates."""
     large_features(weights, rng)
     weights["features"][:, :2] += 3000
     kernel = weights["kernel"]
@@ -260,19 +251,19 @@ def large_states(weights, rng):
 
 
 def large_states_carried_along(weights, rng):
-    """As above, of units that the cell does not read."""
+    """The same, of units that the cell does not read."""
     large_states(weights, rng)
     weights["recurrent"][:2] = 0
 
 
 def large_recurrent_weights(weights, rng, by=300.0):
-    """Two units that are alike and cancel; so are their reset gates, which are read before."""
+    """Two equal units that cancel; their reset gates, which come first, are equal too."""
     weights["centroids"][:, 1] = weights["centroids"][:, 0]
     recurrent, kernel = weights["recurrent"], weights["kernel"]
     n = len(recurrent)
-    own = slice(recurrent.shape[1] - n, None)
-    recurrent[0, own] *= by
-    recurrent[1, own] = -recurrent[0, own] + rng.normal(size=n)
+    candidate = slice(recurrent.shape[1] - n, None)
+    recurrent[0, candidate] *= by
+    recurrent[1, candidate] = -recurrent[0, candidate] + rng.normal(size=n)
     if recurrent.shape[1] == 3 * n:
         recurrent[:, n + 1], kernel[:, n + 1] = recurrent[:, n], kernel[:, n]
         if "bias" in weights:
@@ -280,7 +271,7 @@ def large_recurrent_weights(weights, rng, by=300.0):
 
 
 def large_biases(weights, rng):
-    """Biases that a feature, or a unit, makes up for."""
+    """Biases that a feature or a unit cancels."""
     weights["head bias"][:] = -300
     if "bias" not in weights:
         return
@@ -296,7 +287,7 @@ def small_centroids(weights, rng):
 
 
 def smallest_numbers(weights, rng):
-    """States near the smallest normal number, products of which underflow, and weights that make up for them."""
+    """States near the smallest normal number, whose products underflow, and large weights in return."""
     large_recurrent_weights(weights, rng, by=10.0)
     weights["centroids"] *= 1e-36
     weights["recurrent"] *= 1e35
@@ -334,7 +325,7 @@ def test_margins_count_the_rounding_of_float32(name, case):
     found = certified(model)
     exact = by_the_note(model, found, oracle.Arithmetic(unit=0.0))
     once = by_the_note(model, found, oracle.Arithmetic(unit=2.0**-24, tiny=2.0**-126))
-    # The note's allowances for a region leave the cell's little to add. For underflow all weights count at once.
+    # Next to the note's allowance for a region the cell's is small. For underflow all weights count together.
     most = 80 if "underflows" in case else 10 if found.epsilon == 0 else 1.6
     for figures, without, least in (
         (found.margins, exact.margins, once.margins),

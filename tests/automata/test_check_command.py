@@ -1,4 +1,4 @@
-"""`python -m keras_interp_rnn check` in terminals, pipes and with files that are unlike those of its authors."""
+"""`python -m keras_interp_rnn check` in terminals and pipes, and with unusual files."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ASCII = "LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """With a certificate that holds, and a pipe into which nobody writes."""
+    """A folder with a certificate that holds and a pipe into which nobody writes."""
     folder = tmp_path_factory.mktemp("certificates")
     network = automata.compile(automata.tomita(1))
     automata.certify(network, automata.tomita(1)).save(folder / "é.json")
@@ -27,7 +27,7 @@ def run(folder, line):
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "error"),
     [
         pytest.param(f"{ASCII} {COMMAND} é.json", "", id="a terminal without accents"),
         pytest.param(f"{COMMAND} é.json > /dev/full", "the report cannot be written: ", id="a full disk"),
@@ -35,10 +35,10 @@ def run(folder, line):
         pytest.param(f"{COMMAND} ./é.json é.json | true; exit ${{PIPESTATUS[0]}}", "", id="a reader that stops"),
     ],
 )
-def test_a_proof_that_holds_exits_with_0_wherever_the_report_goes(folder, line, says):
+def test_a_proof_that_holds_exits_with_0_wherever_the_report_goes(folder, line, error):
     done = run(folder, line)
     assert done.returncode == 0, done.stderr
-    assert (says in done.stderr) if says else not done.stderr
+    assert (error in done.stderr) if error else not done.stderr
 
 
 @pytest.mark.parametrize("file", ["pipe", "/dev/zero", "."])

@@ -227,7 +227,7 @@ class TestOtherLibraries:
             machine = drawn(kind, rng)
             theirs = machine.reachable().to_aalpy()  # whose minimize keeps states that no word reaches
             assert isinstance(theirs, Dfa if kind is DFA else TheirMooreMachine)
-            assert kind.from_aalpy(theirs, machine.alphabet) == machine.reachable()
+            assert kind.from_aalpy(machine.to_aalpy(), machine.alphabet) == machine.reachable()
             for word in words("ab", 2):
                 theirs.reset_to_initial()
                 assert [theirs.step(None), *map(theirs.step, word)][-1] == machine.output(word)
@@ -287,7 +287,13 @@ class TestDrawing:
 
     @pytest.mark.parametrize(
         ("alphabet", "text"),
-        [("abcdex", "a-e, x"), ("01", "0, 1"), (" \n\x07", r"␣, ⏎, \x07"), ("acegi", "a, c, e +2")],
+        [
+            ("abcdex", "a-e, x"),
+            ("abeg", "a, b, e, g"),
+            ("01", "0, 1"),
+            (" \n\x07", r"␣, ⏎, \x07"),
+            ("acegi", "a, c, e +2"),
+        ],
     )
     def test_symbols_of_one_edge_are_drawn_together(self, alphabet, text):
         assert text in texts_of(DFA([[0] * len(alphabet)], {0}, alphabet=alphabet).to_svg())

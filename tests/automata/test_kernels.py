@@ -1,4 +1,4 @@
-"""tanh, sigmoid and exp as the backend computes them, against what a certificate assumes."""
+"""Measured errors of the backend's tanh, sigmoid and exp, which a certificate assumes to be small."""
 
 import math
 
@@ -13,8 +13,8 @@ from tests.automata.networks import network_of
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_errors_are_those_of_a_loop_in_another_arithmetic(dtype):
-    """At 300 arguments, by `math`: no error there is larger than the largest that was measured."""
+def test_no_error_exceeds_the_measured_one(dtype):
+    """At 300 other arguments, compared with `math`."""
     errors = dict(_kernels.measured(dtype))
     assert list(errors) == ["tanh", "sigmoid", "exp"]
     rng = np.random.default_rng(5)
@@ -34,7 +34,7 @@ def test_the_errors_are_those_of_a_loop_in_another_arithmetic(dtype):
     assert 0 < errors["exp"] < 16 * unit
 
 
-def test_a_certificate_says_what_was_measured():
+def test_a_certificate_states_the_measured_errors():
     certificate = automata.certify(network_of(tomita(2)), tomita(2))
     assert certificate.function_errors == dict(_kernels.measured("float32"))
     assert max(certificate.function_errors.values()) < _bounds.FUNCTION_ERROR
@@ -44,8 +44,8 @@ def test_a_certificate_says_what_was_measured():
 
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "exp", "softmax"])
 @pytest.mark.parametrize("off", [1e-5, np.nan])
-def test_a_function_that_is_further_off_is_refused(monkeypatch, name, off):
-    """A backend with a worse kernel, at a few of its arguments alone."""
+def test_rejects_a_function_with_a_larger_error(monkeypatch, name, off):
+    """At a few of its arguments alone."""
     true = getattr(keras.ops, name)
 
     def worse(x, **options):
@@ -62,9 +62,9 @@ def test_a_function_that_is_further_off_is_refused(monkeypatch, name, off):
         _kernels._measured.cache_clear()
 
 
-@pytest.mark.filterwarnings("ignore:Explicitly requested dtype float64")  # JAX says so itself
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype float64")
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX alone computes float64 in float32 unless told")
-def test_float64_that_jax_computes_in_float32_is_refused():
+def test_rejects_float64_that_jax_computes_in_float32():
     import jax
 
     word = keras.layers.Embedding(4, 3, mask_zero=True, dtype="float64")

@@ -14,6 +14,7 @@ RUN = [
     "views.md",
     "ideas.md",
     "linear-recurrences.md",
+    "small-networks.md",
     "your-own-data.md",
     "your-own-cell.md",
     "training-with-centroids.md",

@@ -8,6 +8,8 @@ from keras_interp_rnn.automata.certificates.proof import assumptions, described,
 if TYPE_CHECKING:
     from keras_interp_rnn.automata.certificates.certificate import Certificate, certify, largest_temperature
 
+__all__ = ["Certificate", "assumptions", "certify", "described", "largest_temperature", "read"]
+
 __getattr__, __dir__ = on_first_use(
     __name__, dict.fromkeys(("Certificate", "certify", "largest_temperature"), "certificate")
 )

@@ -1,18 +1,18 @@
 r"""Bounds on what a state-regularized cell computes, in float32 or float64, over a region of states.
 
-Every bound is of the number that the network's own arithmetic computes: the interval of the exact value plus an
+Every bound holds for the number that the network's own arithmetic computes: the interval of the exact value plus an
 allowance for rounding, from the classical bound on a sum of m products, $\gamma_m \sum |a||b|$ with
 $\gamma_m = m u / (1 - m u)$, u the unit roundoff. If the arithmetic might overflow there is no bound: it is infinite or
-NaN, and proves nothing. The bounds are float64 and widened by `WIDEN`. This module needs NumPy alone.
+NaN, and proves nothing. The bounds are computed in float64 and widened by `WIDEN`. This module needs NumPy alone.
 
-A region may be given for E epsilons at once: its boxes, and what is bounded over them, then have a first axis of them.
+A region may be given for E epsilons together: its boxes, and the bounds over them, then have E as their first axis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ SURE_LEAD = 4 * FUNCTION_ERROR + 64 * 2.0**-24
 r"""Nats by which a score over tau must lead, beyond rounding, for its computed probability to be the largest.
 
 Probabilities are $\exp(z_j - \max z) / \sum$: two exponentials have an error of a factor $1 \pm 2^{-20}$ each, and the
-division, which is the same for all, may round them to one number if they are less than a few u apart.
+division, by the same number for all, may round them to one number if they are less than a few u apart.
 """
 
 
@@ -39,9 +39,9 @@ class Arithmetic:
     """The floating-point numbers that a network computes with.
 
     Attributes:
-        unit: u, and four times that of float64, in which the bounds round beside the network.
+        unit: u plus four times the unit roundoff of float64, in which these bounds themselves round.
         tiny: the smallest normal number; smaller operands and results may be flushed to zero.
-        limit: bound on sums of absolute values below which nothing overflows.
+        limit: nothing overflows if the sums of absolute values are below this.
     """
 
     unit: float
@@ -54,7 +54,7 @@ class Arithmetic:
         return cls(float(info.eps) / 2 + 4 * 2.0**-53, float(info.tiny), float(info.max) / 64)
 
     def slack(self, terms: int, absolute: Array | float, operands: Array | float) -> Array:
-        """Bound on the error of a sum of products, from the sums of absolute values of the products and the factors."""
+        """Bound on the error of a sum of products, from the sums of absolute values of products and of factors."""
         error = _gamma(terms, self.unit) * absolute + self.tiny * (terms + operands)
         return np.where(absolute < self.limit, error, np.inf)
 
@@ -79,7 +79,7 @@ class Intervals:
     """The array namespace in which a cell's equations are evaluated on intervals.
 
     Attributes:
-        terms: more than any sum of the cell has. operands: sum of the absolute values of all factors, (..., 1).
+        terms: more than any sum of the cell has. operands: (..., 1), sum of the absolute values of all factors.
     """
 
     arithmetic: Arithmetic
@@ -113,8 +113,8 @@ class Interval:
     """Bounds of a sum of computed terms, which the network computes with rounding.
 
     Attributes:
-        box: of the exact sum.
-        size: bounds the sum of the absolute values of its terms; None if no rounding is left to count.
+        box: bounds of the exact sum.
+        size: bound on the sum of the absolute values of its terms; None if no rounding is left to count.
     """
 
     xp: Intervals
@@ -127,30 +127,33 @@ class Interval:
         """Bounds of the number that the network computes."""
         return self.box if self.size is None else self.box.wider(self.xp.slack(self.size))
 
+    @property
+    def absolute(self) -> Array:
+        """Bound on the sum of the absolute values of the terms, of which a computed number is one."""
+        return self.box.magnitude if self.size is None else self.size
+
     def __getitem__(self, key: Any) -> Interval:
         box = Box(self.box.low[key], self.box.high[key])
         return Interval(self.xp, box, None if self.size is None else self.size[key])
 
     def __add__(self, other: Interval | Array) -> Interval:
-        size = self.box.magnitude if self.size is None else self.size
         if not isinstance(other, Interval):
-            return Interval(self.xp, _shifted(self.box, other), size + np.abs(other))
-        box = Box(self.box.low + other.box.low, self.box.high + other.box.high).wider(
-            WIDEN * (self.box.magnitude + other.box.magnitude)
-        )
-        return Interval(self.xp, box, size + (other.box.magnitude if other.size is None else other.size))
+            shifted = Box(self.box.low + other, self.box.high + other).wider(WIDEN * np.abs(other))
+            return Interval(self.xp, shifted, self.absolute + np.abs(other))
+        box = Box(self.box.low + other.box.low, self.box.high + other.box.high)
+        rounding = WIDEN * (self.box.magnitude + other.box.magnitude)
+        return Interval(self.xp, box.wider(rounding), self.absolute + other.absolute)
 
     def __mul__(self, other: Interval) -> Interval:
-        box = _product(self.computed(), other.computed())
+        box = _hull([x * y for x in self.computed() for y in other.computed()])
         return Interval(self.xp, box, box.magnitude)
 
 
 @between.register
 def _(gate: Interval, first: Interval, second: Interval) -> Interval:
-    """Linear in each of g, a and b, so that its extremes lie at corners."""
+    """Linear in each of the three, so its extremes lie at corners."""
     a, b = first.computed(), second.computed()
-    corners = [z * h + (1 - z) * c for z in gate.computed() for h in a for c in b]
-    box = Box(np.minimum.reduce(corners), np.maximum.reduce(corners)).wider(0.0)
+    box = _hull([z * h + (1 - z) * c for z in gate.computed() for h in a for c in b])
     return Interval(gate.xp, box, a.magnitude + b.magnitude)
 
 
@@ -187,7 +190,7 @@ class Scores:
 
     Attributes:
         centroids: (k, n). hard: whether the state is the most probable centroid itself.
-        coldest, hottest: between which $\tau$ lies: apart where the backend computes it as an exponential.
+        coldest, hottest: bounds of $\tau$; they differ if the backend computes it as an exponential.
     """
 
     centroids: Array
@@ -210,7 +213,7 @@ class Scores:
         score = self._rounding(reach)
         eta = np.expm1(2 * score) + (k + 8) * arithmetic.unit + 2 * FUNCTION_ERROR
         relative = eta + _gamma(k + 2, arithmetic.unit) * (1 + eta)
-        # Of sum_j alpha_j |s_j|, of which the other centroids have at most epsilon.
+        # Of sum_j alpha_j |s_j|, in which the other centroids have at most epsilon.
         others = np.delete(s, i, axis=0)
         mixed = np.abs(s[i]) + np.multiply.outer(epsilon, np.abs(others).max(axis=0, initial=0.0))
         error = relative * mixed + 8 * arithmetic.tiny * (k + np.abs(s).sum(axis=0))
@@ -227,7 +230,7 @@ class Scores:
         highest = exponents.max(axis=-1)
         if self.hard:
             # The scores are computed before they are compared, so both have an error.
-            return -highest - 2 * rounding - SURE_LEAD
+            return np.asarray(-highest - 2 * rounding - SURE_LEAD)
         worst = highest + np.log(np.exp(exponents - highest[..., None]).sum(axis=-1))
         odds = -worst - WIDEN * (np.abs(worst) + np.abs(highest) + 1)
         return np.where(np.isfinite(rounding), odds, -np.inf)
@@ -244,13 +247,13 @@ class Scores:
 
 
 Cell = Callable[[Region], Callable[[Array], Box]]
-"""Takes a region of states, then the features of a symbol, and returns the box of u."""
+"""From a region of states, then the features of a symbol, to the box of u."""
 Decision = Callable[[Box, int], Array]
-"""Takes a state's box and the place of its label, and returns a lower bound on the margin of that decision."""
+"""From the box of a state and the place of its label to a lower bound on the margin of that decision."""
 
 
 def bounds_of(network: Proved, temperature: float) -> tuple[Cell, Decision, Scores]:
-    """Bounds of a network's parts: u of the cell over a region; the head's output over a box; the component."""
+    """The bounds of a network's parts: the cell, the head's decision, and the stochastic component."""
     arithmetic = Arithmetic.of(network.dtype)
     # exp of the backend, and the two roundings of its argument and result
     spread = 2 * FUNCTION_ERROR if network.learns_temperature else 0.0
@@ -275,8 +278,8 @@ def _cell(network: Proved, arithmetic: Arithmetic) -> Cell:
             xp = Intervals(arithmetic, len(x) + units + 12, operands + _total(x))
             drive = equations.drive(xp, x)
             states = (Interval(xp, state, None),)
-            new = equations.step_given_product(xp, states, Interval(xp, product, size), drive).states[0]
-            return cast(Interval, new).computed()
+            new: Interval = equations.step_given_product(xp, states, Interval(xp, product, size), drive).states[0]
+            return new.computed()
 
         return bounds
 
@@ -310,7 +313,7 @@ def _heads(network: Proved, arithmetic: Arithmetic) -> Decision:
         size = state.magnitude @ np.abs(kernel) + np.abs(bias)
         operands = state.magnitude.sum(axis=-1, keepdims=True) + weights
         slack = arithmetic.slack(len(kernel) + 4, size, operands) + WIDEN * size
-        return (lead - slack[..., [label]] - slack[..., others]).min(axis=-1) - SURE_LEAD
+        return np.asarray((lead - slack[..., [label]] - slack[..., others]).min(axis=-1) - SURE_LEAD)
 
     return margin
 
@@ -321,18 +324,13 @@ def _least(x: Box, rows: Array) -> Array:
     return x.low @ np.maximum(rows, 0).T + x.high @ np.minimum(rows, 0).T - error
 
 
-def _product(a: Box, b: Box) -> Box:
-    corners = [x * y for x in a for y in b]
+def _hull(corners: list[Array]) -> Box:
     return Box(np.minimum.reduce(corners), np.maximum.reduce(corners)).wider(0.0)
 
 
 def _linear(x: Box, matrix: Array) -> Box:
     middle, half = (x.low + x.high) / 2 @ matrix, (x.high - x.low) / 2 @ np.abs(matrix)
     return Box(middle - half, middle + half).wider(WIDEN * (x.magnitude @ np.abs(matrix)))
-
-
-def _shifted(x: Box, by: Array) -> Box:
-    return Box(x.low + by, x.high + by).wider(WIDEN * np.abs(by))
 
 
 def _tanh(x: Box) -> Box:

@@ -1,7 +1,7 @@
-r"""How far tanh, sigmoid and exp of the backend are from their values: measured where a certificate assumes a bound.
+r"""Errors of the backend's tanh, sigmoid and exp, measured because a certificate assumes a bound on them.
 
-The functions are run as a model runs them, plainly and compiled, on a fine grid of their arguments, and compared with
-NumPy's in a longer format. That is a sample, not a proof: what the kernels do between the points is still assumed.
+The functions run as in a model, eagerly and compiled, on a fine grid of arguments, and are compared with NumPy's in a
+longer format. That is a sample, not a proof: between the points the bound is still assumed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn.automata.certificates._bounds import FUNCTION_ERROR
 
 NUM_POINTS = 2**18 + 3
-"""Numbers at which each function is measured; odd, as kernels take the last few numbers otherwise than the rest."""
+"""Number of arguments of each function; odd, as kernels treat the last few numbers differently from the rest."""
 
 FUNCTIONS = ("tanh", "sigmoid", "exp")
 
@@ -25,18 +25,18 @@ Errors = tuple[tuple[str, float], ...]
 
 
 def measured(dtype: str) -> Errors:
-    """Each function with its largest error: absolute of tanh and sigmoid, relative of exp.
+    """Each function with its largest error: the absolute one of tanh and sigmoid, the relative one of exp.
 
     Raises:
-        ValueError: if one is larger than a certificate assumes.
+        ValueError: if an error is larger than a certificate assumes.
     """
     errors = _measured(dtype)
     for name, error in errors:
-        if not error <= FUNCTION_ERROR:  # NaN neither
+        if not error <= FUNCTION_ERROR:  # nor NaN
             raise ValueError(
                 f"For a certificate {' and '.join(FUNCTIONS[:2])} must be within 2^-20 of their values, and exp "
                 f"relatively. Received: {name} of {_backend.name()} in {dtype}, {error:.2g} off on this machine. "
-                "Certify, and deploy, on another device or backend."
+                "Certify and deploy on another device or backend."
             )
     return errors
 
@@ -44,7 +44,7 @@ def measured(dtype: str) -> Errors:
 @functools.cache
 def _measured(dtype: str) -> Errors:
     x, below = _arguments(dtype)
-    # The probabilities are a softmax, whose exponential may be another kernel than that of `exp`.
+    # The probabilities are a softmax, whose exponential may be another kernel than `exp`.
     zeros = np.zeros_like(below)
 
     def run(x: Any, below: Any, pairs: Any) -> tuple[Any, ...]:
@@ -55,12 +55,12 @@ def _measured(dtype: str) -> Errors:
     with np.errstate(under="ignore"):
         values = np.tanh(exact[0]), 1 / (1 + np.exp(-exact[0])), np.exp(exact[1])
     largest = dict.fromkeys(FUNCTIONS, 0.0)
-    given = [ops.convert_to_tensor(each) for each in (x, below, np.stack([below, zeros], axis=-1))]
+    tensors = [ops.convert_to_tensor(each) for each in (x, below, np.stack([below, zeros], axis=-1))]
     for function in _backend.ways_to_run(run):
-        tanh, sigmoid, exp, odds = (np.longdouble(ops.convert_to_numpy(y)) for y in function(*given))
+        tanh, sigmoid, exp, odds = (np.longdouble(ops.convert_to_numpy(y)) for y in function(*tensors))
         differences = (
             *(("tanh", tanh - values[0]), ("sigmoid", sigmoid - values[1])),
-            # Two exponentials and two divisions: a softmax is as good as its exponential.
+            # Two exponentials and two divisions: a softmax is as accurate as its exponential.
             *(("exp", exp / values[2] - 1), ("exp", odds / values[2] - 1)),
         )
         for name, difference in differences:
@@ -69,7 +69,7 @@ def _measured(dtype: str) -> Errors:
 
 
 def _arguments(dtype: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Those of tanh and sigmoid, and those of exp, whose values are normal numbers."""
+    """The arguments of tanh and sigmoid, and those of exp, whose values are normal numbers."""
     small = np.geomspace(1e-30, 1, NUM_POINTS // 8)
     x = np.concatenate([-small, small, np.linspace(-40, 40, NUM_POINTS - 2 * len(small))])
     low = 0.98 * np.log(float(np.finfo(dtype).tiny))

@@ -1,7 +1,7 @@
-"""The numbers of a network that a certificate is about, as a file holds them: no Keras.
+"""The numbers of a network that a certificate is about, and their form in a file: no Keras.
 
-A proof can be repeated with them alone. A file is JSON, its weights are float64, written so that they are read back
-exactly, and their sha256 is beside them.
+They are enough to repeat the proof. A file is JSON; its weights are float64, written so that they are read back
+exactly, with their sha256.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import WordEncoding
 from keras_interp_rnn.equations import GRU, SimpleRNN
 
-DIGITS = 9
-"""Significant digits of a bound in a file."""
-
+DIGITS = 9  # significant digits of a bound in a file
 CELLS = {"GRU": GRU, "SimpleRNN": SimpleRNN}
 
 ARRAYS = {"features": 2, "cell_kernel": 2, "recurrent_kernel": 2, "centroids": 2, "head_kernel": 1, "head_bias": 0}
-"""The arrays of a file, and their numbers of axes; and the biases, which may be null."""
+"""The arrays of a file, and their numbers of axes."""
 ARRAYS_OF_LABELS = {"head_kernel": 2, "head_bias": 1}
 """The arrays that differ in a network with an output for each label; the file has its labels too."""
-BIASES = ("cell_bias", "recurrent_bias")
+BIASES = ("cell_bias", "recurrent_bias")  # arrays of one axis, or null
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +42,8 @@ class Proved:
         embeddings: the features of each id that is read.
         equations: of the inner cell, with its weights.
         centroids: (k, n).
-        kernel, bias: (n,) and a number, of the head's logit; or (n, labels) and (labels,).
-        labels: what the model says of words, as `Acceptor.labels`.
+        kernel, bias: of the head's logit, (n,) and a number; or (n, labels) and (labels,).
+        labels: of words, as `Acceptor.labels`.
     """
 
     encoding: WordEncoding
@@ -99,11 +97,7 @@ def same(one: Proved, other: Proved) -> bool:
 
 
 def from_json(content: Mapping[str, Any]) -> Proved:
-    """Reads what `as_json` wrote.
-
-    Raises:
-        ValueError: if it is anything else.
-    """
+    """The network that `as_json` wrote; raises ValueError for anything else."""
     arrays_of = {**ARRAYS, **(ARRAYS_OF_LABELS if "labels" in content else {})}
     unknown = set(content) - {"labels"} ^ {
         *("alphabet", "ids", "start", "end", "dtype", "learns_temperature", "hard", "cell", "reset_after"),
@@ -114,20 +108,20 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         raise ValueError(f"the network has other parts: {', '.join(sorted(unknown))}")
     flags = [content[name] for name in ("learns_temperature", "hard", "reset_after")]
     if content["dtype"] not in ("float32", "float64") or content["cell"] not in list(CELLS):
-        raise ValueError(f"a {content['cell']} in {content['dtype']}")
+        raise ValueError(f"no proof knows a {content['cell']} in {content['dtype']}")
     if not all(isinstance(flag, bool) for flag in flags) or (content["reset_after"] and content["cell"] != "GRU"):
-        raise ValueError("learns_temperature, hard or reset_after is not true or false, or no property of the cell")
+        raise ValueError("learns_temperature, hard or reset_after is neither true nor false, or not of this cell")
     if not isinstance(content["start"], int):
-        raise ValueError("no start token")
+        raise ValueError("the start token has no id")
     if not isinstance(content["alphabet"], list) or not isinstance(content["ids"], list):
-        raise ValueError("alphabet or ids is no list")
+        raise ValueError("alphabet or ids is not a list")
     symbols = dict(zip(content["alphabet"], content["ids"], strict=True))
     if len(symbols) != len(content["alphabet"]):
-        raise ValueError("a symbol comes twice")
+        raise ValueError("a symbol occurs twice")
     encoding = WordEncoding(symbols, start=content["start"], end=content["end"])
     arrays = {name: _array(name, content[name], axes) for name, axes in arrays_of.items()}
+    arrays |= {name: _array(name, content[name], 1) for name in BIASES if content[name] is not None}
     labels = _labels(content["labels"], arrays["head_bias"].size) if "labels" in content else (False, True)
-    biases = {name: None if content[name] is None else _array(name, content[name], 1) for name in BIASES}
     ids = (*encoding.codes, *encoding.tokens)
     k, units = arrays["centroids"].shape
     width = units * (3 if content["cell"] == "GRU" else 1)
@@ -139,18 +133,17 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         "recurrent_bias": (width,),
         "head_kernel": (units, *arrays["head_bias"].shape),
     }
-    found = {**arrays, **{name: bias for name, bias in biases.items() if bias is not None}}
-    wrong = [name for name, shape in shapes.items() if name in found and found[name].shape != shape]
-    both = biases["cell_bias"] is not None and content["reset_after"]
-    for name in found if content["dtype"] == "float32" else ():
-        if not in_float32(found[name]):
+    for name, array in arrays.items():
+        if content["dtype"] == "float32" and not in_float32(array):
             raise ValueError(f"{name} has a number that no float32 holds, in a network of float32")
-    if wrong or not k or (biases["recurrent_bias"] is not None) != both:
+    wrong = [name for name, shape in shapes.items() if name in arrays and arrays[name].shape != shape]
+    both = "cell_bias" in arrays and content["reset_after"]
+    if wrong or not k or ("recurrent_bias" in arrays) != both:
         raise ValueError(f"shapes do not fit: {', '.join(wrong) or 'recurrent_bias'}")
-    weights = (arrays["cell_kernel"], arrays["recurrent_kernel"], biases["cell_bias"])
+    weights = (arrays["cell_kernel"], arrays["recurrent_kernel"], arrays.get("cell_bias"))
     cell: GRU | SimpleRNN = SimpleRNN(*weights)
     if content["cell"] == "GRU":
-        cell = GRU(*weights, reset_after=content["reset_after"], recurrent_bias=biases["recurrent_bias"])
+        cell = GRU(*weights, reset_after=content["reset_after"], recurrent_bias=arrays.get("recurrent_bias"))
     return Proved(
         encoding,
         content["start"],
@@ -173,17 +166,17 @@ def in_float32(numbers: Any) -> bool:
 
 
 def rounded_down(bound: float) -> float:
-    """The largest number of `DIGITS` significant digits that is not above a finite bound, as a float not above it."""
+    """The largest float of `DIGITS` significant digits that is not above a finite bound."""
     if not math.isfinite(bound):
-        raise ValueError(f"A bound must be finite. Received: {bound}.")
+        raise ValueError(f"A bound must be finite. Received: {bound}. Save a certificate that holds.")
     return float(Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(bound))
 
 
 def _labels(value: Any, num_outputs: int) -> tuple[Hashable, ...]:
-    """The labels of a file that names them: one for each of three outputs or more."""
+    """The labels of a file: one for each of three outputs or more."""
     plain = isinstance(value, list) and all(isinstance(label, (str, int)) for label in value)
     if not plain or not 3 <= len(set(value)) == len(value) == num_outputs:
-        raise ValueError("labels are strings, integers or bools, three or more and one for each output")
+        raise ValueError("labels must be strings, integers or bools, three or more and one for each output")
     return tuple(value)
 
 
@@ -193,7 +186,7 @@ def _array(name: str, value: Any, axes: int) -> Array:
     except ValueError:  # rows of different lengths
         raise ValueError(f"{name} has rows of different lengths") from None
     if array.ndim != axes or array.dtype != np.float64 or not np.isfinite(array).all():
-        raise ValueError(f"{name} is no array of {axes} axes of finite numbers")
+        raise ValueError(f"{name} is not an array of {axes} axes of finite floats")
     return array
 
 

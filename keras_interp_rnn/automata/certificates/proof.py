@@ -1,6 +1,6 @@
-r"""The proof of a certificate, from the numbers of a network and a path through its centroids; and its file.
+"""The proof of a certificate, from the numbers of a network and an automaton of its centroids; and its file.
 
-This module and all that it imports need NumPy alone: a certificate's file is proved again without Keras.
+This module and all its imports need NumPy alone, so that a certificate's file is proved again without Keras.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,13 @@ ASSUMPTIONS = (
     "Words are ids with the start token before them, the end token after them if there is one, and padding 0.",
     "The network is an Embedding, one state-regularized layer and a Dense(1), called outside training.",
 )
-"""The assumptions of every proof, in short, as a file states them; docs/notes/certificate.md has the details."""
+"""The assumptions of every proof, as a file states them; docs/notes/certificate.md has the details."""
 
 ASSUMPTION_OF_LABELS = (
     "The network is an Embedding, one state-regularized layer and a Dense with an output for each label, of which the "
     "largest decides, called outside training."
 )
-"""In place of the last one, of a network with labels."""
+"""The last assumption for a network with labels."""
 
 PARTS: dict[str, type] = {
     **dict.fromkeys(("network", "dfa", "path"), dict),
@@ -43,14 +43,14 @@ PARTS: dict[str, type] = {
     **dict.fromkeys(("temperature", "epsilon"), float),
     "sha256": str,
 }
-"""The parts of a file, beside its format and version."""
+"""The parts of a file and their types, besides its format and version."""
 
 REMEDY = "Save the certificate again."
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A proof about the numbers of a network, without the model; the attributes are those of `Certificate`."""
+    """A proof about the numbers of a network, without the model, or a claim to be one; attributes as `Certificate`."""
 
     proved: Proved
     dfa: Automaton
@@ -64,7 +64,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Margins for one epsilon; minus infinity without a bound."""
+    """Margins for one epsilon; minus infinity if there is no bound."""
 
     start: float
     margins: Array
@@ -72,17 +72,17 @@ class Attempt:
 
     @property
     def least(self) -> float:
-        """Above 0, the proof succeeds."""
+        """The proof succeeds if this is above 0."""
         return min(self.least_of_path, float(self.decisions.min()))
 
     @property
     def least_of_path(self) -> float:
-        """Above 0, the network follows the path, whatever its head decides."""
+        """The network follows the path, whatever its head decides, if this is above 0."""
         return min(self.start, float(self.margins.min()))
 
 
 def assumptions(network: Proved) -> tuple[str, ...]:
-    """Those of a proof about this network."""
+    """The assumptions of a proof about this network."""
     return ASSUMPTIONS if network.kernel.ndim == 1 else (*ASSUMPTIONS[:-1], ASSUMPTION_OF_LABELS)
 
 
@@ -92,7 +92,7 @@ def attempts(
     """The bounds on every transition and every decision, for each epsilon.
 
     Args:
-        path: the automaton that the centroids follow, of labels that the network has. centroids: of its states.
+        path: the automaton of the centroids, with labels of the network. centroids: the one of each state of `path`.
     """
     encoding = network.encoding
     cell, decision, scores = _bounds.bounds_of(network, tau)
@@ -105,7 +105,7 @@ def attempts(
         needed = np.zeros(len(tried)) if network.hard else np.log1p(-tried) - np.log(tried)
 
         def margin(bounded: Callable[[Array], _bounds.Box], id_: int, state: int) -> Array:
-            """By how much the bound on the log odds of the centroid of a state is better than needed."""
+            """By how much the bound on the log odds of a state's centroid exceeds what is needed."""
             return scores.worst_log_odds(bounded(network.embeddings[id_]), centroids[state]) - needed
 
         start = margin(cell(origin), network.first, path.start)
@@ -121,13 +121,13 @@ def attempts(
 
 
 def _finite(bounds: Any) -> Array:
-    """The bounds, with minus infinity for NaN and infinities, which prove nothing."""
+    """The bounds, with minus infinity in place of NaN and infinities, which prove nothing."""
     array = np.asarray(bounds, np.float64)
     return np.where(np.isfinite(array), array, -np.inf)
 
 
 def failure(attempt: Attempt, path: Automaton, centroids: Sequence[int]) -> str:
-    """Where and why an attempt is no proof."""
+    """Where and why an attempt fails."""
     if not np.isfinite(attempt.least_of_path):
         return "the arithmetic may overflow, or its rounding is too large for any bound"
     if attempt.start <= 0:
@@ -144,7 +144,35 @@ def failure(attempt: Attempt, path: Automaton, centroids: Sequence[int]) -> str:
     return f"the head's decision on centroid {centroids[state]} is not the same over its whole region"
 
 
-def supported(claimed: Any, proved: Array) -> bool:
+def repeated(claim: Proof) -> Attempt:
+    """Proves a claim again: its path, centroids and epsilon are a proposal, and its bounds are not believed.
+
+    Raises:
+        ValueError: if the proof fails, or if a claimed bound is better than the proved one.
+    """
+    network, path, centroids, epsilon = claim.proved, claim.path, claim.centroids, claim.epsilon
+    if set(path.alphabet) != set(network.encoding.alphabet) or not path.is_complete:
+        raise ValueError("the path is not over the network's alphabet, or misses transitions")
+    if set(path.alphabet) != set(claim.dfa.alphabet) or path.difference(claim.dfa) is not None:
+        raise ValueError("the path is not of the automaton's language")
+    if not set(path.outputs) <= set(network.labels):
+        raise ValueError("the path has a label that the network does not have")
+    if not {*centroids} <= {*range(len(network.centroids))}:
+        raise ValueError("a centroid that the network does not have")
+    if not len({*centroids}) == len(centroids) == len(path):
+        raise ValueError("every state of the path needs a centroid of its own")
+    # In (0, 1) for mixtures, otherwise 0: the network decides which. NaN is neither.
+    if not (epsilon == 0 if network.hard else 0 < epsilon < 1):
+        raise ValueError(f"no proof has epsilon {epsilon}")
+    [again] = attempts(network, path, centroids, claim.temperature, [epsilon])
+    if again.least <= 0:
+        raise ValueError(f"the proof fails: {failure(again, path, centroids)}")
+    if not _supported(claim.margins, again.margins) or not _supported(claim.decision_margins, again.decisions):
+        raise ValueError("the bounds are better than those that are proved of the weights")
+    return again
+
+
+def _supported(claimed: Any, proved: Array) -> bool:
     """Whether bounds are no better than those proved, to the digits that a file holds. Smaller ones are true too."""
     claimed = np.asarray(claimed, np.float64)
     return claimed.shape == proved.shape and bool((claimed - 1e-6 * np.abs(proved) - 1e-9 <= proved).all())
@@ -170,53 +198,48 @@ def write(path: str | os.PathLike[str], proof: Proof) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Proof:
-    """Reads what `write` wrote, and proves it again with the weights of the file; no bound is believed.
+    """Reads a file that `write` wrote, and proves it again with the weights of the file.
 
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if it is damaged, of another version, or was changed; if its proof fails.
     """
-    kinds = {"format": str, "version": int, **PARTS}
+    types = {"format": str, "version": int, **PARTS}
     path = as_path("path", path)
-    content = _io.read_json(path, "A certificate's file is what Certificate.save wrote", kinds, REMEDY)
+    content = _io.read_json(path, "A certificate's file must be one that Certificate.save wrote", types, REMEDY)
     try:
         return _from_json(content)
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         line = " ".join(str(error).split())
-        raise ValueError(f"{path} is no certificate that holds: {line[:300]}. {REMEDY}") from None
+        raise ValueError(f"A certificate must hold to be read. Received: {path}: {line[:300]}. {REMEDY}") from None
 
 
 def described(proof: Proof, name: str) -> str:
     """A proof in five lines: its automaton, network, margins and weights."""
-    network = proof.proved
+    network, dfa = proof.proved, proof.dfa
     k, units = network.centroids.shape
     cell = type(network.equations).__name__
-    symbols, labels = _listed(proof.dfa.alphabet), ""
-    if isinstance(proof.dfa, MooreMachine):
-        labels = f", labels {_listed(proof.dfa.labels)}"
-    return "\n".join(
-        (
-            f"{name}: the network classifies every word as the automaton does",
-            f"  automaton  {len(proof.dfa)} states over {symbols}{labels}",
-            f"  network    {cell} of {units} units, {k} centroids, {network.dtype}, temperature "
-            f"{proof.temperature:.6g}",
-            f"  margins    {proof.margins.min():.4g} nats of a transition, {proof.decision_margins.min():.4g} of a "
-            f"decision; epsilon {proof.epsilon:.3g}",
-            f"  weights    sha256 {_proved.digest(_proved.as_json(network))}",
-        )
+    labels = f", labels {_listed(dfa.labels)}" if isinstance(dfa, MooreMachine) else ""
+    return (
+        f"{name}: the network classifies every word as the automaton does\n"
+        f"  automaton  {len(dfa)} states over {_listed(dfa.alphabet)}{labels}\n"
+        f"  network    {cell} of {units} units, {k} centroids, {network.dtype}, temperature {proof.temperature:.6g}\n"
+        f"  margins    {proof.margins.min():.4g} nats of a transition, {proof.decision_margins.min():.4g} of a "
+        f"decision; epsilon {proof.epsilon:.3g}\n"
+        f"  weights    sha256 {_proved.digest(_proved.as_json(network))}"
     )
 
 
 def _listed(things: Sequence[Hashable]) -> str:
-    """The first of them."""
+    """The first few things."""
     return ", ".join(map(repr, things[:8])) + (", ..." if len(things) > 8 else "")
 
 
 def _from_json(content: Mapping[str, Any]) -> Proof:
-    """Raises ValueError, TypeError, KeyError or OverflowError for anything else."""
+    """The proof in a file; raises ValueError, TypeError, KeyError or OverflowError unless it holds."""
     if content["format"] != FORMAT or content["version"] != VERSION or isinstance(content["version"], bool):
         raise ValueError(
-            f"it is of the format {content['format']!r}, version {content['version']!r}; read is {VERSION}"
+            f"the format {content['format']!r}, version {content['version']!r}, not {FORMAT!r}, version {VERSION}"
         )
     if set(content) != {"format", "version", *PARTS}:
         raise ValueError(f"other parts: {sorted(set(content) ^ {'format', 'version', *PARTS})}")
@@ -227,26 +250,16 @@ def _from_json(content: Mapping[str, Any]) -> Proof:
         raise ValueError("it states other assumptions than those of the proof")
     kind = DFA if network.kernel.ndim == 1 else MooreMachine
     dfa, path = (kind.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
-    centroids, tau, epsilon = tuple(content["centroids"]), content["temperature"], content["epsilon"]
-    if path.alphabet != network.encoding.alphabet or not path.is_complete:
-        raise ValueError("the path is not over the network's alphabet, or misses transitions")
-    if set(path.alphabet) != set(dfa.alphabet) or path.difference(dfa) is not None:
-        raise ValueError("the path is not of the automaton's language")
-    if not set(path.outputs) <= set(network.labels):
-        raise ValueError("the path has a label that the network does not have")
-    if not all(type(i) is int and 0 <= i < len(network.centroids) for i in centroids):
-        raise ValueError("a centroid that the network does not have")
-    if len(set(centroids)) != len(centroids) or len(centroids) != len(path):
-        raise ValueError("every state of the path needs a centroid of its own")
+    if path.alphabet != network.encoding.alphabet:
+        raise ValueError("the path is not over the network's alphabet")
+    if not all(type(i) is int for i in content["centroids"]):
+        raise ValueError("a centroid that is no integer")
     # A learned temperature is the exponential of the number that the network holds.
+    tau = content["temperature"]
     held = network.dtype == "float64" or network.learns_temperature or _proved.in_float32(tau)
     if not np.finfo(network.dtype).tiny <= tau < np.inf or not held:
-        raise ValueError(f"the temperature {tau}")
-    if not (epsilon == 0 if network.hard else 0 < epsilon < 1):
-        raise ValueError(f"epsilon {epsilon}")
-    [again] = attempts(network, path, centroids, tau, [epsilon])
-    if again.least <= 0:
-        raise ValueError(f"the proof fails: {failure(again, path, centroids)}")
-    if not supported(content["margins"], again.margins) or not supported(content["decision_margins"], again.decisions):
-        raise ValueError("the bounds are better than those that are proved of the weights")
-    return Proof(network, dfa, path, centroids, tau, epsilon, again.margins, again.decisions)
+        raise ValueError(f"a network of {network.dtype} cannot hold the temperature {tau}")
+    bounds = content["margins"], content["decision_margins"]
+    claim = Proof(network, dfa, path, tuple(content["centroids"]), tau, content["epsilon"], *bounds)
+    again = repeated(claim)
+    return replace(claim, margins=again.margins, decision_margins=again.decisions)

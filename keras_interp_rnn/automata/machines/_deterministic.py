@@ -74,7 +74,7 @@ class Deterministic:
         if not isinstance(transitions, Iterable):
             raise invalid("transitions", "a row for each state", transitions)
         rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
-        states = range(-1, len(rows))
+        states = range(MISSING, len(rows))
         for state, row in enumerate(rows):
             if len(row) != len(symbols) or not all(target in states for target in row):
                 raise ValueError(

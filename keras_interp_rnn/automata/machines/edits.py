@@ -6,8 +6,8 @@ With $d(i, q)$ the smallest number of edits that leads there,
 $$d(i + 1, q) = \min(d(i, p), \; p \xrightarrow{x_{i+1}} q; \quad d(i, p) + 1, \; p \to q; \quad d(i, q) + 1; \quad
 d(i + 1, p) + 1, \; p \to q):$$
 
-a symbol is kept, substituted, deleted or inserted. The smallest $d(n, q)$ over the states of another label is the
-answer, exactly, for words of any length.
+for a symbol that stays, is substituted, deleted or inserted. The smallest $d(n, q)$ over the states of another label is
+the answer, exactly, for words of any length.
 
 Reference: Wagner, "Order-n correction for regular languages", Communications of the ACM 17(5), 1974.
 """
@@ -39,8 +39,8 @@ class Change(NamedTuple):
     Attributes:
         kind: "insert", "delete" or "substitute".
         position: of the symbol in the word, from 0; an insertion is before it.
-        old: the symbol that is substituted or deleted; None of an insertion.
-        new: the symbol that takes its place or is inserted; None of a deletion.
+        old: the symbol that is substituted or deleted; None for an insertion.
+        new: the symbol that takes its place or is inserted; None for a deletion.
 
     Example: see `smallest_edit`.
     """
@@ -64,8 +64,8 @@ class Edit(Sentence):
     """A smallest edit of a word that gives it another label.
 
     Attributes:
-        word: before. edited: after.
-        label: of the word. new_label: of the edited word.
+        word, edited: the word before and after the changes.
+        label, new_label: the labels of the two words.
         changes: substitutions, deletions and insertions, from the first position to the last.
 
     Example: see `smallest_edit`.
@@ -90,15 +90,15 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
         dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves
             that the edit changes the network's verdict too.
         word: symbols of the alphabet.
-        label: that the edited word must have; None for any other than the word's own.
+        label: of the edited word; None for any label but that of `word`.
 
     Returns:
-        `Edit`: `distance`, `changes` in order, and the edited word. Of several smallest edits, one that keeps the
-        longest end of the word.
+        `Edit`: `distance`, `changes` in order, and the edited word. Of several smallest edits it is one that leaves the
+        longest end of the word as it is.
 
     Raises:
-        ValueError: if the automaton is neither; if a symbol is not in the alphabet; if no word has the label, or all
-            words have the same one.
+        ValueError: if `dfa` is neither; if a symbol is not in the alphabet; if no word has the label, or all words have
+            the same one.
 
     Exactness: no word at a smaller edit distance has the label: dynamic programming over all of them. Time and memory
         grow with the length of the word times the number of transitions.
@@ -122,30 +122,30 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
         )
     machine = machine.complete()
     symbols = tuple(checked_word(word))
-    own = machine.outputs[machine.run(symbols)[-1]]
+    old_label = machine.outputs[machine.run(symbols)[-1]]
     if label is not None:
         choice("label", label, machine.labels)
-    ends = np.array([output == label if label is not None else output != own for output in machine.outputs])
+    ends = np.array([output == label if label is not None else output != old_label for output in machine.outputs])
     product = _Product(np.array(machine.transitions), [machine.alphabet.index(symbol) for symbol in symbols])
     distances = product.distances(machine.start)
     last = np.where(ends, distances[-1], UNREACHED)
     if last.min() >= UNREACHED:
         raise ValueError(
             f"At least one word must have {'another label' if label is None else f'the label {label!r}'}. Received: an "
-            f"automaton that gives every word {own!r}. Ask for another label."
+            f"automaton that gives every word {old_label!r}. Ask for another label."
         )
     end = int(last.argmin())
     names: dict[int | None, Hashable] = {None: None, **dict(enumerate(machine.alphabet))}
     path = product.path(distances, end)
     changes = [Change(kind, position, names[old], names[new]) for kind, position, old, new in path]
-    return Edit(symbols, _edited(symbols, changes), own, machine.outputs[end], tuple(changes))
+    return Edit(symbols, _edited(symbols, changes), old_label, machine.outputs[end], tuple(changes))
 
 
 class _Product:
     """The product of an automaton with the Levenshtein automaton of a word.
 
     Args:
-        transitions: (states, symbols). word: places of its symbols in the alphabet.
+        transitions: (states, symbols). word: indices of its symbols in the alphabet.
     """
 
     def __init__(self, transitions: NDArray[np.int64], word: list[int]) -> None:
@@ -181,9 +181,9 @@ class _Product:
         i, state = len(self.word), end
         while i > 0 or distances[i, state] > 0:
             here, symbol = distances[i, state], self.word[i - 1] if i else None
-            kept = self._before(distances[i - 1], here, state, symbol) if i else None
-            if kept is not None:
-                i, state = i - 1, kept[0]
+            same = self._before(distances[i - 1], here, state, symbol) if i else None
+            if same is not None:
+                i, state = i - 1, same[0]
             elif i and distances[i - 1, state] == here - 1:
                 i -= 1
                 changes.append(("delete", i, symbol, None))

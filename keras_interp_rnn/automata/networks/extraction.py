@@ -327,8 +327,7 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
         states += [(i,) for i in range(*acceptor.num_centroids) if (i,) != states[0]]
     numbers = {state: i for i, state in enumerate(states)}
     targets: list[tuple[int, ...]] = []
-    confidence: list[Array] = []
-    entropy: list[Array] = []
+    confidence, entropy = list[Array](), list[Array]()
     done, size = 0, max(1, CHUNK // len(features))
     while done < len(states):
         batch = states[done : done + size]
@@ -351,10 +350,9 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     outputs = [acceptor.labels[class_] for class_ in classes]
     whole = automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet)
     order = breadth_first(whole)
-    reached_states = [states[i] for i in order]
     return Extraction(
         whole.reachable(),
-        tuple(reached_states) if len(acceptor.layers) > 1 else tuple(state for (state,) in reached_states),
+        tuple(states[i] if len(acceptor.layers) > 1 else states[i][0] for i in order),
         np.zeros((len(order), len(features)), np.int64),
         np.concatenate(confidence).reshape(shape)[order],
         np.concatenate(entropy).reshape(shape)[order],
@@ -376,22 +374,16 @@ def _supported(found: Extraction, words: list[Word] | None) -> Extraction:
     if report is None or report.num_transitions != len(minimal) * len(minimal.alphabet):
         return found
     same = dict(found.dfa._product(minimal)[-1])  # state -> state of the minimal automaton
-    states = range(len(found.dfa))
-    pairs = {*report.unsupported}
-    return replace(
-        found,
-        unsupported=tuple((i, symbol) for i in states for symbol in minimal.alphabet if (same[i], symbol) in pairs),
-    )
+    pairs, reported = itertools.product(range(len(found.dfa)), minimal.alphabet), set(report.unsupported)
+    return replace(found, unsupported=tuple((i, symbol) for i, symbol in pairs if (same[i], symbol) in reported))
 
 
 def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> Extraction:
     _ = acceptor.first_id  # without a start token there is no first state
     k, symbols = acceptor.num_centroids[0], acceptor.alphabet
     column = {symbol: c for c, symbol in enumerate(symbols)}
-    taken = np.zeros((k, len(symbols), k))
-    weight = np.zeros((k, len(symbols), k))
-    ends = np.zeros((k, 2))
-    starts = np.zeros(k)
+    taken, weight = np.zeros((2, k, len(symbols), k))
+    starts, ends = np.zeros(k), np.zeros((k, 2))
     start_alpha = 0.0
     for first in range(0, len(words), 512):
         batch = words[first : first + 512]
@@ -412,27 +404,21 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
                 state = target
             else:
                 ends[state, int(accepted[row])] += 1
-    scores = taken if method == "counts" else np.divide(weight, taken, out=np.zeros_like(weight), where=taken > 0)
     seen = taken.sum(axis=-1)
-    table = np.where(seen > 0, scores.argmax(axis=-1), MISSING)
-    ended = ends.sum(axis=-1)
-    margins = np.divide(ends[:, 1], ended, out=np.full(k, np.nan), where=ended > 0) - 0.5
-    accepts = (np.nan_to_num(margins, nan=-1) > 0).tolist()
-    whole = automaton_of(table.tolist(), accepts, acceptor.labels, start=int(starts.argmax()), alphabet=symbols)
+    with np.errstate(invalid="ignore"):  # NaN for 0 / 0, where nothing was seen
+        frequencies, means = taken / seen[..., None], weight / taken
+        margins = ends[:, 1] / ends.sum(axis=-1) - 0.5
+    scores = np.nan_to_num(frequencies if method == "counts" else means)
+    table = np.where(seen > 0, scores.argmax(axis=-1), MISSING).tolist()
+    whole = automaton_of(table, (margins > 0).tolist(), acceptor.labels, start=int(starts.argmax()), alphabet=symbols)
     order = breadth_first(whole)
-    rows, columns = np.indices(seen.shape)
-    best = scores[rows, columns, np.maximum(table, 0)]
-    confidence = best / np.maximum(seen, 1) if method == "counts" else best
-    confidence = np.where(seen > 0, confidence, np.nan)[order]
-    frequencies = np.divide(taken, seen[..., None], out=np.full_like(taken, np.nan), where=seen[..., None] > 0)
-    missing = tuple((i, symbols[c]) for i, s in enumerate(order) for c in range(len(symbols)) if not seen[s, c])
     return Extraction(
         whole.reachable(),
         tuple(order),
         seen[order].astype(np.int64),
-        confidence,
+        np.where(seen > 0, scores.max(axis=-1), np.nan)[order],
         _entropy(frequencies[order]),
-        missing,
+        tuple((int(state), symbols[column]) for state, column in np.argwhere(seen[order] == 0)),
         start_alpha,
         margins[order],
         method,

@@ -1,0 +1,103 @@
+"""Nested cross-validation: every model is scored on sessions that neither its weights nor its penalty have seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from examples.behaviour.agents import chosen, nats
+from examples.behaviour.models import Logits, Model
+from examples.behaviour.tasks import Array, Trials
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a model.
+
+    Attributes:
+        by_subject: (subjects,), nats a choice. penalties: chosen in each outer fold.
+    """
+
+    by_subject: Array
+    penalties: tuple[float, ...]
+
+
+def folds_by_subject(trials: Trials, folds: int, seed: int) -> Array:
+    """Int (sessions,): the fold of each session, those of a subject in one."""
+    subjects = trials.subject_ids
+    order = np.random.default_rng(seed).permutation(subjects.max() + 1)
+    return np.asarray(order % folds)[subjects]
+
+
+def folds_by_session(trials: Trials, folds: int, seed: int) -> Array:
+    """Int (sessions,): the fold of each session, those of a subject spread evenly."""
+    found, rng = np.zeros(len(trials), int), np.random.default_rng(seed)
+    for subject in range(trials.subject_ids.max() + 1):
+        rows = np.flatnonzero(trials.subject_ids == subject)
+        found[rng.permutation(rows)] = np.arange(len(rows)) % folds
+    return found
+
+
+def cross_validate(
+    model: Model, trials: Trials, *, each_subject: bool = False, folds: int = 5, inner: int = 2, seed: int = 0
+) -> Scores:
+    """Nested cross-validation.
+
+    In each outer fold the penalty with the least mean loss over inner folds is chosen, and the model fitted with it to
+    all sessions outside the fold.
+
+    Args:
+        model: what is scored. trials: the sessions.
+        each_subject: whether each subject has a model of its own, scored on its other sessions; by default one model
+            serves all, scored on other subjects.
+        folds, inner: outer and inner folds. seed: of folds and starts.
+    """
+    split = folds_by_session if each_subject else folds_by_subject
+    outer, within = split(trials, folds, seed), split(trials, inner, seed + 1)
+    groups = np.eye(trials.subject_ids.max() + 1, dtype=bool)[:, trials.subject_ids] if each_subject else True
+    groups = np.atleast_2d(np.broadcast_to(groups, (np.shape(groups)[0] if each_subject else 1, len(trials))))
+    train, held = (_subsets(groups, outer, keep, folds) for keep in (False, True))
+    penalties = [model.penalties[0]] * folds
+    if len(model.penalties) > 1:
+        parts = [(rows & (within != i), rows & (within == i)) for rows in train for i in range(inner)]
+        fit_on, score_on = (np.array(part) for part in zip(*parts, strict=True))
+        losses = []
+        for penalty in model.penalties:
+            fits = model.fit(trials, fit_on, penalty=penalty, seed=seed)
+            losses.append(_losses(fits, trials, score_on).reshape(folds, -1).mean(axis=1))
+        penalties = [model.penalties[place] for place in np.argmin(losses, axis=0)]
+    total = np.zeros(trials.subject_ids.max() + 1)
+    for penalty in sorted(set(penalties)):
+        here = np.repeat(np.array(penalties) == penalty, len(groups))
+        fits = model.fit(trials, train[here], penalty=penalty, seed=seed)
+        for logits, rows in zip(fits, held[here], strict=True):
+            part = trials.take(rows)
+            sums = (nats(logits(part), chosen(part)) * part.scored).sum(axis=1)
+            np.add.at(total, trials.subject_ids[rows], sums)
+    counts = np.bincount(trials.subject_ids, trials.scored.sum(axis=1))
+    return Scores(total / counts, tuple(penalties))
+
+
+def interval(values: Array) -> tuple[float, float, float]:
+    """The mean over subjects and its interval of 95 percent, by Student's t."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, -np.inf, np.inf
+    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5)
+    return mean, mean - half, mean + half
+
+
+def _subsets(groups: Array, outer: Array, keep: bool, folds: int) -> Array:
+    """Bool (folds x groups, sessions): the sessions of a group outside each fold, or in it."""
+    return np.concatenate([groups & ((outer == fold) == keep) for fold in range(folds)])
+
+
+def _losses(fits: list[Logits], trials: Trials, subsets: Array) -> Array:
+    """The mean loss (fits,) of each fit on its sessions."""
+    found = []
+    for logits, rows in zip(fits, subsets, strict=True):
+        part = trials.take(rows)
+        found.append((nats(logits(part), chosen(part)) * part.scored).sum() / max(part.scored.sum(), 1))
+    return np.array(found)

@@ -1,0 +1,194 @@
+r"""Phase portraits over symbols: by how much each symbol changes a logit, against the logit before it.
+
+With one logit l (of two outputs their difference) and the step from t - 1 to t by the symbol x_t, a point is
+(l_{t-1}, l_t - l_{t-1}). If a network of one unit is affine, h' = h w_x + b_x and l = h r + c, all points of a symbol
+lie on one line,
+
+    l' - l = (w_x - 1)(l - c) + b_x r:
+
+its slope is the decay less 1, and it crosses 0 at the fixed point of the symbol. Networks of several units scatter
+about it: `residual` is how far. Fixed points and time constants are those of the affine map, h* = h* W_x + b_x and
+-1 / ln |eigenvalue of W_x|, not of the line.
+
+Reference: Ji-An, Benna and Mattar, "Discovering cognitive strategies with tiny recurrent neural networks", Nature 644,
+2025, figure 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keras_interp_rnn._checks import integer, integers, invalid
+from keras_interp_rnn._results import Result, symbol_name
+from keras_interp_rnn._types import Array, Ints
+from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PhasePortrait(Result):
+    """Steps of a network over symbols.
+
+    Attributes:
+        logits: (points,), before each step. changes: (points,), by each step. symbols: int (points,).
+        slopes, intercepts: (K,), of the line of each symbol, by least squares; NaN where its logits are all the same.
+        residual: (K,), the largest distance of a change from its line; NaN where there is none.
+        fixed_points: (K,), the logit that a symbol leads to when it is repeated; NaN where there is none, and for
+            networks that are not affine.
+        time_constants: (K, n), steps, falling; infinite for what a symbol leaves as it is; NaN for networks that are
+            not affine.
+        alphabet: names of the symbols, or None.
+
+    Units: nats; steps.
+    Example: see `phase_portrait`.
+    """
+
+    logits: Array
+    changes: Array
+    symbols: Ints
+    slopes: Array
+    intercepts: Array
+    residual: Array
+    fixed_points: Array
+    time_constants: Array
+    alphabet: Sequence[Hashable] | None
+
+    def name(self, symbol: int) -> str:
+        """The displayed name of a symbol."""
+        return symbol_name(self.alphabet, symbol)
+
+
+def phase_portrait(
+    network: Any,
+    sequences: Sequence[Any],
+    *,
+    towards: int | None = None,
+    against: int | None = None,
+    alphabet: Sequence[Hashable] | None = None,
+) -> PhasePortrait:
+    """By how much each symbol changes a logit, against the logit before it.
+
+    Args:
+        network: as of `equivalent`: a model of an ISAN and a Dense head, an `automata.WeightedAutomaton`; or any model
+            of symbols with outputs at every step, such as a GRU, whose steps count from the second on.
+        sequences: of symbols, of any lengths, such as `sequences` of `datasets.sessions`.
+        towards, against: outputs whose difference counts; of two outputs the second and the first, of one output it
+            alone.
+        alphabet: names of the symbols; by default those that the network carries.
+
+    Returns:
+        `PhasePortrait`; `figures.phase_portrait` draws it.
+
+    Raises:
+        ValueError: if there is no step, if a network of several outputs is given no `towards` and `against`, or if it
+            has no output at every step.
+
+    Units: nats (logits); steps.
+    Exactness: in float64 for affine networks. Their fixed points and time constants are those of the weights.
+    Example:
+
+    >>> from keras_interp_rnn import automata
+    >>> learner = automata.WeightedAutomaton(  # a value that decays by 0.8 and moves by -1 or 1
+    ...     [0, 1], [[[0.8, 0], [-1, 1]], [[0.8, 0], [1, 1]]], [2, 0])
+    >>> portrait = phase_portrait(learner, [[0, 1, 1, 0, 1]])
+    >>> portrait.slopes.round(3).tolist(), portrait.fixed_points.round(3).tolist()
+    ([-0.2, -0.2], [-10.0, 10.0])
+
+    Reference: Ji-An, Benna and Mattar, Nature 644, 2025.
+    """
+    try:
+        form = affine_form(network, alphabet=alphabet)
+    except ValueError:
+        if not hasattr(network, "predict"):
+            raise
+        form = None
+    if form is None:
+        before, after, symbols = _predicted(network, sequences)
+        num_symbols = int(symbols.max(initial=-1)) + 1 if alphabet is None else len(alphabet)
+        fixed, constants = np.full((num_symbols, before.shape[1]), np.nan), np.full((num_symbols, 1), np.nan)
+    else:
+        before, after, symbols = _run(form, sequences)
+        num_symbols, alphabet = form.num_symbols, form.alphabet if alphabet is None else alphabet
+        fixed, constants = _fixed(form)
+    if not len(symbols):
+        raise ValueError("`sequences` must have a step that is read. Received: none. A model counts from the second.")
+    direction = _direction(before.shape[1], towards, against)
+    logits, changes = before @ direction, (after - before) @ direction
+    lines = np.array([_line(logits[symbols == x], changes[symbols == x]) for x in range(num_symbols)])
+    return PhasePortrait(logits, changes, symbols, *lines.T, fixed @ direction, constants, alphabet)
+
+
+def _direction(num_outputs: int, towards: int | None, against: int | None) -> Array:
+    """The logit as a column over the outputs."""
+    if num_outputs == 1 or (num_outputs == 2 and towards is None and against is None):
+        return np.array([-1.0, 1.0][-num_outputs:])
+    if towards is None or against is None:
+        raise ValueError(
+            f"`towards` and `against` must be outputs of a network of {num_outputs}. Received: towards={towards}, "
+            f"against={against}. Pass both."
+        )
+    direction = np.zeros(num_outputs)
+    for name, output, sign in (("towards", towards, 1.0), ("against", against, -1.0)):
+        if integer(name, output, 0) >= num_outputs:
+            raise invalid(name, f"an output, below {num_outputs}", output)
+        direction[output] += sign
+    return direction
+
+
+def _run(form: AffineForm, sequences: Sequence[Any]) -> tuple[Array, Array, Ints]:
+    """Outputs before and after each step of all sequences, and its symbol."""
+    words = [form.ids(word) for word in sequences]
+    longest = max(map(len, words), default=0)
+    ids = np.array([np.pad(word, (0, longest - len(word)), constant_values=-1) for word in words])
+    state = np.tile(form.initial, (len(words), 1))
+    outputs, read = [state @ form.readout + form.offset], []
+    for now in ids.reshape(len(words), longest).T:
+        state = np.einsum("bi,bij->bj", state, form.kernel[now]) + form.bias[now]
+        outputs.append(state @ form.readout + form.offset)
+        read.append(now)
+    symbols = np.concatenate([*read, np.zeros(0, np.int64)]).astype(np.int64)
+    before, after = (np.concatenate([*part, np.zeros((0, form.num_outputs))]) for part in (outputs[:-1], outputs[1:]))
+    steps = symbols >= 0
+    return before[steps], after[steps], symbols[steps]
+
+
+def _predicted(network: Any, sequences: Sequence[Any]) -> tuple[Array, Array, Ints]:
+    """As `_run`, from the second step on, by a model."""
+    pairs = []
+    for word in sequences:
+        ids = integers("sequences", word, ndim=1)
+        outputs = np.asarray(network.predict(ids[None], verbose=0), np.float64)
+        if outputs.ndim != 3 or outputs.shape[1] != len(ids):
+            raise ValueError(
+                f"`network` must have an output at every step. Received: outputs of shape {outputs.shape}. Build the "
+                "recurrent layer with return_sequences=True."
+            )
+        pairs.append((outputs[0, :-1], outputs[0, 1:], ids[1:]))
+    before, after, symbols = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    return before, after, symbols
+
+
+def _fixed(form: AffineForm) -> tuple[Array, Array]:
+    """Outputs at the fixed point of each symbol (K, outputs), and time constants (K, n)."""
+    size = np.abs(np.linalg.eigvals(form.kernel))
+    outputs = np.full((form.num_symbols, form.num_outputs), np.nan)
+    for x in np.flatnonzero((size < 1).all(axis=1)):
+        state = np.linalg.solve((np.eye(form.units) - form.kernel[x]).T, form.bias[x])
+        outputs[x] = state @ form.readout + form.offset
+    with np.errstate(divide="ignore"):
+        constants = np.where(size < 1, -1 / np.log(size), np.inf)
+    return outputs, -np.sort(-constants, axis=1)
+
+
+def _line(logits: Array, changes: Array) -> tuple[float, float, float]:
+    """Slope and intercept of a line through points, and the largest distance from it."""
+    centred = logits - logits.mean() if len(logits) else logits
+    spread = float(centred @ centred)
+    if not spread > (1e-12 * max(1.0, float(np.abs(logits).max(initial=0.0)))) ** 2:
+        return np.nan, np.nan, np.nan
+    slope = float(centred @ changes) / spread
+    intercept = float(changes.mean() - slope * logits.mean())
+    return slope, intercept, float(np.abs(changes - slope * logits - intercept).max())

@@ -1,0 +1,220 @@
+"""Tables of events as padded sequences: trials with their choices and rewards, or the lines of a log.
+
+A row of the table is an event, the values of some of its columns its symbol. The rows of a session, in their order, are
+a sequence. Step t reads the symbol of row t; its target is the choice of row t + 1, or the symbol of that row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+import os
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array, Ints
+from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
+
+__all__ = ["Sessions", "sessions"]
+
+Value = Hashable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sessions(Result):
+    """Sequences of a table, padded with zeros to one length.
+
+    Attributes:
+        x: int (sessions, time), the symbol of each row but the last.
+        y: int (sessions, time), what the next row shows: the number of its value in `targets`.
+        weights: (sessions, time), 1 for the steps of a session, 0 for padding.
+        names: the K symbols: values of a column, or tuples of values of several.
+        targets: the values of which `y` are the numbers.
+        groups: the values of the columns `by`, one tuple for each session.
+        labels: the label of each session; empty if there is no such column.
+        num_missed: rows that were left out, as a value was missing.
+    """
+
+    x: Ints
+    y: Ints
+    weights: Array
+    names: tuple[Value, ...]
+    targets: tuple[Value, ...]
+    groups: tuple[tuple[Value, ...], ...]
+    labels: tuple[Value, ...]
+    num_missed: int
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def data(self) -> tuple[Ints, Ints, Array]:
+        """The triple (x, y, weights), as `fitting.fit_lbfgs` takes it."""
+        return self.x, self.y, self.weights
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The names of the symbols as text, for figures: "left, 1"."""
+        return tuple(", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in self.names)
+
+    @property
+    def subjects(self) -> tuple[Value, ...]:
+        """The values of the first of the columns `by`, each once."""
+        return tuple(dict.fromkeys(group[0] for group in self.groups if group))
+
+    @property
+    def by_subject(self) -> NDArray[np.bool_]:
+        """Bool (subjects, sessions), the sessions of each subject: `subsets` of `fitting.fit_lbfgs`."""
+        return np.array([[group[:1] == (subject,) for group in self.groups] for subject in self.subjects])
+
+    @property
+    def sequences(self) -> list[Ints]:
+        """The symbols of each session, without padding."""
+        return [row[: int(count)] for row, count in zip(self.x, self.weights.sum(axis=1), strict=True)]
+
+
+def sessions(
+    table: Any,
+    columns: str | Sequence[str],
+    *,
+    target: str | None = None,
+    by: str | Sequence[str] = (),
+    order: str | None = None,
+    label: str | None = None,
+    missing: Collection[Any] = (),
+) -> Sessions:
+    """Reads a table of trials, or a log of events, as sequences of symbols.
+
+    A row in which one of the columns is missing is left out: a network's state stays as it was, and the row before it
+    predicts the next trial that took place. Values that are numbers count as numbers also in a file.
+
+    Args:
+        table: path of a CSV, by commas, semicolons or tabs, plain or compressed; a data frame; or a mapping of columns.
+        columns: whose values make a symbol, in this order: `["choice", "reward"]`, or `"event"`. There is a symbol for
+            each combination of their values, the last column changing fastest.
+        target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
+        by: columns that tell sessions apart, the subject first; without them all rows are one session.
+        order: a column, such as the time, by which the rows of a session are sorted; None keeps the order of the table.
+        label: a column with one value in each session.
+        missing: values that also count as missing, such as -1; NaN, None and empty cells always do.
+
+    Returns:
+        `Sessions`. A session of fewer than two rows has no step, and is left out.
+
+    Raises:
+        DataError: if the file cannot be read, a column does not exist, columns have different lengths, a label is not
+            the same within a session, or no session has two rows.
+
+    Example:
+
+    >>> data = sessions({"who": [1, 1, 1, 2, 2], "choice": [0, 1, 1, 0, 0], "reward": [1, 0, 1, 1, -1]},
+    ...                 ["choice", "reward"], target="choice", by="who", missing=[-1])
+    >>> data.names
+    ((0, 0), (0, 1), (1, 0), (1, 1))
+    >>> data.x.tolist(), data.y.tolist(), data.num_missed
+    ([[1, 2]], [[1, 1]], 1)
+    """
+    several = not isinstance(columns, str)
+    of_symbol = [columns] if isinstance(columns, str) else list(columns)
+    groups = [by] if isinstance(by, str) else list(by)
+    read = _columns(table, [*of_symbol, *groups, *(name for name in (target, order, label) if name is not None)])
+    count = len(next(iter(read.values())))
+    needed = [*of_symbol, *([] if target is None else [target])]
+    unread = [any(_is_missing(read[name][row], missing) for name in needed) for row in range(count)]
+    present = [row for row in range(count) if not unread[row]]
+    values = [_ordered(read[name][row] for row in present) for name in of_symbol]
+    combined = list(itertools.product(*values))
+    number = {combination: i for i, combination in enumerate(combined)}
+    names = tuple(combined if several else (name for (name,) in combined))
+    targets = names if target is None else tuple(_ordered(read[target][row] for row in present))
+    place = {value: i for i, value in enumerate(targets)}
+    rows_of: dict[tuple[Value, ...], list[int]] = {}
+    for row in present:
+        rows_of.setdefault(tuple(read[name][row] for name in groups), []).append(row)
+    if order is not None:
+        for rows in rows_of.values():
+            rows.sort(key=lambda row: read[order][row])
+    rows_of = {group: rows for group, rows in rows_of.items() if len(rows) > 1}
+    if not rows_of:
+        raise DataError(
+            f"`table` must have a session of two rows. Received: {len(present)} rows without a missing value."
+        )
+    labels = () if label is None else tuple(_label(read[label], rows, group) for group, rows in rows_of.items())
+    length = max(map(len, rows_of.values())) - 1
+    x, y = np.zeros((2, len(rows_of), length), np.int64)
+    weights = np.zeros((len(rows_of), length))
+    for i, rows in enumerate(rows_of.values()):
+        symbols = [number[tuple(read[name][row] for name in of_symbol)] for row in rows]
+        x[i, : len(rows) - 1], weights[i, : len(rows) - 1] = symbols[:-1], 1
+        y[i, : len(rows) - 1] = symbols[1:] if target is None else [place[read[target][row]] for row in rows[1:]]
+    return Sessions(x, y, weights, names, targets, tuple(rows_of), labels, count - len(present))
+
+
+def _columns(table: Any, names: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns of a table as lists of one length."""
+    if isinstance(table, str | os.PathLike):
+        table = _of_file(table)
+    known = list(table.keys() if isinstance(table, Mapping) else getattr(table, "columns", ()))
+    absent = [name for name in names if name not in known]
+    if absent or not names:
+        raise DataError(f"`columns` must be names of columns. Received: {absent}; the table has {known}.")
+    read = {name: [each.item() if hasattr(each, "item") else each for each in table[name]] for name in names}
+    if len(set(map(len, read.values()))) > 1:
+        lengths = {name: len(column) for name, column in read.items()}
+        raise DataError(f"`table` must have columns of one length. Received: {lengths}.")
+    return read
+
+
+def _of_file(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
+    source = existing_file(path, "table")
+    with unpacked(source) as stream:
+        try:
+            text = stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(f"The file must be in UTF-8. Received: {source} ({error}). Convert it.") from None
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row] or [[]]
+    uneven = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
+    if uneven is not None:
+        raise DataError(
+            f"Every line must have {len(header)} cells, as the first. Received: {len(rows[uneven])} in row "
+            f"{uneven + 1} of {source}."
+        )
+    return {name.strip(): _numbers([row[i] for row in rows]) for i, name in enumerate(header)}
+
+
+def _numbers(cells: list[str]) -> list[Any]:
+    """Cells as numbers, where all that are not empty are numbers."""
+    try:
+        numbers = [math.nan if not cell.strip() else float(cell) for cell in cells]
+    except ValueError:
+        return [cell.strip() for cell in cells]
+    return [int(number) if number.is_integer() else number for number in numbers]
+
+
+def _is_missing(value: Any, missing: Collection[Any]) -> bool:
+    return value is None or value == "" or value != value or value in missing  # NaN is not itself
+
+
+def _ordered(values: Any) -> list[Any]:
+    """The different values, in their order; of different types by their names."""
+    different = list(dict.fromkeys(values))
+    try:
+        return sorted(different)
+    except TypeError:
+        return sorted(different, key=str)
+
+
+def _label(column: list[Any], rows: list[int], group: tuple[Value, ...]) -> Value:
+    found = list(dict.fromkeys(column[row] for row in rows))
+    if len(found) > 1:
+        raise DataError(f"`label` must have one value in each session. Received: {found[:5]} in session {group}.")
+    return found[0]

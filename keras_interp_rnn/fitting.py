@@ -1,0 +1,464 @@
+r"""Second-order fits of small networks: L-BFGS in float64, from several starts, of many networks at once.
+
+Adam needs thousands of steps, and a learning rate, where a network has a hundred weights. L-BFGS needs some hundred
+evaluations and no rate. What is minimized is the weighted mean of the model's loss, plus its penalties,
+
+$$\frac{\sum_i w_i \, \ell(y_i, \hat y_i)}{\sum_i w_i} + \text{penalties},$$
+
+over the sequences of a fit. The gradient comes from the backend's automatic differentiation; layers of this package
+bring their own adjoint.
+
+What it leaves out: models of more than some thousand weights, mini-batches, and dropout: the model runs as in
+`predict`.
+
+Reference: Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", Mathematical Programming
+45, 1989; several starts as in Ji-An, Benna and Mattar, Nature 644, 2025.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._checks import integer
+from keras_interp_rnn._io import say
+from keras_interp_rnn._lbfgs import Minimization
+from keras_interp_rnn._network import stack_of
+from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._types import Array, Ints, Tensor
+from keras_interp_rnn.constraints import Interval
+
+__all__ = ["fit_lbfgs"]
+
+TOLERANCE = 1e-6
+"""Largest entry of the gradient at which a start has converged."""
+
+MAX_STEPS_AT_ONCE = 2**22
+"""Steps of all sequences that are computed together."""
+
+SHRINKAGE = 6
+"""A batch is compiled again for the starts that are not done, once they are this many times fewer."""
+
+
+@dataclass(frozen=True, repr=False)
+class Fits(Sentence):
+    """Networks that `fit_lbfgs` fitted.
+
+    Attributes:
+        model: the model, with the weights of the first fit.
+        weights: (fits, P), the trainable weights of each fit, one after the other as in `model.trainable_variables`.
+        losses: (fits, starts), minima of the objective: mean loss plus penalties.
+        converged: bool (fits, starts).
+        num_steps: int (fits, starts).
+        seconds: how long it took.
+    """
+
+    model: keras.Model
+    weights: Array
+    losses: Array
+    converged: NDArray[np.bool_]
+    num_steps: Ints
+    seconds: float
+    _objective: Any = field(repr=False)
+
+    @property
+    def loss(self) -> Array:
+        """(fits,), the least objective of each fit."""
+        return np.asarray(np.nanmin(self.losses, axis=1))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __str__(self) -> str:
+        fits = "1 fit" if len(self) == 1 else f"{len(self):,} fits"
+        return (
+            f"{fits} of {self.weights.shape[1]:,} weights, loss {float(self.loss.mean()):.5f}, from "
+            f"{self.losses.shape[1]:,} starts each, {float(self.converged.mean()):.0%} of which converged, in "
+            f"{self.seconds:.1f} s"
+        )
+
+    __repr__ = __str__
+
+    def load(self, fit: int = 0) -> keras.Model:
+        """The model, with the weights of one fit."""
+        parts = self._objective.parts(self.weights[fit])
+        for variable, value in zip(self.model.trainable_variables, parts, strict=True):
+            variable.assign(value)
+        return self.model
+
+    def evaluate(self, data: Sequence[Any], *, subsets: ArrayLike | None = None) -> Array:
+        """The mean loss of each fit, without penalties, on other data or sequences.
+
+        Args:
+            data: as of `fit_lbfgs`.
+            subsets: bool (fits, batch), the sequences of each fit; by default all of them.
+
+        Returns:
+            (fits,); NaN where a fit has no sequence.
+        """
+        rows = np.arange(len(self))
+        with _backend.double_precision():
+            evaluate = _Evaluation(self._objective, _prepared(data, subsets, len(self)), rows, penalty=False)
+            return np.concatenate([evaluate(self.weights[part], part)[0] for part in evaluate.parts(rows)])
+
+
+def fit_lbfgs(
+    model: keras.Model,
+    data: Sequence[Any],
+    *,
+    subsets: ArrayLike | None = None,
+    num_restarts: int = 8,
+    max_steps: int = 500,
+    seed: int = 0,
+    verbose: int = 1,
+) -> Fits:
+    r"""Fits a small compiled model, or many copies of it, by L-BFGS in float64.
+
+    The first start is the model's weights, the others are drawn by its initializers. The best of each fit counts.
+    Constraints hold exactly: bounds, such as `constraints.Interval` and Keras's `NonNeg`, bound the search; any other
+    is applied to the weights inside the objective.
+
+    Args:
+        model: a built model of one output, compiled with a loss.
+        data: (x, y) or (x, y, sample_weight), arrays of sequences as in `fit`. A weight of 0 leaves a step out.
+        subsets: bool (fits, batch), the sequences of each fit: of one subject, one fold, both. By default there is one
+            fit, of all sequences.
+        num_restarts: starts of each fit.
+        max_steps: of each start.
+        seed: of the starts.
+        verbose: 1 prints the progress in a terminal, 0 nothing.
+
+    Returns:
+        The fits. The model has the weights of the first one.
+
+    Raises:
+        ValueError: if the model is not built, not compiled, or cannot be copied; if arrays do not fit together.
+
+    Units: nats, or those of the loss.
+    Example:
+
+    >>> from keras_interp_rnn import layers
+    >>> model = keras.Sequential([
+    ...     keras.Input((None,), dtype="int32"),
+    ...     layers.DiagonalISAN(1, vocabulary_size=4, return_sequences=True),
+    ...     keras.layers.Dense(1),
+    ... ])
+    >>> model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True))
+    >>> symbols = np.random.default_rng(0).integers(0, 4, (6, 50))
+    >>> fits = fit_lbfgs(model, (symbols, symbols // 2), num_restarts=2, verbose=0)
+    >>> bool(fits.loss[0] < 0.01)
+    True
+
+    Reference: Liu and Nocedal, 1989.
+    """
+    started = time.monotonic()
+    num_restarts, max_steps = integer("num_restarts", num_restarts), integer("max_steps", max_steps)
+    prepared = _prepared(data, subsets, None)
+    if not prepared.totals.all():
+        empty = np.flatnonzero(prepared.totals == 0).tolist()
+        raise ValueError(f"Each of `subsets` must have a step of positive weight. Received: none in {empty}.")
+    with _backend.double_precision():
+        objective = _Objective(model)
+        starts = objective.starts(num_restarts, seed)
+        rows = np.arange(prepared.num_fits * num_restarts)
+        evaluate = _Evaluation(objective, prepared, rows // num_restarts, penalty=True)
+        found = []
+        for part in evaluate.parts(rows):
+            values = functools.partial(evaluate.of, part)
+            search = Minimization(values, starts[part % num_restarts], *objective.bounds, max_steps, TOLERANCE)
+            found.append(search.run(functools.partial(_say, part[-1] + 1, len(rows)) if verbose else None))
+        points, losses, converged, num_steps = (
+            np.concatenate([getattr(each, name) for each in found]).reshape(prepared.num_fits, num_restarts, *shape)
+            for name, shape in (("points", (-1,)), ("values", ()), ("converged", ()), ("num_steps", ()))
+        )
+        best = np.argmin(np.where(np.isfinite(losses), losses, np.inf), axis=1)
+        weights = objective.constrained(points[np.arange(len(best)), best])
+    if verbose:
+        say("")
+    result = Fits(model, weights, losses, converged, num_steps, time.monotonic() - started, objective)
+    result.load(0)
+    return result
+
+
+def _say(end: int, total: int, evaluation: int, live: int) -> None:
+    say(f"L-BFGS: {end - live:,} of {total:,} starts done, evaluation {evaluation}")
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Sequences, and which of them each fit reads, padded to the same number with sequences of weight 0.
+
+    Attributes:
+        x: inputs (batch, ...), in Keras's structure. y: targets (batch, ...).
+        weights: (batch,) or (batch, time).
+        sequences: int (fits, most), the sequences of each fit. counts: (fits, most), 0 for padding, 1 otherwise.
+    """
+
+    x: Any
+    y: NDArray[Any]
+    weights: Array
+    sequences: Ints
+    counts: Array
+
+    @property
+    def num_fits(self) -> int:
+        return len(self.sequences)
+
+    @property
+    def totals(self) -> Array:
+        """The weights of each fit, summed."""
+        each = self.weights.reshape(len(self.weights), -1).sum(axis=1)
+        return np.asarray((each[self.sequences] * self.counts).sum(axis=1))
+
+    @property
+    def num_steps(self) -> int:
+        """Steps that each fit reads."""
+        return int(self.sequences.shape[1] * np.prod(self.y.shape[1:2]))
+
+    def of(self, fits: Ints) -> list[NDArray[Any]]:
+        """Inputs, targets and weights of fits, each with a first axis of their number."""
+        sequences, weights = self.sequences[fits], self.weights[self.sequences[fits]]
+        weights = weights * self.counts[fits].reshape(*sequences.shape, *[1] * (weights.ndim - 2))
+        return [*(leaf[sequences] for leaf in tree.flatten(self.x)), self.y[sequences], weights]
+
+
+def _prepared(data: Sequence[Any], subsets: ArrayLike | None, num_fits: int | None) -> _Data:
+    if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+        raise ValueError(f"`data` must be (x, y) or (x, y, sample_weight). Received: {type(data).__name__}.")
+    x, y = tree.map_structure(_doubled, data[0]), _doubled(data[1])
+    sizes = sorted({len(leaf) for leaf in [*tree.flatten(x), y]})
+    if len(sizes) > 1:
+        raise ValueError(f"`data` must hold arrays of one number of sequences. Received: {sizes}.")
+    weights = np.ones(y.shape[:2]) if len(data) == 2 else np.asarray(data[2], np.float64)
+    if weights.ndim not in (1, 2) or weights.shape != y.shape[: weights.ndim] or not (weights >= 0).all():
+        raise ValueError(
+            f"`sample_weight` must be non-negative numbers of shape {y.shape[:1]} or {y.shape[:2]}. Received: shape "
+            f"{weights.shape}. Pass one weight for each sequence, or for each step."
+        )
+    mask = np.ones((num_fits or 1, len(y)), bool) if subsets is None else np.asarray(subsets)
+    if mask.dtype != bool or mask.shape != (num_fits or len(mask), len(y)):
+        raise ValueError(
+            f"`subsets` must be booleans of shape ({num_fits or 'fits'}, {len(y)}). Received: {mask.dtype} of shape "
+            f"{mask.shape}. Pass a row for each fit, True for the sequences that it reads."
+        )
+    most = max(int(mask.sum(axis=1).max()), 1)
+    sequences = np.argsort(~mask, axis=1, kind="stable")[:, :most]
+    return _Data(x, y, weights, sequences, np.take_along_axis(mask, sequences, axis=1).astype(np.float64))
+
+
+def _doubled(values: Any) -> NDArray[Any]:
+    """An array, floats and booleans in float64."""
+    array = np.asarray(values)
+    return array.astype(np.float64) if array.dtype.kind in "fb" else array
+
+
+class _Evaluation:
+    """An objective at the weights of many rows, each with the data of its fit, in batches of a few sizes.
+
+    Args:
+        fit_of: int (rows,), whose data a row reads.
+    """
+
+    def __init__(self, objective: _Objective, data: _Data, fit_of: Ints, penalty: bool) -> None:
+        self.data, self.fit_of = data, fit_of
+        self.at_once = max(1, MAX_STEPS_AT_ONCE // data.num_steps) if objective.maps else 1
+        self.compute = _backend.values_and_gradients(functools.partial(objective.values, data.x, penalty))
+        self.slots = np.zeros(0, np.int64)
+        self.tensors: dict[int, list[Tensor]] = {}
+
+    def parts(self, rows: Ints) -> list[Ints]:
+        """Rows that are minimized together."""
+        size = self.at_once if self.at_once > 1 else len(rows)
+        return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+    def of(self, part: Ints, points: Array, live: Ints) -> tuple[Array, Array]:
+        """As called, of the live rows of a part."""
+        return self(points, part[live])
+
+    def __call__(self, points: Array, rows: Ints) -> tuple[Array, Array]:
+        """Values (rows,) and gradients (rows, P)."""
+        if self.at_once == 1:
+            pairs = [self.compute(point[None], *self._tensors(row)) for point, row in zip(points, rows, strict=True)]
+            return np.concatenate([value for value, _ in pairs]), np.concatenate([slope for _, slope in pairs])
+        if not np.isin(rows, self.slots).all() or SHRINKAGE * len(rows) <= len(self.slots):
+            self.slots = rows
+            self.points = points.copy()
+            self.batch = [ops.convert_to_tensor(part) for part in self.data.of(self.fit_of[rows])]
+        places = np.searchsorted(self.slots, rows)
+        self.points[places] = points
+        values, gradients = self.compute(self.points, *self.batch)
+        return values[places], gradients[places]
+
+    def _tensors(self, row: int) -> list[Tensor]:
+        fit = int(self.fit_of[row])
+        if fit not in self.tensors:
+            self.tensors[fit] = [ops.convert_to_tensor(part) for part in self.data.of(self.fit_of[[row]])]
+        return self.tensors[fit]
+
+
+class _Objective:
+    """The loss of a model and its penalties, as functions of flat weights (rows, P)."""
+
+    def __init__(self, model: keras.Model) -> None:
+        if not isinstance(model, keras.Model) or not model.built:
+            raise ValueError(f"`model` must be a built Keras model. Received: {model!r:.100}. Call it on inputs once.")
+        if not isinstance(getattr(model, "loss", None), str | keras.losses.Loss | Callable):  # type: ignore[arg-type]
+            raise ValueError("`model` must be compiled with one loss. Received: a model without. Call model.compile.")
+        self.model, self.loss = model, keras.losses.get(model.loss)
+        self.copy = _copy(model, None)
+        for variable, value in zip(self.copy.variables, model.variables, strict=True):
+            variable.assign(ops.cast(value, variable.dtype))
+        self.variables = self.copy.trainable_variables
+        self.fixed = [variable.value for variable in self.copy.non_trainable_variables]
+        self.shapes = [tuple(variable.shape) for variable in self.variables]
+        self.sizes = [int(np.prod(shape)) for shape in self.shapes]
+        boxes = [_box(variable.constraint) for variable in self.variables]
+        self.projections = [v.constraint if box is None else None for v, box in zip(self.variables, boxes, strict=True)]
+        ends = [box or (-np.inf, np.inf) for box in boxes]
+        self.bounds = [np.repeat([end[side] for end in ends], self.sizes) for side in range(2)]
+        self.stack = stack_of(self.copy)
+        self.maps = self.stack is not None or _backend.maps_loops()
+
+    def starts(self, number: int, seed: int) -> Array:
+        """(number, P): the model's weights, then what its initializers draw."""
+        models = [self.copy, *(_copy(self.model, [seed, draw]) for draw in range(1, number))]
+        return np.stack([_flat(each.trainable_variables) for each in models])
+
+    def parts(self, weights: Any) -> list[Any]:
+        """Flat weights (..., P) as the model's variables (..., *shape)."""
+        ends = np.cumsum(self.sizes)
+        reshape = np.reshape if isinstance(weights, np.ndarray) else ops.reshape
+        return [
+            reshape(weights[..., end - size : end], (*weights.shape[:-1], *shape))
+            for end, size, shape in zip(ends, self.sizes, self.shapes, strict=True)
+        ]
+
+    def projected(self, weights: Tensor) -> list[Tensor]:
+        """The model's variables of one row (P,), within its constraints."""
+        pairs = zip(self.parts(weights), self.projections, strict=True)
+        return [part if project is None else project(part) for part, project in pairs]
+
+    def constrained(self, weights: Array) -> Array:
+        """Weights (rows, P) within the constraints."""
+        if not any(self.projections):
+            return weights
+        rows = [self.projected(ops.convert_to_tensor(row)) for row in weights]
+        return np.stack([np.concatenate([ops.convert_to_numpy(part).ravel() for part in row]) for row in rows])
+
+    def values(self, structure: Any, penalty: bool, weights: Tensor, *data: Tensor) -> Tensor:
+        """The objective of each row, (rows,): of weights (rows, P) and data (rows, ...)."""
+        if self.stack is None and weights.shape[0] > 1:
+            rows = ops.vectorized_map(
+                lambda row: self.values(structure, penalty, *(part[None] for part in row)), (weights, *data)
+            )
+            return rows[:, 0]
+        *leaves, y, sample_weight = data
+        if self.stack is None:
+            x = tree.pack_sequence_as(structure, [leaf[0] for leaf in leaves])
+            output, _, penalties = self.copy.stateless_call(
+                self.projected(weights[0]), self.fixed, x, training=False, return_losses=True
+            )
+            mask = getattr(output, "_keras_mask", None)
+            if mask is not None:
+                sample_weight = sample_weight * ops.cast(mask, sample_weight.dtype)[None]
+            value = self._mean(y, output[None], sample_weight)
+            return value + sum(penalties) if penalty and penalties else value
+        if any(self.projections):
+            weights = _row_by_row(self._projected_flat, weights, weights.shape[1])
+        parts = self.parts(weights)
+        trained = {id(variable): part for variable, part in zip(self.variables, parts, strict=True)}
+
+        def read(variable: keras.Variable) -> Tensor:
+            if id(variable) in trained:
+                return trained[id(variable)]
+            return ops.repeat(ops.convert_to_tensor(variable)[None], weights.shape[0], axis=0)
+
+        value = self._mean(y, self.stack(read, leaves), sample_weight)
+        penalized = penalty and any(variable.regularizer is not None for variable in self.variables)
+        return value + _row_by_row(self._penalty, weights, 1)[:, 0] if penalized else value
+
+    def _projected_flat(self, weights: Tensor) -> Tensor:
+        """As `projected`, weights (P,) again."""
+        return ops.concatenate([ops.reshape(part, (-1,)) for part in self.projected(weights)])
+
+    def _penalty(self, weights: Tensor) -> Tensor:
+        """The penalties of weights (P,)."""
+        pairs = zip(self.variables, self.parts(weights), strict=True)
+        return sum(variable.regularizer(part) for variable, part in pairs if variable.regularizer is not None)
+
+    def _mean(self, y: Tensor, output: Tensor, sample_weight: Tensor) -> Tensor:
+        """Weighted means (rows,) of the loss over targets, outputs and weights, each (rows, batch, ...)."""
+        if len(y.shape) < len(output.shape) and output.shape[-1] == 1:
+            y = y[..., None]
+        rows, batch = output.shape[:2]
+        y, output = (ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output))
+        losses = self.loss.call(y, output) if isinstance(self.loss, keras.losses.Loss) else self.loss(y, output)
+        losses = ops.reshape(losses, (rows, batch, *losses.shape[1:]))
+        if len(losses.shape) < len(sample_weight.shape):
+            raise ValueError(
+                f"The loss must have a value for each step. Received: losses of shape {tuple(losses.shape[1:])}, and "
+                f"weights {tuple(sample_weight.shape[1:])}. Give the model outputs (batch, time, outputs)."
+            )
+        sample_weight = ops.reshape(
+            sample_weight, (*sample_weight.shape, *[1] * (len(losses.shape) - len(sample_weight.shape)))
+        )
+        axes = tuple(range(1, len(losses.shape)))
+        return ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
+
+
+def _row_by_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
+    """A function of vectors (n,) to `width` numbers, of rows (rows, n), one after the other: it may be any function."""
+
+    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
+        return state, (ops.reshape(function(now[0][0]), (1, width)),)
+
+    _, [values] = _backend.scan(step, ops.zeros((1, 1), rows.dtype), (rows[:, None],), (width,))
+    return values[:, 0]
+
+
+def _flat(variables: Sequence[keras.Variable]) -> Array:
+    return np.concatenate([np.asarray(ops.convert_to_numpy(each), np.float64).ravel() for each in variables])
+
+
+def _copy(model: keras.Model, seed: Sequence[int] | None) -> keras.Model:
+    """The model in float64; its weights are drawn anew from a seed, if there is one."""
+    draws = None if seed is None else np.random.default_rng(seed)
+
+    def double(layer: keras.layers.Layer) -> keras.layers.Layer:
+        return type(layer).from_config(_changed(layer.get_config(), draws))
+
+    return keras.models.clone_model(model, clone_function=double)
+
+
+def _changed(config: Any, draws: np.random.Generator | None) -> Any:
+    """A configuration in float64, with other seeds."""
+    if isinstance(config, list):
+        return [_changed(each, draws) for each in config]
+    if not isinstance(config, dict):
+        return config
+    if config.get("class_name") == "DTypePolicy":
+        return {**config, "config": {"name": "float64"}}
+    changed = {name: _changed(value, draws) for name, value in config.items()}
+    if isinstance(config.get("dtype"), str) and "float" in config["dtype"]:
+        changed["dtype"] = "float64"
+    if "seed" in config and draws is not None:
+        changed["seed"] = int(draws.integers(2**31))
+    return changed
+
+
+def _box(constraint: Any) -> tuple[float, float] | None:
+    """The bounds that a constraint is; None if it is not one."""
+    if constraint is None:
+        return -np.inf, np.inf
+    if type(constraint) is keras.constraints.NonNeg:
+        return 0.0, np.inf
+    return (constraint.min_value, constraint.max_value) if isinstance(constraint, Interval) else None

@@ -1,0 +1,183 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_interp_rnn import constraints, fitting, layers
+
+K = 4
+
+
+def logistic(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def choices(sessions, trials, seed):
+    """Symbols and next choices of an agent with one value, which decays by 0.8 and moves by -1, -1/2, 1/2 or 1."""
+    generator = np.random.default_rng(seed)
+    value, symbols = np.zeros(sessions), np.zeros((sessions, trials), int)
+    for t in range(trials):
+        choice = generator.random(sessions) < logistic(value)
+        symbols[:, t] = 2 * choice + (generator.random(sessions) < 0.5)
+        value = 0.8 * value + np.array([-1, -0.5, 0.5, 1])[symbols[:, t]]
+    return symbols[:, :-1], (symbols[:, 1:] // 2).astype(float)
+
+
+def network(layer=None, loss=None, **kwargs):
+    layer = layer or layers.DiagonalISAN(1, K, return_sequences=True, **kwargs)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layer, keras.layers.Dense(1)])
+    model.compile(loss=loss or keras.losses.BinaryCrossentropy(from_logits=True))
+    return model
+
+
+def test_an_agent_is_recovered():
+    x, y = choices(40, 100, 0)
+    model = network()
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=3, verbose=0)
+    cell, head = model.layers[0].cell, model.layers[-1]
+    decays = keras.ops.convert_to_numpy(cell.recurrent_kernel).ravel()
+    moves = keras.ops.convert_to_numpy(cell.bias).ravel() * float(head.kernel[0, 0])
+    assert decays == pytest.approx(0.8, abs=0.1)
+    assert moves == pytest.approx([-1, -0.5, 0.5, 1], abs=0.25)
+    assert fits.converged.any()
+    assert fits.loss[0] == fits.losses.min()
+
+
+def test_the_loss_is_the_one_that_keras_evaluates():
+    x, y = choices(6, 30, 1)
+    model = network()
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=30, verbose=0)
+    assert fits.loss[0] == pytest.approx(model.evaluate(x, y[..., None], verbose=0), rel=1e-5)
+    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-12)
+
+
+def test_fits_of_subsets_are_fits_of_their_sequences_alone():
+    x, y = choices(6, 30, 2)
+    subsets = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]], bool)
+    model = network()
+    start = [v.numpy() if hasattr(v, "numpy") else np.asarray(v) for v in model.get_weights()]
+    together = fitting.fit_lbfgs(model, (x, y), subsets=subsets, num_restarts=2, max_steps=40, verbose=0)
+    for fit, subset in enumerate(subsets):
+        model.set_weights(start)
+        alone = fitting.fit_lbfgs(model, (x[subset], y[subset]), num_restarts=2, max_steps=40, verbose=0)
+        np.testing.assert_allclose(together.losses[fit], alone.losses[0], rtol=1e-6)
+    outside = together.evaluate((x, y), subsets=~subsets)
+    assert np.isfinite(outside[:2]).all()
+    assert np.isnan(outside[2])
+
+
+def test_steps_of_weight_0_count_for_nothing():
+    x, y = choices(5, 20, 3)
+    weights = np.ones_like(y)
+    weights[:, 12:] = 0
+    fits = [
+        fitting.fit_lbfgs(
+            network(bias_initializer="zeros", recurrent_initializer="ones"), data, num_restarts=1, verbose=0
+        )
+        for data in ((x, y, weights), (x[:, :12], y[:, :12]), (x, np.where(weights > 0, y, 1 - y), weights))
+    ]
+    losses = [fit.loss[0] for fit in fits]
+    # Heads are drawn for each model: only the minimum is common.
+    assert losses == pytest.approx([losses[0]] * 3, abs=1e-4)
+
+
+def test_penalties_count_and_are_not_evaluated():
+    x, y = choices(4, 20, 4)
+    model = network(bias_regularizer=keras.regularizers.L2(0.1))
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, verbose=0)
+    penalty = 0.1 * float(np.square(keras.ops.convert_to_numpy(model.layers[0].cell.bias)).sum())
+    assert fits.loss[0] == pytest.approx(fits.evaluate((x, y))[0] + penalty, abs=1e-6)
+    assert penalty > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("constraint", "holds"),
+    [
+        (constraints.Interval(0, 0.6), lambda w: (w >= 0).all() and (w <= 0.6).all()),
+        (keras.constraints.NonNeg(), lambda w: (w >= 0).all()),
+        (keras.constraints.MaxNorm(0.7, axis=[0, 1, 2, 3]), lambda w: np.linalg.norm(w) <= 0.7 + 1e-6),
+    ],
+)
+def test_constraints_hold(constraint, holds):
+    x, y = choices(4, 30, 5)
+    model = network(recurrent_constraint=constraint)
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=60, verbose=0)
+    kernel = keras.ops.convert_to_numpy(model.layers[0].cell.recurrent_kernel)
+    assert holds(kernel)
+    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-9)
+
+
+def test_a_model_whose_layers_have_no_stack_is_fitted_too():
+    x, y = choices(3, 12, 6)
+    inputs = keras.Input((None,), dtype="int32")
+    states = layers.CFN(2, return_sequences=True)(keras.layers.Embedding(K, 3)(inputs))
+    model = keras.Model(inputs, keras.layers.Dense(1)(states))
+    model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True))
+    before = model.evaluate(x, y[..., None], verbose=0)
+    fits = fitting.fit_lbfgs(model, (x, y), subsets=np.eye(3, dtype=bool), num_restarts=2, max_steps=8, verbose=0)
+    assert fits.losses.shape == (3, 2)
+    each = fits.evaluate((x, y), subsets=np.eye(3, dtype=bool))
+    assert each == pytest.approx(fits.loss, abs=1e-9)
+    assert each.mean() < before
+    for fit in range(3):
+        fits.load(fit)
+        assert model.evaluate(x[[fit]], y[[fit], :, None], verbose=0) == pytest.approx(each[fit], abs=1e-5)
+
+
+def test_the_same_seed_gives_the_same_fit_and_another_one_other_starts():
+    x, y = choices(3, 15, 7)
+    model = network()
+    start = model.get_weights()
+
+    def losses(seed):
+        model.set_weights(start)
+        return fitting.fit_lbfgs(model, (x, y), num_restarts=3, max_steps=3, seed=seed, verbose=0).losses[0]
+
+    first, again, other = losses(0), losses(0), losses(1)
+    np.testing.assert_array_equal(first, again)
+    assert first[0] == other[0]
+    assert (first[1:] != other[1:]).all()
+
+
+def test_sparse_categories_and_last_states_are_fitted():
+    x, _ = choices(8, 10, 8)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(2, K), keras.layers.Dense(3)])
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    y = x[:, -1] % 3
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=100, verbose=0)
+    assert fits.loss[0] < 0.01
+
+
+def test_many_sequences_are_fitted_in_parts(monkeypatch):
+    x, y = choices(6, 12, 9)
+    model = network()
+    start = model.get_weights()
+    subsets = np.eye(6, dtype=bool)
+    whole = fitting.fit_lbfgs(model, (x, y), subsets=subsets, num_restarts=2, max_steps=5, verbose=0)
+    model.set_weights(start)
+    monkeypatch.setattr(fitting, "MAX_STEPS_AT_ONCE", 60)
+    parts = fitting.fit_lbfgs(model, (x, y), subsets=subsets, num_restarts=2, max_steps=5, verbose=0)
+    np.testing.assert_allclose(whole.losses, parts.losses, rtol=1e-9)
+
+
+X, Y = choices(3, 5, 10)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "options", "sentence"),
+    [
+        (network(), X, {}, r"`data` must be \(x, y\) or \(x, y, sample_weight\)"),
+        (network(), (X, Y[:2]), {}, r"must hold arrays of one number of sequences. Received: \[2, 3\]"),
+        (network(), (X, Y, Y[:, :2]), {}, r"`sample_weight` must be non-negative numbers of shape \(3,\) or \(3, 4\)"),
+        (network(), (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
+        (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(2, 3\)"),
+        (network(), (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
+        (network(), (X, Y), {"subsets": np.eye(3, dtype=bool)[:2] & [1, 0, 1] > 0}, r"weight. Received: none in \[1\]"),
+        (network(), (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
+        (keras.Sequential([keras.layers.Dense(1)]), (X, Y), {}, "`model` must be a built Keras model"),
+        (keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), (X, Y), {}, "must be compiled with one loss"),
+        (network(layers.ISAN(2, K)), (X, Y), {}, "The loss must have a value for each step"),
+    ],
+)  # fmt: skip
+def test_errors_say_what_must_be(model, data, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fitting.fit_lbfgs(model, data, **{"verbose": 0, "max_steps": 2, **options})
