@@ -111,7 +111,7 @@ def sessions_of(args: Namespace) -> tuple[str, Trials]:
     able = [agent.name for agent in agents_for(TASKS[args.task])]
     if args.agent not in able:
         raise ValueError(f"--agent must be one of {', '.join(able)} in this task. Received: {args.agent}.")
-    subjects, trials = (3, 40) if args.smoke else (args.subjects, args.trials)
+    subjects, trials = (10, 40) if args.smoke else (args.subjects, args.trials)
     name = f"{args.task}, {subjects} {args.agent}s, {trials} trials"
     return name, subjects_of(args.task, args.agent, num_subjects=subjects, num_trials=trials)
 
@@ -131,7 +131,7 @@ def tables(folder: Path) -> dict[str, list[str]]:
     """The tables of the records in Markdown: name -> lines."""
     found: dict[str, list[str]] = {}
     by_data: dict[str, dict[str, Any]] = {}
-    if recovered := _read(folder, "recovery"):
+    if recovered := sorted(_read(folder, "recovery"), key=_kind_and_trials):
         head = "agent | trials | rates within 0.05 | by likelihood | median error | by likelihood | named right"
         found["Parameters recovered"] = _table(head, map(_recovery, recovered))
     for record in _read(folder, "comparison"):
@@ -145,8 +145,13 @@ def tables(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def _recovery(record: dict[str, Any]) -> list[str]:
+def _kind_and_trials(record: dict[str, Any]) -> tuple[str, int]:
     name, _, trials = record["run"].split(", ")
+    return name, int(trials.split()[0])
+
+
+def _recovery(record: dict[str, Any]) -> list[str]:
+    name, trials = _kind_and_trials(record)
     agents = record["result"]["agents"]
     rates = [place for place, parameter in enumerate(AGENTS[name].parameters) if parameter in RATES]
     ways = {way: np.array([each[way] for each in agents])[:, rates] for way in ("true", "network", "likelihood")}
@@ -154,7 +159,7 @@ def _recovery(record: dict[str, Any]) -> list[str]:
     right = sum(each["nearest"] == name for each in agents)
     within = [f"{(error < 0.05).sum()} of {error.size}" for error in errors]
     medians = [f"{np.median(error):.3f}" for error in errors]
-    return [name, f"{int(trials.split()[0]):,}", *within, *medians, f"{right} of {len(agents)}"]
+    return [name, f"{trials:,}", *within, *medians, f"{right} of {len(agents)}"]
 
 
 def _comparison(record: dict[str, Any], records: dict[str, dict[str, Any]]) -> list[str]:

@@ -59,10 +59,16 @@ def cross_validate(
     groups = np.eye(trials.subject_ids.max() + 1, dtype=bool)[:, trials.subject_ids] if each_subject else True
     groups = np.atleast_2d(np.broadcast_to(groups, (np.shape(groups)[0] if each_subject else 1, len(trials))))
     train, held = (_subsets(groups, outer, keep, folds) for keep in (False, True))
+    pairs = [(rows & (within != i), rows & (within == i)) for rows in train for i in range(inner)]
+    if not all(part.any(axis=1).all() for part in (train, held, *map(np.array, zip(*pairs, strict=True)))):
+        kind = "sessions a subject" if each_subject else "subjects"
+        raise ValueError(
+            f"Every fold must have {kind} to fit and to score. Received: {len(trials)} sessions of "
+            f"{trials.subject_ids.max() + 1} subjects, folds={folds}, inner={inner}. Pass fewer folds."
+        )
     penalties = [model.penalties[0]] * folds
     if len(model.penalties) > 1:
-        parts = [(rows & (within != i), rows & (within == i)) for rows in train for i in range(inner)]
-        fit_on, score_on = (np.array(part) for part in zip(*parts, strict=True))
+        fit_on, score_on = (np.array(part) for part in zip(*pairs, strict=True))
         losses = []
         for penalty in model.penalties:
             fits = model.fit(trials, fit_on, penalty=penalty, seed=seed)
