@@ -102,7 +102,8 @@ def test_constraints_hold(constraint, holds):
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=60, verbose=0)
     kernel = keras.ops.convert_to_numpy(model.layers[0].cell.recurrent_kernel)
     assert holds(kernel)
-    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-9)
+    # Keras divides by the norm plus 1e-7: its MaxNorm, applied twice, is another weight.
+    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-6)
 
 
 def test_a_model_whose_layers_have_no_stack_is_fitted_too():
