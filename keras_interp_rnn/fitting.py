@@ -177,9 +177,8 @@ def fit_lbfgs(
         found = []
         for part in evaluate.parts(rows):
             values = functools.partial(evaluate.of, part)
-            search = Minimization(
-                values, starts[part % num_restarts], *objective.bounds, max_steps, TOLERANCE, MIN_GAIN
-            )
+            lower, upper = objective.bounds
+            search = Minimization(values, starts[part % num_restarts], lower, upper, max_steps, TOLERANCE, MIN_GAIN)
             found.append(search.run(functools.partial(_say, part[-1] + 1, len(rows)) if verbose else None))
         points, losses, converged, num_steps = (
             np.concatenate([getattr(each, name) for each in found]).reshape(prepared.num_fits, num_restarts, *shape)
@@ -316,7 +315,7 @@ class _Objective:
     def __init__(self, model: keras.Model) -> None:
         if not isinstance(model, keras.Model) or not model.built:
             raise ValueError(f"`model` must be a built Keras model. Received: {model!r:.100}. Call it on inputs once.")
-        if not isinstance(getattr(model, "loss", None), str | keras.losses.Loss | Callable):  # type: ignore[arg-type]
+        if not isinstance(getattr(model, "loss", None), str | keras.losses.Loss | Callable):
             raise ValueError("`model` must be compiled with one loss. Received: a model without. Call model.compile.")
         self.model, self.loss = model, keras.losses.get(model.loss)
         self.copy = _copy(model, None)

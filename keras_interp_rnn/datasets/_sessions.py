@@ -214,7 +214,7 @@ def _ordered(values: Any) -> list[Any]:
 
 
 def _label(column: list[Any], rows: list[int], group: tuple[Value, ...]) -> Value:
-    found = list(dict.fromkeys(column[row] for row in rows))
+    found: list[Value] = list(dict.fromkeys(column[row] for row in rows))
     if len(found) > 1:
         raise DataError(f"`label` must have one value in each session. Received: {found[:5]} in session {group}.")
     return found[0]

@@ -53,7 +53,7 @@ class GRU(DenseEquations):
         self, xp: ArrayModule, state: Tensor, product: Tensor, drive: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The quantities u_t, r_t, c_t, and h_{t-1} U_c + b_h, which is unused if the reset comes first."""
-        both = 2 * state.shape[-1]
+        both = 2 * self.recurrent_kernel.shape[-2]
         if self.recurrent_bias is not None:
             product = product + self.recurrent_bias
         gates = (self.recurrent_activation or xp.sigmoid)(product[..., :both] + drive[..., :both])

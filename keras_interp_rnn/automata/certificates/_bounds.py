@@ -104,7 +104,7 @@ class Intervals:
         return Interval(self, _sigmoid(x.computed()), None)
 
     def split(self, x: Interval, parts: int, axis: int) -> list[Interval]:
-        size = x.box.low.shape[-1] // parts
+        size = x.shape[-1] // parts
         return [x[..., i * size : (i + 1) * size] for i in range(parts)]
 
 
@@ -122,6 +122,11 @@ class Interval:
     size: Array | None
 
     __array_ufunc__ = None  # array + interval calls the interval's method
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the bounded numbers."""
+        return self.box.low.shape
 
     def computed(self) -> Box:
         """Bounds of the number that the network computes."""

@@ -295,7 +295,7 @@ def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[
     """The index of each label among the different ones, and these; the second of two means that a word is accepted.
 
     Of two numbers the larger means accepted, as True does; of two strings the one that `ACCEPTED` maps the other to.
-    Three labels or more are ordered, and none of them means accepted.
+    Three labels or more are ordered; no one of them means accepted.
 
     Args:
         labels: one value for each word: plain, or from NumPy, pandas or a tensor.

@@ -9,6 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
+from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.views.html import numbers
 
 WORDS = ("", "the", "good", "bad", "fine", "<b>")
@@ -58,6 +59,11 @@ def test_prototypes_may_be_ranked_by_the_mean_and_rare_words_left_out():
     found = analysis.prototypes(network(), TEXTS, tokens=WORDS, by="mean", min_count=2)
     assert [word for word, _, _ in found.tokens[0]] == ["good", "the"]
     assert [word for word, _, _ in found.tokens[1]] == ["bad"]
+
+
+@pytest.mark.parametrize("by", ["highest", "mean"])
+def test_ties_go_to_the_more_frequent_item(by):
+    assert ranked(np.array([3, 1, 1]), np.ones(3), by=by, min_count=1) == [(1, 1.0, 2), (3, 1.0, 1)]
 
 
 def test_prototypes_are_shown_as_a_table():
@@ -144,9 +150,9 @@ def test_phrases_are_shown_a_line_for_each_class():
     found = analysis.phrases(network(), TEXTS, length=1, tokens=WORDS)
     lines = repr(found).splitlines()
     assert [line[:9] for line in lines] == [f"class {label}: " for label in found]
-    for line, ranked in zip(lines, found.values(), strict=True):
-        assert all(f"{phrase} ({probability:.2f})" in line for phrase, probability, _ in ranked[:3])
-        assert len(ranked) <= 3 or line.endswith(f", {len(ranked) - 3} more")
+    for line, ranking in zip(lines, found.values(), strict=True):
+        assert all(f"{phrase} ({probability:.2f})" in line for phrase, probability, _ in ranking[:3])
+        assert len(ranking) <= 3 or line.endswith(f", {len(ranking) - 3} more")
     page = found._repr_html_()
     assert page.count("<tr>") == 1 + len(found)
     assert "&lt;b&gt;&nbsp;(" in page
