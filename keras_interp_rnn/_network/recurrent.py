@@ -212,6 +212,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
             f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
         )
     several = isinstance(inputs, dict) or len(model.inputs) > 1
+    inputs = inputs if several else as_array("The inputs", inputs)
     for ids, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
         if size is not None:
             check_id_range(ids, size)

@@ -216,6 +216,12 @@ def test_both_directions_are_at_the_steps_that_they_read(name, mask):
         np.testing.assert_array_equal(found[f"backward/{part}"], values[:, ::-1])
 
 
+def test_nested_lists_are_read_as_arrays():
+    model = nested(layers.SRGRU(UNITS, K), inside=False)
+    ids = [[1, 2, 3, 0], [2, 5, 0, 0]]
+    np.testing.assert_array_equal(analysis.trace(model, ids)["h"], analysis.trace(model, np.array(ids))["h"])
+
+
 def test_every_layer_of_a_model_is_traced_under_its_name():
     keras.utils.set_random_seed(2)
     model = keras.Sequential(
