@@ -36,7 +36,7 @@ def of(result: Any) -> Tag:
 
 
 def last_targets(split: Contributions) -> Contributions | None:
-    """The text up to its last target, with the longest run of consecutive targets that ends there.
+    """The text up to its last target, with the targets before it up to the first gap.
 
     None if there is no target, or if a target has terms of later symbols, as in a network that reads both directions.
     """

@@ -1,5 +1,6 @@
 """docs/functions-and-models.md says which function reads which model: every cell of its table is tried."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -85,6 +86,27 @@ def table() -> dict[tuple[str, str], str]:
 
 
 CELLS = table()
+
+
+OTHERS = {
+    # Of ISANs alone, or of networks that come with other data.
+    *("bias_cosines", "bias_norms", "binarized_network", "centred_basis", "change_basis", "balanced_basis"),
+    *("homogeneous_matrices", "mean_state", "readout_basis", "sparse_basis"),
+    *("timescales", "transition_spectra"),
+    # Other readings of what a row already has.
+    *("explain", "generate", "jacobian_singular_values", "phase_portrait", "phrases", "prototypes"),
+}
+"""Functions of a network without a row."""
+
+
+def test_every_function_of_a_network_has_a_row_or_is_named_as_one_without():
+    functions = {
+        name
+        for name in analysis.__all__
+        if inspect.isfunction(found := getattr(analysis, name))
+        and next(iter(inspect.signature(found).parameters)) == "network"
+    }
+    assert functions - set(FUNCTIONS) == OTHERS
 
 
 def test_the_table_has_every_function_and_model():

@@ -575,7 +575,7 @@ def test_arrow_keys_go_from_place_to_place(tab):
     assert tab.driver.switch_to.active_element.get_attribute("data-view") == "reads"
     tab.settled()
     tab.driver.switch_to.active_element.send_keys(Keys.END)
-    tab.until(lambda: tab.all("[data-view=memory][aria-selected=true]"))
+    tab.until(lambda: tab.all(f"[data-view={list(schema.views())[-1]}][aria-selected=true]"))
     tab.settled()
     assert not tab.troubles()
 

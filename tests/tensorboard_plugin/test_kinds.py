@@ -142,7 +142,7 @@ def with_another_kind(tmp_path_factory):
     (copy / "kinds" / "loudness.py").write_text(KIND.lstrip())
     (copy / "static" / "sounds.js").write_text(VIEW)
     table = (copy / "schema.py").read_text()
-    last = '        "jacobian",\n'
+    last = f'        "{list(schema.KINDS)[-1]}",\n'
     assert table.count(last) == 1
     (copy / "schema.py").write_text(table.replace(last, f'{last}        "loudness",\n'))
     script = root / "ask.py"
