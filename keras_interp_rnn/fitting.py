@@ -63,6 +63,8 @@ class Fits(Sentence):
         converged: bool (fits, starts).
         num_steps: int (fits, starts).
         seconds: how long it took.
+
+    Example: see `fit_lbfgs`.
     """
 
     model: keras.Model

@@ -13,7 +13,7 @@ import pytest
 
 import keras_interp_rnn
 import tensorboard_plugins
-from keras_interp_rnn import _backend
+from keras_interp_rnn import _backend, datasets
 from tests.test_public_names import PUBLIC, results
 
 # Modules written for one backend are imported where it is the one that runs.
@@ -73,8 +73,8 @@ def test_examples_do_what_they_say(name):
 DRAWS = "keras_interp_rnn.figures"
 DATASETS = "keras_interp_rnn.datasets"
 COMPLETE = [
-    *(name for name in PUBLIC if name.endswith((".analysis", ".figures", ".views"))),
-    *(f"{DATASETS}.{name}" for name in PUBLIC[DATASETS] if name.islower()),
+    *(name for name in PUBLIC if name.endswith((".analysis", ".figures", ".views", ".datasets"))),
+    *(f"{DATASETS}.{name}" for name in PUBLIC[DATASETS] if inspect.ismodule(getattr(datasets, name))),
 ]
 
 

@@ -61,4 +61,4 @@ def test_one_import_registers_every_class_that_a_saved_model_may_have():
     assert len(modules) > 10
     assert len(at_once) > 25
     assert {name for name in everything if name.startswith("keras_interp_rnn>")} == at_once
-    assert {name.split(">")[0] for name in everything - at_once} == {"examples.papers"}
+    assert {name.split(">")[0] for name in everything - at_once} == {"examples.behaviour", "examples.papers"}

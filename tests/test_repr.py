@@ -12,7 +12,9 @@ from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.automata.inference import Inference
+from keras_interp_rnn.automata.machines.edits import Change, Edit
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
+from keras_interp_rnn.fitting import Fits
 from tests.test_public_names import PUBLIC, results
 
 LINES, CHARACTERS = 16, 1200
@@ -56,10 +58,12 @@ EDGES = tuple((i, i % 26) for i in range(500))
 SENTENCES = {
     "Agreement": AGREEMENT,
     "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(300)), 1.0, 1 / 3, BIG[:, 0], BIG, ""),
+    "Edit": Edit(WORD, WORD, False, True, (Change("insert", 3, None, "a symbol"),) * 300),
     "Equivalence": Equivalence(False, 1e-6, np.inf, -1, False, WORD, 1 / 3, False, 10_000, np.inf),
     "Extraction": Extraction(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, EDGES, 0.9, BIG, "counts", None),
     "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
     "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
+    "Fits": Fits(None, BIG[0], BIG[0], BIG[0] > 0, np.ones(BIG[0].shape, int), 1.23456, None),
     "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging"),
     "TrainingReport": TrainingReport(
         learned=True,

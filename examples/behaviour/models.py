@@ -27,7 +27,7 @@ RESTARTS, MAX_STEPS = 2, 150
 """Starts of each fit, and steps of each start."""
 
 
-@keras.saving.register_keras_serializable(package="behaviour")
+@keras.saving.register_keras_serializable(package="examples.behaviour")
 class ChoiceLoss(keras.losses.Loss):
     """Cross entropy of choices, int (batch, time), under logits (batch, time, A - 1); that of the first choice is 0."""
 

@@ -41,7 +41,7 @@ PERCENTS = (0, 16, 50, 84, 100)
 ITEMS = 15
 """Maximum number of lines about words, steps, symbols, lags or points."""
 VALUES = 6
-"""Maximum number of words whose values an automaton shows, and of values of each."""
+"""Maximum number of words whose values an automaton shows, of values of each, and of edits."""
 
 
 @as_text.register
@@ -431,9 +431,12 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 
 @as_text.register
 def edit(result: Edit) -> str:
-    """One sentence: the new label, the number of edits and the edits."""
-    count, changes = counted(result.distance, "edit"), "; ".join(map(str, result.changes))
-    return f"{result.new_label!r} in place of {result.label!r} after {count}: {changes}."
+    """One sentence: the new label, the number of edits and the first of them."""
+    changes = [str(change) for change in result.changes[:VALUES]]
+    if result.distance > VALUES:
+        changes.append(f"and {result.distance - VALUES:,} more")
+    count = counted(result.distance, "edit")
+    return f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(changes)}."
 
 
 def word(symbols: Sequence[Hashable]) -> str:

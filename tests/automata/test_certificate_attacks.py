@@ -617,7 +617,7 @@ def test_labels_differ_by_their_last_character():
     assert automata.certify(model, machine).holds
     assert [model.classify([word])[0] for word in ("", "0", "1")] == ["a", "a\0", "b"]
     model.labels = iter(model.labels)
-    with pytest.raises(ValueError, match="labels of a model must be a tuple, a list or a string"):
+    with pytest.raises(ValueError, match="A recognizer must have a label of its own for each output"):
         automata.certify(model, machine)
 
 
@@ -651,7 +651,7 @@ def test_a_certificate_is_about_the_table_of_an_automaton():
         automata.certify(model, D), path=Liar(D.transitions, D.accepting), dfa=nothing
     ).check(model)
     lying = DFA([[0, 0]], set())
-    for name, method in (("difference", lambda other: None), ("_beside", D._beside), ("_of", lambda *_: D)):
+    for name, method in (("difference", lambda other: None), ("_product", D._product), ("_of", lambda *_: D)):
         vars(lying).update({name: method})
     for forged in ({"path": lying, "dfa": lying}, {"dfa": lying}, {"path": lying}):
         assert not dataclasses.replace(automata.certify(model, D), **forged).check(model)

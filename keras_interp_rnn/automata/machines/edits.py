@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice
-from keras_interp_rnn._results import Sentence, visible
+from keras_interp_rnn._results import Sentence, short_repr, visible
 from keras_interp_rnn.automata.machines.dfa import DFA
 from keras_interp_rnn.automata.machines.moore import MooreMachine
 from keras_interp_rnn.automata.machines.words import checked_word
@@ -33,6 +33,7 @@ UNREACHED = np.iinfo(np.int64).max // 2
 """Distance of a node that no edit reaches."""
 
 
+@short_repr
 class Change(NamedTuple):
     """One edit of a word.
 
