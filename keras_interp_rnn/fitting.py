@@ -199,7 +199,7 @@ def _say(end: int, total: int, evaluation: int, live: int) -> None:
     say(f"L-BFGS: {end - live:,} of {total:,} starts done, evaluation {evaluation}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Data:
     """Sequences, and which of them each fit reads, padded to the same number with sequences of weight 0.
 
