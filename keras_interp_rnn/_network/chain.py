@@ -67,20 +67,23 @@ class Chain:
         gradient[place] = 1
         return x[place], self._pulled_back(gradient)
 
-    def states_by_inputs(self) -> Iterator[tuple[Array, Mask]]:
-        """For each sequence dh/dx (n, time, features), and which steps are read.
-
-        h is the output of the uppermost recurrent layer: of a sequence of outputs the one after the last step read.
-        """
+    def without_head(self) -> Chain:
+        """The parts up to the uppermost recurrent layer."""
         top = max(i for i, part in enumerate(self.parts) if isinstance(part, _Recurrent | _Both))
-        below = dataclasses.replace(self, parts=self.parts[: top + 1])
+        return dataclasses.replace(self, parts=self.parts[: top + 1])
+
+    def outputs_by_inputs(self) -> Iterator[tuple[Array, Mask]]:
+        """For each sequence dy/dx (n, time, features), and which steps are read.
+
+        y is the output; of a sequence of outputs the one after the last step read.
+        """
         for x, mask in zip(self.inputs, self.mask, strict=True):
-            units = below._forward(x[None], mask[None]).shape[-1]
-            output = below._forward(np.repeat(x[None], units, axis=0), np.repeat(mask[None], units, axis=0))
+            units = self._forward(x[None], mask[None]).shape[-1]
+            output = self._forward(np.repeat(x[None], units, axis=0), np.repeat(mask[None], units, axis=0))
             gradient = np.zeros_like(output)
             each = np.arange(units)
             gradient[(each, np.flatnonzero(mask)[-1], each) if output.ndim == 3 else (each, each)] = 1
-            yield below._pulled_back(gradient), mask
+            yield self._pulled_back(gradient), mask
 
     def _pulled_back(self, gradient: Array) -> Array:
         for part in reversed(self.parts):
