@@ -2,7 +2,7 @@
 
 A step of so small a network is bound by what surrounds it: Keras's loop over batches, and the launches of the
 operations of each step of time. `steps_per_execution` makes one call of many steps, XLA (`jit_compile=True`) few
-operations of many. Steps are those of `fit` on batches of 32 words of 50 symbols, as in the papers' experiments on formal
+operations of many. Steps are those of `fit` on batches of 32 words of 50 symbols, as in experiments on formal
 languages.
 
     KERAS_BACKEND=tensorflow PYTHONPATH=. python benchmarks/small_networks.py     # or jax, torch
