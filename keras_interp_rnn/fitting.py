@@ -175,7 +175,9 @@ def fit_lbfgs(
     prepared = _prepared(data, subsets, penalty_factors)
     if not prepared.totals.all():
         empty = np.flatnonzero(prepared.totals == 0).tolist()
-        raise ValueError(f"Each of `subsets` must have a step of positive weight. Received: none in {empty}.")
+        raise ValueError(
+            f"Each of `subsets` must have a step of positive weight. Received: none in {empty}. Leave these rows out."
+        )
     with _backend.double_precision():
         objective = _Objective(model)
         starts = objective.starts(num_restarts, seed)
