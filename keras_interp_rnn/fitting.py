@@ -440,6 +440,8 @@ class _Objective:
 
 def _row_by_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
     """A function of vectors (n,) to `width` numbers, of rows (rows, n), one after the other: it may be any function."""
+    if _backend.maps_loops():
+        return ops.vectorized_map(lambda row: ops.reshape(function(row), (width,)), rows)
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
         return state, (ops.reshape(function(now[0][0]), (1, width)),)

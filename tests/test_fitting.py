@@ -84,9 +84,10 @@ def test_steps_of_weight_0_count_for_nothing():
 
 def test_penalties_count_and_are_not_evaluated():
     x, y = choices(4, 20, 4)
-    model = network(bias_regularizer=keras.regularizers.L2(0.003))
-    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, verbose=0)
-    penalty = 0.003 * float(np.square(fits.weights[0][K : 2 * K]).sum())
+    model = network(bias_regularizer=keras.regularizers.L2(0.125))  # Keras has it in float32
+    # In the end the head makes up for biases that shrink, and the penalty vanishes: it is looked at before.
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=2, verbose=0)
+    penalty = 0.125 * float(np.square(fits.weights[0][K : 2 * K]).sum())
     assert fits.loss[0] == pytest.approx(fits.evaluate((x, y))[0] + penalty, abs=1e-12)
     assert penalty > 1e-3
 
@@ -95,7 +96,7 @@ def test_each_fit_has_its_factor_of_the_penalties():
     x, y = choices(4, 20, 4)
     model = network(bias_regularizer=keras.regularizers.L2(0.1))
     start = model.get_weights()
-    settings = {"num_restarts": 2, "max_steps": 60, "verbose": 0}
+    settings = {"num_restarts": 2, "max_steps": 10, "verbose": 0}
     together = fitting.fit_lbfgs(model, (x, y), penalty_factors=[0.0, 1.0, 3.0], **settings)
     assert len(together) == 3
     for fit, scale in ((0, 0.0), (2, 0.3)):
@@ -189,7 +190,7 @@ X, Y = choices(3, 5, 10)
         (network(), (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
         (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
         (network(), (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
-        (network(), (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive weight. Received: none in \[1\]"),
+        (network(), (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive .* none in \[1\]"),
         (network(), (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
         (network(), (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
         (network(), (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),
