@@ -179,22 +179,23 @@ def test_many_sequences_are_fitted_in_parts(monkeypatch):
 
 
 X, Y = choices(3, 5, 10)
+MODEL = network()
 
 
 @pytest.mark.parametrize(
     ("model", "data", "options", "sentence"),
     [
-        (network(), X, {}, r"`data` must be \(x, y\) or \(x, y, sample_weight\)"),
-        (network(), (X, Y[:2]), {}, r"must hold arrays of one number of sequences. Received: \[2, 3\]"),
-        (network(), (X, Y, Y[:, :2]), {}, r"`sample_weight` must be non-negative numbers of shape \(3,\) or \(3, 4\)"),
-        (network(), (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
-        (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
-        (network(), (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
-        (network(), (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive .* none in \[1\]"),
-        (network(), (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
-        (network(), (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
-        (network(), (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),
-        (network(), (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
+        (MODEL, X, {}, r"`data` must be \(x, y\) or \(x, y, sample_weight\)"),
+        (MODEL, (X, Y[:2]), {}, r"must hold arrays of one number of sequences. Received: \[2, 3\]"),
+        (MODEL, (X, Y, Y[:, :2]), {}, r"`sample_weight` must be non-negative numbers of shape \(3,\) or \(3, 4\)"),
+        (MODEL, (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
+        (MODEL, (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
+        (MODEL, (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
+        (MODEL, (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive .* none in \[1\]"),
+        (MODEL, (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
+        (MODEL, (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
+        (MODEL, (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),
+        (MODEL, (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
         (keras.Sequential([keras.layers.Dense(1)]), (X, Y), {}, "`model` must be a built Keras model"),
         (keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), (X, Y), {}, "must be compiled with one loss"),
         (network(layers.ISAN(2, K)), (X, Y), {}, "The loss must have a value for each step"),
