@@ -40,7 +40,7 @@ class SharedCentroid(Experiment):
         extraction = automata.extract(model, alphabet=encoding())
         certificate = automata.certify(model, truth, alphabet=encoding())
         short = _languages.short_words(truth, min(tried, READ))
-        read = [extraction.dfa.accepts(word) for word in short.words]
+        read = [extraction.dfa.output(word) for word in short.words]
         return {
             "data": {"name": f"Tomita {LANGUAGE}", "longest": longest, "words": len(words)},
             "model": {"layer": "SRGRU", "seed": run.seed, "parameters": model.count_params()},
@@ -54,7 +54,7 @@ class SharedCentroid(Experiment):
                 "used": len(extraction.dfa),
                 "certified": certificate.holds,
                 "failure": certificate.failure,
-                "word": "".join(extraction.dfa.difference(truth) or ()),
+                "word": "".join(map(str, extraction.dfa.difference(truth) or ())),
             },
         }
 
