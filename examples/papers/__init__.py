@@ -18,7 +18,6 @@ from examples.papers import (
     isan_spectra,
     isan_subspaces,
     isan_timescales,
-    lm1b,
     minimal_rnn_lags,
     minimal_rnn_recommendation,
     minimal_rnn_start,
@@ -31,7 +30,6 @@ from examples.papers import (
     palindromes,
     parentheses,
     parentheses_states,
-    pautomac,
     range_precision,
     shared_centroid,
     temperature,
@@ -47,8 +45,6 @@ __all__ = ["EXPERIMENTS", "environment"]
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     text8.Text8(),
-    lm1b.BillionWord(),
-    lm1b.WholeBillionWord(),
     isan_spectra.Spectra(),
     isan_samples.Samples(),
     isan_predictions.Predictions(),
@@ -58,7 +54,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ablations.Ablations(),
     pairs.Pairs(),
     counting.Counting(),
-    pautomac.ProbabilisticAutomata(),
     minimal_rnn_start.Start(),
     minimal_rnn_recommendation.Recommendation(),
     minimal_rnn_lags.Lags(),
