@@ -14,8 +14,9 @@ from examples.papers import _languages
 from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
 from examples.papers._lazy import automata, keras, layers, np
 
-LANGUAGE, UNITS, EACH, BATCH, RATE = 3, 8, 1024, 32, 5e-3
-"""Number of the language, size of the state, words of each label in an epoch, batch, and Adam's rate."""
+LANGUAGE, UNITS, EACH, BATCH, RATE, CHECKED = 3, 8, 1024, 32, 5e-3, 5
+"""Number of the language, size of the state, words of each label in an epoch, batch, Adam's rate, and epochs from one
+check of all words to the next."""
 
 LONGEST, TRIED, READ = 11, 14, 10
 """Symbols of the longest word that is trained on, that is tried, and on which the automaton is compared."""
@@ -105,12 +106,14 @@ def train(words: Any, every: Any, centroids: int, epochs: int, run: Run) -> tupl
     """A network, and the epochs after which it was right on every word that is tried, or all of them."""
     keras.utils.set_random_seed(run.seed)
     model, rng = build(centroids), np.random.default_rng(run.seed)
-    model.compile(keras.optimizers.Adam(RATE), keras.losses.BinaryCrossentropy(from_logits=True))
+    model.compile(keras.optimizers.Adam(RATE), keras.losses.BinaryCrossentropy(from_logits=True), jit_compile=False)
     ids, labels = words.ids(start=True), words.labels
-    of_each = [np.flatnonzero(labels == label) for label in (False, True)]
+    of_each = [np.flatnonzero(labels == label) for label in (True, False)]
     for epoch in range(1, epochs + 1):
         order = rng.permutation(np.concatenate([rng.choice(of_one, EACH) for of_one in of_each]))
         loss = model.fit(ids[order], labels[order], BATCH, verbose=0).history["loss"][0]
+        if epoch % CHECKED:
+            continue
         missed = int(np.sum(wrong(model, words)))
         if run.verbose:
             print(f"epoch {epoch}: loss {loss:.4f}, {missed} of {len(words)} words wrong", flush=True)
