@@ -7,12 +7,13 @@ centroids can tell two states apart that share one; the automaton cannot, and `a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _languages
 from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
-from examples.papers._lazy import automata, keras, layers, np
+from examples.papers._lazy import analysis, automata, keras, layers, np
 
 LANGUAGE, UNITS, EACH, BATCH, RATE, CHECKED = 3, 8, 1024, 32, 5e-3, 5
 """Number of the language, size of the state, words of each label in an epoch, batch, Adam's rate, and epochs from one
@@ -42,6 +43,7 @@ class SharedCentroid(Experiment):
         certificate = automata.certify(model, truth, alphabet=encoding())
         short = _languages.short_words(truth, min(tried, READ))
         read = [extraction.dfa.output(word) for word in short.words]
+        word = extraction.dfa.difference(truth)
         return {
             "data": {"name": f"Tomita {LANGUAGE}", "longest": longest, "words": len(words)},
             "model": {"layer": "SRGRU", "seed": run.seed, "parameters": model.count_params()},
@@ -55,7 +57,9 @@ class SharedCentroid(Experiment):
                 "used": len(extraction.dfa),
                 "certified": certificate.holds,
                 "failure": certificate.failure,
-                "word": "".join(map(str, extraction.dfa.difference(truth) or ())),
+                "word": None if word is None else "".join(map(str, word)),
+                "right_on_word": None if word is None else bool(truth.accepts(word) == (_logits(model, [word])[0] > 0)),
+                "mixtures": mixtures(model, truth, short).tolist(),
             },
         }
 
@@ -68,17 +72,26 @@ class SharedCentroid(Experiment):
         return f"{record['table']['row']}, seed {record['model']['seed']}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        """A line for each network."""
+        """A line for each network; and the mixtures of the first that is right on every word, by state."""
         lines = []
         for (centroids, seed), (record,) in grouped(records, _place).items():
             result = record["result"]
             network, automaton = (
                 f"{result[w]:,} of {result[n]:,}" for w, n in (("wrong", "tried"), ("automaton_wrong", "read"))
             )
-            refused = f"`{result['word']}`" if result["word"] else None if result["certified"] else "too soft"
+            refused = (
+                f"`{result['word']}`" if result["word"] is not None else None if result["certified"] else "too soft"
+            )
             lines.append([centroids, seed, result["epochs"], network, result["used"], automaton, refused])
         header = "centroids | seed | epochs | words wrong | in use | wrong by the automaton | refused with"
-        return {"table": table(header, lines), "runs": runs(records, self.called)}
+        right = next((record for record in records if not record["result"]["wrong"]), records[0])
+        mixed = [
+            [state, *(f"{probability:.2f}" for probability in of_state)]
+            for state, of_state in enumerate(right["result"]["mixtures"])
+        ]
+        names = ["state", *(f"centroid {i}" for i in range(len(mixed[0]) - 1))]
+        shown = {"network": self.called(right), "mixtures": table(names, mixed)}
+        return {"table": table(header, lines), **shown, "runs": runs(records, self.called)}
 
 
 def _place(record: Record) -> tuple[int, int]:
@@ -124,4 +137,16 @@ def train(words: Any, every: Any, centroids: int, epochs: int, run: Run) -> tupl
 
 def wrong(model: keras.Model, words: Any) -> Any:
     """Which words are misclassified."""
-    return (model.predict(words.ids(start=True), batch_size=4096, verbose=0)[:, 0] > 0) != words.labels
+    return (_logits(model, words.words) > 0) != words.labels
+
+
+def mixtures(model: keras.Model, truth: automata.DFA, words: Any) -> Any:
+    """(states, centroids): mean probabilities of the centroids after words that lead to a state of the automaton."""
+    ids = words.ids(start=True)
+    alphas = analysis.trace(model, ids)["alpha"][np.arange(len(ids)), np.count_nonzero(ids, axis=1) - 1]
+    states = np.array([functools.reduce(truth.step, word, truth.start) for word in words.words])
+    return np.array([alphas[states == state].mean(axis=0) for state in range(len(truth))])
+
+
+def _logits(model: keras.Model, words: Any) -> Any:
+    return model.predict(encoding().ids(words), batch_size=4096, verbose=0)[:, 0]
