@@ -107,6 +107,13 @@ class WordReader:
                 ids = np.pad(ids, ((0, 0), (0, longest - ids.shape[1])))
             outputs[rows] = self.outputs_of_rows(ids)
             first = last
+        wrong = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+        if len(wrong):
+            raise ValueError(
+                "The outputs of a network must be finite numbers. Received: "
+                f"{outputs[wrong[0]].tolist()} for the word {tuples[wrong[0]]!r}. Train with a lower learning rate or "
+                "with clipped gradients."
+            )
         return outputs
 
     def states(self, words: Sequence[Word]) -> NDArray[np.float64] | None:

@@ -36,6 +36,7 @@ class Function:
     """A function of words as a network: a list of words -> a label, or a number, for each."""
 
     max_length = None
+    labels = None
 
     def __init__(self, function: Callable[[Any], Any], alphabet: Any) -> None:
         if alphabet is None:
@@ -77,8 +78,9 @@ class Function:
 
     def values(self, words: Sequence[Word]) -> NDArray[np.float64]:
         """The numbers of words."""
+        answers = self.answers(words)
         try:
-            return np.array([float(value) for value in self.answers(words)])
+            return np.array([float(value) for value in answers])
         except (TypeError, ValueError):
             raise ValueError(
                 "A value must be a number. Received: a function of words that returns others. Call automata.learn for "

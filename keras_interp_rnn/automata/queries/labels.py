@@ -166,9 +166,9 @@ class _Search:
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton: a DFA if all labels are False or True, or 0 and 1; else a Moore machine."""
-        is_dfa = all(label in (False, True) for label in self.outputs)
-        labels = (False, True) if is_dfa else ordered(self.outputs)
+        """The minimal automaton: a DFA if the labels are False and True, or those of a function 0 and 1."""
+        are_truths = all(label in (False, True) for label in self.outputs)
+        labels = self.asked.network.labels or ((False, True) if are_truths else ordered(self.outputs))
         return automaton_of(self.table, self.outputs, labels, alphabet=self.alphabet).minimize()
 
     def known_difference(self) -> Word | None:

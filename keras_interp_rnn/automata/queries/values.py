@@ -215,7 +215,7 @@ class _Search:
     def _differences(self, arrays: tuple[Array, Array, Array]) -> Array:
         rows = Rows(self.alphabet)
         rows.add(self.checks)
-        return np.abs(rows.values(*arrays) - self.expected)
+        return np.asarray(np.abs(rows.values(*arrays) - self.expected))
 
     def _error(self, arrays: tuple[Array, Array, Array]) -> float:
         return float(np.sqrt(np.mean(self._differences(arrays) ** 2)))
