@@ -29,7 +29,7 @@ INTERRUPTED = "as it was interrupted"
 
 
 class Stopped(Exception):
-    """A budget is spent; the message says which."""
+    """A budget is spent: the reason for a report."""
 
 
 class Function:
@@ -50,7 +50,7 @@ class Function:
         self.is_text = isinstance(alphabet, str)
 
     def answers(self, words: Sequence[Word]) -> list[Any]:
-        """What the function returns for each word, as plain values of Python."""
+        """The value of each word, as plain values of Python."""
         read: list[Any] = ["".join(map(str, word)) if self.is_text else tuple(word) for word in words]
         found = self.function(read)
         if hasattr(found, "numpy") or hasattr(found, "dtype"):
@@ -125,7 +125,7 @@ def open_network(network: Any, alphabet: Any) -> Network:
 
 
 class Budget(NamedTuple):
-    """What a search may use.
+    """The words and the time that a search may use.
 
     Attributes:
         max_words: that the network reads. num_fresh: those of them that are kept for random words after the search.

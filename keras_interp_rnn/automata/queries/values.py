@@ -205,9 +205,8 @@ class _Search:
             arrays = hankel.factored(tables[0], tables[1:], rank)
             found.append((self._error(arrays), arrays))
         accepted = max(2 * min(error for error, _ in found), self.tolerance * spread)
-        error, arrays = next(
-            each for each in found if each[0] <= accepted
-        )  # the smallest rank of about the least error
+        # The smallest rank whose error is about the least.
+        error, arrays = next((error, arrays) for error, arrays in found if error <= accepted)
         if error < self.error:
             self.error, self.arrays, self.singular_values = error, arrays, singular_values / singular_values[0]
         return self.error <= self.tolerance * spread
