@@ -126,6 +126,12 @@ RESULTS = {
     "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),
     "certificate of labels": lambda: automata.certify(automata.compile(hostile_machine()), hostile_machine()),
     "extraction of a stack": lambda: automata.extract(stack()),
+    "automaton of a function": lambda: automata.learn(
+        lambda words: [word.count(HOSTILE[0]) % 2 == 0 for word in words], HOSTILE[:2], max_words=100
+    ),
+    "weighted automaton of a function": lambda: automata.learn_values(
+        lambda words: [float(len(word)) for word in words], HOSTILE[:2], max_words=300
+    ),
     "words": lambda: hostile_contributions().by_word(separator=0),
     "Shapley values": lambda: analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
@@ -152,6 +158,7 @@ VIEWS = {
     "extraction of labels": "states",
     "certificate of labels": "states",
     "extraction of a stack": "states",
+    "automaton of a function": "states",
     "singular values": "memory",
     "a preset": "typing",
     "a network": "typing",
@@ -212,7 +219,7 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
     "name",
     [
         *("contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction"),
-        *("certificate", "Moore machine", "extraction of labels", "certificate of labels"),
+        *("certificate", "Moore machine", "extraction of labels", "certificate of labels", "automaton of a function"),
     ],
 )
 def test_names_are_text_and_not_tags(name):
@@ -234,7 +241,9 @@ def test_text_is_what_print_shows(name, tmp_path, capsys):
     assert (tmp_path / "x.txt").read_text(encoding="utf-8") == shown
 
 
-@pytest.mark.parametrize("name", ["trace", "automaton", "weighted automaton", "extraction", "certificate"])
+@pytest.mark.parametrize(
+    "name", ["trace", "automaton", "weighted automaton", "extraction", "certificate", "automaton of a function"]
+)
 def test_drawings_are_svg(name, tmp_path):
     views.save(made(name), tmp_path / "x.svg")
     assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
