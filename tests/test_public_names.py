@@ -34,8 +34,8 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting languages palindromes sessions text text8 tomita
-        words
+        DataError LabelledWords Windows abbadingo balanced_parentheses counting languages palindromes sessions text
+        text8 tomita words
     """,
     "keras_interp_rnn.figures": """
         Figure contribution_column jacobian_histogram jacobian_percentiles phase_portrait state_paths state_spectra

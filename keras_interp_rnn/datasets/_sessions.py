@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, Ints
-from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
+from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked_text
 
 __all__ = ["Sessions", "sessions"]
 
@@ -174,11 +174,7 @@ def _columns(table: Any, names: Sequence[str]) -> dict[str, list[Any]]:
 
 def _of_file(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
     source = existing_file(path, "table")
-    with unpacked(source) as stream:
-        try:
-            text = stream.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(f"The file must be in UTF-8. Received: {source} ({error}). Convert it.") from None
+    text = unpacked_text(source)
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row] or [[]]
