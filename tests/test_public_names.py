@@ -22,7 +22,7 @@ NAMES = {
         fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
         label_basis lyapunov_exponents mean_state minimize phase_portrait phrases prototypes readout_basis
         recent_contributions relative_drift shapley_values sparse_basis state_spectrum substitutions
-        timescales trace transition_probabilities transition_spectra truncate
+        surprise timescales trace transition_probabilities transition_spectra truncate
     """,
     "keras_interp_rnn.automata": """
         Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile

@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
 from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.surprise import Surprise, SurprisingEvent
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.analysis.weighted.minimization import Minimization
@@ -94,6 +95,44 @@ def word_contributions(result: WordContributions) -> str:
     strongest = sorted(np.argsort(-last, kind="stable")[:ITEMS].tolist())
     lines = [f"norm in nats, last prediction: {len(strongest)} of {len(last)} words"]
     return "\n".join(lines + [f"{visible(result.names[i]):16} {last[i]:9.4f}" for i in strongest])
+
+
+@as_text.register
+def surprise(result: Surprise) -> str:
+    """The most surprising sessions, by their mean surprise, and the most surprising events with their shares."""
+    means, totals = result.scores(), result.scores("total")
+    ranked = result.ranked()[:ITEMS].tolist()
+    lines = [
+        f"{len(result):,} sessions, {means.mean():.3f} nats per event in the mean; the most surprising:",
+        "session  events  nats per event     total",
+        *(f"{i:>7}  {len(result.symbols[i]):>6}  {means[i]:>14.3f}  {totals[i]:>8.3f}" for i in ranked),
+    ]
+    return "\n\n".join(["\n".join(lines), *map(as_text, result.events)])
+
+
+@as_text.register
+def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
+    """The event that came and the expected one, and a line for each event before: its share in the log-odds."""
+    lines = [
+        f"event {result.position} of session {result.session}: {result.name(result.came)!r} came "
+        f"({math.exp(-result.nats):.2g}), {result.name(result.expected)!r} was expected "
+        f"({math.exp(-result.expected_nats):.1%})"
+    ]
+    if not len(result.symbols):
+        return lines[0]
+    exact = f"residual {result.residual:.1e}" if result.method == "contributions" else "they need not sum"
+    lines += [f"position  event  nats for {result.name(result.expected)!r}   (by {result.method}: {exact})"]
+    size = np.abs(np.where(np.isfinite(result.shares), result.shares, 0))
+    strongest = sorted(np.argsort(-size, kind="stable")[:ITEMS].tolist())
+    scale = max(float(size.max()), 1e-300)
+    rows = [(str(t + 1), result.name(int(result.symbols[t])), float(result.shares[t])) for t in strongest]
+    if len(result.shares) > len(strongest) and result.method == "contributions":
+        rows.insert(0, ("", "others", float(np.delete(result.shares, strongest).sum())))
+    if not math.isnan(result.rest):
+        rows.insert(0, ("", "none", result.rest))
+    for position, name, value in rows:
+        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip())
+    return "\n".join(lines)
 
 
 @as_text.register

@@ -66,6 +66,12 @@ def model_of_symbols():
     return keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(3)])
 
 
+def model_of_sequences():
+    keras.utils.set_random_seed(1)
+    isan = layers.ISAN(3, 3, return_sequences=True)
+    return keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
+
+
 def classifier():
     keras.utils.set_random_seed(0)
     return keras.Sequential([keras.layers.Embedding(4, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)])
@@ -126,6 +132,8 @@ RESULTS = {
     "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),
     "certificate of labels": lambda: automata.certify(automata.compile(hostile_machine()), hostile_machine()),
     "extraction of a stack": lambda: automata.extract(stack()),
+    "surprise": lambda: analysis.surprise(model_of_sequences(), [[0, 1, 2, 0], [2]], alphabet=HOSTILE),
+    "surprising event": lambda: analysis.surprise(model_of_sequences(), [[0, 1]], alphabet=HOSTILE).events[0],
     "words": lambda: hostile_contributions().by_word(separator=0),
     "Shapley values": lambda: analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
