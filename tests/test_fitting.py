@@ -35,7 +35,10 @@ def test_an_agent_is_recovered():
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=3, verbose=0)
     cell, head = model.layers[0].cell, model.layers[-1]
     decays = keras.ops.convert_to_numpy(cell.recurrent_kernel).ravel()
-    moves = keras.ops.convert_to_numpy(cell.bias).ravel() * float(head.kernel[0, 0])
+    # The bias of the head moves the logit too: z = a z + b w + (1 - a) c.
+    moves = keras.ops.convert_to_numpy(cell.bias).ravel() * float(head.kernel[0, 0]) + (1 - decays) * float(
+        head.bias[0]
+    )
     assert decays == pytest.approx(0.8, abs=0.1)
     assert moves == pytest.approx([-1, -0.5, 0.5, 1], abs=0.25)
     assert fits.converged.any()
@@ -86,6 +89,19 @@ def test_penalties_count_and_are_not_evaluated():
     penalty = 0.1 * float(np.square(keras.ops.convert_to_numpy(model.layers[0].cell.bias)).sum())
     assert fits.loss[0] == pytest.approx(fits.evaluate((x, y))[0] + penalty, abs=1e-6)
     assert penalty > 1e-5  # ten times what the line above would not see
+
+
+def test_each_fit_has_its_factor_of_the_penalties():
+    x, y = choices(4, 20, 4)
+    model = network(bias_regularizer=keras.regularizers.L2(0.1))
+    start = model.get_weights()
+    settings = {"num_restarts": 2, "max_steps": 60, "verbose": 0}
+    together = fitting.fit_lbfgs(model, (x, y), penalty_factors=[0.0, 1.0, 3.0], **settings)
+    assert len(together) == 3
+    for fit, scale in ((0, 0.0), (2, 0.3)):
+        alone = network(bias_regularizer=keras.regularizers.L2(scale))
+        alone.set_weights(start)
+        np.testing.assert_allclose(fitting.fit_lbfgs(alone, (x, y), **settings).losses[0], together.losses[fit], 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +191,9 @@ X, Y = choices(3, 5, 10)
         (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
         (network(), (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
         (network(), (X, Y), {"subsets": np.eye(3, dtype=bool)[:2] & [1, 0, 1] > 0}, r"weight. Received: none in \[1\]"),
+        (network(), (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
+        (network(), (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
+        (network(), (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),
         (network(), (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
         (keras.Sequential([keras.layers.Dense(1)]), (X, Y), {}, "`model` must be a built Keras model"),
         (keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), (X, Y), {}, "must be compiled with one loss"),

@@ -121,7 +121,7 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     task = trials.task
     network, every = Network("DiagonalISAN", units), np.ones((1, len(trials)), bool)
     num_choices = int(trials.scored.sum())
-    fits = network.fits(trials, every, penalty=0.05 / num_choices, seed=0)
+    fits = network.fits(trials, every, penalties=np.array([0.05 / num_choices]), seed=0)
     model = fits.load(0)
     logits = np.asarray(model.predict_on_batch(trials.symbols[:, :-1]), float)
     print(

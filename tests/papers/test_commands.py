@@ -212,9 +212,13 @@ def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
     assert runs == [(minutes, seed) for seed in range(seeds)]
     [written] = (tmp_path / "records").iterdir()
     assert {record["protocol"]["minutes"] for record in records.read(written)} == {minutes}
+    assert run(*arguments, "--records", tmp_path / "more", "--first-seed", "7") == 0
+    assert [seed for _, seed in runs[seeds:]] == [7, 8] if seeds > 1 else [0]
 
 
-@pytest.mark.parametrize("wrong", [["--budget", "-1"], ["--budget", "0"], ["--seeds", "0"], ["--seeds", "1.5"]])
+@pytest.mark.parametrize(
+    "wrong", [["--budget", "-1"], ["--budget", "0"], ["--seeds", "0"], ["--seeds", "1.5"], ["--first-seed", "-1"]]
+)
 def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
     with pytest.raises(SystemExit) as stop:
         run("sr-imdb", *wrong)
