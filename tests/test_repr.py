@@ -64,7 +64,7 @@ SENTENCES = {
     "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
     "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
     "Fits": Fits(None, BIG[0], BIG[0], BIG[0] > 0, np.ones(BIG[0].shape, int), 1.23456, None),
-    "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging"),
+    "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging", support=BIG[0]),
     "TrainingReport": TrainingReport(
         learned=True,
         network_accuracy=1.0,

@@ -34,7 +34,7 @@ from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
-from keras_interp_rnn.automata.inference import Evidence
+from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import MISSING, Automaton
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
 from keras_interp_rnn.presets.cards import Card
@@ -46,6 +46,8 @@ from tensorboard_plugins.interp_rnn.recording import TooLarge
 
 MAX_ROWS = 500
 """Maximum number of rows of a table, and of events of a session."""
+MAX_STATES = 60
+"""Maximum number of states of an automaton that is drawn with its evidence."""
 FULL_SURPRISE = 6.0
 """Nats of an event in full colour."""
 TITLES = {
@@ -347,6 +349,23 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 def sentences(result: Result) -> str:
     """The lines of the text as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
+
+
+@as_html.register
+def inference(result: Inference) -> str:
+    """The evidence, the automaton with how often words take its edges, and the words whose labels would tell most."""
+    rows = (
+        (f"{i}", html.escape(" ".join(visible(str(symbol)) for symbol in word)))
+        for i, word in enumerate(result.questions, start=1)
+    )
+    asked = (
+        "<h2>What should happen here?</h2><p>Edges have the number of times that your words take them; no word takes "
+        "those in parentheses. Each of these words tells this automaton from another one that fits your words as well. "
+        "Label them, the first ones above all, and infer again.</p>"
+        f"{table(('', 'word'), rows)}"
+    )
+    drawn = svg.as_svg(result) if len(result.dfa) <= MAX_STATES else ""
+    return f"<div>{sentences(result)}{drawn}{asked * bool(result.questions)}</div>"
 
 
 @as_html.register(TransitionSpectra)

@@ -41,6 +41,8 @@ PERCENTS = (0, 16, 50, 84, 100)
 """Percentiles of singular values."""
 ITEMS = 15
 """Maximum number of lines about words, steps, symbols, lags or points."""
+QUESTIONS = 2
+"""Number of words that are asked for a label."""
 VALUES = 6
 """Maximum number of words whose values an automaton shows, of values of each, and of edits."""
 
@@ -339,7 +341,16 @@ def _evidence(head: str, evidence: Evidence, more: str = "") -> list[str]:
     if evidence.num_transitions:
         taken = evidence.num_transitions - len(evidence.unsupported)
         parts.append(f"{taken:,} of {counted(evidence.num_transitions, 'transition')} taken by your words")
+    if evidence.questions:
+        shown = ", ".join(_quoted_word(word) for word in evidence.questions[:QUESTIONS])
+        parts.append(f"to be labelled next: {shown}")
     return parts
+
+
+def _quoted_word(word: Sequence[Hashable]) -> str:
+    """A word in quotes, cut if it is long; its symbols apart unless all are single characters."""
+    text = separator(word).join(visible(str(symbol)) for symbol in word)
+    return repr(text if len(text) <= WORD else f"…{text[1 - WORD :]}")
 
 
 def _held_out(evidence: Evidence) -> str:

@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 import sys
@@ -132,6 +133,11 @@ RESULTS = {
     "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),
     "certificate of labels": lambda: automata.certify(automata.compile(hostile_machine()), hostile_machine()),
     "extraction of a stack": lambda: automata.extract(stack()),
+    "inference": lambda: automata.infer(
+        [tuple(HOSTILE[i] for i in word) for n in range(7) for word in itertools.product(range(2), repeat=n)],
+        [sum(word) % 2 == 0 for n in range(7) for word in itertools.product(range(2), repeat=n)],
+        alphabet=HOSTILE,
+    ),
     "surprise": lambda: analysis.surprise(model_of_sequences(), [[0, 1, 2, 0], [2]], alphabet=HOSTILE),
     "surprising event": lambda: analysis.surprise(model_of_sequences(), [[0, 1]], alphabet=HOSTILE).events[0],
     "words": lambda: hostile_contributions().by_word(separator=0),
