@@ -639,7 +639,7 @@ def test_names_of_several_letters_are_separated():
 
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
-    assert [line.split()[:2] for line in str(split).splitlines()[2:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
+    assert [line.split()[:2] for line in str(split).splitlines()[3:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
     [recorded] = interactive.view_of(split).data["runs"].values()
     assert [tag["series"]["symbols"] for tag in recorded.values()] == [["in", "out", "up"], ["up", "up", "out"]]
     for sequence, tag in enumerate(recorded.values()):
