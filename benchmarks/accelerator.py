@@ -1,8 +1,10 @@
 """How fast are the layers on the accelerator at hand, beside Keras's LSTM and GRU there and cuDNN's through torch?
 
 Times forward passes and training steps, a row at a time, and prints each row as it is had. The rows that answer most
-come first, and `--seconds` ends the run after the row that runs then. A training step ends when its loss is in the
-computer's memory, a forward pass when all its logits are there. Every network reads ids or embedded ids, so that the
+come first, and `--seconds` ends the run after the row that runs then. Training steps are those of `fit`, which sends
+the next batch before the loss of the last one is back (torch: the same in a loop): the seconds of an epoch over its
+steps. Next to them is a step whose loss is awaited, as by `train_on_batch`; a forward pass ends when all its logits
+are in the computer's memory. Every network reads ids or embedded ids, so that the
 products with the inputs count for all. Precisions hold for all networks alike: `float32` multiplies in float32, `tf32`
 lets the chip round the factors of float32 products to 10 bits, `bfloat16` is Keras's policy mixed_bfloat16 (torch:
 autocast), under which an ISAN computes in float32.
@@ -12,7 +14,7 @@ own layers are timed too, whatever the backend. The JSON file says on which chip
 accelerator it says so and times the CPU.
 
     PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --tests --out accelerator.json
-    PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --only "ISAN(" --batch 128 --seconds 60
+    PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --only "^ISAN" --batch 128 --seconds 60
     PYTHONPATH=. KERAS_BACKEND=jax python benchmarks/accelerator.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.
@@ -23,6 +25,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -43,13 +46,16 @@ from keras_interp_rnn import layers
 SYMBOLS = 27
 PRECISIONS = ("float32", "tf32", "bfloat16")
 PATHS = ("static", "blocks", "dense", "stepwise")
+EPOCH = 20
+"""Steps of an epoch."""
 
 
 class Steps(NamedTuple):
     """What is timed of a network."""
 
     forward: Callable[[], Any]
-    training: Callable[[], float]
+    training: Callable[[], Any]  # an epoch of EPOCH steps
+    awaited: Callable[[], float]  # one step and its loss
     weights: int
     path: Callable[[], str]  # that a layer of this package took
 
@@ -123,8 +129,10 @@ def keras_steps(
     model = keras.Sequential([inputs, *before, layer, keras.layers.Dense(symbols, dtype="float32")])
     model.compile(keras.optimizers.Adam(1e-3), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     x, y = read_and_predicted(batch, length, symbols)
+    epoch = np.concatenate([x] * EPOCH), np.concatenate([y] * EPOCH)
     return Steps(
         lambda: model.predict_on_batch(x)[0, 0, 0],
+        lambda: model.fit(*epoch, batch_size=batch, verbose=0, shuffle=False),
         lambda: float(model.train_on_batch(x, y)),
         model.count_params(),
         lambda: getattr(layer, "chosen_path", ("",))[0],
@@ -151,14 +159,19 @@ def torch_steps(kind: str, units: int, embedded: int, batch: int, length: int, p
         with torch.no_grad():
             return logits().cpu()[0, 0, 0]
 
-    def training() -> float:
+    def training() -> Any:
         optimizer.zero_grad(set_to_none=True)
         loss = torch.nn.functional.cross_entropy(logits().reshape(-1, SYMBOLS), y.to(device).reshape(-1))
         loss.backward()
         optimizer.step()
-        return float(loss.detach())
+        return loss.detach()
 
-    return Steps(forward, training, sum(weight.numel() for weight in weights), str)
+    def epoch() -> float:
+        for _ in range(EPOCH):
+            loss = training()
+        return float(loss)
+
+    return Steps(forward, epoch, lambda: float(training()), sum(weight.numel() for weight in weights), str)
 
 
 def set_precision(precision: str) -> None:
@@ -181,7 +194,7 @@ def set_precision(precision: str) -> None:
 
 def cases(args: argparse.Namespace, known: dict[str, tuple[int, Maker]]) -> Iterator[tuple[str, int, str]]:
     """Names, batches and precisions, those first that stand first in their lists."""
-    names = [name for name in known if not args.only or any(part in name for part in args.only)]
+    names = [name for name in known if not args.only or any(re.search(part, name) for part in args.only)]
     every = itertools.product(enumerate(args.precision), enumerate(args.batch), names)
     late = [(i + j + 1.5 * known[name][0], name, batch, precision) for (i, precision), (j, batch), name in every]
     for _, name, batch, precision in sorted(late, key=lambda case: case[0]):
@@ -194,8 +207,10 @@ def row(make: Maker, batch: int, args: argparse.Namespace, precision: str) -> di
     set_precision(precision)
     try:
         steps = make(batch, args.length, precision)
-        [forward] = in_turn({"": steps.forward}, args.rounds).values()
-        [training] = in_turn({"": steps.training}, args.rounds, warm_up=3).values()
+        [awaited] = in_turn({"": steps.awaited}, args.rounds, warm_up=3).values()
+        [epochs] = in_turn({"": steps.training}, max(1, args.rounds // 4)).values()
+        training = [seconds / EPOCH for seconds in epochs]
+        [forward] = in_turn({"": steps.forward}, args.rounds).values() if args.forward else [[float("nan")]]
     except Exception as error:  # another row may run
         return {"failed": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
     finally:
@@ -206,6 +221,7 @@ def row(make: Maker, batch: int, args: argparse.Namespace, precision: str) -> di
         "forward_seconds": statistics.median(forward),
         "training_seconds": statistics.median(training),
         "training_seconds_of_rounds": training,
+        "awaited_seconds": statistics.median(awaited),
         "row_seconds": time.perf_counter() - started,
     }
 
@@ -218,19 +234,35 @@ def as_line(name: str, batch: int, precision: str, found: dict[str, Any], length
     return (
         f"| {name} | {batch} | {precision} | {found['path']} | {found['weights']:,} "
         f"| {1000 * found['forward_seconds']:.2f} | {whole:.2f} ({1000 * min(rounds):.2f} to {1000 * max(rounds):.2f}) "
+        f"| {1000 * found['awaited_seconds']:.2f} "
         f"| {1000 * batch * length / whole:,.0f} |"
     )
 
 
 def ratios(times: list[dict[str, Any]], sizes: Sizes) -> Iterator[str]:
-    """Of training steps: how many times as fast an ISAN is as the LSTMs of as many weights."""
+    """How many times as long as cuDNN's layer the training steps of a network take, and of it as long as the network's.
+
+    Beside an ISAN are the LSTMs of as many weights, beside a state-regularized layer and a MinimalRNN those of as many
+    units.
+    """
     had = [row for row in times if "failed" not in row]
-    seconds = {(row["network"], row["batch"], row["precision"]): row["training_seconds"] for row in had}
-    for (name, batch, precision), whole in seconds.items():
-        for other in (f"LSTM({sizes.large})", f"torch.nn.LSTM({sizes.large})"):
-            if name == f"ISAN({sizes.isan}, {SYMBOLS})" and (other, batch, precision) in seconds:
-                times_as_fast = seconds[other, batch, precision] / whole
-                yield f"batch {batch}, {precision}: {times_as_fast:.2f} times as fast as {other}"
+    seconds = {(row["network"], row["batch"], row["precision"]): row for row in had}
+    small = f"({sizes.small}"
+    beside = {
+        f"ISAN({sizes.isan}, {SYMBOLS})": [f"LSTM({sizes.large})", f"torch.nn.LSTM({sizes.large})"],
+        f"SRGRU{small}, 10)": [f"torch.nn.GRU{small})"],
+        f"SRLSTM{small}, 10)": [f"LSTM{small})", f"torch.nn.LSTM{small})"],
+        f"MinimalRNN{small})": [f"torch.nn.GRU{small})"],
+    }
+    for (name, batch, precision), row in seconds.items():
+        for other in beside.get(name, []):
+            if of_other := seconds.get((other, batch, precision)):
+                own, its = (x["training_seconds"] for x in (row, of_other))
+                awaited = of_other["awaited_seconds"] / row["awaited_seconds"]
+                yield (
+                    f"{name}, batch {batch}, {precision}: {own / its:.2f} of the time of {other}, {its / own:.2f} "
+                    f"times as fast ({awaited:.2f} with losses awaited)"
+                )
 
 
 def run_tests() -> str:
@@ -247,11 +279,12 @@ def run_tests() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", action="store_true", help="run the core of the layers' tests first")
-    parser.add_argument("--only", nargs="+", help="networks whose names have one of these in them")
+    parser.add_argument("--only", nargs="+", help="networks whose names match one of these regular expressions")
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 512, 2048, 32, 4096])
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=PRECISIONS)
     parser.add_argument("--length", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--forward", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no row begins after so many")
     parser.add_argument("--out", help="a JSON file for the results")
     parser.add_argument("--smoke", action="store_true")
@@ -265,8 +298,8 @@ def main() -> None:
     record = {**environment(), "tests": tests, "length": args.length, "rounds": args.rounds, "times": []}
     print(f"{record['backend']} on {record['accelerator'] or 'the CPU: no accelerator is at hand'}.")
     print(f"{args.length} steps; ms, median of {args.rounds} rounds.\n")
-    columns = "network | batch | precision | path | weights | forward | training step (all rounds) | symbols/s"
-    print(f"| {columns} |\n|{'---|' * 8}", flush=True)
+    columns = "network | batch | precision | path | weights | forward | training step (epochs) | awaited | symbols/s"
+    print(f"| {columns} |\n|{'---|' * 9}", flush=True)
     known = networks(sizes, bool(record["accelerator"]))
     if args.smoke:
         known = {name: made for name, made in known.items() if made[0] < 3}
@@ -279,7 +312,7 @@ def main() -> None:
         record["times"].append({"network": name, "batch": batch, "precision": precision, **found})
         if args.out:
             Path(args.out).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
-    print(f"\nTraining steps of the ISAN({sizes.isan}, {SYMBOLS}):", *ratios(record["times"], sizes), sep="\n- ")
+    print("\nTraining steps:", *ratios(record["times"], sizes), sep="\n- ")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@ r"""Second-order fits of small networks: L-BFGS in float64, from several starts,
 Adam needs thousands of steps, and a learning rate, where a network has a hundred weights. L-BFGS needs some hundred
 evaluations and no rate. What is minimized is the weighted mean of the model's loss, plus its penalties,
 
-$$\frac{\sum_i w_i \, \ell(y_i, \hat y_i)}{\sum_i w_i} + \text{penalties},$$
+$$\frac{\sum_i w_i \, \ell(y_i, \hat y_i)}{\sum_i w_i} + \lambda \cdot \text{penalties},$$
 
-over the sequences of a fit. The gradient comes from the backend's automatic differentiation; layers of this package
-bring their own adjoint.
+over the sequences of a fit, with a factor $\lambda$ for each fit. The gradient comes from the backend's automatic
+differentiation; layers of this package bring their own adjoint.
 
 What it leaves out: models of more than some thousand weights, mini-batches, and dropout: the model runs as in
 `predict`.
@@ -48,8 +48,9 @@ MIN_GAIN = 1e-6
 MAX_STEPS_AT_ONCE = 2**22
 """Steps of all sequences that are computed together."""
 
-SHRINKAGE, SMALL = 6, 12
-"""A batch is compiled again for the starts that are not done, once they are so many times fewer, unless it is small."""
+SHRINKAGE, SMALL = 3, 2**15
+"""A batch is compiled again for the starts that are not done, once they are so many times fewer, unless all its
+sequences have few steps: it is then computed sooner than compiled."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +113,8 @@ class Fits(Sentence):
         """
         rows = np.arange(len(self))
         with _backend.double_precision():
-            evaluate = _Evaluation(self._objective, _prepared(data, subsets, len(self)), rows, penalty=False)
+            prepared = _prepared(data, subsets, np.zeros(len(self)))
+            evaluate = _Evaluation(self._objective, prepared, rows, project=False)
             return np.concatenate([evaluate(self.weights[part], part)[0] for part in evaluate.parts(rows)])
 
 
@@ -121,6 +123,7 @@ def fit_lbfgs(
     data: Sequence[Any],
     *,
     subsets: ArrayLike | None = None,
+    penalty_factors: ArrayLike | None = None,
     num_restarts: int = 8,
     max_steps: int = 300,
     seed: int = 0,
@@ -137,6 +140,8 @@ def fit_lbfgs(
         data: (x, y) or (x, y, sample_weight), arrays of sequences as in `fit`. A weight of 0 leaves a step out.
         subsets: bool (fits, batch), the sequences of each fit: of one subject, one fold, both. By default there is one
             fit, of all sequences.
+        penalty_factors: (fits,), non-negative numbers by which the model's penalties are multiplied: one batch tries
+            several of them. By default 1.
         num_restarts: starts of each fit.
         max_steps: of each start.
         seed: of the starts.
@@ -167,15 +172,17 @@ def fit_lbfgs(
     """
     started = time.monotonic()
     num_restarts, max_steps = integer("num_restarts", num_restarts), integer("max_steps", max_steps)
-    prepared = _prepared(data, subsets, None)
+    prepared = _prepared(data, subsets, penalty_factors)
     if not prepared.totals.all():
         empty = np.flatnonzero(prepared.totals == 0).tolist()
-        raise ValueError(f"Each of `subsets` must have a step of positive weight. Received: none in {empty}.")
+        raise ValueError(
+            f"Each of `subsets` must have a step of positive weight. Received: none in {empty}. Leave these rows out."
+        )
     with _backend.double_precision():
         objective = _Objective(model)
         starts = objective.starts(num_restarts, seed)
         rows = np.arange(prepared.num_fits * num_restarts)
-        evaluate = _Evaluation(objective, prepared, rows // num_restarts, penalty=True)
+        evaluate = _Evaluation(objective, prepared, rows // num_restarts, project=True)
         found = []
         for part in evaluate.parts(rows):
             values = functools.partial(evaluate.of, part)
@@ -207,6 +214,7 @@ class _Data:
         x: inputs (batch, ...), in Keras's structure. y: targets (batch, ...).
         weights: (batch,) or (batch, time).
         sequences: int (fits, most), the sequences of each fit. counts: (fits, most), 0 for padding, 1 otherwise.
+        factors: (fits,), of the penalties.
     """
 
     x: Any
@@ -214,6 +222,7 @@ class _Data:
     weights: Array
     sequences: Ints
     counts: Array
+    factors: Array
 
     @property
     def num_fits(self) -> int:
@@ -231,13 +240,13 @@ class _Data:
         return int(self.sequences.shape[1] * np.prod(self.y.shape[1:2]))
 
     def of(self, fits: Ints) -> list[NDArray[Any]]:
-        """Inputs, targets and weights of fits, each with a first axis of their number."""
+        """Inputs, targets, weights and factors of fits, each with a first axis of their number."""
         sequences, weights = self.sequences[fits], self.weights[self.sequences[fits]]
         weights = weights * self.counts[fits].reshape(*sequences.shape, *[1] * (weights.ndim - 2))
-        return [*(leaf[sequences] for leaf in tree.flatten(self.x)), self.y[sequences], weights]
+        return [*(leaf[sequences] for leaf in tree.flatten(self.x)), self.y[sequences], weights, self.factors[fits]]
 
 
-def _prepared(data: Sequence[Any], subsets: ArrayLike | None, num_fits: int | None) -> _Data:
+def _prepared(data: Sequence[Any], subsets: ArrayLike | None, factors: ArrayLike | None) -> _Data:
     if not isinstance(data, tuple | list) or len(data) not in (2, 3):
         raise ValueError(f"`data` must be (x, y) or (x, y, sample_weight). Received: {type(data).__name__}.")
     x, y = tree.map_structure(_doubled, data[0]), _doubled(data[1])
@@ -250,15 +259,22 @@ def _prepared(data: Sequence[Any], subsets: ArrayLike | None, num_fits: int | No
             f"`sample_weight` must be non-negative numbers of shape {y.shape[:1]} or {y.shape[:2]}. Received: shape "
             f"{weights.shape}. Pass one weight for each sequence, or for each step."
         )
-    mask = np.ones((num_fits or 1, len(y)), bool) if subsets is None else np.asarray(subsets)
-    if mask.dtype != bool or mask.shape != (num_fits or len(mask), len(y)):
+    num_fits = None if factors is None else np.size(factors)
+    mask = np.ones((1 if num_fits is None else num_fits, len(y)), bool) if subsets is None else np.asarray(subsets)
+    if mask.dtype != bool or mask.ndim != 2 or mask.shape[1] != len(y) or num_fits not in (None, len(mask)):
         raise ValueError(
             f"`subsets` must be booleans of shape ({num_fits or 'fits'}, {len(y)}). Received: {mask.dtype} of shape "
             f"{mask.shape}. Pass a row for each fit, True for the sequences that it reads."
         )
+    scales = np.ones(len(mask)) if factors is None else np.asarray(factors, np.float64)
+    if scales.ndim != 1 or not (scales >= 0).all() or not np.isfinite(scales).all():
+        raise ValueError(
+            f"`penalty_factors` must be non-negative numbers of shape (fits,). Received: {factors!r:.100}. Pass one "
+            "number for each fit."
+        )
     most = max(int(mask.sum(axis=1).max()), 1)
     sequences = np.argsort(~mask, axis=1, kind="stable")[:, :most]
-    return _Data(x, y, weights, sequences, np.take_along_axis(mask, sequences, axis=1).astype(np.float64))
+    return _Data(x, y, weights, sequences, np.take_along_axis(mask, sequences, axis=1).astype(float), scales)
 
 
 def _doubled(values: Any) -> NDArray[Any]:
@@ -272,12 +288,13 @@ class _Evaluation:
 
     Args:
         fit_of: int (rows,), whose data a row reads.
+        project: whether weights may be outside of the constraints.
     """
 
-    def __init__(self, objective: _Objective, data: _Data, fit_of: Ints, penalty: bool) -> None:
+    def __init__(self, objective: _Objective, data: _Data, fit_of: Ints, project: bool) -> None:
         self.data, self.fit_of = data, fit_of
         self.at_once = max(1, MAX_STEPS_AT_ONCE // data.num_steps) if objective.maps else 1
-        self.compute = _backend.values_and_gradients(functools.partial(objective.values, data.x, penalty))
+        self.compute = _backend.values_and_gradients(functools.partial(objective.values, data.x, project))
         self.slots = np.zeros(0, np.int64)
         self.tensors: dict[int, list[Tensor]] = {}
 
@@ -295,7 +312,8 @@ class _Evaluation:
         if self.at_once == 1:
             pairs = [self.compute(point[None], *self._tensors(row)) for point, row in zip(points, rows, strict=True)]
             return np.concatenate([value for value, _ in pairs]), np.concatenate([slope for _, slope in pairs])
-        if not np.isin(rows, self.slots).all() or SHRINKAGE * len(rows) <= len(self.slots) > SMALL:
+        is_small = len(self.slots) * self.data.num_steps <= SMALL
+        if not np.isin(rows, self.slots).all() or (SHRINKAGE * len(rows) <= len(self.slots) and not is_small):
             self.slots = rows
             self.points = points.copy()
             self.batch = [ops.convert_to_tensor(part) for part in self.data.of(self.fit_of[rows])]
@@ -348,38 +366,40 @@ class _Objective:
             for end, size, shape in zip(ends, self.sizes, self.shapes, strict=True)
         ]
 
-    def projected(self, weights: Tensor) -> list[Tensor]:
-        """The model's variables of one row (P,), within its constraints."""
-        pairs = zip(self.parts(weights), self.projections, strict=True)
-        return [part if project is None else project(part) for part, project in pairs]
-
-    def constrained(self, weights: Array) -> Array:
-        """Weights (rows, P) within the constraints."""
+    def constrained(self, weights: Any) -> Any:
+        """Weights (rows, P) within the constraints that are no bounds."""
         if not any(self.projections):
             return weights
-        rows = [self.projected(ops.convert_to_tensor(row)) for row in weights]
-        return np.stack([np.concatenate([ops.convert_to_numpy(part).ravel() for part in row]) for row in rows])
+        if isinstance(weights, np.ndarray):
+            return ops.convert_to_numpy(self.constrained(ops.convert_to_tensor(weights)))
+        return _of_each_row(self._constrained, weights, weights.shape[1])
 
-    def values(self, structure: Any, penalty: bool, weights: Tensor, *data: Tensor) -> Tensor:
-        """The objective of each row, (rows,): of weights (rows, P) and data (rows, ...)."""
+    def _constrained(self, weights: Tensor) -> Tensor:
+        """As `constrained`, of one row (P,)."""
+        pairs = zip(self.parts(weights), self.projections, strict=True)
+        parts = [part if project is None else project(part) for part, project in pairs]
+        return ops.concatenate([ops.reshape(part, (-1,)) for part in parts])
+
+    def values(self, structure: Any, project: bool, weights: Tensor, *data: Tensor) -> Tensor:
+        """The objective of each row, (rows,): of weights (rows, P), data (rows, ...) and factors (rows,)."""
+        if project:
+            weights = self.constrained(weights)
         if self.stack is None and weights.shape[0] > 1:
             rows = ops.vectorized_map(
-                lambda row: self.values(structure, penalty, *(part[None] for part in row)), (weights, *data)
+                lambda row: self.values(structure, False, *(part[None] for part in row)), (weights, *data)
             )
             return rows[:, 0]
-        *leaves, y, sample_weight = data
+        *leaves, y, sample_weight, factors = data
         if self.stack is None:
             x = tree.pack_sequence_as(structure, [leaf[0] for leaf in leaves])
             output, _, penalties = self.copy.stateless_call(
-                self.projected(weights[0]), self.fixed, x, training=False, return_losses=True
+                self.parts(weights[0]), self.fixed, x, training=False, return_losses=True
             )
             mask = getattr(output, "_keras_mask", None)
             if mask is not None:
                 sample_weight = sample_weight * ops.cast(mask, sample_weight.dtype)[None]
             value = self._mean(y, output[None], sample_weight)
-            return value + sum(penalties) if penalty and penalties else value
-        if any(self.projections):
-            weights = _row_by_row(self._projected_flat, weights, weights.shape[1])
+            return value + factors * sum(penalties) if penalties else value
         parts = self.parts(weights)
         trained = {id(variable): part for variable, part in zip(self.variables, parts, strict=True)}
 
@@ -389,12 +409,9 @@ class _Objective:
             return ops.repeat(ops.convert_to_tensor(variable)[None], weights.shape[0], axis=0)
 
         value = self._mean(y, self.stack(read, leaves), sample_weight)
-        penalized = penalty and any(variable.regularizer is not None for variable in self.variables)
-        return value + _row_by_row(self._penalty, weights, 1)[:, 0] if penalized else value
-
-    def _projected_flat(self, weights: Tensor) -> Tensor:
-        """As `projected`, weights (P,) again."""
-        return ops.concatenate([ops.reshape(part, (-1,)) for part in self.projected(weights)])
+        if all(variable.regularizer is None for variable in self.variables):
+            return value
+        return value + factors * _of_each_row(self._penalty, weights, 1)[:, 0]
 
     def _penalty(self, weights: Tensor) -> Tensor:
         """The penalties of weights (P,)."""
@@ -421,8 +438,10 @@ class _Objective:
         return ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
 
 
-def _row_by_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
-    """A function of vectors (n,) to `width` numbers, of rows (rows, n), one after the other: it may be any function."""
+def _of_each_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
+    """A function of vectors (n,) to `width` numbers, of each of rows (rows, n); it may be any function."""
+    if _backend.maps_loops():
+        return ops.vectorized_map(lambda row: ops.reshape(function(row), (width,)), rows)
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
         return state, (ops.reshape(function(now[0][0]), (1, width)),)

@@ -28,6 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measure.add_argument("what", choices=["recovery", "comparison", "speed"], help="what is measured")
     measure.add_argument("--trials", type=int, default=500, help="of each simulated agent or subject (500)")
     measure.add_argument("--subjects", type=int, default=20, help="number of simulated ones (20)")
+    measure.add_argument(
+        "--only", help="this agent that is recovered, this model that is compared; others are left out"
+    )
+    measure.add_argument("--part", default="1/1", help="1/4 for the first of four parts of the agents (1/1)")
     for command in (measure, report):
         command.add_argument("--records", type=Path, default=Path("runs/behaviour"), help="folder (runs/behaviour)")
     report.add_argument("--page", type=Path, help="page whose tables are replaced; without one they are printed")

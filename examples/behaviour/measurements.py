@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import time
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,33 +43,48 @@ def measure(args: Namespace) -> None:
     if args.smoke:
         models.MAX_STEPS, args.subjects = 5, 2
     if args.what == "recovery":
-        for name in list(RECOVERED)[: 1 if args.smoke else None]:
-            recover(args.records, name, num_agents=args.subjects, num_trials=args.trials)
+        for name in _only(args, RECOVERED)[: 1 if args.smoke else None]:
+            recover(args.records, name, num_agents=args.subjects, num_trials=args.trials, part=args.part)
     elif args.what == "speed":
         speed(args.records, args.subjects)
     else:
         name, trials = sessions_of(args)
-        every = models.models_for(trials.task)
-        compare(args.records, name, trials, [every[0], models.Network("lags", 5)] if args.smoke else every)
+        every = {model.name: model for model in models.models_for(trials.task)}
+        names = ["Q-learner", "logistic regression, 5 lags"] if args.smoke and not args.only else _only(args, every)
+        compare(args.records, name, trials, [every[each] for each in names])
 
 
-def recover(folder: Path, name: str, *, num_agents: int, num_trials: int) -> None:
-    """Parameters of simulated agents on reversal learning, read off the networks that were fitted to their choices."""
+def _only(args: Namespace, names: Iterable[str]) -> list[str]:
+    """The names, or the one that is asked for."""
+    if args.only is not None and args.only not in names:
+        raise ValueError(f"--only must be one of {', '.join(names)}. Received: {args.only}.")
+    return list(names) if args.only is None else [args.only]
+
+
+def recover(folder: Path, name: str, *, num_agents: int, num_trials: int, part: str) -> None:
+    """Parameters of simulated agents on reversal learning, read off the networks that were fitted to their choices.
+
+    Args:
+        folder: of the records. name: of the agents' family. num_agents: how many are simulated.
+        num_trials: of each. part: "K/N" for part K of N of the agents, a record of its own.
+    """
     task, agent = TASKS["reversal"], AGENTS[name]
     sessions, length = max(num_trials // LENGTH, 1), min(LENGTH, num_trials)
+    place, number = map(int, part.split("/"))
+    chosen = np.arange(num_agents)[place - 1 :: number]
 
     def measured() -> dict[str, Any]:
         true = agent.draw(num_agents, np.random.default_rng(0))
         subjects = [f"{number:03d}" for number in range(num_agents) for _ in range(sessions)]
         theta = np.repeat(true, sessions, axis=0)
         trials = simulate(task, agent, theta, trials=length, seed=1, subjects=subjects)
-        groups = trials.subject_ids == np.arange(num_agents)[:, None]
+        groups = trials.subject_ids == chosen[:, None]
         network, clock = models.Network("DiagonalISAN", RECOVERED[name]), time.process_time()
-        fits = network.fit(trials, groups, penalty=0.05 / num_trials, seed=0)
+        fits = network.fit(trials, groups, penalties=np.full(len(chosen), 0.05 / num_trials), seed=0)
         seconds, found = round(time.process_time() - clock, 1), []
-        for parameters, logits, rows in zip(true, fits, groups, strict=True):
-            part = trials.take(np.flatnonzero(rows)[: max(COMPARED // LENGTH, 1)])
-            matches = reading.which_agent(logits(part), part, agents_for(task), num_choices=num_trials)
+        for parameters, logits, rows in zip(true[chosen], fits, groups, strict=True):
+            compared = trials.take(np.flatnonzero(rows)[: max(COMPARED // LENGTH, 1)])
+            matches = reading.which_agent(logits(compared), compared, agents_for(task), num_choices=num_trials)
             [same] = [match for match in matches if match.agent is agent]
             near = list(same.parameters.values())
             likely = fit_agent(agent, trials.take(rows), start=near)
@@ -79,7 +94,8 @@ def recover(folder: Path, name: str, *, num_agents: int, num_trials: int) -> Non
         model = {"name": network.name, "parameters": network.num_weights(task)}
         return {"model": model, "result": {"agents": found, "fit_cpu_seconds": seconds}}
 
-    _append(folder, "recovery", f"{name}, {num_agents} agents, {num_trials} trials", "simulated", measured)
+    agents = f"{num_agents} agents" if number == 1 else f"part {part} of {num_agents} agents"
+    _append(folder, "recovery", f"{name}, {agents}, {num_trials} trials", "simulated", measured)
 
 
 def compare(folder: Path, name: str, trials: Trials, chosen_models: Sequence[models.Model]) -> None:
@@ -130,10 +146,14 @@ def report(folder: Path, page: Path | None) -> None:
 def tables(folder: Path) -> dict[str, list[str]]:
     """The tables of the records in Markdown: name -> lines."""
     found: dict[str, list[str]] = {}
+    recovered: dict[tuple[str, int], list[dict[str, Any]]] = {}
     by_data: dict[str, dict[str, Any]] = {}
-    if recovered := sorted(_read(folder, "recovery"), key=_kind_and_trials):
+    for record in _read(folder, "recovery"):
+        name, _, trials = record["run"].split(", ")
+        recovered.setdefault((name, int(trials.split()[0])), []).append(record)
+    if recovered:
         head = "agent | trials | rates within 0.05 | by likelihood | median error | by likelihood | named right"
-        found["Parameters recovered"] = _table(head, map(_recovery, recovered))
+        found["Parameters recovered"] = _table(head, [_recovery(*each) for each in sorted(recovered.items())])
     for record in _read(folder, "comparison"):
         by_data.setdefault(record["data"]["name"], {})[record["model"]["name"]] = record
     for name, records in by_data.items():
@@ -145,14 +165,9 @@ def tables(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def _kind_and_trials(record: dict[str, Any]) -> tuple[str, int]:
-    name, _, trials = record["run"].split(", ")
-    return name, int(trials.split()[0])
-
-
-def _recovery(record: dict[str, Any]) -> list[str]:
-    name, trials = _kind_and_trials(record)
-    agents = record["result"]["agents"]
+def _recovery(of: tuple[str, int], records: Sequence[dict[str, Any]]) -> list[str]:
+    name, trials = of
+    agents = [agent for record in records for agent in record["result"]["agents"]]
     rates = [place for place, parameter in enumerate(AGENTS[name].parameters) if parameter in RATES]
     ways = {way: np.array([each[way] for each in agents])[:, rates] for way in ("true", "network", "likelihood")}
     errors = [np.abs(ways[way] - ways["true"]) for way in ("network", "likelihood")]

@@ -23,7 +23,7 @@ from keras_interp_rnn import constraints, fitting, layers
 Logits = Callable[[Trials], Array]
 """Of the choices from the second on, (sessions, trials - 1, A - 1)."""
 
-RESTARTS, MAX_STEPS = 2, 150
+RESTARTS, MAX_STEPS = 2, 500
 """Starts of each fit, and steps of each start."""
 
 
@@ -51,8 +51,8 @@ class Model(abc.ABC):
         """Trained numbers."""
 
     @abc.abstractmethod
-    def fit(self, trials: Trials, subsets: Array, *, penalty: float, seed: int) -> list[Logits]:
-        """Fits each of some sets of sessions: bool (fits, sessions)."""
+    def fit(self, trials: Trials, subsets: Array, *, penalties: Array, seed: int) -> list[Logits]:
+        """Fits each of some sets of sessions, bool (fits, sessions), with a penalty of its own (fits,)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class AgentModel(Model):
     def num_weights(self, task: Task) -> int:
         return len(AGENTS[self.name].parameters)
 
-    def fit(self, trials: Trials, subsets: Array, *, penalty: float, seed: int) -> list[Logits]:
+    def fit(self, trials: Trials, subsets: Array, *, penalties: Array, seed: int) -> list[Logits]:
         agent = AGENTS[self.name]
         groups, rows = np.nonzero(subsets)
         found = fit_agent(agent, trials.take(rows), groups=groups)
@@ -83,16 +83,16 @@ class Network(Model):
 
     kind: str
     units: int
-    penalties = (1e-5, 1e-3, 1e-2)
+    penalties = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         return f"logistic regression, {self.units} lags" if self.kind == "lags" else f"{self.kind}({self.units})"
 
-    def build(self, task: Task, penalty: float) -> keras.Model:
-        """The compiled model: of ids of symbols, logits of the next choice."""
+    def build(self, task: Task) -> keras.Model:
+        """The compiled model: of ids of symbols, logits of the next choice; with the sum of squares as penalty."""
         symbols, size = keras.Input((None,), dtype="int32"), task.num_symbols
-        outputs, square = task.num_choices - 1, keras.regularizers.L2(penalty)
+        outputs, square = task.num_choices - 1, keras.regularizers.L2(1.0)
         one_hot = keras.layers.Embedding(size, size, embeddings_initializer="identity", trainable=False)
         if self.kind == "lags":
             layer = keras.layers.Conv1D(outputs, self.units, padding="causal", kernel_regularizer=square)
@@ -114,22 +114,22 @@ class Network(Model):
         return model
 
     def num_weights(self, task: Task) -> int:
-        return sum(int(np.prod(weight.shape)) for weight in self.build(task, 0.0).trainable_variables)
+        return sum(int(np.prod(weight.shape)) for weight in self.build(task).trainable_variables)
 
-    def fit(self, trials: Trials, subsets: Array, *, penalty: float, seed: int) -> list[Logits]:
-        fits = self.fits(trials, subsets, penalty=penalty, seed=seed)
+    def fit(self, trials: Trials, subsets: Array, *, penalties: Array, seed: int) -> list[Logits]:
+        fits = self.fits(trials, subsets, penalties=penalties, seed=seed)
 
         def logits(fit: int) -> Logits:
             return lambda trials: np.asarray(fits.load(fit).predict_on_batch(trials.symbols[:, :-1]))
 
         return [logits(fit) for fit in range(len(fits))]
 
-    def fits(self, trials: Trials, subsets: Array, *, penalty: float, seed: int) -> Any:
+    def fits(self, trials: Trials, subsets: Array, *, penalties: Array, seed: int) -> Any:
         """The same, as `fitting.fit_lbfgs` returns it."""
         keras.utils.set_random_seed(seed)
         data = trials.symbols[:, :-1], trials.choices[:, 1:], trials.scored.astype(float)
         settings: dict[str, Any] = {"num_restarts": RESTARTS, "max_steps": MAX_STEPS, "seed": seed, "verbose": 0}
-        return fitting.fit_lbfgs(self.build(trials.task, penalty), data, subsets=subsets, **settings)
+        return fitting.fit_lbfgs(self.build(trials.task), data, subsets=subsets, penalty_factors=penalties, **settings)
 
 
 def models_for(task: Task) -> list[Model]:

@@ -66,22 +66,16 @@ def cross_validate(
             f"Every fold must have {kind} to fit and to score. Received: {len(trials)} sessions of "
             f"{trials.subject_ids.max() + 1} subjects, folds={folds}, inner={inner}. Pass fewer folds."
         )
-    penalties = [model.penalties[0]] * folds
-    if len(model.penalties) > 1:
-        fit_on, score_on = (np.array(part) for part in zip(*pairs, strict=True))
-        losses = []
-        for penalty in model.penalties:
-            fits = model.fit(trials, fit_on, penalty=penalty, seed=seed)
-            losses.append(_losses(fits, trials, score_on).reshape(folds, -1).mean(axis=1))
-        penalties = [model.penalties[place] for place in np.argmin(losses, axis=0)]
-    total = np.zeros(trials.subject_ids.max() + 1)
-    for penalty in sorted(set(penalties)):
-        here = np.repeat(np.array(penalties) == penalty, len(groups))
-        fits = model.fit(trials, train[here], penalty=penalty, seed=seed)
-        for logits, rows in zip(fits, held[here], strict=True):
-            np.add.at(total, trials.subject_ids, _sums(logits, trials) * rows)
-    counts = np.bincount(trials.subject_ids, trials.scored.sum(axis=1))
-    return Scores(total / counts, tuple(penalties))
+    counts = trials.scored.sum(axis=1)
+    number, penalties = len(model.penalties), np.repeat(model.penalties[0], folds)
+    if number > 1:
+        fit_on, score_on = (np.tile(part, (number, 1)) for part in zip(*pairs, strict=True))
+        fits = model.fit(trials, fit_on, penalties=np.repeat(model.penalties, len(pairs)), seed=seed)
+        losses = _sums(fits, trials, score_on).sum(axis=1) / np.maximum(score_on @ counts, 1)
+        penalties = np.take(model.penalties, losses.reshape(number, folds, -1).mean(axis=-1).argmin(axis=0))
+    fits = model.fit(trials, train, penalties=np.repeat(penalties, len(groups)), seed=seed)
+    ids, total = trials.subject_ids, _sums(fits, trials, held).sum(axis=0)
+    return Scores(np.bincount(ids, total) / np.bincount(ids, counts), tuple(penalties.tolist()))
 
 
 def interval(values: Array) -> tuple[float, float, float]:
@@ -98,12 +92,14 @@ def _subsets(groups: Array, outer: Array, keep: bool, folds: int) -> Array:
     return np.concatenate([groups & ((outer == fold) == keep) for fold in range(folds)])
 
 
-def _losses(fits: list[Logits], trials: Trials, subsets: Array) -> Array:
-    """The mean loss (fits,) of each fit on its sessions."""
-    counts = np.maximum(subsets @ trials.scored.sum(axis=1), 1)
-    return np.array([_sums(logits, trials) @ rows for logits, rows in zip(fits, subsets, strict=True)]) / counts
+def _sums(fits: list[Logits], trials: Trials, subsets: Array) -> Array:
+    """Nats (fits, sessions) of each fit on the sessions of its set, 0 elsewhere.
 
-
-def _sums(logits: Logits, trials: Trials) -> Array:
-    """Nats of all choices of each session; of all sessions, as a network is compiled for each number of them."""
-    return np.asarray((nats(logits(trials), chosen(trials)) * trials.scored).sum(axis=1))
+    All sets are padded to one size, as a network is compiled for each number of sessions.
+    """
+    most, found = subsets.sum(axis=1).max(), np.zeros(subsets.shape)
+    for sums, logits, rows in zip(found, fits, subsets, strict=True):
+        places = np.argsort(~rows, kind="stable")[:most]
+        part = trials.take(places)
+        sums[places] = (nats(logits(part), chosen(part)) * part.scored).sum(axis=1) * rows[places]
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 from examples.behaviour.agents import Agent, agent_logits, agents_for, chosen, fit_agent, nats, probabilities
 from examples.behaviour.models import Network
 from examples.behaviour.tasks import Array, Event, Task, Trials, simulate
-from keras_interp_rnn import analysis, figures
+from keras_interp_rnn import analysis
 from keras_interp_rnn.automata import WeightedAutomaton
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     task = trials.task
     network, every = Network("DiagonalISAN", units), np.ones((1, len(trials)), bool)
     num_choices = int(trials.scored.sum())
-    fits = network.fits(trials, every, penalty=0.05 / num_choices, seed=0)
+    fits = network.fits(trials, every, penalties=np.array([0.05 / num_choices]), seed=0)
     model = fits.load(0)
     logits = np.asarray(model.predict_on_batch(trials.symbols[:, :-1]), float)
     print(
@@ -141,6 +141,8 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     print(f"Credit of past trials for the last choice of session 1 (residual {split.residual:.0e}):")
     print(split.shown(-1))
     if figure is not None:
+        from keras_interp_rnn import figures
+
         best = matches[0]
         each: dict[str, Any] = {"trials": int(trials.lengths.max()), "subjects": trials.subjects}
         sources = {

@@ -57,6 +57,8 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
     run.add_argument("name", metavar="EXPERIMENT", help="an experiment, or `all`")
     run.add_argument("--rows", nargs="+", metavar="ROW", help="rows to run (default: all)")
     run.add_argument("--seeds", type=_positive(int), default=1, metavar="N", help="runs of each row (default: 1)")
+    says = "seed of the first of them (default: 0)"
+    run.add_argument("--first-seed", type=_seed, default=0, metavar="SEED", help=says)
     says = "minutes of training per run (default: the row's)"
     run.add_argument("--budget", type=_positive(float), metavar="MINUTES", help=says)
     run.add_argument(
@@ -100,6 +102,13 @@ def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
     number.__name__ = kind.__name__  # argparse names the type in its error
     return number
+
+
+def _seed(text: str) -> int:
+    """An integer of at least 0, for argparse."""
+    if (value := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 0. Received: {text}")
+    return value
 
 
 def needs_keras(args: argparse.Namespace) -> bool:
@@ -172,7 +181,8 @@ def run_rows(experiment: Experiment, args: argparse.Namespace) -> None:
     for row in rows:
         _settings(experiment, row)
     _require_used(experiment, rows, args)
-    runs = [(row, seed) for row in rows for seed in range(1 if experiment.is_deterministic(row) else args.seeds)]
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    runs = [(row, seed) for row in rows for seed in ([0] if experiment.is_deterministic(row) else seeds)]
     started, trained = time.monotonic(), 0
     for i, (row, seed) in enumerate(runs):
         left = (time.monotonic() - started) / max(trained, 1) * (len(runs) - i) / 60

@@ -281,7 +281,7 @@ def generated(seed: int = 0) -> datasets.LabelledWords:
 
 
 class LanguageExperiment(Experiment):
-    """An experiment on the words of a language; a row's settings are `config` and those of the protocol.
+    """An experiment on the words of a language; a row's settings are `config`, `network` and those of the protocol.
 
     Attributes:
         language: name of the module of `datasets` that loads the words. tests: its splits, in the paper's order.
@@ -306,6 +306,34 @@ class LanguageExperiment(Experiment):
         digest = _records.sha256(words.ids(), words.labels)
         return {"config": config, "words": len(words), "positives": words.positives, "sha256": digest}
 
+    def run(self, run: Run) -> Record:
+        words, protocol, network = self.load(run), self.protocol(run), run.settings["network"]
+        own = {"network": network, "seed": run.seed, "data": self.identity(run)}
+        environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+        both, judges = (words("train"), words("validation")), self.judges(run)
+        model, curve = train(network, *both, protocol, run.seed, run.folder, run.verbose, judges)
+        return {
+            "environment": environment,
+            "data": self.identity(run),
+            "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
+            "protocol": dataclasses.asdict(protocol),
+            "result": {**self.result(run, model, curve), "seconds": curve[-1]["seconds"]},
+            "curve": curve,
+        }
+
+    def judges(self, run: Run) -> Sequence[keras.callbacks.Callback]:
+        """Callbacks that add to the curve."""
+        return ()
+
+    def result(self, run: Run, model: keras.Model, curve: Sequence[Record]) -> Record:
+        """The result of a trained network, without the seconds: its errors on the tests."""
+        words, token = self.load(run), self.protocol(run).start_token
+        errors = [point["validation_error"] for point in curve if point["validation_error"] is not None]
+        return {
+            "errors": {test: error(model, words(test), token) for test in self.tests_of(run)},
+            "validation_error": min(errors, default=None),
+        }
+
     def protocol(self, run: Run) -> Protocol:
         """The protocol of a run."""
         own = {name: value for name, value in run.settings.items() if name not in ("config", "network")}
@@ -321,32 +349,13 @@ class LanguageExperiment(Experiment):
 
 
 class LanguageTable(LanguageExperiment):
-    """A table of networks that learn one language; a row has the setting `network` too.
+    """A table of networks that learn one language.
 
     Attributes:
         paper_errors: row -> the paper's errors on the tests.
     """
 
     paper_errors: ClassVar[Mapping[str, Sequence[float]]]
-
-    def run(self, run: Run) -> Record:
-        words, protocol, network = self.load(run), self.protocol(run), run.settings["network"]
-        own = {"network": network, "seed": run.seed, "data": self.identity(run)}
-        environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
-        model, curve = train(network, words("train"), words("validation"), protocol, run.seed, run.folder, run.verbose)
-        errors = [point["validation_error"] for point in curve if point["validation_error"] is not None]
-        return {
-            "environment": environment,
-            "data": self.identity(run),
-            "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
-            "protocol": dataclasses.asdict(protocol),
-            "result": {
-                "errors": {test: error(model, words(test), protocol.start_token) for test in self.tests_of(run)},
-                "validation_error": min(errors, default=None),
-                "seconds": curve[-1]["seconds"],
-            },
-            "curve": curve,
-        }
 
     def summary(self, record: Record) -> str:
         return ", ".join(f"{test} {wrong:.1%}" for test, wrong in record["result"]["errors"].items())

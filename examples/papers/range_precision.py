@@ -13,10 +13,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from examples.papers import _languages, _records
+from examples.papers import _languages
 from examples.papers._experiment import Claim, Finding, Record, Run, by_row, claim, percent, runs, table
 from examples.papers._languages import NETWORKS, PAPER
-from examples.papers._lazy import datasets, drawings, figures, np
+from examples.papers._lazy import datasets, drawings, figures, keras, np
 from examples.papers._verdicts import fewer
 
 CONFIG, LONGER = "large_paper", "test_d10_20_l200"
@@ -58,30 +58,28 @@ class RangeAndPrecision(_languages.LanguageExperiment):
     }
 
     def run(self, run: Run) -> Record:
+        record = super().run(run)
+        return {**record, "curve": [_compact(point) for point in record["curve"]]}
+
+    def protocol(self, run: Run) -> _languages.Protocol:
+        protocol = super().protocol(run)
+        return dataclasses.replace(protocol, total=8) if run.smoke else protocol
+
+    def judges(self, run: Run) -> Sequence[keras.callbacks.Callback]:
         from examples.papers import _range  # with Keras
 
-        words, protocol, network = self.load(run), self.protocol(run), run.settings["network"]
-        if run.smoke:
-            protocol = dataclasses.replace(protocol, total=8)
-        own = {"network": network, "seed": run.seed, "data": self.identity(run)}
-        environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
+        words, protocol = self.load(run), self.protocol(run)
         tests = {test: words(test) for test in self.tests_of(run)}
         longer = words("validation") if run.smoke else datasets.balanced_parentheses.load(LONGER, config=CONFIG, seed=1)
-        judge = _range.Judge(tests, longer, start_token=protocol.start_token, growing=protocol.growing)
-        both = words("train"), words("validation")
-        model, curve = _languages.train(network, *both, protocol, run.seed, run.folder, run.verbose, [judge])
-        counts = {test: np.bincount(_range.differences(of), minlength=len(DIFFERENCES)) for test, of in tests.items()}
-        return {
-            "environment": environment,
-            "data": self.identity(run),
-            "model": {"layer": network, "seed": run.seed, "parameters": model.count_params()},
-            "protocol": dataclasses.asdict(protocol),
-            "result": {
-                "words": {test: of.tolist() for test, of in counts.items()},
-                "seconds": curve[-1]["seconds"],
-            },
-            "curve": [_compact(point) for point in curve],
-        }
+        return [_range.Judge(tests, longer, start_token=protocol.start_token, growing=protocol.growing)]
+
+    def result(self, run: Run, model: keras.Model, curve: Sequence[Record]) -> Record:
+        """For each test its numbers of strings by difference."""
+        from examples.papers import _range  # with Keras
+
+        differences = {test: _range.differences(self.load(run)(test)) for test in self.tests_of(run)}
+        counts = {test: np.bincount(of, minlength=len(DIFFERENCES)) for test, of in differences.items()}
+        return {"words": {test: of.tolist() for test, of in counts.items()}}
 
     def summary(self, record: Record) -> str:
         return ", ".join(f"{test} {error:.1%}" for test, error in self._errors(record, record["curve"][-1]).items())

@@ -74,7 +74,7 @@ class TomitaPaper(Experiment):
             train = validation = _languages.short_words(truth, 4)
         else:
             train, validation = (datasets.tomita.load(split, config=language) for split in ("train", "validation"))
-        environment = _records.start_run(run.folder, {**protocol, "row": run.row, "minutes": run.minutes})
+        environment = _records.start_run(run.folder, {**protocol, "row": run.row})
         model, curve = _train(network, train, protocol, run)
         learned = _epochs_to_learn(curve)
         result: Record = {

@@ -13,7 +13,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from keras_interp_rnn._types import ArrayModule, Tensor
 
@@ -90,28 +90,62 @@ class DenseEquations(CellEquations):
     Attributes:
         kernel: K (features, width). recurrent_kernel: U (n, width).
         bias: b (width,), or None.
+        added_part: index of the part of the drive that is only added to h U; None if there is none.
     """
 
     kernel: Tensor
     recurrent_kernel: Tensor
     bias: Tensor | None
 
+    added_part: ClassVar[int | None] = 0
+
     @abstractmethod
     def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         """The step, given the product h_{t-1} U."""
 
     @abstractmethod
-    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
-        """The map from P (batch, r, s) to P times the derivatives of the step."""
+    def pull_back(
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+    ) -> Callable[[Tensor], PulledBack]:
+        """The map from P (batch, r, s), or a single row (batch, s), to P times the derivatives of the step.
+
+        Args:
+            product: h_{t-1} U where it is known, so that it is not formed again; or None.
+        """
 
     def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         drive = xp.matmul(inputs, self.kernel)
         return (drive if self.bias is None else drive + self.bias,)
 
     def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
-        return self.step_given_product(xp, states, xp.matmul(states[0], self.recurrent_kernel), drive)
+        return self.step_given_product(xp, states, self.product(xp, states), drive)
 
-    def into_input(self, xp: ArrayModule, pulled: tuple[Tensor, ...]) -> Tensor:
+    def product(self, xp: ArrayModule, states: States) -> Tensor:
+        """The product h_{t-1} U (..., width)."""
+        return xp.matmul(states[0], self.recurrent_kernel)
+
+    @property
+    def multiplies_once(self) -> bool:
+        """Whether h_{t-1} U is the only product of a step with a matrix."""
+        return True
+
+    @property
+    def step_weights(self) -> tuple[str, ...]:
+        """Names of the weights that a step reads besides its drive, U first."""
+        return ("recurrent_kernel",)
+
+    def step_weight_gradients(
+        self, xp: ArrayModule, before: States, after: States, into_product: Tensor
+    ) -> tuple[Tensor, ...]:
+        """The gradients of `step_weights`, summed over R steps.
+
+        Args:
+            before, after: the states before and after the steps, each (R, n).
+            into_product: the gradient (R, width) of the product h_{t-1} U.
+        """
+        return (xp.matmul(xp.transpose(before[0]), into_product),)
+
+    def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
         """P times the derivative by the input, from those by the parts of the drive."""
         return times(xp, pulled[0], xp.transpose(self.kernel))
 
@@ -125,7 +159,7 @@ class DenseEquations(CellEquations):
             first = pulled.states[..., :units] + through
             return first if len(states) == 1 else xp.concatenate([first, pulled.states[..., units:]], axis=-1)
 
-        return LinearStep(before, lambda product: self.into_input(xp, pull(product).drive))
+        return LinearStep(before, lambda product: self.into_input(xp, drive, pull(product).drive))
 
 
 @functools.singledispatch
@@ -135,12 +169,14 @@ def between(gate: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 
 def scaled(product: Tensor, diagonal: Tensor) -> Tensor:
-    """P diag(d): P (batch, r, n), d (batch, n)."""
-    return product * diagonal[..., None, :]
+    """P diag(d): P (batch, r, n) or (batch, n), d (batch, n)."""
+    return product * (diagonal if product.ndim == diagonal.ndim else diagonal[..., None, :])
 
 
 def times(xp: ArrayModule, product: Tensor, matrix: Tensor) -> Tensor:
-    """P M as one product of matrices: P (batch, r, m), M (m, n)."""
+    """P M as one product of matrices: P (batch, r, m) or (batch, m), M (m, n)."""
+    if product.ndim == 2:
+        return xp.matmul(product, matrix)
     return xp.reshape(
         xp.matmul(xp.reshape(product, (-1, product.shape[-1])), matrix), (*product.shape[:-1], matrix.shape[-1])
     )

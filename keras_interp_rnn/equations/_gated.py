@@ -23,6 +23,8 @@ from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States,
 class GatedEquations(DenseEquations):
     """A cell whose drive has two parts: the latent (..., n), and the terms inside the gates (..., G n)."""
 
+    added_part = 1
+
     @staticmethod
     @abstractmethod
     def next_state(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:
@@ -52,15 +54,17 @@ class GatedEquations(DenseEquations):
         gates = self.gates(xp, product, gate_part)
         return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
 
-    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+    def pull_back(
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+    ) -> Callable[[Tensor], PulledBack]:
         [state], (latent, gate_part) = states, drive
-        gates = self.gates(xp, xp.matmul(state, self.recurrent_kernel), gate_part)
+        gates = self.gates(xp, self.product(xp, states) if product is None else product, gate_part)
         diagonal, slopes = self.slopes(xp, state, gates, latent)
         input_derivative = self.input_derivative(xp, gates)
         count = slopes.shape[-1] // state.shape[-1]
 
-        def pull(product: Tensor) -> PulledBack:
-            gate_part = scaled(xp.concatenate([product] * count, axis=-1), slopes)
-            return PulledBack(scaled(product, diagonal), gate_part, (scaled(product, input_derivative), gate_part))
+        def pull(left: Tensor) -> PulledBack:
+            gate_part = scaled(xp.concatenate([left] * count, axis=-1), slopes)
+            return PulledBack(scaled(left, diagonal), gate_part, (scaled(left, input_derivative), gate_part))
 
         return pull

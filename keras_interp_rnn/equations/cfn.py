@@ -12,11 +12,10 @@ States are rows (docs/conventions.md). With kernel [V_u, V_i, W_x] (features, 3n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import PulledBack, States, scaled
+from keras_interp_rnn.equations._cell import scaled
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
@@ -48,16 +47,7 @@ class CFN(GatedEquations):
         update, input_gate = xp.split(gates, 2, axis=-1)
         return {"u": update, "i": input_gate, "candidate": latent}
 
-    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
-        pull = super().pull_back(xp, states, drive)
-        slope = 1 - drive[0] * drive[0]  # of the candidate's tanh, to reach the drive before it
-
-        def through_tanh(product: Tensor) -> PulledBack:
-            pulled = pull(product)
-            return pulled._replace(drive=(scaled(pulled.drive[0], slope), pulled.drive[1]))
-
-        return through_tanh
-
-    def into_input(self, xp: ArrayModule, pulled: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
         candidate_part, gate_part = pulled
-        return super().into_input(xp, (xp.concatenate([gate_part, candidate_part], axis=-1),))
+        through_tanh = scaled(candidate_part, 1 - drive[0] * drive[0])
+        return super().into_input(xp, drive, (xp.concatenate([gate_part, through_tanh], axis=-1),))

@@ -35,6 +35,8 @@ class GRU(DenseEquations):
         activation, recurrent_activation: in place of tanh and sigmoid, or None.
     """
 
+    added_part = None
+
     reset_after: bool = False
     recurrent_bias: Tensor | None = None
     activation: Callable[[Tensor], Tensor] | None = None
@@ -43,6 +45,20 @@ class GRU(DenseEquations):
     @property
     def has_derivative(self) -> bool:
         return self.activation is None and self.recurrent_activation is None
+
+    @property
+    def multiplies_once(self) -> bool:
+        return self.reset_after
+
+    @property
+    def step_weights(self) -> tuple[str, ...]:
+        return ("recurrent_kernel",) if self.recurrent_bias is None else ("recurrent_kernel", "recurrent_bias")
+
+    def step_weight_gradients(
+        self, xp: ArrayModule, before: States, after: States, into_product: Tensor
+    ) -> tuple[Tensor, ...]:
+        kernel = super().step_weight_gradients(xp, before, after, into_product)
+        return kernel if self.recurrent_bias is None else (*kernel, xp.sum(into_product, axis=0))
 
     def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         [state] = states
@@ -62,17 +78,20 @@ class GRU(DenseEquations):
         mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[..., both:])
         return update, reset, (self.activation or xp.tanh)(mixed + drive[..., both:]), inner
 
-    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+    def pull_back(
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+    ) -> Callable[[Tensor], PulledBack]:
         [state], [now] = states, drive
-        product = xp.matmul(state, self.recurrent_kernel)
-        update, reset, candidate, inner = self._parts(xp, state, product, now)
+        update, reset, candidate, inner = self._parts(
+            xp, state, self.product(xp, states) if product is None else product, now
+        )
         through_update = (state - candidate) * update * (1 - update)
         through_candidate = (1 - update) * (1 - candidate * candidate)
         candidate_kernel = xp.transpose(self.recurrent_kernel[:, 2 * state.shape[-1] :])
 
-        def pull(product: Tensor) -> PulledBack:
-            direct, update_part = scaled(product, update), scaled(product, through_update)
-            candidate_part = scaled(product, through_candidate)
+        def pull(left: Tensor) -> PulledBack:
+            direct, update_part = scaled(left, update), scaled(left, through_update)
+            candidate_part = scaled(left, through_candidate)
             if self.reset_after:
                 reset_part = scaled(candidate_part, inner * reset * (1 - reset))
                 inner_part = scaled(candidate_part, reset)

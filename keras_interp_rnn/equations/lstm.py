@@ -50,14 +50,17 @@ class LSTM(DenseEquations):
         peephole = self.peephole(gate)
         return argument if peephole is None else argument + peephole * memory
 
-    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
+    def pull_back(
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+    ) -> Callable[[Tensor], PulledBack]:
         before = states[1]
-        (_, memory), gates = self.step(xp, states, drive)
+        product = self.product(xp, states) if product is None else product
+        (_, memory), gates = self.step_given_product(xp, states, product, drive)
         i, f, o, candidate = (gates[name] for name in ("i", "f", "o", "candidate"))
         squashed = xp.tanh(memory)
 
-        def pull(product: Tensor) -> PulledBack:
-            state_part, memory_part = xp.split(product, 2, axis=-1)
+        def pull(left: Tensor) -> PulledBack:
+            state_part, memory_part = xp.split(left, 2, axis=-1)
             output_part = scaled(state_part, squashed * o * (1 - o))
             memory_part = memory_part + scaled(state_part, o * (1 - squashed * squashed))
             memory_part = self._through(memory_part, output_part, 2)

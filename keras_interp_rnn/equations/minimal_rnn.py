@@ -44,6 +44,6 @@ class MinimalRNN(GatedEquations):
     def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         return {"z": latent, "u": gates}
 
-    def into_input(self, xp: ArrayModule, pulled: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
         latent_part, gate_part = pulled
         return latent_part + times(xp, gate_part, xp.transpose(self.kernel))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._types import ArrayModule, Tensor
+from keras_interp_rnn.equations._cell import States
 from keras_interp_rnn.equations.lstm import LSTM
 
 
@@ -22,6 +23,18 @@ class PeepholeLSTM(LSTM):
     """
 
     peepholes: Tensor = None
+
+    @property
+    def step_weights(self) -> tuple[str, ...]:
+        return ("recurrent_kernel", "peepholes")
+
+    def step_weight_gradients(
+        self, xp: ArrayModule, before: States, after: States, into_product: Tensor
+    ) -> tuple[Tensor, ...]:
+        kernel = super().step_weight_gradients(xp, before, after, into_product)
+        into_input, into_forget, _, into_output = xp.split(into_product, 4, axis=-1)
+        read = ((into_input, before[1]), (into_forget, before[1]), (into_output, after[1]))
+        return (*kernel, xp.stack([xp.sum(gate * memory, axis=0) for gate, memory in read]))
 
     def peephole(self, gate: int) -> Tensor:
         return self.peepholes[gate]

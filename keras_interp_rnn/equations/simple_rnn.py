@@ -42,13 +42,16 @@ class SimpleRNN(DenseEquations):
             (ACTIVATIONS[self.activation][0](xp, x) if isinstance(self.activation, str) else self.activation(x),), {}
         )
 
-    def pull_back(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Callable[[Tensor], PulledBack]:
-        [state] = self.step(xp, states, drive).states
+    def pull_back(
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+    ) -> Callable[[Tensor], PulledBack]:
+        product = self.product(xp, states) if product is None else product
+        [state] = self.step_given_product(xp, states, product, drive).states
         assert isinstance(self.activation, str)
         slope = ACTIVATIONS[self.activation][1](xp, state)
 
-        def pull(product: Tensor) -> PulledBack:
-            through = scaled(product, slope)
-            return PulledBack(xp.zeros_like(product), through, (through,))
+        def pull(left: Tensor) -> PulledBack:
+            through = scaled(left, slope)
+            return PulledBack(xp.zeros_like(left), through, (through,))
 
         return pull

@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
+from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, scaled, times
 from keras_interp_rnn.equations.transitions import Transition
 
 OWN = ("u", "alpha", "centroid", "h", "c")
@@ -73,10 +73,13 @@ class StochasticComponent:
     def pull_back(self, xp: ArrayModule, u: Tensor, product: Tensor) -> Tensor:
         """The product P dh_t/du_t, P (batch, r, n); a hard transition has the mixture's gradient, as in training."""
         alpha, _ = self.transition_weights(xp, u)
-        of_alpha = times(xp, product, xp.transpose(self.centroids))
-        weighted = of_alpha * alpha[:, None, :]
-        of_scores = weighted - alpha[:, None, :] * xp.sum(weighted, axis=-1, keepdims=True)
-        return interpolate(times(xp, of_scores, self.centroids) / self.temperature, product, self.strength)
+        of_scores = self.into_scores(xp, alpha, product)
+        return interpolate(times(xp, of_scores, self.centroids), product, self.strength)
+
+    def into_scores(self, xp: ArrayModule, alpha: Tensor, product: Tensor) -> Tensor:
+        """P, by the mixture (batch, r, n) or (batch, n), times the mixture's derivative by the scores (..., k)."""
+        weighted = scaled(times(xp, product, xp.transpose(self.centroids)), alpha)
+        return (weighted - scaled(xp.sum(weighted, axis=-1, keepdims=True), alpha)) / self.temperature
 
 
 def interpolate(mixture: Tensor, state: Tensor, strength: Tensor) -> Tensor:

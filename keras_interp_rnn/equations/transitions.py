@@ -34,11 +34,13 @@ class Transition:
         name: by which it is found.
         is_hard: whether the state is the most probable centroid, with the gradient of the mixture.
         is_deterministic: whether the result is always the same outside training.
+        passes_gradient: whether a gradient passes from z to alpha, as if z were alpha.
     """
 
     name: ClassVar[str] = ""
     is_hard = False
     is_deterministic = True
+    passes_gradient = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -122,6 +124,7 @@ class Sample(Transition):
 
     name = "sample"
     is_deterministic = False
+    passes_gradient = False
 
     def takes_noise(self, training: bool) -> bool:
         return True

@@ -16,9 +16,10 @@ from keras_interp_rnn import equations
 from keras_interp_rnn._cells import unusual
 from keras_interp_rnn._checks import fraction, integer
 from keras_interp_rnn._types import Tensor
+from keras_interp_rnn.layers._dense import DenseRNN
 from keras_interp_rnn.layers._docstrings import document
 from keras_interp_rnn.layers._inputs import check_features
-from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._rnn import MakesItsCell
 from keras_interp_rnn.layers._signatures import parameters, signature
 from keras_interp_rnn.layers._weights import KINDS, config_of_weight_arguments, set_weight_arguments, weight_arguments
 
@@ -108,12 +109,10 @@ document(PeepholeLSTMCell)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class PeepholeLSTM(MakesItsCell, SequenceRNN):
+class PeepholeLSTM(MakesItsCell, DenseRNN):
     """LSTM with peephole connections, which Keras does not provide.
 
-    Cost: O(T n (n + features)) time, step by step. On TensorFlow, as with `keras.layers.LSTM`, the time of
-        a training step grows faster than T beyond a thousand steps: cut long texts and carry the state
-        (docs/scaling.md).
+    Cost: O(T n (n + features)) time, step by step.
     Example:
 
     >>> layer = PeepholeLSTM(8, return_sequences=True)

@@ -15,14 +15,15 @@ import keras
 import numpy as np
 from keras import initializers, ops, random
 
-from keras_interp_rnn import _backend, equations
+from keras_interp_rnn import equations
 from keras_interp_rnn._cells import equations_of, run_cell
 from keras_interp_rnn._checks import integer, non_negative, positive, within
 from keras_interp_rnn._sequence.masks import last_read
 from keras_interp_rnn._types import KerasCell, Tensor
-from keras_interp_rnn.equations import DenseEquations, transitions
+from keras_interp_rnn.equations import transitions
 from keras_interp_rnn.layers._cell import Cell, check_inputs
-from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._dense import DenseRNN
+from keras_interp_rnn.layers._rnn import Extras, MakesItsCell
 from keras_interp_rnn.layers._signatures import parameters
 from keras_interp_rnn.layers._weights import derived_seed
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTMCell
@@ -178,16 +179,6 @@ class StateRegularizedCell(Cell):
             regularize: bool (batch or 1, 1), False where the step skips the stochastic component.
         """
         _, new = run_cell(self.cell, inputs, states, training)
-        return self._regularized(new, component, noise, regularize)
-
-    def _regularized(
-        self,
-        new: list[Tensor],
-        component: equations.StochasticComponent,
-        noise: Tensor | None = None,
-        regularize: Tensor | None = None,
-    ) -> list[Tensor]:
-        """The new states of the inner cell, with h in place of u; arguments as `step`."""
         u = ops.cast(new[0], self.variable_dtype)
         alpha, weights = component.transition_weights(ops, u, noise)
         return [component.next_state(ops, u, alpha, weights, regularize), *new[1:]]
@@ -282,7 +273,7 @@ class StateRegularizedCell(Cell):
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
-class StateRegularizedRNN(SequenceRNN):
+class StateRegularizedRNN(DenseRNN):
     """Runs a `StateRegularizedCell` along sequences.
 
     Args:
@@ -296,9 +287,7 @@ class StateRegularizedRNN(SequenceRNN):
         initial_state: the cell's states, each (batch, n).
 
     Weights: as `StateRegularizedCell`.
-    Cost: the inner cell and O(T k n) time, step by step. On TensorFlow, as with `keras.layers.GRU`,
-        the time of a training step grows faster than T beyond a thousand steps: cut long texts and carry the state
-        (docs/scaling.md).
+    Cost: the inner cell and O(T k n) time, step by step.
     Reference: Wang, Lawrence and Niepert, 2022, section 4.
     Example:
 
@@ -317,44 +306,34 @@ class StateRegularizedRNN(SequenceRNN):
         super().__init__(cell, **kwargs)
         self.regularize_last_step = bool(regularize_last_step)
 
+    @property
+    def recurrent_cell(self) -> Any:
+        return self.cell.cell
+
+    def component(self) -> equations.StochasticComponent:
+        return self.cell.stochastic_component()
+
+    def obstacle(self) -> str | None:
+        if type(self.cell.transition) not in _WITH_ARGUMENTS:
+            return f"the transition {self.cell.transition!r} is not one of this package: pass fused=False"
+        return super().obstacle()
+
     def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
         steps, batch_size = ops.shape(sequences)[:2]
         noise = self.cell.draw((steps, batch_size), training)
         extras = {} if noise is None else {"noise": noise}
         if not self.regularize_last_step:
             extras["regularize"] = ops.logical_not(last_read(mask, steps))[:, :, None]
-        inner = self._equations_at_once(training)
-        if inner is not None:
-            [extras["drive"]] = inner.drive(ops, self.cell.encode(ops.cast(sequences, self.variable_dtype)))
         return extras
 
     def stepper(self, training: bool) -> Callable[[Tensor, list[Tensor], Extras], tuple[Tensor, list[Tensor]]]:
-        component = self.cell.stochastic_component()  # read once, outside the loop
-        inner = self._equations_at_once(training)
+        component = self.component()  # read once, outside the loop
 
         def step(inputs: Tensor, states: list[Tensor], extras: Extras) -> tuple[Tensor, list[Tensor]]:
-            options = extras.get("noise"), extras.get("regularize")
-            if inner is None:
-                new = self.cell.step(inputs, states, component, *options, training)
-            else:
-                plain = inner.step(ops, tuple(states), (extras["drive"],)).states
-                new = self.cell._regularized(list(plain), component, *options)
+            new = self.cell.step(inputs, states, component, extras.get("noise"), extras.get("regularize"), training)
             return new[0], new
 
         return step
-
-    def _equations_at_once(self, training: bool) -> DenseEquations | None:
-        """The inner cell's equations, where the products with the inputs are formed for all steps at once.
-
-        Only on an accelerator, where the loop waits for the launches of each step, and only for cells that compute
-        exactly their equations: without dropout, in one precision.
-        """
-        inner = self.cell.cell
-        drops = training and any(getattr(inner, name, 0) for name in ("dropout", "recurrent_dropout"))
-        if not _backend.accelerator() or drops or getattr(inner, "compute_dtype", None) != self.variable_dtype:
-            return None
-        known = equations_of(inner, ops.copy)
-        return known if isinstance(known, DenseEquations) else None
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "regularize_last_step": self.regularize_last_step}

@@ -154,7 +154,7 @@ def test_a_network_counts_its_weights_and_is_fitted_to_each_set_of_sessions(kind
     network, (trials, _) = models.Network(kind, units), sessions("reversal", "Q-learner", number=4, trials=30)
     assert network.num_weights(trials.task) == weights
     subsets = np.array([[True, True, False, False], [False, False, True, True]])
-    first, second = network.fit(trials, subsets, penalty=1e-4, seed=0)
+    first, second = network.fit(trials, subsets, penalties=np.full(2, 1e-4), seed=0)
     for logits, rows in ((first, subsets[0]), (second, subsets[1])):
         assert logits(trials).shape == (4, 29, 1)
         assert reading.loss_of(logits(trials.take(rows)), trials.take(rows)) < np.log(2)
@@ -164,7 +164,7 @@ def test_a_network_counts_its_weights_and_is_fitted_to_each_set_of_sessions(kind
 def test_a_fitted_network_is_an_automaton_of_its_logits(monkeypatch):
     monkeypatch.setattr(models, "MAX_STEPS", 5)
     trials, _ = sessions("bandit4", "Q-learner", trials=12)
-    fits = models.Network("DiagonalISAN", 3).fits(trials, np.ones((1, 3), bool), penalty=1e-4, seed=0)
+    fits = models.Network("DiagonalISAN", 3).fits(trials, np.ones((1, 3), bool), penalties=np.full(1, 1e-4), seed=0)
     machine = WeightedAutomaton.from_network(fits.model)
     expected = [machine.value(trials.symbols[1, :length]) for length in range(1, 12)]
     np.testing.assert_allclose(fits.model.predict(trials.symbols[1:2, :-1], verbose=0)[0], expected, atol=1e-5)
@@ -181,12 +181,13 @@ class Memorizer(models.Model):
     def num_weights(self, task):
         return 0
 
-    def fit(self, trials, subsets, *, penalty, seed):
-        def logits(rows, other):
-            signs = np.where(rows, 1, -1)[:, None, None] * (2 * other.choices[:, 1:, None] - 1)
-            return 30.0 * penalty * signs
+    def fit(self, trials, subsets, *, penalties, seed):
+        def logits(seen, penalty, other):
+            signs = np.where([session.tobytes() in seen for session in other.symbols], 1, -1)[:, None, None]
+            return 30.0 * penalty * signs * (2 * other.choices[:, 1:, None] - 1)
 
-        return [functools.partial(logits, rows) for rows in subsets]
+        seen = [{session.tobytes() for session in trials.symbols[rows]} for rows in subsets]
+        return [functools.partial(logits, *each) for each in zip(seen, penalties, strict=True)]
 
 
 class Share(models.Model):
@@ -197,11 +198,12 @@ class Share(models.Model):
     def num_weights(self, task):
         return 1
 
-    def fit(self, trials, subsets, *, penalty, seed):
-        def logits(share, other):
+    def fit(self, trials, subsets, *, penalties, seed):
+        def logits(share, penalty, other):
             return np.full((*other.choices[:, 1:].shape, 1), np.log(share / (1 - share)) + penalty)
 
-        return [functools.partial(logits, trials.choices[rows].mean()) for rows in subsets]
+        shares = [trials.choices[rows].mean() for rows in subsets]
+        return [functools.partial(logits, *each) for each in zip(shares, penalties, strict=True)]
 
 
 @pytest.mark.parametrize("each_subject", [False, True])
@@ -344,7 +346,31 @@ def test_recovery_is_counted_in_rates(tmp_path, capsys, monkeypatch):
         {"true": [0.3, 0.2, 3], "network": [0.34, 0.26, 9], "likelihood": [0.3, 0.2, 9], "nearest": "Q-learner"},
         {"true": [0.3, 0.2, 3], "network": [0.31, 0.21, 9], "likelihood": [0.4, 0.2, 9], "nearest": "RFLR"},
     ]
-    assert measurements._recovery(record) == ["Q-learner", "40", "3 of 4", "3 of 4", "0.025", "0.000", "1 of 2"]
+    expected = ["Q-learner", "40", "3 of 4", "3 of 4", "0.025", "0.000", "1 of 2"]
+    assert measurements._recovery(("Q-learner", 40), [record]) == expected
+
+
+def test_parts_of_the_agents_are_the_agents(tmp_path, monkeypatch):
+    monkeypatch.setattr(measurements, "COMPARED", 40)
+    monkeypatch.setattr(models, "MAX_STEPS", 5)
+    settings = {"num_agents": 3, "num_trials": 40}
+    for number in (1, 2):
+        for place in range(1, number + 1):
+            measurements.recover(tmp_path / str(number), "RFLR", part=f"{place}/{number}", **settings)
+    whole, parts = (measurements.tables(tmp_path / number)["Parameters recovered"] for number in "12")
+    assert whole == parts
+    assert len(whole) == 3
+    [whole], parts = (measurements._read(tmp_path / number, "recovery") for number in "12")
+    found = [agent["true"] for part in parts for agent in part["result"]["agents"]]
+    assert sorted(found) == sorted(agent["true"] for agent in whole["result"]["agents"])
+
+
+def test_one_model_can_be_measured_alone(tmp_path, capsys):
+    arguments = ["measure", "comparison", "--subjects", "10", "--trials", "40", "--records", str(tmp_path)]
+    assert main([*arguments, "--only", "RFLR"]) == 0
+    assert [record["model"]["name"] for record in measurements._read(tmp_path, "comparison")] == ["RFLR"]
+    assert main([*arguments, "--only", "GRU(9)"]) == 2
+    assert "--only must be one of Q-learner, persevering Q-learner" in capsys.readouterr().err
 
 
 RECORDS = ROOT / "examples" / "behaviour" / "records"

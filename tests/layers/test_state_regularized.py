@@ -16,7 +16,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
-from keras_interp_rnn.layers import StateRegularizedCell, StateRegularizedRNN, state_regularized
+from keras_interp_rnn.equations import transitions
+from keras_interp_rnn.layers import StateRegularizedCell, StateRegularizedRNN
 from tests import autodiff
 from tests.gated_samples import assert_close
 from tests.layers.common import numpy, tensor
@@ -134,34 +135,42 @@ class TestValues:
             assert any(weight is scalar for weight in layer.weights)
 
 
-class TestAccelerator:
+class TestPaths:
     """Cells of known equations read the inputs of all steps at once."""
 
-    def read_step_by_step(self, monkeypatch: pytest.MonkeyPatch, layer: keras.layers.Layer, **call: Any) -> bool:
-        steps = []
-        run_cell = state_regularized.run_cell
-        monkeypatch.setattr(state_regularized, "run_cell", lambda *given: steps.append(1) or run_cell(*given))
-        monkeypatch.setattr(type(_backend.current()), "accelerator", lambda self: "a chip")
+    def path(self, layer: keras.layers.RNN, **call: Any) -> Any:
         layer(np.ones((2, 3, 4), "float32"), **call)
-        return bool(steps)
+        return layer.chosen_path
 
     @every_layer
-    def test_cells_of_known_equations_read_inputs_at_once(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert not self.read_step_by_step(monkeypatch, getattr(layers, LAYERS[kind])(5, 2))
-        dropping = getattr(layers, LAYERS[kind])(5, 2, dropout=0.5)
-        assert not self.read_step_by_step(monkeypatch, dropping, training=False)
+    def test_cells_of_known_equations_read_inputs_at_once(self, kind: str) -> None:
+        for training in (False, True):
+            assert self.path(getattr(layers, LAYERS[kind])(5, 2), training=training).name == "whole_sequence"
 
-    def test_cells_with_dropout_or_mixed_precision_read_step_by_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert self.read_step_by_step(monkeypatch, layers.SRGRU(5, 2, dropout=0.5), training=True)
-        assert self.read_step_by_step(monkeypatch, layers.SRGRU(5, 2, recurrent_dropout=0.5), training=True)
-        assert self.read_step_by_step(monkeypatch, layers.SRLSTM(5, 2, dtype="mixed_bfloat16"))
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            ({"dropout": 0.5}, "a cell with dropout runs step by step"),
+            ({"recurrent_dropout": 0.5}, "a cell with dropout runs step by step"),
+            ({"dtype": "mixed_bfloat16"}, "a cell that computes in bfloat16 runs step by step"),
+            ({"reset_after": False}, "the cell of SRGRU runs step by step"),
+            ({"activation": "elu"}, "the cell of SRGRU runs step by step"),
+        ],
+    )
+    def test_other_cells_read_step_by_step(self, options: dict[str, Any], reason: str) -> None:
+        chosen = self.path(layers.SRGRU(5, 2, **options), training=True)
+        assert chosen == ("stepwise", f"{reason}: pass fused=False")
 
-    def test_cells_of_unknown_equations_read_step_by_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cells_and_transitions_of_ones_own_run_step_by_step(self) -> None:
         class Own(keras.layers.GRUCell):
             def call(self, inputs: Any, states: Any, training: bool = False) -> Any:
                 return super().call(2 * inputs, states, training)
 
-        assert self.read_step_by_step(monkeypatch, StateRegularizedRNN(StateRegularizedCell(Own(5), 2)))
+        class Scaled(transitions.Mixture):
+            name = ""
+
+        assert self.path(StateRegularizedRNN(StateRegularizedCell(Own(5), 2))).name == "stepwise"
+        assert self.path(layers.SRGRU(5, 2, transition=Scaled())).name == "stepwise"
 
 
 class TestEitherEnd:
@@ -171,9 +180,10 @@ class TestEitherEnd:
         """Digit by digit, even of centroids that would drown it."""
         some = sample(kind, time=3, strength=0.0, **TRANSITIONS[transition])
         some = some.with_(S=1e6 * some.stochastic.S)
-        layer = some.layer(return_sequences=True, dtype="float32")
-        plain = keras.layers.RNN(layer.cell.cell, return_sequences=True)
-        found, expected = (numpy(each(some.inputs, training=True)) for each in (layer, plain))
+        layer, stepwise = (some.layer(return_sequences=True, dtype="float32", fused=fused) for fused in ("auto", False))
+        plain = keras.layers.RNN(stepwise.cell.cell, return_sequences=True)
+        whole, found, expected = (numpy(each(some.inputs, training=True)) for each in (layer, stepwise, plain))
+        assert_close(whole, expected, "float32")
         if BACKEND == "jax":  # XLA compiles two loops, each with sums in an order of its own
             assert_close(found, expected, "float32")
         else:

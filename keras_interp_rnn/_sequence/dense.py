@@ -1,0 +1,178 @@
+"""Cells with one product h U of the state, over whole sequences, alone or followed by a stochastic component.
+
+The backward pass takes gradients from step to step through the states alone. The gradients of the weights are products
+over all steps, formed once after the loop.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from keras import ops
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._sequence.masks import zero_where_masked
+from keras_interp_rnn._sequence.scan import scan
+from keras_interp_rnn._types import Tensor
+from keras_interp_rnn.equations import DenseEquations, StochasticComponent
+
+Tensors = tuple[Tensor, ...]
+
+
+def dense_states(
+    cell: DenseEquations,
+    component: StochasticComponent | None,
+    starts: Sequence[Tensor],
+    drive: Tensors,
+    noise: Tensor | None = None,
+    regularize: Tensor | None = None,
+    mask: Tensor | None = None,
+    unroll: bool = False,
+) -> list[Tensor]:
+    """The states after every step, each (time, batch, n), differentiable in weights, centroids, tau, starts and drive.
+
+    Args:
+        cell: the equations of the cell, with `multiplies_once` and `has_derivative`.
+        component: the map from the cell's first state u to h; None if h is u.
+        starts: the states before the first step, each (batch, n), in the dtype of the weights.
+        drive: each part (time, batch, width).
+        noise: Gumbel noise (time, batch, k), or None.
+        regularize: bool (time, batch or 1, 1), False where a step skips the component; or None.
+        mask: bool (time, batch), False keeps the states; or None.
+        unroll: whether the graph repeats the step instead of looping.
+    """
+    units, width = cell.recurrent_kernel.shape
+    num_states, num_parts, num_kept = len(starts), len(drive), 0 if component is None else 2
+    optional = {"read": None if mask is None else mask[:, :, None], "regularize": regularize, "noise": noise}
+    extras = {name: x for name, x in optional.items() if x is not None}
+    own_parts = [i for i in range(num_parts) if i != cell.added_part]
+    k = () if component is None else (component.centroids.shape[0],)
+
+    @_backend.custom_gradient
+    def run(*tensors: Tensor) -> Any:
+        sizes = num_states, num_parts, len(cell.step_weights), num_kept
+        starts, drive, weights, of_component = _grouped(tensors, *sizes)
+        known = dataclasses.replace(cell, **dict(zip(cell.step_weights, weights, strict=True)))
+        stochastic = component
+        if component is not None:
+            stochastic = dataclasses.replace(component, centroids=of_component[0], temperature=of_component[1])
+
+        def step(states: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
+            drive, rest = _grouped(now, num_parts, len(extras))
+            of_step = dict(zip(extras, rest, strict=True))
+            product = known.product(ops, tuple(states))
+            new, kept = list(known.step_given_product(ops, tuple(states), product, drive).states), ()
+            if stochastic is not None:
+                new[0], kept = _through_component(stochastic, new[0], of_step)
+            if "read" in of_step:
+                new = [ops.where(of_step["read"], x, old) for x, old in zip(new, states, strict=True)]
+            return new, (*new, product, *kept)
+
+        widths = (units,) * num_states + (width,) + ((units, *k) if k else ())
+        _, outputs = scan(step, list(starts), (*drive, *extras.values()), widths, unroll=unroll)
+        states, [product], kept = _grouped(outputs, num_states, 1, num_kept)
+
+        def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensors:
+            upstream = args[0] if upstream is None else upstream
+            before = [ops.concatenate([x[None], of[:-1]], axis=0) for x, of in zip(starts, states, strict=True)]
+            transposed = ops.transpose(known.recurrent_kernel)
+
+            def back(after: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
+                upstream, before, drive, [product], kept, rest = _grouped(
+                    now, num_states, num_states, num_parts, 1, num_kept, len(extras)
+                )
+                of_step = dict(zip(extras, rest, strict=True))
+                g = [later + here for later, here in zip(after, upstream, strict=True)]
+                into, collected = [zero_where_masked(x, of_step.get("read")) for x in g], ()
+                if stochastic is not None:
+                    into[0], collected = _into_component(stochastic, into[0], kept, of_step)
+                pulled = known.pull_back(ops, before, drive, product)(_joined(into))
+                into_product = pulled.product
+                earlier = _split(pulled.states, num_states)
+                earlier[0] = earlier[0] + ops.matmul(into_product, transposed)
+                if "read" in of_step:
+                    earlier = [ops.where(of_step["read"], x, same) for x, same in zip(earlier, g, strict=True)]
+                return earlier, (into_product, *(pulled.drive[i] for i in own_parts), *collected)
+
+            sequences = (*_split(upstream, num_states), *before, *drive, product, *kept, *extras.values())
+            widths = (width, *(drive[i].shape[-1] for i in own_parts), *((*k, units) if k else ()))
+            into_starts, collected = scan(
+                back, [ops.zeros_like(x) for x in starts], sequences, widths, reverse=True, unroll=unroll
+            )
+            [into_product], into_parts, of_component = _grouped(collected, 1, len(own_parts), num_kept)
+            into_drive = dict(zip(own_parts, into_parts, strict=True))
+            into_weights = known.step_weight_gradients(ops, _rows(before), _rows(states), *_rows([into_product]))
+            return (
+                *into_starts,
+                *(into_drive.get(i, into_product) for i in range(num_parts)),
+                *into_weights,
+                *(() if stochastic is None else _component_gradients(stochastic, kept, of_component, noise)),
+            )
+
+        return _joined(states), gradient
+
+    weights = [getattr(cell, name) for name in cell.step_weights]
+    of_component = () if component is None else (component.centroids, component.temperature)
+    return _split(run(*starts, *drive, *weights, *of_component), num_states)
+
+
+def _through_component(
+    component: StochasticComponent, u: Tensor, of_step: dict[str, Tensor]
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The next state, and what its adjoint needs: u and the weights of the centroids with their gradient."""
+    alpha, z = component.transition_weights(ops, u, of_step.get("noise"))
+    state = component.next_state(ops, u, alpha, z, of_step.get("regularize"))
+    return state, (u, alpha if component.transition.passes_gradient else z)
+
+
+def _into_component(
+    component: StochasticComponent, g: Tensor, kept: Tensors, of_step: dict[str, Tensor]
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The gradient of u, of the scores (batch, k), and of the state where it is regularized, from that of the state."""
+    regularize = of_step.get("regularize")
+    regularized = zero_where_masked(g, regularize)
+    into_u = (1 - component.strength) * g
+    if component.transition.passes_gradient:
+        into_scores = component.strength * component.into_scores(ops, kept[1], regularized)
+        into_u = into_u + ops.matmul(into_scores, component.centroids)
+    else:
+        into_scores = ops.zeros_like(kept[1])
+    if regularize is not None:
+        into_u = ops.where(regularize, into_u, g)
+    return into_u, (into_scores, regularized)
+
+
+def _component_gradients(
+    component: StochasticComponent, kept: Tensors, collected: Tensors, noise: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the centroids and of tau, over all steps. kept, collected: each (time, batch, ...)."""
+    u, weights, into_scores, into_state = _rows([*kept, *collected])
+    by_scores = ops.matmul(ops.transpose(into_scores), u)
+    by_mixture = component.strength * ops.matmul(ops.transpose(weights), into_state)
+    # The scores are u S^T and their noise, both over tau.
+    of_scores = ops.sum(by_scores * component.centroids)
+    if noise is not None:
+        of_scores = of_scores + component.noise * ops.sum(collected[0] * noise)
+    return by_scores + by_mixture, -of_scores / component.temperature
+
+
+def _grouped(flat: Iterable[Tensor], *sizes: int) -> list[Tensors]:
+    """Tensors in consecutive groups of these sizes."""
+    tensors = iter(flat)
+    return [tuple(itertools.islice(tensors, size)) for size in sizes]
+
+
+def _joined(states: Sequence[Tensor]) -> Tensor:
+    return states[0] if len(states) == 1 else ops.concatenate(list(states), axis=-1)
+
+
+def _split(states: Tensor, number: int) -> list[Tensor]:
+    return [states] if number == 1 else list(ops.split(states, number, axis=-1))
+
+
+def _rows(sequences: Iterable[Tensor]) -> Tensors:
+    """Tensors (time, batch, n) as (time batch, n)."""
+    return tuple(ops.reshape(x, (-1, x.shape[-1])) for x in sequences)
