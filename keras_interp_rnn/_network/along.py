@@ -359,6 +359,6 @@ def cell_map(network: Any, held: Array) -> CellMap:
 
     def jacobian(state: Array) -> Array:
         read, product = np.repeat(inputs[:, 0], len(state), axis=0), np.tile(np.eye(sum(sizes)), (len(state), 1, 1))
-        return recurrent._linear(recurrent._by, *split(state), read, False).before(product)
+        return np.asarray(recurrent._linear(recurrent._by, *split(state), read, False).before(product))
 
     return CellMap(step, jacobian, sum(sizes), recurrent.equations is not None)
