@@ -65,11 +65,11 @@ SENTENCES = {
     "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
     "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
     "Fits": Fits(None, BIG[0], BIG[0], BIG[0] > 0, np.ones(BIG[0].shape, int), 1.23456, None),
-    "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging"),
     "Learned": Learned(LANGUAGE, AGREEMENT, WORD, (WORD,) * 300, 10_000, 40, 1 / 3, "as the time is over", None),
     "LearnedValues": LearnedValues(
         automata.WeightedAutomaton.from_dfa(LANGUAGE), 1 / 3, 2 / 3, 1 / 7, WORD, BIG[0, 0], 1000, 10_000, 20, 1 / 3, ""
     ),
+    "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging", support=BIG[0]),
     "TrainingReport": TrainingReport(
         learned=True,
         network_accuracy=1.0,

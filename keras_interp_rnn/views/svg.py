@@ -13,6 +13,7 @@ from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
+from keras_interp_rnn.automata.inference import Inference
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.automata.queries import Learned
 
@@ -26,8 +27,8 @@ CELL = 12
 def as_svg(result: Any) -> str:
     """The drawing of a result."""
     raise TypeError(
-        "A drawing must be one of an automaton, an extraction, a certificate, a trace or a phase portrait. Received: "
-        f"{type(result).__name__}. Save it as .html or .txt."
+        "A drawing must be one of an automaton, an inference, an extraction, a certificate, a trace or a phase "
+        f"portrait. Received: {type(result).__name__}. Save it as .html or .txt."
     )
 
 
@@ -49,6 +50,12 @@ def extraction(result: Extraction) -> str:
 def learned(result: Learned) -> str:
     """The automaton."""
     return result.dfa.to_svg()
+
+
+@as_svg.register
+def inference(result: Inference) -> str:
+    """The automaton with how often words take its edges; transitions that no word takes are dashed."""
+    return result.dfa.to_svg(unsupported=result.unsupported, support=result.support)
 
 
 @as_svg.register

@@ -94,6 +94,8 @@ OTHERS = {
     *("bias_cosines", "bias_norms", "binarized_network", "centred_basis", "change_basis", "balanced_basis"),
     *("homogeneous_matrices", "mean_state", "readout_basis", "sparse_basis"),
     *("timescales", "transition_spectra"),
+    # Of models that predict the next id.
+    "surprise",
     # Other readings of what a row already has.
     *("explain", "generate", "jacobian_singular_values", "phase_portrait", "phrases", "prototypes"),
 }

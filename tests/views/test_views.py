@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 import sys
@@ -64,6 +65,12 @@ class Page(html.parser.HTMLParser):
 def model_of_symbols():
     keras.utils.set_random_seed(0)
     return keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(3)])
+
+
+def model_of_sequences():
+    keras.utils.set_random_seed(1)
+    isan = layers.ISAN(3, 3, return_sequences=True)
+    return keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
 
 
 def classifier():
@@ -132,6 +139,13 @@ RESULTS = {
     "weighted automaton of a function": lambda: automata.learn_values(
         lambda words: [float(len(word)) for word in words], HOSTILE[:2], max_words=300
     ),
+    "inference": lambda: automata.infer(
+        [tuple(HOSTILE[i] for i in word) for n in range(7) for word in itertools.product(range(2), repeat=n)],
+        [sum(word) % 2 == 0 for n in range(7) for word in itertools.product(range(2), repeat=n)],
+        alphabet=HOSTILE,
+    ),
+    "surprise": lambda: analysis.surprise(model_of_sequences(), [[0, 1, 2, 0], [2]], alphabet=HOSTILE),
+    "surprising event": lambda: analysis.surprise(model_of_sequences(), [[0, 1]], alphabet=HOSTILE).events[0],
     "words": lambda: hostile_contributions().by_word(separator=0),
     "Shapley values": lambda: analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
@@ -625,7 +639,7 @@ def test_names_of_several_letters_are_separated():
 
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
-    assert [line.split()[:2] for line in str(split).splitlines()[2:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
+    assert [line.split()[:2] for line in str(split).splitlines()[3:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
     [recorded] = interactive.view_of(split).data["runs"].values()
     assert [tag["series"]["symbols"] for tag in recorded.values()] == [["in", "out", "up"], ["up", "up", "out"]]
     for sequence, tag in enumerate(recorded.values()):
