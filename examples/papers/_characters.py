@@ -16,7 +16,6 @@ from typing import Any
 
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
-from examples.papers._files import write_json
 from examples.papers._lazy import (
     Array,
     analysis,
@@ -100,28 +99,18 @@ class Text:
     """A text, as symbols.
 
     Attributes:
-        parts: symbols of train, validation and test, below `outputs`.
-        outputs: number of symbols that are predicted.
-        read: (outputs,), the id under which each symbol is read; None reads every symbol as itself.
+        parts: symbols of train, validation and test. symbols: their number, K.
         info: what the record says of the text. characters_per_symbol: characters in a symbol.
     """
 
     parts: Mapping[str, Array]
-    outputs: int
-    read: Array | None
+    symbols: int
     info: Mapping[str, Any]
     characters_per_symbol: int = 1
 
-    @property
-    def inputs(self) -> int:
-        """Number of symbols that are distinguished when read, K."""
-        return self.outputs if self.read is None else int(self.read.max()) + 1
-
     def windows(self, part: str, protocol: Protocol, **which: Any) -> datasets.Windows:
         """Batches of a part."""
-        return datasets.Windows(
-            self.parts[part], protocol.batch, length=protocol.length, input_table=self.read, **which
-        )
+        return datasets.Windows(self.parts[part], protocol.batch, length=protocol.length, **which)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +124,6 @@ class Protocol:
             grows linearly; then it falls along a cosine to the fraction `decay` of it. clip: largest global norm of a
             gradient, in bits.
         validation: windows of the validation text read after an epoch; None reads all.
-        optimizer: "adam", or "adagrad" as in the paper for the Billion Word text, with the same learning rate.
         scale: gain of the initial orthogonal recurrent kernels; for an IRNN of the identity.
     """
 
@@ -149,7 +137,6 @@ class Protocol:
     warm_up: int = 200
     clip: float = 0.144
     validation: int | None = None
-    optimizer: str = "adam"
     decay: float = 0.01
     scale: float | None = None
 
@@ -164,7 +151,7 @@ class Protocol:
 
     def units(self, text: Text) -> int:
         """The largest state size for which the network has at most `size` weights."""
-        return largest_units(self.network, float(self.size), text.inputs, text.outputs)
+        return largest_units(self.network, float(self.size), text.symbols)
 
 
 def settings(network: str, size: str, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,33 +168,33 @@ def equal_text(settings: Mapping[str, Any], characters_per_symbol: int = 1) -> d
     return {**settings, "steps": 1000, "epochs": READ // (1000 * step)}
 
 
-def parameters(network: str, units: int, inputs: int = 27, outputs: int = 27) -> int:
-    """Weights of a network of n units that reads K symbols, with its readout to L outputs, L (n + 1).
+def parameters(network: str, units: int, symbols: int = 27) -> int:
+    """Weights of a network of n units that reads and predicts K symbols, with its readout, K (n + 1).
 
     ISAN: K n (n + 1) + n. The others, of g gates (1, 1, 3, 4): g (n² + K n + n), and 3 n more for the GRU. A nonlinear
-    readout: 4 n (n + 1) + L (4 n + 1). Of `RECENT` they are counted on the network, built.
+    readout: 4 n (n + 1) + K (4 n + 1). Of `RECENT` they are counted on the network, built.
     """
     if network in RECENT:
         ids = keras.Input((None,), dtype="int32")
-        states = linear_recurrence(network, ids, units, inputs, {"return_sequences": True})
-        return int(keras.Model(ids, keras.layers.Dense(outputs)(states)).count_params())
-    readout = outputs * (units + 1)
+        states = linear_recurrence(network, ids, units, symbols, {"return_sequences": True})
+        return int(keras.Model(ids, keras.layers.Dense(symbols)(states)).count_params())
+    readout = symbols * (units + 1)
     if network.startswith("ISAN"):
-        return inputs * units * (units + 1) + units + readout
+        return symbols * units * (units + 1) + units + readout
     if network == "linear, nonlinear readout":
-        readout = 4 * units * (units + 1) + outputs * (4 * units + 1)
+        readout = 4 * units * (units + 1) + symbols * (4 * units + 1)
     gates, biases = {"GRU": (3, 2), "LSTM": (4, 1)}.get(network, (1, 1))
-    return gates * units * (units + inputs + biases) + readout
+    return gates * units * (units + symbols + biases) + readout
 
 
-def largest_units(network: str, max_parameters: float, inputs: int = 27, outputs: int = 27) -> int:
+def largest_units(network: str, max_parameters: float, symbols: int = 27) -> int:
     """The largest number of units, of `RECENT` a multiple of 8, for which the network has at most so many weights."""
     possible = range(8, 1200, 8) if network in RECENT else range(1, 4000)
-    above = bisect.bisect_right(possible, max_parameters, key=lambda n: parameters(network, n, inputs, outputs))
+    above = bisect.bisect_right(possible, max_parameters, key=lambda n: parameters(network, n, symbols))
     return possible[above - 1]
 
 
-def linear_recurrence(network: str, ids: Any, units: int, inputs: int, flags: Mapping[str, Any]) -> Any:
+def linear_recurrence(network: str, ids: Any, units: int, symbols: int, flags: Mapping[str, Any]) -> Any:
     """States of a network of `RECENT`: those of one layer over an Embedding, or of two blocks around such layers.
 
     A block adds y W * sigmoid(y V) to its input x, where y is what the layer makes of the normalized x; a convolved one
@@ -216,7 +203,7 @@ def linear_recurrence(network: str, ids: Any, units: int, inputs: int, flags: Ma
     name, _, blocks = network.partition(",")
     made = layers.GatedLinearAttention if name == "GLA" else getattr(layers, name)
     own = {**flags, "gated": True} if name == "DeltaNet" else flags
-    x = keras.layers.Embedding(inputs, units)(ids)
+    x = keras.layers.Embedding(symbols, units)(ids)
     if not blocks:
         return made(units, **own)(x)
     for _ in range(2):
@@ -230,7 +217,7 @@ def linear_recurrence(network: str, ids: Any, units: int, inputs: int, flags: Ma
 
 
 def build(text: Text, protocol: Protocol) -> keras.Model:
-    """A compiled model, symbols (batch, length) to logits (batch, length, outputs).
+    """A compiled model, symbols (batch, length) to logits (batch, length, K).
 
     The paper's networks except the ISAN read symbols one-hot. The ISAN has no constraint, as in the paper. IRNN:
     rectified, its recurrent kernel initialized with the identity (Le, Jaitly and Hinton, 2015).
@@ -240,36 +227,30 @@ def build(text: Text, protocol: Protocol) -> keras.Model:
     inputs = keras.Input((protocol.length,), batch_size=protocol.batch, dtype="int32")
     flags: dict[str, Any] = {"return_sequences": True, "stateful": True}
     if network in RECENT:
-        states = linear_recurrence(network, inputs, units, text.inputs, flags)
-        return compiled(keras.Model(inputs, keras.layers.Dense(text.outputs)(states)), protocol, units)
+        states = linear_recurrence(network, inputs, units, text.symbols, flags)
+        return compiled(keras.Model(inputs, keras.layers.Dense(text.symbols)(states)), protocol, units)
     start = keras.initializers.Identity if network == "IRNN" else keras.initializers.Orthogonal
     flags["recurrent_initializer"] = start(scale)
     if network.startswith("ISAN"):
         if network == "ISAN without biases":
             flags |= {"bias_initializer": "zeros", "bias_constraint": constraints.Zero()}
-        recurrent = [layers.ISAN(units, text.inputs, recurrent_constraint=None, **flags)]
+        recurrent = [layers.ISAN(units, text.symbols, recurrent_constraint=None, **flags)]
     else:
-        one_hot = keras.layers.Embedding(text.inputs, text.inputs, embeddings_initializer="identity", trainable=False)
+        one_hot = keras.layers.Embedding(text.symbols, text.symbols, embeddings_initializer="identity", trainable=False)
         gated = {"GRU": keras.layers.GRU, "LSTM": keras.layers.LSTM}
         if network not in gated:
             flags["activation"] = {"RNN": "tanh", "IRNN": "relu"}.get(network, "linear")
         recurrent = [one_hot, gated.get(network, keras.layers.SimpleRNN)(units, **flags)]
         if network == "linear, nonlinear readout":
             recurrent.append(keras.layers.Dense(4 * units, "relu"))
-    return compiled(keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.outputs)]), protocol, units)
+    return compiled(keras.Sequential([inputs, *recurrent, keras.layers.Dense(text.symbols)]), protocol, units)
 
 
 def compiled(model: keras.Model, protocol: Protocol, units: int) -> keras.Model:
     """The model with the protocol's optimizer and loss."""
     steps = protocol.epochs * protocol.steps
     rate = training.schedule(protocol.learning_rate / units, steps, protocol.warm_up, protocol.decay)
-    if protocol.optimizer == "adagrad":
-        # Squares of these gradients are far below Keras's initial sum of them, 0.1, which would make it plain SGD.
-        start_of_sums = {"initial_accumulator_value": 1e-7, "epsilon": 1e-12}
-        optimizer = keras.optimizers.Adagrad(rate, global_clipnorm=protocol.clip, **start_of_sums)
-    else:
-        optimizer = keras.optimizers.Adam(rate, global_clipnorm=protocol.clip)
-    model.compile(optimizer, losses.BitsPerSymbol())
+    model.compile(keras.optimizers.Adam(rate, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
     return model
 
 
@@ -280,11 +261,9 @@ def train(text: Text, protocol: Protocol, run: Run) -> Record:
     validation, replace `protocol.steps`.
     """
     units = protocol.units(text)
-    weights = parameters(protocol.network, units, text.inputs, text.outputs)
+    weights = parameters(protocol.network, units, text.symbols)
     own = {"units": units, "seed": run.seed, "minutes": run.minutes, "data": text.info}
     environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
-    if text.read is not None:
-        write_json(run.folder / "symbols.json", {"read": text.read.tolist()})
     if run.minutes is not None:
         steps = training.steps_for_minutes(
             run.folder, run.minutes, protocol.epochs, lambda: (build(text, protocol), text.windows("train", protocol))
@@ -302,7 +281,7 @@ def train(text: Text, protocol: Protocol, run: Run) -> Record:
         run.verbose,
     )
     test = done.load_best().evaluate(text.windows("test", protocol), verbose=0)
-    symbols = protocol.epochs * protocol.steps * protocol.batch * protocol.length
+    read = protocol.epochs * protocol.steps * protocol.batch * protocol.length
     of_model = ("network", "size")
     settings = {k: v for k, v in dataclasses.asdict(protocol).items() if k not in of_model}
     return {
@@ -314,7 +293,7 @@ def train(text: Text, protocol: Protocol, run: Run) -> Record:
             test=test / text.characters_per_symbol,
             validation=min(entry["val_loss"] for entry in done.history) / text.characters_per_symbol,
             seconds=training.training_seconds(done.history),
-            read=symbols * text.characters_per_symbol,
+            read=read * text.characters_per_symbol,
             unit="bits",
             more={"seconds": done.history[-1]["seconds"]},
         ),
@@ -330,9 +309,9 @@ def count(model: str, text: Text) -> Record:
     started = time.monotonic()
     train, validation, test = (text.parts[part] for part in ("train", "validation", "test"))
     models: list[Any] = (
-        [ngrams.NaiveBayes(train, window, vocabulary_size=text.outputs) for window in range(1, 7)]
+        [ngrams.NaiveBayes(train, window, vocabulary_size=text.symbols) for window in range(1, 7)]
         if model == "naive Bayes"
-        else [analysis.BackoffModel(train, 1 + COUNTED.index(model), vocabulary_size=text.outputs)]
+        else [analysis.BackoffModel(train, 1 + COUNTED.index(model), vocabulary_size=text.symbols)]
     )
     validation_bits, best = min((counted.bits(validation), i) for i, counted in enumerate(models))
     seconds = time.monotonic() - started
@@ -360,9 +339,9 @@ def text8(data: Path | None, smoke: bool = False) -> Text:
         short = datasets.text.python_documentation()[:20_000]
         digest = {"text_sha256": datasets.text.sha256(short)}
         info = {"name": "smoke", "characters": len(short), "whole_text8": False, **digest}
-        return Text(dict(zip(names, datasets.text.split(short), strict=True)), symbols, None, info)
+        return Text(dict(zip(names, datasets.text.split(short), strict=True)), symbols, info)
     parts = {name: datasets.text8.load(name, source=data) for name in names}
-    return Text(parts, symbols, None, datasets.text8.info(source=data))
+    return Text(parts, symbols, datasets.text8.info(source=data))
 
 
 class CharacterTable(Experiment):
@@ -433,5 +412,5 @@ class CharacterTable(Experiment):
                 **kwargs,
             )
 
-        worst = 2 * math.log2(text.outputs)  # twice the loss of a guess
+        worst = 2 * math.log2(text.symbols)  # twice the loss of a guess
         return Tunable(base, space, built, fit, dict(text.info), run.seed, worst)

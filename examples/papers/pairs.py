@@ -35,7 +35,7 @@ class Pairs(_characters.CharacterTable):
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> _characters.Text:
         text = _characters.text8(data, smoke)
         parts = {part: datasets.text.pairs(symbols) for part, symbols in text.parts.items()}
-        return _characters.Text(parts, text.outputs**2, None, text.info, characters_per_symbol=2)
+        return _characters.Text(parts, text.symbols**2, text.info, characters_per_symbol=2)
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         isan, lstm = (values_of(records, f"{network}{EQUAL_TEXT}", "test_bits") for network in ("ISAN", "LSTM"))

@@ -582,16 +582,7 @@ class WeightedAutomaton(Result):
             table, shifted = hankel.of_values(coded, num_symbols, max_length, max_basis)
         else:
             table, shifted = hankel.of_words([word for word, _ in coded], num_symbols, max_length, max_basis)
-        left, values, right = np.linalg.svd(table)
-        if rank > len(values) or not values[rank - 1] > 1e-12 * values[0]:
-            size = int((values > 1e-12 * values.max(initial=0)).sum())
-            raise ValueError(
-                f"An automaton of {rank} states must have a table of that rank. Received: one of rank {size}, of shape "
-                f"{table.shape}. Pass a smaller rank, or more or longer words."
-            )
-        back, to = left[:, :rank].T / values[:rank, None], right[:rank].T
-        transitions = back @ shifted @ to
-        initial, final = table[0] @ to, back @ table[:, 0]
+        initial, transitions, final = hankel.factored(table, shifted, rank)
         if not isinstance(words, Mapping):
             rest = np.eye(rank) - transitions.sum(axis=0)
             initial, final = initial @ rest, rest @ final

@@ -37,6 +37,7 @@ from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAu
 from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import MISSING, Automaton
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
+from keras_interp_rnn.automata.queries import Learned, LearnedValues
 from keras_interp_rnn.presets.cards import Card
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import svg, text
@@ -55,6 +56,8 @@ TITLES = {
     Contributions: "Contributions to a prediction",
     DFA: "Automaton",
     Derivatives: "Jacobians",
+    Learned: "Automaton learned by queries",
+    LearnedValues: "Weighted automaton learned by queries",
     Substitutions: "What if a symbol were another",
     Surprise: "Surprising sessions",
 }
@@ -107,6 +110,7 @@ def lead_of(result: Any) -> str:
 @as_html.register(DFA)
 @as_html.register(MooreMachine)
 @as_html.register(Extraction)
+@as_html.register(Learned)
 @as_html.register(Certificate)
 @as_html.register(Preset)
 def framed(result: Any) -> str:
@@ -153,6 +157,12 @@ def extraction(result: Extraction) -> str:
 
     columns = {"taken by words": taken, "confidence": confidence}
     return f"<div>{sentences(result)}{_transitions(result.dfa, result.centroids, columns)}</div>"
+
+
+@numbers.register
+def learned(result: Learned) -> str:
+    """The report, and a row for each transition."""
+    return f"<div>{sentences(result)}{_transitions(result.dfa, range(len(result.dfa)), {})}</div>"
 
 
 @numbers.register
@@ -344,6 +354,7 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 @as_html.register(Minimization)
 @as_html.register(Truncation)
 @as_html.register(Fidelity)
+@as_html.register(LearnedValues)
 @as_html.register(Evidence)
 @as_html.register(Card)
 def sentences(result: Result) -> str:

@@ -15,6 +15,7 @@ from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.inference import Inference
 from keras_interp_rnn.automata.networks import Extraction
+from keras_interp_rnn.automata.queries import Learned
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Maximum numbers of steps and entries that a heat map shows."""
@@ -43,6 +44,12 @@ def automaton(machine: DFA | MooreMachine | WeightedAutomaton) -> str:
 def extraction(result: Extraction) -> str:
     """The automaton, its states named by their centroids; transitions that no word takes are dashed."""
     return result.dfa.to_svg([str(centroid) for centroid in result.centroids], unsupported=result.unsupported or ())
+
+
+@as_svg.register
+def learned(result: Learned) -> str:
+    """The automaton."""
+    return result.dfa.to_svg()
 
 
 @as_svg.register

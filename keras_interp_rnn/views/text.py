@@ -31,6 +31,7 @@ from keras_interp_rnn.automata import DFA, Certificate, WeightedAutomaton, tomit
 from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import Automaton, Edit
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
+from keras_interp_rnn.automata.queries import Learned, LearnedValues
 
 MIN_HELD_OUT = 10
 """Minimum number of held-out words for an interval of the fraction that is right."""
@@ -139,19 +140,29 @@ def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
 
 @as_text.register
 def attribution(result: Attribution, *, width: int = 24) -> str:
-    """The steps with the largest shares of the first sequence, in its order."""
+    """The steps with the largest shares of the first sequence, in its order, and the first feature of each."""
     if not len(result.shares):
         return "Shares of no sequence"
-    strongest = sorted(result.top(ITEMS))
-    scale = max((abs(share) for _, share in strongest), default=0) or 1e-300
+    outputs = zip(*(np.ravel(x[0]) for x in (result.targets, result.output, result.reference_output)), strict=True)
+    explained = ", ".join(f"output {i}: {value:.4f}, {without:.4f} without any step" for i, value, without in outputs)
+    strongest = sorted(step for step, _ in result.top(ITEMS))
+    rows = result.shares[0].reshape(result.shares.shape[1], -1)[strongest]
+    scale = float(np.abs(rows).max(initial=0)) or 1e-300
+    features = None if result.features is None else result.features[0].reshape(len(result.shares[0]), -1, rows.shape[1])
+    several = features is not None and features.shape[1] > 1
     lines = [
-        f"by {result.method.replace('_', ' ')}: sequence 0 of {len(result.shares)}, output {result.output[0]:.4f}, "
-        f"{result.reference_output[0]:.4f} without any step; residual {result.residual:.1e}",
-        f"position  {'read' if result.tokens else '':6} share   ({len(strongest)} of {result.shares.shape[1]} steps)",
+        f"sequence 0 of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
+        f"by {result.method.replace('_', ' ')}: {result.reason}",
+        f"position  {'read' if result.tokens else '':6} {'share':{11 * rows.shape[1]}}"
+        f"{' feature, its share' if several else ''}   ({len(strongest)} of {result.shares.shape[1]} steps)",
     ]
-    for step, share in strongest:
-        name = f"{result.tokens[0][step]:6} " if result.tokens else ""
-        lines.append(f"{step + 1:8}  {name}{share:+10.3g}  {_bar(share / scale, width)}")
+    for step, shares in zip(strongest, rows, strict=True):
+        line = f"{step + 1:8}  {f'{result.tokens[0][step]:6} ' if result.tokens else ''}"
+        line += " ".join(f"{share:+10.3g}" for share in shares)
+        if several and features is not None:
+            feature = int(np.abs(features[step, :, 0]).argmax())
+            line += f"  {feature:4} {features[step, feature, 0]:+10.3g}"
+        lines.append(f"{line}  {_bar(shares[0] / scale, width)}" if len(shares) == 1 else line)
     return "\n".join(lines)
 
 
@@ -297,6 +308,34 @@ def extraction(result: Extraction) -> str:
         f"{counted(len(result.dfa), 'state')} by {result.method}, {minimal} after minimization{sink}; least confidence "
         f"of a transition {least}{support}"
     )
+
+
+@as_text.register
+def learned(result: Learned) -> str:
+    """States, words, whether a difference is known, and the fidelity on fresh words; it is never a proof."""
+    asked = f"{_asked(result)}, {counted(len(result.counterexamples), 'counterexample')}"
+    known = "no difference found" if result.difference is None else f"differs on {word(result.difference)!r}"
+    fresh = f"{result.fresh.agreeing:,} of {counted(result.fresh.words, 'fresh word')}"
+    interval = f" ({result.fresh.low:.2%} to {result.fresh.high:.2%})" if result.fresh.words else ""
+    return (
+        f"{counted(len(result.dfa), 'state')} {asked}\n{known}; agrees on {fresh} up to length "
+        f"{result.max_length}{interval}; no proof"
+    )
+
+
+@as_text.register
+def learned_values(result: LearnedValues) -> str:
+    """States, words, the error on fresh words next to their spread, and the largest difference."""
+    return (
+        f"{counted(len(result.automaton), 'state')} {_asked(result)}\nerror {result.error:.3g} on "
+        f"{counted(result.num_fresh, 'fresh word')} up to length {result.max_length}, whose values have a spread of "
+        f"{result.spread:.3g}; largest difference {result.largest:.3g}, on {word(result.worst)!r}; no proof"
+    )
+
+
+def _asked(result: Learned | LearnedValues) -> str:
+    early = f", NOT to the end, {result.reason}" if result.reason else ""
+    return f"learned from {counted(result.num_words, 'word')} in {result.seconds:.1f} s{early}"
 
 
 @as_text.register

@@ -62,6 +62,7 @@ FUNCTIONS = {
     "lyapunov_exponents": lambda model: analysis.lyapunov_exponents(model, IDS),
     "transition_probabilities": lambda model: analysis.transition_probabilities(model, IDS),
     "extract": lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3),
+    "learn": lambda model: automata.learn(model, {"a": 1, "b": 2}, max_words=20, max_length=4),
 }
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.papers.data import _sources, imdb, interactions, lm1b, mlregtest, mnist, newsgroups20, pautomac
-from keras_interp_rnn.automata import DFA, WeightedAutomaton
+from examples.papers.data import _sources, imdb, interactions, mlregtest, mnist, newsgroups20
+from keras_interp_rnn.automata import DFA
 from keras_interp_rnn.datasets import DataError
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
@@ -30,18 +30,10 @@ def att(dfa: DFA) -> bytes:
 
 
 NO_AB = DFA.from_regex("(a|b)*ab(a|b)*", "ab").complement().minimize()
-MODEL = """I: (state)\n\t(0) 0.25\n\t(2) 0.75\nF: (state)\n\t(1) 0.5\n\t(2) 1.0
-S: (state,symbol)\n\t(0,0) 0.75\n\t(0,2) 0.25\n\t(1,1) 1.0
-T: (state,symbol,state)\n\t(0,0,1) 1.0\n\t(0,2,0) 0.5\n\t(0,2,1) 0.5\n\t(1,1,1) 1.0
-"""
 
 
 def idx(*header: int, values: np.ndarray) -> bytes:
     return struct.pack(f">{len(header)}I", *header) + values.tobytes()
-
-
-def sentences(count: int, name: str) -> list[bytes]:
-    return [f"Caf\u00e9 {name} {i} .\n".encode() for i in range(count)]
 
 
 POSTS = {
@@ -58,15 +50,6 @@ FILES = {
         "train/urls_neg.txt": b"none",
     },
     "tables": {"train-neg.tsv": "0\t1\tvery \u0085 bad\n1\t2\tbad\n".encode(), "train-pos.tsv": b"0\t9\tgood\n"},
-    "held-out": {
-        "1b_benchmark.dev.tokens": b"".join(sentences(25, "dev")),
-        "1b_benchmark.test.tokens": b"".join(sentences(12, "test"))[:-1],
-    },
-    "lm1b": {
-        "training-monolingual.tokenized.shuffled/news.en-00001-of-00002": b"".join(sentences(150, "one")),
-        "training-monolingual.tokenized.shuffled/news.en-00002-of-00002": b"".join(sentences(50, "two")),
-        "heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00001": b"".join(sentences(11, "test")),
-    },
     "mnist": {
         "train-images-idx3-ubyte": idx(2051, 5, 28, 28, values=IMAGES),
         "train-labels-idx1-ubyte": idx(2049, 5, values=DIGITS),
@@ -74,12 +57,6 @@ FILES = {
         "t10k-labels-idx1-ubyte": idx(2049, 4, values=DIGITS[1:]),
     },
     "20news": {**POSTS, "20news-bydate-train/sci.med/._7": b"none", "20news-bydate-train/.DS_Store": b"none"},
-    "pautomac": {
-        "7.pautomac.train": b"4 3\n2 0 1\n0\n1 2\n3 2 0 1\n",
-        "7.pautomac.test": b"2 3\n0\n1 0\n",
-        "7.pautomac_solution.txt": b"2\n0.9\n0.1\n",
-        "7.pautomac_model.txt": MODEL.encode(),
-    },
     "mlregtest": {"04.04.A.att": att(EVEN), "04.04.B.att": att(EVEN.complement())},
 }
 
@@ -119,30 +96,6 @@ def test_reviews(given):
 def test_tables_of_reviews(given):
     texts, labels = imdb.load("train", source=given("tables"))
     assert (texts, labels.tolist()) == (["very \u0085 bad", "bad", "good"], [0, 0, 1])
-
-
-@pytest.mark.parametrize(
-    ("name", "split", "expected"),
-    [
-        ("held-out", "train", sentences(25, "dev")[:23]),
-        ("held-out", "validation", sentences(25, "dev")[23:]),
-        ("held-out", "test", sentences(12, "test")),
-        ("lm1b", "train", sentences(150, "one") + sentences(48, "two")),
-        ("lm1b", "validation", sentences(50, "two")[48:]),
-        ("lm1b", "test", sentences(11, "test")),
-    ],
-)
-def test_sentences_of_a_billion_words(given, name, split, expected):
-    symbols = lm1b.load(split, source=given(name))
-    assert (symbols.tobytes(), symbols.dtype) == (b"".join(expected), np.uint8)
-
-
-@pytest.mark.parametrize("size", [2, 5, 70, 256])
-def test_the_most_frequent_bytes_have_ids_by_frequency(size):
-    symbols = (np.random.default_rng(0).normal(100, 20, 30_007) % 256).astype(np.uint8)
-    ranked = sorted(collections.Counter(symbols.tolist()).items(), key=lambda item: (-item[1], item[0]))
-    expected = {byte: i for i, (byte, _) in enumerate(ranked[: size - 1], 1)}
-    assert lm1b.most_frequent(symbols, size).tolist() == [expected.get(byte, 0) for byte in range(256)]
 
 
 def test_digits(given, tmp_path):
@@ -188,30 +141,6 @@ def test_posts_by_group_and_number(given, split):
 )
 def test_the_body_of_a_post(written, kept):
     assert newsgroups20.body(f"From: a@b.c\nSubject: x\n \t\n{written}") == kept
-
-
-def test_words_and_machines_of_the_competition(given):
-    source = given("pautomac")
-    train = pautomac.load("train", problem=7, source=source)
-    assert ([word.tolist() for word in train.words], train.num_symbols) == ([[0, 1], [], [2], [2, 0, 1]], 3)
-    assert [word.tolist() for word in pautomac.load("test", problem=7, source=source).words] == [[], [0]]
-    assert pautomac.solution(7, source=source).tolist() == [0.9, 0.1]
-    read = pautomac.machine(7, source=source)
-    automaton = WeightedAutomaton.from_hmm(read.initial, read.transitions, read.emissions, stop=read.stop)
-    # State 2 ends at once and puts out nothing.
-    assert automaton.value(()) == 0.75
-    assert automaton.value((2, 0, 1)) == 0.25 * 0.25 * 0.5 * 0.75 * 0.5 * 0.5
-    assert automaton.prefix_sums().value(()) == pytest.approx(1)
-
-
-def test_the_score_is_that_of_the_competition():
-    p, q = np.array([0.5, 0.3, 0.2]), np.array([2.0, 1.0, 1.0])
-    expected = 2 ** -(0.5 * np.log2(0.5) + 0.3 * np.log2(0.25) + 0.2 * np.log2(0.25))
-    assert pautomac.perplexity(q, p) == pytest.approx(expected)
-    assert pautomac.perplexity(p, 3 * p) <= pautomac.perplexity(q, p)
-    for estimates in ([0.5, 0.5, 0.0], [0.5, np.nan, 0.5], [0.5, np.inf, 0.5], [0.5, 0.5]):
-        with pytest.raises(ValueError, match="must be a finite probability above 0 for each test word"):
-            pautomac.perplexity(estimates, p)
 
 
 def one_edit_apart(one, other):
@@ -330,23 +259,15 @@ def test_keras_reads_batches_of_all_lengths(tmp_path, seed):
 LOADERS = {
     "reviews": lambda source: imdb.load("train", source=source),
     "tables": lambda source: imdb.load("train", source=source),
-    "held-out": lambda source: lm1b.load("train", source=source),
     "mnist": lambda source: mnist.load("train", source=source),
     "20news": lambda source: newsgroups20.load("test", source=source),
-    "pautomac": lambda source: (
-        pautomac.load("train", problem=7, source=source),
-        pautomac.solution(7, source=source),
-        pautomac.machine(7, source=source),
-    ),
     "mlregtest": lambda source: mlregtest.load("train", language="04.04.A", source=source, num_words=20),
     "interactions": lambda source: interactions.load(source / "file" if source.is_dir() else source),
 }
 IMAGES_FILE, LABELS_FILE = list(FILES["mnist"])[:2]
-WORDS, MACHINE = "7.pautomac.train", "7.pautomac_model.txt"
 DAMAGES = [
     ("reviews", "train/neg/2_1.txt", b"caf\xe9", "neg/2_1.txt must hold reviews in UTF-8"),
     ("tables", "train-pos.tsv", b"0\t9\tgood\nbroken\n", "train-pos.tsv must hold"),
-    ("held-out", "1b_benchmark.dev.tokens", b"a\n" * 9, "at least ten sentences, .*9 sentences"),
     ("mnist", IMAGES_FILE, b"", "images-idx3-ubyte must hold an array"),
     ("mnist", IMAGES_FILE, FILES["mnist"][LABELS_FILE], "images-idx3-ubyte must hold an array"),
     ("mnist", IMAGES_FILE, idx(2052, 5, 28, 28, values=IMAGES), r"begins with \[2052, 5, 28, 28\]"),
@@ -357,18 +278,6 @@ DAMAGES = [
     ("mnist", LABELS_FILE, idx(2049, 5, values=DIGITS + np.uint8(1)), "5 labels up to 10"),
     ("mnist", IMAGES_FILE, gzip.compress(FILES["mnist"][IMAGES_FILE])[:-20], "readable to its end.*idx3-ubyte, which"),
     ("20news", "20news-bydate-test/sci.math/1", b"a", r"each of the 20 groups.*\['sci.math'\]"),
-    ("pautomac", WORDS, b"", WORDS),
-    ("pautomac", WORDS, b"5 3\n0\n", "5 before 1 lines"),
-    ("pautomac", WORDS, b"1 3\n2 0\n", r"2 before \[0\]"),
-    ("pautomac", WORDS, b"1 3\n1 3\n", "of 3 symbols"),
-    ("pautomac", WORDS, b"1 3\n1 \xe9\n", WORDS),
-    ("pautomac", "7.pautomac_solution.txt", b"3\n0.9\n0.1\n", "3 before 2"),
-    ("pautomac", "7.pautomac_solution.txt", b"2\n1.9\n-0.1\n", r"outside of \[0, 1\]"),
-    ("pautomac", MACHINE, b"(0) 1.0\n", r"the line '\(0\) 1.0'"),
-    ("pautomac", MACHINE, MODEL.replace("0.25", "nan", 1).encode(), r"\(0\) nan"),
-    ("pautomac", MACHINE, MODEL.replace("(2) 0.75", "(0) 0.75", 1).encode(), r"\(0\) 0.75"),
-    ("pautomac", MACHINE, MODEL.replace("(1) 0.5", "(1,1) 0.5", 1).encode(), "must hold four tables"),
-    ("pautomac", MACHINE, b"", "no symbol"),
     ("mlregtest", "04.04.A.att", b"0 1 a\n0 x y z w v u", "04.04.A.att must hold an automaton"),
     ("mlregtest", "04.04.A.att", b"0\t0\taa\taa\n0\n", "one-character symbols"),
     ("mlregtest", "04.04.A.att", b"0\t0\ta\ta\n0\n", "Choose another language"),
@@ -419,7 +328,7 @@ def test_a_damaged_archive_is_refused(tmp_path, kind, place):
         _sources.files(path, "x.txt", what="")
 
 
-@pytest.mark.parametrize("load", [imdb.load, lm1b.load, mnist.load, newsgroups20.load])
+@pytest.mark.parametrize("load", [imdb.load, mnist.load, newsgroups20.load])
 def test_without_network_it_says_where_the_data_are(load, monkeypatch):
     def unreachable(**arguments):
         assert len(arguments["file_hash"]) == 64

@@ -133,6 +133,12 @@ RESULTS = {
     "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),
     "certificate of labels": lambda: automata.certify(automata.compile(hostile_machine()), hostile_machine()),
     "extraction of a stack": lambda: automata.extract(stack()),
+    "automaton of a function": lambda: automata.learn(
+        lambda words: [word.count(HOSTILE[0]) % 2 == 0 for word in words], HOSTILE[:2], max_words=100
+    ),
+    "weighted automaton of a function": lambda: automata.learn_values(
+        lambda words: [float(len(word)) for word in words], HOSTILE[:2], max_words=300
+    ),
     "inference": lambda: automata.infer(
         [tuple(HOSTILE[i] for i in word) for n in range(7) for word in itertools.product(range(2), repeat=n)],
         [sum(word) % 2 == 0 for n in range(7) for word in itertools.product(range(2), repeat=n)],
@@ -166,6 +172,7 @@ VIEWS = {
     "extraction of labels": "states",
     "certificate of labels": "states",
     "extraction of a stack": "states",
+    "automaton of a function": "states",
     "singular values": "memory",
     "a preset": "typing",
     "a network": "typing",
@@ -226,7 +233,7 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
     "name",
     [
         *("contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction"),
-        *("certificate", "Moore machine", "extraction of labels", "certificate of labels"),
+        *("certificate", "Moore machine", "extraction of labels", "certificate of labels", "automaton of a function"),
     ],
 )
 def test_names_are_text_and_not_tags(name):
@@ -248,7 +255,9 @@ def test_text_is_what_print_shows(name, tmp_path, capsys):
     assert (tmp_path / "x.txt").read_text(encoding="utf-8") == shown
 
 
-@pytest.mark.parametrize("name", ["trace", "automaton", "weighted automaton", "extraction", "certificate"])
+@pytest.mark.parametrize(
+    "name", ["trace", "automaton", "weighted automaton", "extraction", "certificate", "automaton of a function"]
+)
 def test_drawings_are_svg(name, tmp_path):
     views.save(made(name), tmp_path / "x.svg")
     assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
@@ -630,7 +639,7 @@ def test_names_of_several_letters_are_separated():
 
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
-    assert [line.split()[:2] for line in str(split).splitlines()[2:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
+    assert [line.split()[:2] for line in str(split).splitlines()[3:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
     [recorded] = interactive.view_of(split).data["runs"].values()
     assert [tag["series"]["symbols"] for tag in recorded.values()] == [["in", "out", "up"], ["up", "up", "out"]]
     for sequence, tag in enumerate(recorded.values()):

@@ -3,13 +3,11 @@
 | name | contents | a `source` is |
 |---|---|---|
 | `imdb` | film reviews, positive and negative | `aclImdb_v1.tar.gz`, or the folder aclImdb |
-| `lm1b` | the One Billion Word benchmark as bytes | its archive or folder, or a folder with its held-out text alone |
 | `mnist` | handwritten digits | a folder with the four idx files |
 | `newsgroups20` | posts to 20 newsgroups | `20news-bydate.tar.gz`, or the folder it unpacks to |
 | `interactions` | which user met which item, and when: next-item recommendation | a text file, plain, .gz or .xz |
-| `pautomac` | words drawn from probabilistic automata, and these: the competition of 2012 | the folder, or an archive |
 | `mlregtest` | words labelled by regular languages of known classes: a benchmark | the folder, or an archive |
 
-The first four are downloaded into Keras's cache if `load` gets no `source`. What is missing or damaged raises
+The first three are downloaded into Keras's cache if `load` gets no `source`. What is missing or damaged raises
 `keras_interp_rnn.datasets.DataError`.
 """
