@@ -18,6 +18,7 @@ TORCH   ?= torch
 TYPESCRIPT ?= typescript@5.9.3
 # Which cases `make test-backends` runs, as pytest's -m; "" for all.
 CASES   ?= not matrix
+ON_BACKENDS := tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py tests/test_fitting.py
 
 export KERAS_BACKEND ?= tensorflow
 # Nothing from TensorFlow's C++ side: what matters there reaches Python as an exception.
@@ -70,11 +71,11 @@ test-all: $(VENV)/.installed-test  ## Run all tests on TensorFlow: the core, and
 test-quick: $(VENV)/.installed-test  ## Run a selection of the tests, about a minute.
 	$(PYTEST) -m "not matrix" $(QUICK) $(ARGS)
 
-test-backends: $(VENV)/.installed-jax  ## Run the core of the layers' tests on JAX and on torch; CASES="" runs all.
+test-backends: $(VENV)/.installed-jax  ## Run the core of the layers' and the fits' tests on JAX and on torch; CASES="" runs all.
 	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."
 	@$(PIP) install '$(TORCH)'
-	KERAS_BACKEND=jax $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
-	KERAS_BACKEND=torch $(PYTEST) -m "$(CASES)" tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
+	KERAS_BACKEND=jax $(PYTEST) -m "$(CASES)" $(ON_BACKENDS) $(ARGS)
+	KERAS_BACKEND=torch $(PYTEST) -m "$(CASES)" $(ON_BACKENDS) $(ARGS)
 
 test-nightly:  ## Run the layers' tests on the newest keras-nightly, in .venv-nightly.
 	@$(MAKE) --no-print-directory VENV=.venv-nightly test-this-nightly

@@ -76,6 +76,9 @@ class LinearAutomaton(Protocol):
     transitions: Any
     final: Any
 
+    def prefix_sums(self) -> LinearAutomaton:
+        """The automaton whose value of a word is the sum over all words that begin with it."""
+
 
 @runtime_checkable
 class ProvedNetwork(Protocol):

@@ -175,7 +175,9 @@ def fit_lbfgs(
     prepared = _prepared(data, subsets, penalty_factors)
     if not prepared.totals.all():
         empty = np.flatnonzero(prepared.totals == 0).tolist()
-        raise ValueError(f"Each of `subsets` must have a step of positive weight. Received: none in {empty}.")
+        raise ValueError(
+            f"Each of `subsets` must have a step of positive weight. Received: none in {empty}. Leave these rows out."
+        )
     with _backend.double_precision():
         objective = _Objective(model)
         starts = objective.starts(num_restarts, seed)
@@ -370,7 +372,7 @@ class _Objective:
             return weights
         if isinstance(weights, np.ndarray):
             return ops.convert_to_numpy(self.constrained(ops.convert_to_tensor(weights)))
-        return _row_by_row(self._constrained, weights, weights.shape[1])
+        return _of_each_row(self._constrained, weights, weights.shape[1])
 
     def _constrained(self, weights: Tensor) -> Tensor:
         """As `constrained`, of one row (P,)."""
@@ -409,7 +411,7 @@ class _Objective:
         value = self._mean(y, self.stack(read, leaves), sample_weight)
         if all(variable.regularizer is None for variable in self.variables):
             return value
-        return value + factors * _row_by_row(self._penalty, weights, 1)[:, 0]
+        return value + factors * _of_each_row(self._penalty, weights, 1)[:, 0]
 
     def _penalty(self, weights: Tensor) -> Tensor:
         """The penalties of weights (P,)."""
@@ -436,8 +438,10 @@ class _Objective:
         return ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
 
 
-def _row_by_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
-    """A function of vectors (n,) to `width` numbers, of rows (rows, n), one after the other: it may be any function."""
+def _of_each_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
+    """A function of vectors (n,) to `width` numbers, of each of rows (rows, n); it may be any function."""
+    if _backend.maps_loops():
+        return ops.vectorized_map(lambda row: ops.reshape(function(row), (width,)), rows)
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor]]:
         return state, (ops.reshape(function(now[0][0]), (1, width)),)

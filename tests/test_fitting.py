@@ -84,18 +84,19 @@ def test_steps_of_weight_0_count_for_nothing():
 
 def test_penalties_count_and_are_not_evaluated():
     x, y = choices(4, 20, 4)
-    model = network(bias_regularizer=keras.regularizers.L2(0.1))
-    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, verbose=0)
-    penalty = 0.1 * float(np.square(keras.ops.convert_to_numpy(model.layers[0].cell.bias)).sum())
-    assert fits.loss[0] == pytest.approx(fits.evaluate((x, y))[0] + penalty, abs=1e-6)
-    assert penalty > 1e-5  # ten times what the line above would not see
+    model = network(bias_regularizer=keras.regularizers.L2(0.125))  # Keras has it in float32
+    # In the end the head makes up for biases that shrink, and the penalty vanishes: it is looked at before.
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=2, verbose=0)
+    penalty = 0.125 * float(np.square(fits.weights[0][K : 2 * K]).sum())
+    assert fits.loss[0] == pytest.approx(fits.evaluate((x, y))[0] + penalty, abs=1e-12)
+    assert penalty > 1e-3
 
 
 def test_each_fit_has_its_factor_of_the_penalties():
     x, y = choices(4, 20, 4)
     model = network(bias_regularizer=keras.regularizers.L2(0.1))
     start = model.get_weights()
-    settings = {"num_restarts": 2, "max_steps": 60, "verbose": 0}
+    settings = {"num_restarts": 2, "max_steps": 10, "verbose": 0}
     together = fitting.fit_lbfgs(model, (x, y), penalty_factors=[0.0, 1.0, 3.0], **settings)
     assert len(together) == 3
     for fit, scale in ((0, 0.0), (2, 0.3)):
@@ -109,17 +110,16 @@ def test_each_fit_has_its_factor_of_the_penalties():
     [
         (constraints.Interval(0, 0.6), lambda w: (w >= 0).all() and (w <= 0.6).all()),
         (keras.constraints.NonNeg(), lambda w: (w >= 0).all()),
-        (keras.constraints.MaxNorm(0.7, axis=[0, 1, 2, 3]), lambda w: np.linalg.norm(w) <= 0.7 + 1e-6),
+        (keras.constraints.MaxNorm(0.7, axis=[0, 1, 2, 3]), lambda w: 0.69 < np.linalg.norm(w) <= 0.7),
     ],
 )
 def test_constraints_hold(constraint, holds):
     x, y = choices(4, 30, 5)
     model = network(recurrent_constraint=constraint)
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=60, verbose=0)
-    kernel = keras.ops.convert_to_numpy(model.layers[0].cell.recurrent_kernel)
-    assert holds(kernel)
-    # Keras divides by the norm plus 1e-7: its MaxNorm, applied twice, is another weight.
-    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-6)
+    assert holds(fits.weights[0][:K])
+    # Keras divides by the norm plus 1e-7: its MaxNorm, applied twice, would be another weight.
+    assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-12)
 
 
 def test_a_model_whose_layers_have_no_stack_is_fitted_too():
@@ -179,22 +179,23 @@ def test_many_sequences_are_fitted_in_parts(monkeypatch):
 
 
 X, Y = choices(3, 5, 10)
+MODEL = network()
 
 
 @pytest.mark.parametrize(
     ("model", "data", "options", "sentence"),
     [
-        (network(), X, {}, r"`data` must be \(x, y\) or \(x, y, sample_weight\)"),
-        (network(), (X, Y[:2]), {}, r"must hold arrays of one number of sequences. Received: \[2, 3\]"),
-        (network(), (X, Y, Y[:, :2]), {}, r"`sample_weight` must be non-negative numbers of shape \(3,\) or \(3, 4\)"),
-        (network(), (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
-        (network(), (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
-        (network(), (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
-        (network(), (X, Y), {"subsets": np.eye(3, dtype=bool)[:2] & [1, 0, 1] > 0}, r"weight. Received: none in \[1\]"),
-        (network(), (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
-        (network(), (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
-        (network(), (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),
-        (network(), (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
+        (MODEL, X, {}, r"`data` must be \(x, y\) or \(x, y, sample_weight\)"),
+        (MODEL, (X, Y[:2]), {}, r"must hold arrays of one number of sequences. Received: \[2, 3\]"),
+        (MODEL, (X, Y, Y[:, :2]), {}, r"`sample_weight` must be non-negative numbers of shape \(3,\) or \(3, 4\)"),
+        (MODEL, (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
+        (MODEL, (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
+        (MODEL, (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
+        (MODEL, (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive .* none in \[1\]"),
+        (MODEL, (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
+        (MODEL, (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
+        (MODEL, (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),
+        (MODEL, (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
         (keras.Sequential([keras.layers.Dense(1)]), (X, Y), {}, "`model` must be a built Keras model"),
         (keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), (X, Y), {}, "must be compiled with one loss"),
         (network(layers.ISAN(2, K)), (X, Y), {}, "The loss must have a value for each step"),

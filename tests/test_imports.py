@@ -177,7 +177,7 @@ WINGS = sorted(path.parent.name for path in (PACKAGE / "automata").glob("*/__ini
 
 def test_a_wing_of_automata_is_imported_through_its_contents_page():
     """Nobody else imports a file of it; and within `automata` nothing waits until a function is called."""
-    assert WINGS == ["certificates", "inference", "machines", "networks"]
+    assert WINGS == ["certificates", "inference", "machines", "networks", "queries"]
 
     def files_of_others(place, path):
         found = []
@@ -269,7 +269,7 @@ def test_modules_import_each_other_in_no_circle():
         found = {n if n in files else n.rpartition(".")[0] for n in imports(path) if n.startswith(f"{OURS}.")}
         graph[name] = found & set(files) - {name}
     assert graph[f"{OURS}.layers.cfn"] >= {f"{OURS}.equations", f"{OURS}.layers._gated"}
-    assert graph[f"{OURS}.automata.learning"] >= {f"{OURS}.automata.{wing}" for wing in WINGS}
+    assert graph[f"{OURS}.automata.learning"] >= {f"{OURS}.automata.{wing}" for wing in WINGS if wing != "queries"}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:

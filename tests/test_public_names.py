@@ -22,11 +22,11 @@ NAMES = {
         fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
         label_basis lyapunov_exponents mean_state minimize phase_portrait phrases prototypes readout_basis
         recent_contributions relative_drift shapley_values sparse_basis state_spectrum substitutions
-        timescales trace transition_probabilities transition_spectra truncate
+        surprise timescales trace transition_probabilities transition_spectra truncate
     """,
     "keras_interp_rnn.automata": """
         Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile
-        extract infer largest_temperature smallest_edit tomita train_recognizer
+        extract infer largest_temperature learn learn_values smallest_edit tomita train_recognizer
     """,
     "keras_interp_rnn.callbacks": """
         Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability
@@ -34,8 +34,8 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows balanced_parentheses counting languages palindromes sessions text text8 tomita
-        words
+        DataError LabelledWords Windows abbadingo balanced_parentheses counting languages palindromes sessions text
+        text8 tomita words
     """,
     "keras_interp_rnn.figures": """
         Figure contribution_column jacobian_histogram jacobian_percentiles phase_portrait state_paths state_spectra

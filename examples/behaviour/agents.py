@@ -115,10 +115,11 @@ class PerseveringQLearner(QLearner):
         return np.concatenate([super().update(theta, values, event), trace], axis=-1)
 
 
-class RFLR(Agent):
+class RFLR(PerseveringQLearner):
     r"""Recursively formulated logistic regression: logits $a e_c + \phi$, $\phi \leftarrow (1 - f) \phi + b r e_c$.
 
-    $1 - f$ is the paper's $e^{-1 / \tau}$.
+    $1 - f$ is the paper's $e^{-1 / \tau}$. It is a persevering Q-learner that learns as fast as it forgets, both at the
+    rate f, and whose trace is its last choice: $\beta = b / f$, $\kappa = 1$, $\pi = a$.
     """
 
     name = "RFLR"
@@ -128,19 +129,15 @@ class RFLR(Agent):
         "evidence": (*WEIGHT, (0.8, 2.5)),
     }
 
-    def initial(self, theta: Array, task: Task) -> Array:
-        return np.zeros((*theta.shape[:-1], 2 * task.num_choices))
-
     def logits(self, theta: Array, state: Array) -> Array:
-        evidence, last = np.split(state, 2, axis=-1)
-        return _against_first(evidence) + theta[..., 1, None] * _against_first(last)
+        return super().logits(self._of_q_learner(theta), state)
 
     def update(self, theta: Array, state: Array, event: Event) -> Array:
-        evidence, last = np.split(state, 2, axis=-1)
-        chosen = _one_hot(event.choice, last)
-        reward = event.reward[..., None]
-        evidence = (1 - theta[..., 0, None]) * evidence + theta[..., 2, None] * reward * chosen
-        return np.concatenate([evidence, chosen + 0 * evidence], axis=-1)
+        return super().update(self._of_q_learner(theta), state, event)
+
+    def _of_q_learner(self, theta: Array) -> Array:
+        forgetting, choice, evidence = np.moveaxis(theta, -1, 0)
+        return np.stack([forgetting, forgetting, evidence / forgetting, np.ones_like(choice), choice], axis=-1)
 
 
 class BayesianObserver(Agent):

@@ -50,7 +50,7 @@ def measure(args: Namespace) -> None:
     else:
         name, trials = sessions_of(args)
         every = {model.name: model for model in models.models_for(trials.task)}
-        names = ["Q-learner", "logistic regression, 5 lags"] if args.smoke else _only(args, every)
+        names = ["Q-learner", "logistic regression, 5 lags"] if args.smoke and not args.only else _only(args, every)
         compare(args.records, name, trials, [every[each] for each in names])
 
 

@@ -83,7 +83,7 @@ class Network(Model):
 
     kind: str
     units: int
-    penalties = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    penalties = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
     @property
     def name(self) -> str:  # type: ignore[override]

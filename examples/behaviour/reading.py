@@ -12,7 +12,7 @@ import numpy as np
 from examples.behaviour.agents import Agent, agent_logits, agents_for, chosen, fit_agent, nats, probabilities
 from examples.behaviour.models import Network
 from examples.behaviour.tasks import Array, Event, Task, Trials, simulate
-from keras_interp_rnn import analysis, figures
+from keras_interp_rnn import analysis
 from keras_interp_rnn.automata import WeightedAutomaton
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def read(trials: Trials, *, units: int, figure: Path | None = None) -> None:
     print(f"Credit of past trials for the last choice of session 1 (residual {split.residual:.0e}):")
     print(split.shown(-1))
     if figure is not None:
+        from keras_interp_rnn import figures
+
         best = matches[0]
         each: dict[str, Any] = {"trials": int(trials.lengths.max()), "subjects": trials.subjects}
         sources = {

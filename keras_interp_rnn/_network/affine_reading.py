@@ -16,6 +16,7 @@ from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
     as_symbols,
+    at_step,
     check_finite,
     check_range,
 )
@@ -361,8 +362,8 @@ class AffineReading:
         text, cell = ways[0].rows, _built_cell(layer.forward_layer)
         return OpenedText(ways, text, cell, None, at_the_end=not layer.return_sequences)
 
-    def last_outputs(self, inputs: Array, outputs: Array) -> tuple[Array, Array] | None:
-        """The outputs (batch, outputs) of the network itself at the last step, and what it makes of these logits.
+    def outputs_at(self, inputs: Array, outputs: Array, step: int) -> tuple[Array, Array] | None:
+        """The outputs (batch, outputs) of the network itself at a step, and what it makes of these logits.
 
         None of a cell, and of a stateful network: to run it would change its states, which need not be those at the
         start of a text.
@@ -376,7 +377,7 @@ class AffineReading:
         activation = next((value.activation for value in ends if value.kind == "activated logits"), None)
         if activation is not None:
             outputs = as_float64(activation(keras.ops.convert_to_tensor(outputs)))
-        return own[:, -1] if own.ndim == 3 else own, outputs
+        return at_step(self.network, own, step), outputs
 
 
 def _built_cell(layer: Any) -> Any:

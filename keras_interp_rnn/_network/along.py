@@ -54,6 +54,11 @@ def last_read(read: Mask, steps: int) -> NDArray[np.intp]:
     return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
 
 
+def draws_noise(cell: Any) -> bool:
+    """Whether a state-regularized cell draws noise outside training."""
+    return getattr(getattr(cell, "transition", None), "is_deterministic", True) is False
+
+
 class CellAlong:
     """A cell of a recurrent layer along sequences.
 
@@ -64,8 +69,7 @@ class CellAlong:
     def __init__(self, layer: Any, cell: Any = None) -> None:
         self.layer, self.cell = layer, layer.cell if cell is None else cell
         # Equations know no noise, which the cell's own code draws.
-        self.draws = getattr(getattr(self.cell, "transition", None), "is_deterministic", True) is False
-        self.equations = None if self.draws else equations_of(self.cell, as_float64)
+        self.equations = None if draws_noise(self.cell) else equations_of(self.cell, as_float64)
         # A state-regularized layer may leave its centroids out at the last step: there the cell inside steps alone.
         self.leaves_out = not getattr(layer, "regularize_last_step", True)
 

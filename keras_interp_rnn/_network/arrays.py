@@ -78,6 +78,22 @@ def check_reads(read: NDArray[np.bool_]) -> None:
         )
 
 
+def at_step(network: Any, output: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+    """The outputs (batch, outputs) of a network, of a sequence of outputs those of a step.
+
+    Raises:
+        ValueError: if there is no such step, or if there are several outputs.
+    """
+    if output.ndim > 2:
+        return output[:, integer("step", step, -output.shape[1], below=output.shape[1])].reshape(len(output), -1)
+    if step != -1:
+        raise ValueError(
+            f"`step` must be -1 where there are no outputs at every step. Received: step={step}, and outputs of shape "
+            f"{output.shape} of {network.name}. Leave it out, or give the recurrent layer return_sequences=True."
+        )
+    return output.reshape(len(output), -1)
+
+
 def check_own_mask(network: Any, mask: Any) -> None:
     """Raises ValueError for a mask besides a model."""
     if mask is not None and isinstance(network, keras.Model):

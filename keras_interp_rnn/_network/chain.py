@@ -1,9 +1,10 @@
 """A model as a chain of recurrent layers and a head, run and differentiated in float64.
 
-Layers before the first recurrent one are run by Keras, once: each of them must treat every step by itself. A stack of
-cells is a chain of layers of one cell each, under one mask. Cells run as in `along`. Layers and operations above that
-are not on the list of `parts` run, and are differentiated, by Keras in their dtype. What a chain computes is compared
-with what Keras computes, so that a model that is read wrongly is refused.
+A chain is a function of the vectors that the model reads, or that its Embedding makes of ids. Each layer before the
+first recurrent one must treat every step by itself. A stack of cells is a chain of layers of one cell each, under one
+mask. Cells run as in `along`. Layers and operations that are not on the list of `parts` run, and are differentiated, by
+Keras in their dtype. What a chain computes is compared with what Keras computes, so that a model that is read wrongly
+is refused.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 from keras import ops, tree
+from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import operation_name
-from keras_interp_rnn._network.along import CellAlong, vocabulary_of
+from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._network.along import CellAlong, draws_noise, vocabulary_of
 from keras_interp_rnn._network.arrays import (
     as_float64,
     as_mask,
     as_sequences,
     as_symbols,
+    at_step,
     check_finite,
     check_id_range,
     check_own_mask,
@@ -34,18 +37,30 @@ from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, P
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
 
-_RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+
+Rows = NDArray[np.intp]
+"""For each row of a computation the sequence that it varies."""
+
+
+class NotAChain(ValueError):
+    """Raised for a network that is not one layer after the other, by what `received` names."""
+
+    def __init__(self, message: str, received: str) -> None:
+        super().__init__(message)
+        self.received = received
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A network as a function of what its first recurrent layer reads.
+    """A network as a function of the vectors that it reads.
 
     Attributes:
-        inputs: (batch, time, features), float64. mask: bool (batch, time).
-        parts: recurrent layers and the head, in order.
-        output: (batch, outputs), the network's own, in its dtype; of a sequence of outputs the last one.
+        inputs: (batch, time, ...), float64. mask: bool (batch, time).
+        parts: layers that treat steps one by one, recurrent layers and the head, in order.
+        output: (batch, outputs), the network's own, in its dtype; of a sequence of outputs that of `step`.
         reads_symbols: whether the inputs are one-hot vectors of symbols, or distributions over them.
+        step: of a sequence of outputs the one that is computed; negative from the end.
     """
 
     inputs: Array
@@ -53,24 +68,26 @@ class Chain:
     parts: Sequence[Part]
     output: Array
     reads_symbols: bool = False
+    step: int = -1
 
-    def run(self, x: Array, mask: Mask) -> Array:
-        """(rows, outputs) in float64 for rows (rows, time, features)."""
-        x = self._forward(x, mask, last=True)
-        return x[:, -1] if x.ndim == 3 else x
+    def run(self, x: Array, rows: Rows) -> Array:
+        """(rows, outputs) in float64 for rows (rows, time, ...), each read with the mask of a sequence."""
+        x = self._forward(x, self.mask[rows], last=True)
+        return x[:, self.step] if x.ndim == 3 and x.shape[1] > 1 else x.reshape(len(x), -1)
 
-    def gradient(self, x: Array, mask: Mask, output: int) -> tuple[Array, Array]:
-        """One output (rows,), and its gradient by the inputs, as their shape."""
-        x = self._forward(x, mask)
-        place = (slice(None), -1, output) if x.ndim == 3 else (slice(None), output)
-        gradient = np.zeros_like(x)
-        gradient[place] = 1
-        return x[place], self._pulled_back(gradient)
+    def gradient(self, x: Array, rows: Rows, outputs: NDArray[np.int64]) -> Array:
+        """The gradient of one output of each row by the row."""
+        x = self._forward(x, self.mask[rows])
+        each, gradient = np.arange(len(x)), np.zeros_like(x)
+        gradient[(each, self.step, outputs) if x.ndim == 3 else (each, outputs)] = 1
+        return self._pulled_back(gradient)
 
-    def without_head(self) -> Chain:
-        """The parts up to the uppermost recurrent layer."""
-        top = max(i for i, part in enumerate(self.parts) if isinstance(part, _Recurrent | _Both))
-        return dataclasses.replace(self, parts=self.parts[: top + 1])
+    def recurrent_part(self) -> Chain:
+        """The parts from the lowest recurrent layer to the uppermost one, and what they read."""
+        places = [i for i, part in enumerate(self.parts) if isinstance(part, _Recurrent | _Both)]
+        first, last = min(places), max(places)
+        below = dataclasses.replace(self, parts=self.parts[:first])._forward(self.inputs, self.mask)
+        return dataclasses.replace(self, inputs=below, parts=self.parts[first : last + 1])
 
     def outputs_by_inputs(self) -> Iterator[tuple[Array, Mask]]:
         """For each sequence dy/dx (n, time, features), and which steps are read.
@@ -98,38 +115,42 @@ class Chain:
         return all(cell.is_closed for cell in cells) and all(getattr(each, "closed", None) for each in functions)
 
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
-        """All steps; of those that the following parts treat alike, only the `last` one."""
+        """All steps; with `last`, only the one that counts where the following parts treat steps alike."""
         for i, part in enumerate(self.parts):
             if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
-                x = x[:, -1:]
+                x, last = x[:, self.step][:, None], False
             before, x = x, part.forward(x, mask)
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
                 raise _refusal(f"{part.name}, which changes the number of steps")
         return x
 
 
-def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
+def open_chain(network: Any, inputs: Any, mask: Any = None, step: int = -1) -> Chain:
     """The chain of a network.
 
     Args:
         network: a Sequential or functional model that is one chain of layers; a recurrent layer, Bidirectional too.
         inputs: (batch, time, ...), of the network.
         mask: bool (batch, time), of a layer; a model makes its own.
+        step: as of `Chain`.
 
     Raises:
-        ValueError: if the network has other layers, several inputs or outputs, or no recurrent layer; if a weight or an
-            input is not finite; if its layers carry states; if the chain does not compute what the network does.
+        NotAChain: if the network has other layers, several inputs or outputs, or if the chain does not compute what the
+            network does.
+        ValueError: if it has no recurrent layer; if a weight or an input is not finite; if its layers carry states or
+            draw noise; if there is no such step.
     """
     if len(getattr(network, "inputs", None) or [0]) > 1:
-        raise ValueError(
+        raise NotAChain(
             f"A model must have one input. Received: {network.name}, with {len(network.inputs)}. Pass the part that "
-            "reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that layer as target."
+            "reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that layer as target.",
+            f"{network.name}, which has {len(network.inputs)} inputs",
         )
     given = as_sequences(inputs)
     if not np.isfinite(given.astype(np.float64)).all():
         raise ValueError("The inputs must be finite. Received: NaN or infinity. Remove those sequences.")
     check_own_mask(network, mask)
-    if not isinstance(network, (keras.Model, *_RECURRENT)):
+    if not isinstance(network, (keras.Model, *RECURRENT)):
         raise ValueError(
             f"`network` must be a model with recurrent layers, or a recurrent layer. Received: {network!r}. Pass "
             "keras.layers.RNN(cell) for a cell."
@@ -141,16 +162,23 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
         if size is not None:
             check_id_range(given, size)
     layers = [call.operation for call in calls]
-    first = next((i for i, layer in enumerate(layers) if isinstance(layer, _RECURRENT)), None)
+    first = next((i for i, layer in enumerate(layers) if isinstance(layer, RECURRENT)), None)
     if first is None:
-        raise _refusal(f"{network.name}, which has no recurrent layer")
-    _check_carries_nothing(layers)
+        raise without_recurrent_layer(network)
+    check_repeatable(network)
+    for layer in layers:
+        _check_order(layer)
     x, read = ops.convert_to_tensor(given), None if mask is None else ops.convert_to_tensor(np.asarray(mask, bool))
-    for call in calls[:first]:
+    start, vectors = first, x
+    for i, call in enumerate(calls[:first]):
+        if start == first and are_vectors(x):
+            start, vectors = i, x
         read = mask_after(call.operation, x, read)
         x = _run_by_steps(call, x)
+    if start == first:
+        vectors = x
     own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
-    output = as_float64(own)
+    output = at_step(network, as_float64(own), step)
     check_finite(network)
     steps = as_mask(read, given.shape[:2])
     check_reads(steps)
@@ -158,15 +186,18 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     size = vocabulary_of(getattr(layers[first], "forward_layer", layers[first]).cell)
     if size is not None and "int" in kind and tuple(x.shape[2:]) in ((), (1,)):
         as_symbols(np.asarray(ops.convert_to_numpy(x)).ravel(), size)
-        x, kind = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype), "float"
-    if len(x.shape) != 3 or "float" not in kind:
+        vectors = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype)
+    elif len(x.shape) != 3 or "float" not in kind:
+        if are_vectors(x):
+            raise _refusal(f"{layers[first].name}, which reads {len(x.shape)} axes")
         raise ValueError(
             f"The recurrent layer must read vectors (batch, time, features), one for each step. Received: {kind} of "
             f"shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
         )
-    parts = [part for call in calls[first:] for part in _parts(call)]
-    chain = Chain(as_float64(x), steps, parts, output[:, -1] if output.ndim == 3 else output, size is not None)
-    computed = chain.run(chain.inputs, steps)
+    parts = [part for call in calls[start:] for part in _parts(call)]
+    reads_symbols = size is not None and start == first
+    chain = Chain(as_float64(vectors), steps, parts, output, reads_symbols, step)
+    computed = chain.run(chain.inputs, np.arange(len(steps)))
     apart = float(np.abs(computed - chain.output).max()) if computed.shape == chain.output.shape else np.inf
     allowed = max(MAX_DIFFERENCE.get(call.dtype, 0) for call in calls)
     if not apart <= allowed * max(1.0, float(np.abs(chain.output).max())):
@@ -174,13 +205,27 @@ def open_chain(network: Any, inputs: Any, mask: Any = None) -> Chain:
     return chain
 
 
+def are_vectors(x: Any) -> bool:
+    """Whether a tensor holds floats (batch, time, ...) with features."""
+    return len(x.shape) > 2 and "float" in keras.backend.standardize_dtype(x.dtype)
+
+
+def without_recurrent_layer(network: Any) -> ValueError:
+    """The error for a network without one."""
+    return ValueError(
+        f"`network` must be a model with recurrent layers, or a recurrent layer. Received: {network.name}, which has "
+        "no recurrent layer. Pass one that has."
+    )
+
+
 OWN_INPUTS = "Pass the recurrent layer and its own inputs, and a unit of its state as target."
 
 
-def _refusal(received: str, remedy: str = OWN_INPUTS) -> ValueError:
-    return ValueError(
+def _refusal(received: str, remedy: str = OWN_INPUTS) -> NotAChain:
+    return NotAChain(
         "A network must be one chain: layers that treat every step by itself, recurrent layers, and a head. Received: "
-        f"{received}. {remedy}"
+        f"{received}. {remedy}",
+        received,
     )
 
 
@@ -228,18 +273,32 @@ def _calls(network: Any) -> list[_Call]:
     return list(chain)
 
 
-def _check_carries_nothing(layers: Sequence[Any]) -> None:
-    for layer in layers:
-        flags = []
-        if isinstance(layer, _RECURRENT):
-            flags = [flag for flag in ("stateful", "return_state") if getattr(layer, flag)]
-        if isinstance(layer, keras.layers.RNN) and layer.go_backwards and layer.return_sequences:
-            flags.append("go_backwards")
-        if flags:
-            raise _refusal(
-                f"{layer.name} with {' and '.join(f'{flag}=True' for flag in flags)}",
-                f"Rebuild it without {' and '.join(flags)}, and give it the same weights.",
+def check_repeatable(network: Any) -> None:
+    """Raises ValueError if outputs are not a function of the inputs: if a layer is stateful, or draws noise."""
+    for layer in walk_layers(network):
+        if isinstance(layer, RECURRENT) and layer.stateful:
+            raise ValueError(
+                f"A network must read each sequence from the start. Received: {layer.name} with stateful=True. Rebuild "
+                "it without stateful, and give it the same weights."
             )
+        if draws_noise(layer):
+            raise ValueError(
+                f"A network must compute the same from the same inputs. Received: {layer.name}, which draws noise. "
+                "Rebuild it with another transition, and give it the same weights."
+            )
+
+
+def _check_order(layer: Any) -> None:
+    if not isinstance(layer, RECURRENT):
+        return
+    flags = [flag for flag in ("return_state",) if getattr(layer, flag)]
+    if isinstance(layer, keras.layers.RNN) and layer.go_backwards and layer.return_sequences:
+        flags.append("go_backwards")
+    if flags:
+        raise _refusal(
+            f"{layer.name} with {' and '.join(f'{flag}=True' for flag in flags)}",
+            f"Rebuild it without {' and '.join(flags)}, and give it the same weights.",
+        )
 
 
 def _parts(call: _Call) -> list[Part]:
@@ -287,8 +346,6 @@ class _Recurrent(CellAlong):
         super().__init__(layer, cell)
         self.starts, self.sequences = starts, sequences
         self.order = slice(None, None, -1 if layer.go_backwards else 1)
-        if self.draws:
-            raise _refusal(f"{layer.name}, which draws noise")
         self.cells = [self]
 
     def forward(self, x: Array, mask: Mask) -> Array:

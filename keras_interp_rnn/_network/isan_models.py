@@ -95,7 +95,7 @@ def follow_symbols(model: keras.Model) -> SymbolFlow:
     Raises:
         ValueError: if the model has no graph.
     """
-    if not getattr(model, "inputs", None) or not _keras_runs(model):
+    if not runs_its_graph(model):
         raise ValueError(
             f"A model must be Sequential or functional and know its inputs. Received: {model.name}, a "
             f"{type(model).__name__}. Pass the ISAN layer and readout=(matrix, bias); or begin a Sequential model with "
@@ -116,8 +116,10 @@ def has_isan(network: Any) -> bool:
     return any(reads_symbols(layer) or is_isan_cell(layer) for layer in layers)
 
 
-def _keras_runs(model: keras.Model) -> bool:
-    """Whether the model runs its graph and nothing else: a subclass may override training, but not the call."""
+def runs_its_graph(model: keras.Model) -> bool:
+    """Whether the model has a graph and runs nothing else: a subclass may override training, but not the call."""
+    if not getattr(model, "inputs", None):
+        return False
     for name in ("call", "__call__"):
         owner = next(part for part in type(model).__mro__ if name in vars(part))
         if owner.__module__.split(".")[0] != "keras":
@@ -146,7 +148,7 @@ def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any,
         return [Value("states", layer=operation, mask=read[0].mask)] * count
     if obstacle is not None:
         return [obstacle] * count
-    if isinstance(operation, keras.Model) and _keras_runs(operation):
+    if isinstance(operation, keras.Model) and runs_its_graph(operation):
         return [called] * count if called else _outputs(operation, read, isans)
     value = _rule(operation, read[0], len(node.input_tensors[0].shape))
     return [called or value if value else _other(f"{describe(operation)}, on its {read[0].kind}")] * count

@@ -131,27 +131,27 @@ def _through_component(
 def _into_component(
     component: StochasticComponent, g: Tensor, kept: Tensors, of_step: dict[str, Tensor]
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """The gradient of u, and of the scores (batch, k) and the mixture (batch, n), from that of the next state."""
+    """The gradient of u, of the scores (batch, k), and of the state where it is regularized, from that of the state."""
     regularize = of_step.get("regularize")
-    into_mixture = component.strength * zero_where_masked(g, regularize)
+    regularized = zero_where_masked(g, regularize)
     into_u = (1 - component.strength) * g
     if component.transition.passes_gradient:
-        into_scores = component.into_scores(ops, kept[1], into_mixture)
+        into_scores = component.strength * component.into_scores(ops, kept[1], regularized)
         into_u = into_u + ops.matmul(into_scores, component.centroids)
     else:
         into_scores = ops.zeros_like(kept[1])
     if regularize is not None:
         into_u = ops.where(regularize, into_u, g)
-    return into_u, (into_scores, into_mixture)
+    return into_u, (into_scores, regularized)
 
 
 def _component_gradients(
     component: StochasticComponent, kept: Tensors, collected: Tensors, noise: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The gradients of the centroids and of tau, over all steps. kept, collected: each (time, batch, ...)."""
-    u, weights, into_scores, into_mixture = _rows([*kept, *collected])
+    u, weights, into_scores, into_state = _rows([*kept, *collected])
     by_scores = ops.matmul(ops.transpose(into_scores), u)
-    by_mixture = ops.matmul(ops.transpose(weights), into_mixture)
+    by_mixture = component.strength * ops.matmul(ops.transpose(weights), into_state)
     # The scores are u S^T and their noise, both over tau.
     of_scores = ops.sum(by_scores * component.centroids)
     if noise is not None:

@@ -1,7 +1,7 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
 - Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, Jacobians;
-  `generate` writes text.
+  `surprise` ranks sessions of events; `generate` writes text.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
@@ -36,6 +36,7 @@ from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
 from keras_interp_rnn.analysis.statistics import relative_drift
 from keras_interp_rnn.analysis.substitutions import substitutions
+from keras_interp_rnn.analysis.surprise import surprise
 from keras_interp_rnn.analysis.traces import trace
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
 from keras_interp_rnn.analysis.weighted.equivalence import equivalent
@@ -79,6 +80,7 @@ __all__ = [
     "sparse_basis",
     "state_spectrum",
     "substitutions",
+    "surprise",
     "timescales",
     "trace",
     "transition_probabilities",

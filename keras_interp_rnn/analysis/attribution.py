@@ -1,29 +1,33 @@
-r"""Attribution: the share of each step of a sequence in one output of any recurrent network.
+r"""Attribution: the share of each step of a sequence in the outputs of any recurrent network.
 
-A step is taken away by putting a reference vector r in its place, at the inputs of the first recurrent layer (after the
-Embedding, if there is one). With f the output that is explained, x the sequence and r the reference at every step:
+A step is taken away by putting a reference r in its place, in the vectors that the model reads, or that its Embedding
+makes of ids. With f the output that is explained, x the sequence and r the reference at every step:
 
 - telescoping: $a_t = f(x_1 \dots x_t, r \dots r) - f(x_1 \dots x_{t-1}, r \dots r)$. The sum is f(x) - f(r), whatever
   the network. Interactions count for the later of two steps: in "not good" all that "not" does to "good" is in the
   share of "good". Steps are in the order of the inputs, for Bidirectional layers too.
-- path integral: $a_t = \langle x_t - r, \int_0^1 \nabla_{x_t} f(r + s (x - r))\, ds \rangle$, integrated gradients
-  (Sundararajan, Taly and Yan, ICML 2017), by Gauss-Legendre quadrature. It depends on no order; its sum misses
-  f(x) - f(r) by the error of the quadrature.
+- path integral: $a_{t,i} = (x_{t,i} - r_{t,i}) \int_0^1 \partial_{t,i} f(r + s (x - r))\, ds$ for feature i of step t,
+  integrated gradients (Sundararajan, Taly and Yan, ICML 2017), by Gauss-Legendre quadrature. No order matters, and its
+  sum misses f(x) - f(r) by the error of the quadrature. Where f is linear, a share is what is lost without the
+  feature.
 - occlusion: $a_t = f(x) - f(x$ with r at step t). The sum need not be f(x) - f(r).
 - contributions: the terms of `analysis.contributions`, exact if the network is affine in its state.
+
+A network that is one layer after the other is run in float64 (`_network.chain`), any other graph by Keras in its own
+dtype (`_network.whole`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._checks import choice, integer
+from keras_interp_rnn._checks import choice, integer, integers
 from keras_interp_rnn._network import (
     AffineReading,
     GivenNames,
@@ -34,10 +38,14 @@ from keras_interp_rnn._network import (
     resolve_names,
     token_names,
 )
-from keras_interp_rnn._network.chain import Chain, open_chain
+from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
+from keras_interp_rnn._network.whole import Whole, input_index, listed_inputs, with_graph
 from keras_interp_rnn._results import Result, output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
+
+Opened: TypeAlias = Chain | Whole
+"""A network as a function of the vectors that it reads."""
 
 METHODS = ("auto", "telescoping", "path_integral", "occlusion", "contributions")
 ROWS = 4096
@@ -52,18 +60,22 @@ WORKING_MEMORY = 2**27
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribution(Result):
-    r"""Shares of the steps of each sequence in one output.
+    r"""Shares of the steps of each sequence in one output, or in several.
 
     Attributes:
-        shares: (batch, time); 0 at masked steps.
-        output: (batch,), the output that is explained, in float64; with "contributions" the logit before the activation
-            at the end of the network, if there is one.
-        reference_output: (batch,), the output with no step there; with "contributions" the part due to no symbol.
+        shares: (batch, time), or (batch, time, K) in K outputs; 0 at masked steps.
+        output: (batch,) or (batch, K), the outputs that are explained, in float64; with "contributions" the logits
+            before the activation at the end of the network, if there is one.
+        reference_output: as `output`, with no step there; with "contributions" the part due to no symbol.
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
             the error of the quadrature for "path_integral", the gap for "occlusion".
         difference: largest difference between `output` (after the activation) and the output that the network computes
             in its own dtype; NaN for a stateful ISAN, which is not run.
-        method: the method that was used.
+        method: the method that was used. reason: why it was.
+        targets: as `output`, ints, which outputs these are.
+        features: with "path_integral" the shares of the features of each step, (batch, time, features) or
+            (batch, time, features, K), which sum to `shares`; None with other methods. Of ids the features are those of
+            their vectors.
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
 
     Example: see `attribution`.
@@ -75,85 +87,123 @@ class Attribution(Result):
     residual: float
     difference: float
     method: str
+    reason: str
+    targets: NDArray[np.int64]
+    features: Array | None = None
     tokens: tuple[tuple[str, ...], ...] = ()
 
-    def top(self, num_steps: int = 5, *, sequence: int = 0) -> list[tuple[int, float]]:
+    def top(self, num_steps: int = 5, *, sequence: int = 0, output: int = 0) -> list[tuple[int, float]]:
         """The steps with the largest shares by absolute value, the largest first.
 
         Args:
             num_steps: maximum number of steps.
             sequence: which sequence of the batch.
+            output: which of several outputs that are explained.
 
         Returns:
             [(step, share), ...]; steps count from 0.
         """
         integer("num_steps", num_steps, 0)
-        row = self.shares[sequence]
+        row = self.shares[sequence].reshape(self.shares.shape[1], -1)[:, output]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 
 
 def attribution(
     network: Any,
-    inputs: ArrayLike | str | Sequence[Any],
+    inputs: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
     *,
-    target: int,
+    target: int | Sequence[int] | None = None,
+    step: int = -1,
     method: str = "auto",
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
+    with_respect_to: int | str = 0,
     num_points: int = 32,
     alphabet: GivenNames | None = None,
-    tokens: GivenNames | None = None,
 ) -> Attribution:
-    r"""Splits one output of a recurrent network among the steps that it read.
+    r"""Splits an output of any network with a recurrent layer among the steps, and features, that it read.
 
     Args:
-        network: a model that is a chain of layers that treat steps one by one (not Conv1D, which mixes them), recurrent
-            layers (SimpleRNN, GRU, LSTM, Bidirectional, this package's, `keras.layers.RNN` of any cell or cells), and a
-            head of any layers; or a recurrent layer, whose last state is then explained.
+        network: a model with a recurrent layer, Sequential, functional or a subclass; or a recurrent layer, whose last
+            state is then explained.
         inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts, strings or
-            lists of symbols, if the ids have names; of one length, unless the names have padding.
-        target: index of the output that is explained; 0 for a model with one output.
+            lists of symbols, if the ids have names; of one length, unless the names have padding. For a model with
+            several inputs a list, or a dict by their names.
+        target: index of the output that is explained, or indices of several; None for the largest output of each
+            sequence.
+        step: of outputs at every step the one that is explained, from 0, or negative from the end.
         method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module. "auto" is
             "contributions" if these are exact given the inputs alone, as for an ISAN, in both directions or under a
             mean too, with a head that is affine before its activation; otherwise "telescoping".
-        reference: (features,), input of the first recurrent layer in place of a step; None for zeros, or for the mean
-            of all symbols if the layer reads symbols, as an ISAN does.
+        reference: (features,), (time, features) or (batch, time, features): the vectors in place of steps that are not
+            there; None for zeros, or for the mean of all symbols if the layer reads symbols, as an ISAN does.
         mask: bool (batch, time), False where a layer does not read a step; a model computes its own.
+        with_respect_to: of several inputs the one whose steps are taken away, by its index or name. The others are
+            held.
         num_points: points of the quadrature of "path_integral".
-        alphabet, tokens: names of the ids, by one of the two: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a
-            text layer of Keras; by default the names that a model carries, or the ids.
+        alphabet: names of the ids: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a text layer of Keras; by
+            default the names that a model carries, or the ids.
 
     Returns:
         `Attribution`.
 
     Raises:
-        ValueError: if the network is not such a chain, is stateful or draws noise; if an input or a weight is not
-            finite; if an argument is out of range.
+        ValueError: if the network has no recurrent layer or several outputs, is stateful or draws noise; if an input or
+            a weight is not finite; if an argument is out of range.
 
     Units: of the output.
-    Exactness: float64 for cells whose equations are known, and for Dense, softmax and mean pooling in the head; other
-        layers are run and differentiated in their own dtype. `residual` and `difference` report the errors.
+    Exactness: float64 for one layer after the other, where the cells' equations are known and the head is Dense,
+        softmax or mean pooling; all else is run and differentiated in its own dtype, such as several inputs, attention
+        and convolutions before the recurrent layer. `residual` and `difference` report the errors.
     Example:
 
         >>> from keras_interp_rnn import analysis
         >>> model = keras.Sequential([keras.layers.Embedding(9, 3), keras.layers.GRU(4), keras.layers.Dense(1)])
-        >>> split = analysis.attribution(model, np.array([[1, 5, 2]]), target=0)
+        >>> split = analysis.attribution(model, np.array([[1, 5, 2]]))
         >>> split.shares.shape, split.residual < 1e-12
         ((1, 3), True)
+        >>> split = analysis.attribution(model, np.array([[1, 5, 2]]), method="path_integral")
+        >>> split.features.shape, split.residual < 1e-6
+        ((1, 3, 3), True)
 
     Reference: Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365; Zeiler and Fergus, ECCV 2014, for occlusion.
     """
-    if alphabet is not None and tokens is not None:
-        raise ValueError("Names must be given once. Received: `alphabet` and `tokens`. Leave one of them out.")
-    network, names = resolve_names(network, tokens if alphabet is None else alphabet)
+    network, names = resolve_names(network, alphabet)
     inputs = read_texts(inputs, names)
+    network = with_graph(network, inputs)
+    varies, arrays = input_index(network, with_respect_to), listed_inputs(network, inputs)
+    arrays[varies] = read_texts(arrays[varies], names)
+    found = _split(network, arrays, _chosen(target), method, reference, mask, num_points, step, varies)
+    places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
+    return Attribution(
+        shares=found.shares[places],
+        output=found.output[places],
+        reference_output=found.reference_output[places],
+        residual=found.residual,
+        difference=found.difference,
+        method=found.method,
+        reason=found.reason,
+        targets=found.top[places],
+        features=None if found.features is None else found.features[places],
+        tokens=token_names(arrays[varies], names),
+    )
 
-    def choose(outputs: Array) -> list[int]:
-        return [integer("target", target, 0, below=outputs.shape[-1])]
 
-    found = _split(network, inputs, choose, method, reference, mask, num_points)
-    arrays = found.shares[..., 0], found.output[:, 0], found.reference_output[:, 0]
-    return Attribution(*arrays, found.residual, found.difference, found.method, token_names(inputs, names))
+def _chosen(target: int | Sequence[int] | None) -> Callable[[Array], NDArray[np.int64]]:
+    """The outputs (batch, K) to be explained, from all (batch, outputs)."""
+
+    def choose(outputs: Array) -> NDArray[np.int64]:
+        if target is None:
+            return np.asarray(outputs.argmax(axis=1)[:, None])
+        if np.ndim(target) == 0:
+            chosen = np.array([integer("target", target, 0, below=outputs.shape[1])])
+        else:
+            chosen = integers("target", target, ndim=1, below=outputs.shape[1], remedy="Pass indices of outputs.")
+        if not len(chosen):
+            raise ValueError("`target` must name at least one output. Received: []. Leave it out.")
+        return np.broadcast_to(chosen.astype(np.int64), (len(outputs), len(chosen)))
+
+    return choose
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,23 +243,23 @@ def top_attribution(
     """
     network, names = resolve_names(network, alphabet)
     ids = read_text("A text", text, names)[None]
-    found = _split(network, ids, _most_probable, method)
-    whole = found.all_outputs
+    found = _split(with_graph(network, ids), [ids], _most_probable, method)
+    whole, top = found.all_outputs, found.top[0]
     if whole.shape[1] > 1 and (found.method == "contributions" or not gives_probabilities(network, whole)):
         whole = softmax(whole, axis=-1)
     num = whole.shape[1]
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(ids, names)
-    arrays = found.top, whole[0, found.top], found.shares[0], found.reference_output[0]
+    arrays = top, whole[0, top], found.shares[0], found.reference_output[0]
     return TopAttribution(tokens, *arrays, outputs, found.residual, found.method)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:
-    return np.argsort(-outputs[0], kind="stable")[: TOP if outputs.shape[1] > MANY_OUTPUTS else None]
+    return np.argsort(-outputs, axis=1, kind="stable")[:, : TOP if outputs.shape[1] > MANY_OUTPUTS else None]
 
 
 class _Split(NamedTuple):
-    """Shares (batch, time, K) in the outputs `top`, all outputs, and the outputs `top` with no step there."""
+    """Shares (batch, time, K) in the outputs `top` (batch, K), all outputs, and those of `top` with no step there."""
 
     shares: Array
     top: NDArray[np.int64]
@@ -217,10 +267,12 @@ class _Split(NamedTuple):
     reference_output: Array
     difference: float
     method: str
+    reason: str
+    features: Array | None = None
 
     @property
     def output(self) -> Array:
-        return self.all_outputs[:, self.top]
+        return np.take_along_axis(self.all_outputs, self.top, axis=1)
 
     @property
     def residual(self) -> float:
@@ -229,14 +281,16 @@ class _Split(NamedTuple):
 
 def _split(
     network: Any,
-    inputs: Any,
-    choose: Callable[[Array], Sequence[int] | NDArray[np.int64]],
+    inputs: Sequence[Any],
+    choose: Callable[[Array], NDArray[np.int64]],
     method: str,
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     num_points: int = 32,
+    step: int = -1,
+    varies: int = 0,
 ) -> _Split:
-    """The shares in the outputs that `choose` selects from all outputs (batch, outputs)."""
+    """The shares in the outputs (batch, K) that `choose` selects from all outputs (batch, outputs)."""
     choice("method", method, METHODS)
     unused = [name for name, value in (("mask", mask), ("reference", reference)) if value is not None]
     if method == "contributions" and unused:
@@ -245,20 +299,46 @@ def _split(
             f"method='contributions' with {', '.join(unused)}. Leave them out, or choose 'telescoping'."
         )
     if method == "contributions" or (method == "auto" and not unused and _splits_exactly(network)):
-        return _by_contributions(network, inputs, choose)
-    method = "telescoping" if method == "auto" else method
-    chain = open_chain(network, inputs, mask)
-    top = np.asarray(choose(chain.output), np.int64)
-    absent = _check_reference(reference, chain)
-    whole = _outputs(chain, chain.inputs, chain.mask)
-    without_steps = _outputs(chain, np.broadcast_to(absent, chain.inputs.shape), chain.mask)[:, top]
-    if method == "path_integral":
-        shares = np.stack([_path_integral(chain, absent, int(output), num_points) for output in top], axis=-1)
+        reason = "every output is a sum over the steps, before the activation at the end"
+        return _by_contributions(network, inputs[0], choose, step, reason if method == "auto" else ASKED)
+    opened, reason = _opened(network, inputs, mask, step, varies)
+    if method != "auto":
+        reason = f"{ASKED}{reason}"
+    elif unused:
+        reason = f"it takes a {' and a '.join(unused)}{reason}"
     else:
-        shares = _by_replacing(chain, absent, top, telescoping=method == "telescoping")
-    shares = np.where(chain.mask[..., None], shares, 0.0)
-    difference = float(np.abs(whole - chain.output)[:, top].max())
-    return _Split(shares, top, whole, without_steps, difference, method)
+        reason = f"no exact sum over the steps is known for this network{reason}"
+    method = "telescoping" if method == "auto" else method
+    top = np.asarray(choose(opened.output), np.int64)
+    absent = _check_reference(reference, opened)
+    each = np.arange(len(opened.inputs))
+    whole = _outputs(opened, opened.inputs, each)
+    without_steps = np.take_along_axis(_outputs(opened, absent, each), top, axis=1)
+    features = None
+    if method == "path_integral":
+        features = np.stack([_path_integral(opened, absent, outputs, num_points) for outputs in top.T], axis=-1)
+        shares = features.reshape(*features.shape[:2], -1, features.shape[-1]).sum(axis=2)
+    else:
+        ends = without_steps, np.take_along_axis(whole, top, axis=1)
+        shares = _by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
+        shares = np.where(opened.mask[..., None], shares, 0.0)
+    difference = float(np.abs(np.take_along_axis(whole - opened.output, top, axis=1)).max())
+    return _Split(shares, top, whole, without_steps, difference, method, reason, features)
+
+
+ASKED = "it was asked for"
+"""The reason for a method that the user chose."""
+
+
+def _opened(network: Any, inputs: Sequence[Any], mask: Any, step: int, varies: int) -> tuple[Opened, str]:
+    """The network as a function, and why it is not run in float64; "" where it is."""
+    try:
+        return open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step), ""
+    except NotAChain as error:
+        if not hasattr(network, "outputs"):
+            raise
+        reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"
+    return Whole(network, inputs, varies, step), reason
 
 
 def _splits_exactly(network: Any) -> bool:
@@ -268,58 +348,80 @@ def _splits_exactly(network: Any) -> bool:
         return False
 
 
-def _by_contributions(network: Any, inputs: ArrayLike, choose: Callable[[Array], Any]) -> _Split:
+def _by_contributions(
+    network: Any, inputs: ArrayLike, choose: Callable[[Array], NDArray[np.int64]], step: int, reason: str
+) -> _Split:
     rows = as_array("The inputs", inputs)
     if not rows.ndim or not len(rows):
         raise ValueError(f"The inputs must be at least one sequence (batch, time). Received: shape={rows.shape}.")
-    splits = [contributions(network, row, targets=-1) for row in rows]
+    splits = [contributions(network, row, targets=step + 1 if step >= 0 else step) for row in rows]
     logits = np.stack([split.logits[0] for split in splits])
     top = np.asarray(choose(logits), np.int64)
-    shares = np.stack([split.values[1:, 0, top] for split in splits])
-    without_symbols = np.stack([(split.bias + split.values[0, 0])[top] for split in splits])
-    found = AffineReading(network).last_outputs(rows, logits)
-    difference = np.nan if found is None else np.abs(found[1] - found[0])[:, top].max()
-    return _Split(shares, top, logits, without_symbols, float(difference), "contributions")
+    pairs = list(zip(splits, top, strict=True))
+    shares = np.stack([split.values[1:, 0, outputs] for split, outputs in pairs])
+    without_symbols = np.stack([(split.bias + split.values[0, 0])[outputs] for split, outputs in pairs])
+    found = AffineReading(network).outputs_at(rows, logits, step)
+    difference = np.nan if found is None else np.abs(np.take_along_axis(found[1] - found[0], top, axis=1)).max()
+    return _Split(shares, top, logits, without_symbols, float(difference), "contributions", reason)
 
 
-def _outputs(chain: Chain, x: Array, mask: NDArray[np.bool_]) -> Array:
-    rows = _rows_at_a_time(chain)
-    return np.concatenate([chain.run(x[i : i + rows], mask[i : i + rows]) for i in range(0, len(x), rows)])
+def _outputs(opened: Opened, x: Array, rows: NDArray[np.intp]) -> Array:
+    return np.concatenate([opened.run(x[part], rows[part]) for part in _parts(opened, len(x))])
 
 
-def _rows_at_a_time(chain: Chain) -> int:
-    return int(max(1, min(ROWS, WORKING_MEMORY // chain.inputs[0].nbytes)))
+def _parts(opened: Opened, count: int) -> list[slice]:
+    """Slices of so many sequences that are run at a time."""
+    size = int(max(1, min(ROWS, WORKING_MEMORY // opened.inputs[0].nbytes)))
+    return [slice(start, start + size) for start in range(0, count, size)]
 
 
-def _by_replacing(chain: Chain, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
-    shares = []
-    for x, mask in zip(chain.inputs, chain.mask, strict=True):
-        steps, values = np.arange(len(x)), np.empty((len(x) + 1, len(outputs)))
-        for rows in np.array_split(np.arange(len(x) + 1), -(-(len(x) + 1) // _rows_at_a_time(chain))):
-            there = steps < rows[:, None] if telescoping else steps != rows[:, None]
-            changed = np.where(there[:, :, None], x, absent)
-            values[rows] = chain.run(changed, np.tile(mask, (len(rows), 1)))[:, outputs]
-        shares.append(np.diff(values, axis=0) if telescoping else values[-1] - values[:-1])
-    return np.stack(shares)
+def _by_replacing(
+    opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
+) -> Array:
+    """The shares of telescoping or of occlusion; `ends` are the outputs without any step and with all."""
+    (count, length), features = opened.inputs.shape[:2], opened.inputs.ndim - 2
+    steps, (without, whole) = np.arange(length), ends
+    # Telescoping reads the first steps alone, 1 to T - 1 of them; occlusion all but one.
+    runs = steps[1:] if telescoping else steps
+    sequence, changed = (index.ravel() for index in np.indices((count, len(runs))))
+    values = np.empty((len(sequence), outputs.shape[1]))
+    for part in _parts(opened, len(sequence)):
+        rows, run = sequence[part], runs[changed[part], None]
+        there = (steps < run if telescoping else steps != run).reshape(-1, length, *[1] * features)
+        found = opened.run(np.where(there, opened.inputs[rows], absent[rows]), rows)
+        values[part] = np.take_along_axis(found, outputs[rows], axis=1)
+    between = values.reshape(count, len(runs), -1)
+    if not telescoping:
+        return whole[:, None] - between
+    return np.diff(np.concatenate([without[:, None], between, whole[:, None]], axis=1), axis=1)
 
 
-def _path_integral(chain: Chain, absent: Array, output: int, num_points: int) -> Array:
+def _path_integral(opened: Opened, absent: Array, outputs: NDArray[np.int64], num_points: int) -> Array:
+    """The shares, as the inputs, in one output of each sequence."""
     points, weights = np.polynomial.legendre.leggauss(integer("num_points", num_points))
-    change = chain.inputs - absent
-    total = np.zeros_like(change)
-    for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
-        total += weight * chain.gradient(absent + point * change, chain.mask, output)[1]
-    return np.asarray((total * change).sum(axis=-1))
+    change, total = opened.inputs - absent, np.zeros_like(opened.inputs)
+    sequence, point = (index.ravel() for index in np.indices((len(change), num_points)))
+    for part in _parts(opened, len(sequence)):
+        rows, along = sequence[part], (points[point[part]] + 1) / 2
+        found = opened.gradient(absent[rows] + _each(along, change) * change[rows], rows, outputs[rows])
+        np.add.at(total, rows, _each(weights[point[part]] / 2, change) * found)
+    return total * change * opened.mask.reshape(*opened.mask.shape, *[1] * (total.ndim - 2))
 
 
-def _check_reference(reference: ArrayLike | None, chain: Chain) -> Array:
-    features = chain.inputs.shape[-1]
+def _each(numbers: Array, like: Array) -> Array:
+    """A number for each row of an array of so many axes."""
+    return numbers.reshape(-1, *[1] * (like.ndim - 1))
+
+
+def _check_reference(reference: ArrayLike | None, opened: Opened) -> Array:
+    """The vectors in place of steps that are not there, as the inputs."""
+    shape = opened.inputs.shape
     if reference is None:
-        return np.full(features, 1 / features) if chain.reads_symbols else np.zeros(features)
+        return np.full(shape, 1 / shape[-1] if opened.reads_symbols else 0.0)
     array = as_array("The reference", reference).astype(np.float64)
-    if array.shape != (features,) or not np.isfinite(array).all():
+    if array.shape not in [shape[start:] for start in (0, 1, 2)] or not np.isfinite(array).all():
         raise ValueError(
-            f"`reference` must be a finite vector ({features},), as the first recurrent layer reads it. Received: "
-            f"shape={array.shape}. Pass the embedding of a token, for instance."
+            f"`reference` must be a finite vector {shape[2:]}, or one for each step, {shape[1:]} or {shape}, as the "
+            f"network reads them. Received: shape={array.shape}. Pass the embedding of a token, for instance."
         )
-    return array
+    return np.broadcast_to(array, shape)

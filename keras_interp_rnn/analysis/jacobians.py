@@ -178,7 +178,7 @@ def _jacobians_of_chain(
     if with_respect_to != "input":
         rule = "'input' for a network of several layers or directions, which has no single state"
         raise invalid("with_respect_to", rule, with_respect_to, "Pass one layer and its own inputs.")
-    chain = open_chain(network, inputs, mask).without_head()
+    chain = open_chain(network, inputs, mask).recurrent_part()
     check_num_steps(chain.mask, max(lags) + 1)
     jacobians = [(jacobian, np.flatnonzero(read)[::-1]) for jacobian, read in chain.outputs_by_inputs()]
     for lag in sorted(set(lags)):

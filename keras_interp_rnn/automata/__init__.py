@@ -1,4 +1,4 @@
-"""Finite automata: exact operations on them, automata from words, and networks that are automata, with proofs.
+"""Finite automata: operations on them, automata from words and by queries, and networks that are automata, with proofs.
 
 Each name is imported on first use, as automata and the proofs of certificates need no Keras.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.automata.learning import train_recognizer
     from keras_interp_rnn.automata.machines import DFA, MooreMachine, WordEncoding, smallest_edit, tomita
     from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, compile, extract
+    from keras_interp_rnn.automata.queries import learn, learn_values
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "extract",
     "infer",
     "largest_temperature",
+    "learn",
+    "learn_values",
     "smallest_edit",
     "tomita",
     "train_recognizer",
@@ -42,6 +45,7 @@ __getattr__, __dir__ = on_first_use(
         **dict.fromkeys(("Recognizer", "SymbolEmbedding", "compile", "extract"), "networks"),
         **dict.fromkeys(("Certificate", "certify", "largest_temperature"), "certificates"),
         "infer": "inference",
+        **dict.fromkeys(("learn", "learn_values"), "queries"),
         "train_recognizer": "learning",
         "WeightedAutomaton": "weighted",
     },

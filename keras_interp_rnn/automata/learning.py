@@ -16,7 +16,7 @@ from keras_interp_rnn import layers
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
 from keras_interp_rnn.automata.certificates import certify
-from keras_interp_rnn.automata.inference import Sample, evidence_of, sample_of
+from keras_interp_rnn.automata.inference import Sample, carried, evidence_of, sample_of
 from keras_interp_rnn.automata.machines import checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, TrainingReport, extract
 
@@ -29,6 +29,8 @@ GIVE_UP_LOSS = 0.2  # mean loss of the plain cell on all words from which on an 
 MIN_CONFIDENCE = 0.99  # minimum probability of every transition of a network that has learned
 COOLINGS = 14  # times that the temperature is lowered before an attempt ends
 INTERRUPTED = "as it was interrupted and this is the best so far"
+TOO_FEW = "as so few words do not carry the automaton, though it is right on all: labels drawn at random would have one"
+"""The reason where the automaton is no shorter description than the labels alone; more attempts do not help."""
 
 ADVICE = (
     "To try next: more centroids or attempts; all words up to some length, as short words teach most; another seed. "
@@ -53,7 +55,8 @@ def train_recognizer(
     that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make the
     transitions certain. Batches hold the same number of words of each label. At the end the automaton is extracted
     (`extract`, "exact"); unless it classifies every word as labelled and every transition is probable enough, training
-    starts again with more units. A network that has learned is certified (`certify`).
+    starts again with more units. A network that has learned is certified (`certify`). Words that are too few for the
+    automaton to be a shorter description than their labels alone do not carry it: `report.learned` is then False.
 
     Copies of a word are merged first. A tenth of the different words is held out, from every label that has enough.
     `infer` finds an automaton from words without a network, in seconds, and `compile` turns it into a network.
@@ -104,14 +107,14 @@ def train_recognizer(
             break
         report, _ = tried[-1]
         interrupted = report.reason == INTERRUPTED
-        if report.learned or interrupted:
+        if report.learned or interrupted or report.reason == TOO_FEW:
             break
         if verbose:
             so_far = replace(report, num_attempts=len(tried), seconds=time.monotonic() - started)
             say(f"attempt {len(tried)} of {num_attempts}: {so_far}", stays=True)
     report, model = max(tried, key=lambda each: _rank(each[0]))
     report = _with_reason(INTERRUPTED if interrupted else "", report)
-    certified = report.learned and certify(model, extract(model).dfa).holds
+    certified = (report.learned or report.reason == TOO_FEW) and certify(model, extract(model).dfa).holds
     seconds = time.monotonic() - started
     model.report = replace(report, num_attempts=len(tried), certified=certified, seconds=seconds)
     if verbose:
@@ -133,7 +136,7 @@ def _attempt(
         reason = training.learn()
         for _ in range(0 if reason else COOLINGS):
             report = report_of(model, sample)
-            if report.learned:
+            if report.learned or report.reason == TOO_FEW:
                 return report, model
             training.cool()
     except KeyboardInterrupt:
@@ -255,6 +258,8 @@ def report_of(model: Recognizer, sample: Sample) -> TrainingReport:
         reason = f"as {wrong:,} of {len(sample.words):,} words are misclassified"
     elif confidence < MIN_CONFIDENCE:
         reason = f"as a transition has a probability of {confidence:.4f}, below {MIN_CONFIDENCE:g}"
+    elif not carried(sample, automaton):
+        reason = TOO_FEW
     return TrainingReport(
         learned=not reason,
         network_accuracy=sample.balanced_accuracy(by_network),

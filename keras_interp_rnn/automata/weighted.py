@@ -10,6 +10,7 @@ and Vogler (eds.), "Handbook of Weighted Automata", 2009.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._checks import fraction, integer, invalid, is_integer
+from keras_interp_rnn._checks import fraction, integer, invalid, is_integer, non_negative
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, FiniteAutomaton, Ints, NgramModel
@@ -27,6 +28,7 @@ from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
 from keras_interp_rnn.analysis.weighted.minimization import reduced
 from keras_interp_rnn.automata import weighted_drawing
+from keras_interp_rnn.automata.inference import frequencies, probabilities
 from keras_interp_rnn.automata.machines import checked_alphabet, checked_words, names_of_states, optional_alphabet
 
 MAX_VALUES = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
@@ -463,6 +465,61 @@ class WeightedAutomaton(Result):
         return cls(initial, transitions, np.log(np.concatenate(tables)))
 
     @classmethod
+    def from_words(
+        cls,
+        words: Iterable[Iterable[Hashable]],
+        *,
+        alphabet: Sequence[Hashable] | None = None,
+        num_symbols: int | None = None,
+        pseudo_count: float = 0.01,
+    ) -> WeightedAutomaton:
+        r"""The probabilities of words, from words of one kind alone, such as normal sessions.
+
+        The states are deterministic: of the words' prefixes those are merged after which words go on alike, by Akaike's
+        criterion. A state that N words pass gives a symbol, or the end, that n of them have next the probability
+        (n + c) / (N + (K + 1) c), where c is `pseudo_count`; a symbol that no word has there keeps the state.
+        `analysis.surprise` reads the automaton.
+
+        Args:
+            words: each as often as it came.
+            alphabet: the symbols; None for words of ids.
+            num_symbols: K, without an alphabet; None for one more than the largest id.
+            pseudo_count: float >= 0; 0 for the frequencies themselves, by which what never came is impossible.
+
+        Returns:
+            The automaton, whose value of a word is its probability.
+
+        Raises:
+            ValueError: if there is no word, a symbol is not in the alphabet, or a number is out of range; if words have
+                more than two million different prefixes.
+
+        Exactness: an estimate, which converges to a deterministic stochastic automaton that drew the words.
+        Example:
+
+        >>> words = [n * "ab" for n in range(6) for _ in range(2 ** (6 - n))]  # half as many for each ab more
+        >>> learned = WeightedAutomaton.from_words(words, alphabet="ab", pseudo_count=0)
+        >>> len(learned), round(learned.value("ab"), 2), learned.value("ba")
+        (2, 0.25, 0.0)
+
+        References: Carrasco and Oncina, "Learning stochastic regular grammars by means of a state merging method", ICGI
+        1994, for the order of merges; Akaike, "A new look at the statistical model identification", IEEE Transactions
+        on Automatic Control 19, 1974.
+        """
+        pseudo_count = non_negative("pseudo_count", pseudo_count)
+        drawn = checked_words(words)
+        if not drawn:
+            raise ValueError("There must be a word to learn from. Received: none. Pass the words of normal sessions.")
+        symbols, num_symbols = _symbols_of(drawn, alphabet, num_symbols)
+        counts = Counter(tuple(word_ids(word, symbols, num_symbols).tolist()) for word in drawn)
+        table, each, ends = probabilities(frequencies(counts, num_symbols), pseudo_count)
+        transitions = np.zeros((num_symbols, len(ends), len(ends)))
+        states, columns = np.indices(table.shape)
+        transitions[columns, states, table] = each
+        initial = np.zeros(len(ends))
+        initial[0] = 1
+        return cls(initial, transitions, ends, symbols)
+
+    @classmethod
     def from_hankel(
         cls,
         words: Iterable[Iterable[Hashable]] | Mapping[Any, float],
@@ -515,39 +572,38 @@ class WeightedAutomaton(Result):
         integer("max_length", max_length, 0)
         integer("max_basis", max_basis)
         pairs = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in checked_words(words)]
-        symbols = optional_alphabet(alphabet)
         if any(not np.isfinite(value) for _, value in pairs):
             raise ValueError(
                 "Values of words must be finite numbers. Received: NaN or infinity. Leave these words out."
             )
-        ids: list[Any] = [symbol for word, _ in pairs for symbol in word] if symbols is None else []
-        if not all(map(is_integer, ids)):
-            raise ValueError(
-                "Words without an alphabet must consist of ids. Received: symbols that are no ids. Pass the alphabet."
-            )
-        counted = 1 + max(ids, default=0) if symbols is None else len(symbols)
-        num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols)
-        if symbols is not None and num_symbols != counted:
-            raise invalid("num_symbols", f"the length of the alphabet, {counted}", num_symbols, "Leave it out.")
+        symbols, num_symbols = _symbols_of([word for word, _ in pairs], alphabet, num_symbols)
         coded = [(word_ids(word, symbols, num_symbols), float(value)) for word, value in pairs]
         if isinstance(words, Mapping):
             table, shifted = hankel.of_values(coded, num_symbols, max_length, max_basis)
         else:
             table, shifted = hankel.of_words([word for word, _ in coded], num_symbols, max_length, max_basis)
-        left, values, right = np.linalg.svd(table)
-        if rank > len(values) or not values[rank - 1] > 1e-12 * values[0]:
-            size = int((values > 1e-12 * values.max(initial=0)).sum())
-            raise ValueError(
-                f"An automaton of {rank} states must have a table of that rank. Received: one of rank {size}, of shape "
-                f"{table.shape}. Pass a smaller rank, or more or longer words."
-            )
-        back, to = left[:, :rank].T / values[:rank, None], right[:rank].T
-        transitions = back @ shifted @ to
-        initial, final = table[0] @ to, back @ table[:, 0]
+        initial, transitions, final = hankel.factored(table, shifted, rank)
         if not isinstance(words, Mapping):
             rest = np.eye(rank) - transitions.sum(axis=0)
             initial, final = initial @ rest, rest @ final
         return cls(initial, transitions, final, symbols)
+
+
+def _symbols_of(
+    words: Sequence[Iterable[Hashable]], alphabet: Sequence[Hashable] | None, num_symbols: int | None
+) -> tuple[tuple[Hashable, ...] | None, int]:
+    """The alphabet of words, None for ids, and the number of its symbols."""
+    symbols = optional_alphabet(alphabet)
+    ids: list[Any] = [symbol for word in words for symbol in word] if symbols is None else []
+    if not all(map(is_integer, ids)):
+        raise ValueError(
+            "Words without an alphabet must consist of ids. Received: symbols that are no ids. Pass the alphabet."
+        )
+    counted = 1 + max(ids, default=0) if symbols is None else len(symbols)
+    num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols)
+    if symbols is not None and num_symbols != counted:
+        raise invalid("num_symbols", f"the length of the alphabet, {counted}", num_symbols, "Leave it out.")
+    return symbols, num_symbols
 
 
 def _wide_product(numbers: Array, exponents: Any, matrix: Array) -> tuple[Array, Ints]:

@@ -10,6 +10,7 @@
 | `counting` | brackets of several types and how deep each is nested; also as an endless stream |
 | `languages` | all of these generated data as a builder of TensorFlow Datasets |
 | `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
+| `abbadingo` | your own labelled words, in the format of Abbadingo and FlexFringe |
 | `sessions` | tables of trials, with choices and rewards, and logs of events, as padded sequences |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
 | `DataError` | raised if data cannot be used |
@@ -37,6 +38,7 @@ from keras_interp_rnn.datasets import (
     tomita,
     words,
 )
+from keras_interp_rnn.datasets._abbadingo import abbadingo
 from keras_interp_rnn.datasets._files import DataError
 from keras_interp_rnn.datasets._sessions import sessions
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
@@ -46,6 +48,7 @@ __all__ = [
     "DataError",
     "LabelledWords",
     "Windows",
+    "abbadingo",
     "balanced_parentheses",
     "counting",
     "languages",

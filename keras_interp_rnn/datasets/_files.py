@@ -13,7 +13,7 @@ from typing import IO, Any
 from keras_interp_rnn._checks import expanded_path
 from keras_interp_rnn._io import DAMAGED_ARCHIVE
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked"]
+__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked", "unpacked_text"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -112,6 +112,19 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
             f"A compressed file must decompress to its end. Received: {path} ({error}). It is truncated, damaged or "
             "encrypted: download it again."
         ) from error
+
+
+def unpacked_text(path: Path) -> str:
+    """The text of a file in UTF-8, plain or compressed, without its byte order mark.
+
+    Raises:
+        DataError: as `unpacked`, and if the file is in another encoding.
+    """
+    with unpacked(path) as stream:
+        try:
+            return stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(f"The file must be in UTF-8. Received: {path} ({error}). Convert it.") from None
 
 
 class _Within(io.RawIOBase):

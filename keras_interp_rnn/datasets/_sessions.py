@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, Ints
-from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
+from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked, unpacked_text
+from keras_interp_rnn.datasets._xes import columns_of_xes
 
 __all__ = ["Sessions", "sessions"]
 
@@ -65,6 +66,21 @@ class Sessions(Result):
         return tuple(", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in self.names)
 
     @property
+    def words(self) -> list[tuple[Value, ...]]:
+        """The events of each session by name, the last one included, for `automata` and `analysis.surprise`.
+
+        Raises:
+            DataError: if `target` was another column, so that the last symbols are not known.
+        """
+        if self.targets != self.names:
+            raise DataError(
+                f"For words the next symbol must be predicted. Received: targets {list(self.targets)[:5]}. Leave "
+                "`target` out."
+            )
+        rows = zip(self.sequences, self.y, strict=True)
+        return [tuple(self.names[i] for i in (*row, targets[len(row) - 1])) for row, targets in rows]
+
+    @property
     def subjects(self) -> tuple[Value, ...]:
         """The values of the first of the columns `by`, each once."""
         return tuple(dict.fromkeys(group[0] for group in self.groups if group))
@@ -96,7 +112,9 @@ def sessions(
     predicts the next trial that took place. Values that are numbers count as numbers also in a file.
 
     Args:
-        table: path of a CSV, by commas, semicolons or tabs, plain or compressed; a data frame; or a mapping of columns.
+        table: path of a CSV, by commas, semicolons or tabs, or of an event log in XES, plain or compressed; a data
+            frame; or a mapping of columns. The columns of XES are the keys of events, such as "concept:name" and
+            "time:timestamp", and those of traces after "case:", such as "case:concept:name".
         columns: whose values make a symbol, in this order: `["choice", "reward"]`, or `"event"`. There is a symbol for
             each combination of their values, the last column changing fastest.
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
@@ -139,6 +157,12 @@ def sessions(
     for row in present:
         rows_of.setdefault(tuple(read[name][row] for name in groups), []).append(row)
     if order is not None:
+        unordered = sum(_is_missing(read[order][row], ()) for row in present)
+        if unordered:
+            raise DataError(
+                f"Every row must have a value in the column by which rows are sorted. Received: {unordered} rows "
+                f"without one in {order!r}. Fill them in, or leave these rows out."
+            )
         for rows in rows_of.values():
             rows.sort(key=lambda row: read[order][row])
     rows_of = {group: rows for group, rows in rows_of.items() if len(rows) > 1}
@@ -174,11 +198,10 @@ def _columns(table: Any, names: Sequence[str]) -> dict[str, list[Any]]:
 
 def _of_file(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
     source = existing_file(path, "table")
-    with unpacked(source) as stream:
-        try:
-            text = stream.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(f"The file must be in UTF-8. Received: {source} ({error}). Convert it.") from None
+    if ".xes" in source.suffixes[-2:]:
+        with unpacked(source) as stream:
+            return columns_of_xes(stream, source)
+    text = unpacked_text(source)
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row] or [[]]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._results import Result, as_html, as_text, visible
+from keras_interp_rnn._results import AGAINST, FOR, GREY, Result, as_html, as_text, rgb, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -27,15 +27,17 @@ from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
 from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.surprise import Surprise, SurprisingEvent
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
-from keras_interp_rnn.automata.inference import Evidence
+from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import MISSING, Automaton
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
+from keras_interp_rnn.automata.queries import Learned, LearnedValues
 from keras_interp_rnn.presets.cards import Card
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import svg, text
@@ -44,13 +46,20 @@ from tensorboard_plugins.interp_rnn.document import page
 from tensorboard_plugins.interp_rnn.recording import TooLarge
 
 MAX_ROWS = 500
-"""Maximum number of rows of a table."""
+"""Maximum number of rows of a table, and of events of a session."""
+MAX_STATES = 60
+"""Maximum number of states of an automaton that is drawn with its evidence."""
+FULL_SURPRISE = 6.0
+"""Nats of an event in full colour."""
 TITLES = {
     ShapleyValues: "Shapley values of a prediction",
     Contributions: "Contributions to a prediction",
     DFA: "Automaton",
     Derivatives: "Jacobians",
+    Learned: "Automaton learned by queries",
+    LearnedValues: "Weighted automaton learned by queries",
     Substitutions: "What if a symbol were another",
+    Surprise: "Surprising sessions",
 }
 """Titles of pages, a subclass before its base; others are the name of the class."""
 
@@ -101,6 +110,7 @@ def lead_of(result: Any) -> str:
 @as_html.register(DFA)
 @as_html.register(MooreMachine)
 @as_html.register(Extraction)
+@as_html.register(Learned)
 @as_html.register(Certificate)
 @as_html.register(Preset)
 def framed(result: Any) -> str:
@@ -150,6 +160,12 @@ def extraction(result: Extraction) -> str:
 
 
 @numbers.register
+def learned(result: Learned) -> str:
+    """The report, and a row for each transition."""
+    return f"<div>{sentences(result)}{_transitions(result.dfa, range(len(result.dfa)), {})}</div>"
+
+
+@numbers.register
 def certificate(result: Certificate) -> str:
     """The verdict, and the margin of every transition of the automaton that the network follows."""
     columns = {"margin, nats": lambda state, column: f"{result.margins[state][column]:.2f}"}
@@ -187,6 +203,68 @@ def word_contributions(result: WordContributions) -> str:
         f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
         f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
         f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
+    )
+
+
+@as_html.register
+def surprise(result: Surprise) -> str:
+    """A row for each session, the most surprising first, its events shaded by their surprise; then why."""
+    means, totals = result.scores(), result.scores("total")
+    rows = (
+        (f"{i}", f"{means[i]:.3f}", f"{totals[i]:.3f}", _shaded_session(result, i)) for i in result.ranked().tolist()
+    )
+    why = "".join(map(surprising_event, result.events))
+    return (
+        f"<div><p>Sessions, the most surprising first. Full colour is {FULL_SURPRISE:g} nats: an event of probability "
+        f"{np.exp(-FULL_SURPRISE):.1%} or less. A tooltip has what was expected.</p>"
+        f"{table(('session', 'nats per event', 'total', 'events'), rows)}"
+        f"{'<h2>Why were the most surprising events not expected?</h2>' * bool(why)}{why}</div>"
+    )
+
+
+def _shaded_session(result: Surprise, session: int) -> str:
+    """The events of a session as words with their surprise for background."""
+    red, green, blue = rgb(AGAINST)
+    words = []
+    rows = (result.symbols[session], result.nats[session], result.expected[session], result.expected_nats[session])
+    for symbol, nats, expected, least in zip(*(row.tolist() for row in rows), strict=True):
+        title = "not predicted"
+        if not np.isnan(nats):
+            title = f"{nats:.2f} nats; expected: {result.name(expected)} ({np.exp(-least):.1%})"
+        strength = 0 if np.isnan(nats) else 0.85 * min(nats / FULL_SURPRISE, 1)
+        words.append(
+            f'<span title="{html.escape(title)}" style="background:rgba({red},{green},{blue},{strength:.2f})">'
+            f"{html.escape(result.name(symbol))}</span>"
+        )
+    more = len(words) - MAX_ROWS
+    return " ".join(words[:MAX_ROWS]) + (f" … {more:,} more" if more > 0 else "")
+
+
+def _came(event: SurprisingEvent) -> str:
+    return as_text(event).splitlines()[0]
+
+
+@as_html.register
+def surprising_event(event: SurprisingEvent) -> str:
+    """A row for each event before, with its share in the log-odds of the expected event."""
+    scale = max(float(np.abs(event.shares[np.isfinite(event.shares)]).max(initial=0)), 1e-300)
+    rows = [
+        (
+            f"{place}",
+            html.escape(event.name(symbol)),
+            f"{share:+.3f}",
+            svg.bar(abs(share) / scale, FOR if share > 0 else AGAINST),
+        )
+        for place, (symbol, share) in enumerate(
+            zip(event.symbols.tolist(), event.shares.tolist(), strict=True), start=1
+        )
+    ]
+    if not np.isnan(event.rest):
+        rows.insert(0, ("", "no event", f"{event.rest:+.3f}", svg.bar(abs(event.rest) / scale, GREY)))
+    exact = f"residual {event.residual:.1e}" if event.method == "contributions" else "need not sum"
+    return (
+        f"<div><p>{html.escape(_came(event))}: the share of each event before, by {event.method} ({exact}).</p>"
+        f"{table(('position', 'event', 'nats for the expected one', ''), rows)}</div>"
     )
 
 
@@ -276,11 +354,29 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 @as_html.register(Minimization)
 @as_html.register(Truncation)
 @as_html.register(Fidelity)
+@as_html.register(LearnedValues)
 @as_html.register(Evidence)
 @as_html.register(Card)
 def sentences(result: Result) -> str:
     """The lines of the text as paragraphs."""
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
+
+
+@as_html.register
+def inference(result: Inference) -> str:
+    """The evidence, the automaton with how often words take its edges, and the words whose labels would tell most."""
+    rows = (
+        (f"{i}", html.escape(" ".join(visible(str(symbol)) for symbol in word)))
+        for i, word in enumerate(result.questions, start=1)
+    )
+    asked = (
+        "<h2>What should happen here?</h2><p>Edges have the number of times that your words take them; no word takes "
+        "those in parentheses. Each of these words tells this automaton from another one that fits your words as well. "
+        "Label them, the first ones above all, and infer again.</p>"
+        f"{table(('', 'word'), rows)}"
+    )
+    drawn = svg.as_svg(result) if len(result.dfa) <= MAX_STATES else ""
+    return f"<div>{sentences(result)}{drawn}{asked * bool(result.questions)}</div>"
 
 
 @as_html.register(TransitionSpectra)

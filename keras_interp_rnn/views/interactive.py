@@ -19,6 +19,7 @@ from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import Certificate
 from keras_interp_rnn.automata.machines import Automaton
 from keras_interp_rnn.automata.networks import Extraction
+from keras_interp_rnn.automata.queries import Learned
 from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 
@@ -117,6 +118,12 @@ def extraction(result: Extraction) -> View | None:
     """The automaton of the centroids, with the confidence of each transition."""
     verdict = as_text(result).splitlines()
     return _states(result.dfa, result.centroids, result.confidence, unsupported=result.unsupported, verdict=verdict)
+
+
+@view_of.register
+def learned(result: Learned) -> View | None:
+    """The automaton, with its report."""
+    return _states(result.dfa, verdict=as_text(result).splitlines())
 
 
 @view_of.register

@@ -13,7 +13,9 @@ from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
+from keras_interp_rnn.automata.inference import Inference
 from keras_interp_rnn.automata.networks import Extraction
+from keras_interp_rnn.automata.queries import Learned
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Maximum numbers of steps and entries that a heat map shows."""
@@ -25,8 +27,8 @@ CELL = 12
 def as_svg(result: Any) -> str:
     """The drawing of a result."""
     raise TypeError(
-        "A drawing must be one of an automaton, an extraction, a certificate, a trace or a phase portrait. Received: "
-        f"{type(result).__name__}. Save it as .html or .txt."
+        "A drawing must be one of an automaton, an inference, an extraction, a certificate, a trace or a phase "
+        f"portrait. Received: {type(result).__name__}. Save it as .html or .txt."
     )
 
 
@@ -42,6 +44,18 @@ def automaton(machine: DFA | MooreMachine | WeightedAutomaton) -> str:
 def extraction(result: Extraction) -> str:
     """The automaton, its states named by their centroids; transitions that no word takes are dashed."""
     return result.dfa.to_svg([str(centroid) for centroid in result.centroids], unsupported=result.unsupported or ())
+
+
+@as_svg.register
+def learned(result: Learned) -> str:
+    """The automaton."""
+    return result.dfa.to_svg()
+
+
+@as_svg.register
+def inference(result: Inference) -> str:
+    """The automaton with how often words take its edges; transitions that no word takes are dashed."""
+    return result.dfa.to_svg(unsupported=result.unsupported, support=result.support)
 
 
 @as_svg.register

@@ -126,22 +126,25 @@ def attribution(result: TopAttribution) -> Tag:
 
 
 def attributions(result: Attribution) -> list[Tag]:
-    """A tag for each sequence: its shares in the one output."""
-    steps = tuple(str(step + 1) for step in range(result.shares.shape[1]))
+    """A tag for each sequence: its shares in the outputs that are explained."""
+    count, length = result.shares.shape[:2]
+    steps = tuple(str(step + 1) for step in range(length))
+    shares = result.shares.reshape(count, length, -1)
+    targets, output, without = (x.reshape(count, -1) for x in (result.targets, result.output, result.reference_output))
     return [
         attribution(
             TopAttribution(
                 tokens=result.tokens[i] if result.tokens else steps,
-                top=np.zeros(1, np.int64),
-                predicted=result.output[i : i + 1],
-                shares=shares[:, None],
-                reference_output=result.reference_output[i : i + 1],
-                outputs=("the output",),
+                top=np.arange(shares.shape[2]),
+                predicted=output[i],
+                shares=shares[i],
+                reference_output=without[i],
+                outputs=tuple(f"output {target}" for target in targets[i]),
                 residual=result.residual,
                 method=result.method,
             )
         )
-        for i, shares in enumerate(result.shares)
+        for i in range(count)
     ]
 
 

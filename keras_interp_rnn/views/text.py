@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
 from keras_interp_rnn.analysis.substitutions import Substitutions
+from keras_interp_rnn.analysis.surprise import Surprise, SurprisingEvent
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.analysis.weighted.minimization import Minimization
@@ -30,6 +31,7 @@ from keras_interp_rnn.automata import DFA, Certificate, WeightedAutomaton, tomit
 from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import Automaton, Edit
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
+from keras_interp_rnn.automata.queries import Learned, LearnedValues
 
 MIN_HELD_OUT = 10
 """Minimum number of held-out words for an interval of the fraction that is right."""
@@ -40,6 +42,8 @@ PERCENTS = (0, 16, 50, 84, 100)
 """Percentiles of singular values."""
 ITEMS = 15
 """Maximum number of lines about words, steps, symbols, lags or points."""
+QUESTIONS = 2
+"""Number of words that are asked for a label."""
 VALUES = 6
 """Maximum number of words whose values an automaton shows, of values of each, and of edits."""
 
@@ -97,20 +101,68 @@ def word_contributions(result: WordContributions) -> str:
 
 
 @as_text.register
+def surprise(result: Surprise) -> str:
+    """The most surprising sessions, by their mean surprise, and the most surprising events with their shares."""
+    means, totals = result.scores(), result.scores("total")
+    ranked = result.ranked()[:ITEMS].tolist()
+    lines = [
+        f"{len(result):,} sessions, {means.mean():.3f} nats per event in the mean; the most surprising:",
+        "session  events  nats per event     total",
+        *(f"{i:>7}  {len(result.symbols[i]):>6}  {means[i]:>14.3f}  {totals[i]:>8.3f}" for i in ranked),
+    ]
+    return "\n\n".join(["\n".join(lines), *map(as_text, result.events)])
+
+
+@as_text.register
+def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
+    """The event that came and the expected one, and a line for each event before: its share in the log-odds."""
+    lines = [
+        f"event {result.position} of session {result.session}: {result.name(result.came)!r} came "
+        f"({math.exp(-result.nats):.2g}), {result.name(result.expected)!r} was expected "
+        f"({math.exp(-result.expected_nats):.1%})"
+    ]
+    if not len(result.symbols):
+        return lines[0]
+    exact = f"residual {result.residual:.1e}" if result.method == "contributions" else "they need not sum"
+    lines += [f"position  event  nats for {result.name(result.expected)!r}   (by {result.method}: {exact})"]
+    size = np.abs(np.where(np.isfinite(result.shares), result.shares, 0))
+    strongest = sorted(np.argsort(-size, kind="stable")[:ITEMS].tolist())
+    scale = max(float(size.max()), 1e-300)
+    rows = [(str(t + 1), result.name(int(result.symbols[t])), float(result.shares[t])) for t in strongest]
+    if len(result.shares) > len(strongest) and result.method == "contributions":
+        rows.insert(0, ("", "others", float(np.delete(result.shares, strongest).sum())))
+    if not math.isnan(result.rest):
+        rows.insert(0, ("", "none", result.rest))
+    for position, name, value in rows:
+        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip())
+    return "\n".join(lines)
+
+
+@as_text.register
 def attribution(result: Attribution, *, width: int = 24) -> str:
-    """The steps with the largest shares of the first sequence, in its order."""
+    """The steps with the largest shares of the first sequence, in its order, and the first feature of each."""
     if not len(result.shares):
         return "Shares of no sequence"
-    strongest = sorted(result.top(ITEMS))
-    scale = max((abs(share) for _, share in strongest), default=0) or 1e-300
+    outputs = zip(*(np.ravel(x[0]) for x in (result.targets, result.output, result.reference_output)), strict=True)
+    explained = ", ".join(f"output {i}: {value:.4f}, {without:.4f} without any step" for i, value, without in outputs)
+    strongest = sorted(step for step, _ in result.top(ITEMS))
+    rows = result.shares[0].reshape(result.shares.shape[1], -1)[strongest]
+    scale = float(np.abs(rows).max(initial=0)) or 1e-300
+    features = None if result.features is None else result.features[0].reshape(len(result.shares[0]), -1, rows.shape[1])
+    several = features is not None and features.shape[1] > 1
     lines = [
-        f"by {result.method.replace('_', ' ')}: sequence 0 of {len(result.shares)}, output {result.output[0]:.4f}, "
-        f"{result.reference_output[0]:.4f} without any step; residual {result.residual:.1e}",
-        f"position  {'read' if result.tokens else '':6} share   ({len(strongest)} of {result.shares.shape[1]} steps)",
+        f"sequence 0 of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
+        f"by {result.method.replace('_', ' ')}: {result.reason}",
+        f"position  {'read' if result.tokens else '':6} {'share':{11 * rows.shape[1]}}"
+        f"{' feature, its share' if several else ''}   ({len(strongest)} of {result.shares.shape[1]} steps)",
     ]
-    for step, share in strongest:
-        name = f"{result.tokens[0][step]:6} " if result.tokens else ""
-        lines.append(f"{step + 1:8}  {name}{share:+10.3g}  {_bar(share / scale, width)}")
+    for step, shares in zip(strongest, rows, strict=True):
+        line = f"{step + 1:8}  {f'{result.tokens[0][step]:6} ' if result.tokens else ''}"
+        line += " ".join(f"{share:+10.3g}" for share in shares)
+        if several and features is not None:
+            feature = int(np.abs(features[step, :, 0]).argmax())
+            line += f"  {feature:4} {features[step, feature, 0]:+10.3g}"
+        lines.append(f"{line}  {_bar(shares[0] / scale, width)}" if len(shares) == 1 else line)
     return "\n".join(lines)
 
 
@@ -259,6 +311,34 @@ def extraction(result: Extraction) -> str:
 
 
 @as_text.register
+def learned(result: Learned) -> str:
+    """States, words, whether a difference is known, and the fidelity on fresh words; it is never a proof."""
+    asked = f"{_asked(result)}, {counted(len(result.counterexamples), 'counterexample')}"
+    known = "no difference found" if result.difference is None else f"differs on {word(result.difference)!r}"
+    fresh = f"{result.fresh.agreeing:,} of {counted(result.fresh.words, 'fresh word')}"
+    interval = f" ({result.fresh.low:.2%} to {result.fresh.high:.2%})" if result.fresh.words else ""
+    return (
+        f"{counted(len(result.dfa), 'state')} {asked}\n{known}; agrees on {fresh} up to length "
+        f"{result.max_length}{interval}; no proof"
+    )
+
+
+@as_text.register
+def learned_values(result: LearnedValues) -> str:
+    """States, words, the error on fresh words next to their spread, and the largest difference."""
+    return (
+        f"{counted(len(result.automaton), 'state')} {_asked(result)}\nerror {result.error:.3g} on "
+        f"{counted(result.num_fresh, 'fresh word')} up to length {result.max_length}, whose values have a spread of "
+        f"{result.spread:.3g}; largest difference {result.largest:.3g}, on {word(result.worst)!r}; no proof"
+    )
+
+
+def _asked(result: Learned | LearnedValues) -> str:
+    early = f", NOT to the end, {result.reason}" if result.reason else ""
+    return f"learned from {counted(result.num_words, 'word')} in {result.seconds:.1f} s{early}"
+
+
+@as_text.register
 def training_report(report: TrainingReport) -> str:
     """Whether the network learned, from how many words, its accuracy, and the evidence of the words."""
     reason = f", {report.reason}" if report.reason and not report.learned else ""
@@ -300,7 +380,16 @@ def _evidence(head: str, evidence: Evidence, more: str = "") -> list[str]:
     if evidence.num_transitions:
         taken = evidence.num_transitions - len(evidence.unsupported)
         parts.append(f"{taken:,} of {counted(evidence.num_transitions, 'transition')} taken by your words")
+    if evidence.questions:
+        shown = ", ".join(_quoted_word(word) for word in evidence.questions[:QUESTIONS])
+        parts.append(f"to be labelled next: {shown}")
     return parts
+
+
+def _quoted_word(word: Sequence[Hashable]) -> str:
+    """A word in quotes, cut if it is long; its symbols apart unless all are single characters."""
+    text = separator(word).join(visible(str(symbol)) for symbol in word)
+    return repr(text if len(text) <= WORD else f"…{text[1 - WORD :]}")
 
 
 def _held_out(evidence: Evidence) -> str:

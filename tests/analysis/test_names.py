@@ -136,14 +136,12 @@ def names_of_ids(kind, ids):
 @pytest.mark.parametrize("names", [WORDS, WORDS.names, dict(enumerate(WORDS.names))])
 def test_names_are_a_vocabulary_a_sequence_or_a_mapping(names):
     model = keras.Sequential(network("words", "LSTM").layers[1:])
-    shares = analysis.attribution(model, [[2, 4, 6, 3]], target=0, tokens=names)
+    shares = analysis.attribution(model, [[2, 4, 6, 3]], target=0, alphabet=names)
     assert shares.tokens == (("<s>", "good", "film", "</s>"),)
     framed = names is WORDS  # which writes the tokens around a text by itself
     text = ["good", "film"] if framed else ["<s>", "good", "film", "</s>"]
     again = analysis.attribution(model, [text], target=0, alphabet=names)
     np.testing.assert_array_equal(again.shares, shares.shares)
-    with pytest.raises(ValueError, match="Names must be given once. Received: `alphabet` and `tokens`."):
-        analysis.attribution(model, [text], target=0, alphabet=names, tokens=names)
 
 
 def test_texts_of_words_are_padded_as_their_vocabulary_pads_them():

@@ -11,7 +11,7 @@ from keras_interp_rnn import automata, layers, views
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 from keras_interp_rnn.automata.inference import interval
 from keras_interp_rnn.automata.machines import accepted_words, short_words
-from keras_interp_rnn.automata.networks import extraction
+from keras_interp_rnn.automata.networks import fidelity
 from keras_interp_rnn.automata.networks._acceptor import open_acceptor
 from tests.automata.machines import words
 from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
@@ -145,7 +145,7 @@ def test_half_of_the_random_words_have_each_label_in_turn(monkeypatch):
 def test_a_long_check_shows_its_progress_in_a_terminal_and_leaves_nothing(of_tomita_4, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr("keras_interp_rnn._io.monotonic", lambda: 0.0)  # too early for the time left
-    monkeypatch.setattr(extraction, "CHUNK", 1000)
+    monkeypatch.setattr(fidelity, "CHUNK", 1000)
     found = of_tomita_4
     assert found.fidelity(num_short=300, num_random=4, max_length=300, num_searched=300).short.words == 255
     printed = capsys.readouterr().out

@@ -146,6 +146,26 @@ CORPUS = {
         '1 [label = "1", shape = doublecircle, style = solid, fontsize = 14]\n}\n',
         "0 starts",
     ),
+    "dot -Txdot, Graphviz 2.43": (
+        'digraph automaton {\n\tgraph [_draw_="c 9 -#fffffe00 C 7 -#ffffff ",\n\t\tbb="0,0,95,83",\n'
+        '\t\trankdir=LR,\n\t\txdotversion=1.7\n\t];\n\tnode [label="\\N"];\n\t0\t[_draw_="c 7 -#000000 ",\n'
+        '\t\t_ldraw_="F 14 11 -Times-Roman c 7 -#000000 ",\n\t\tshape=circle];\n\t1\t[shape=doublecircle];\n'
+        '\t0 -> 0\t[_draw_="c 7 ",\n\t\t_hdraw_="S 5 -solid ",\n\t\t_ldraw_="F 14 ",\n\t\tlabel=a,\n\t\tlp="27,77"];\n'
+        '\t0 -> 1\t[label=b];\n\t1 -> 0\t[label=a];\n\t1 -> 1\t[label=b];\n\t__start0\t[label="",\n\t\tshape=none];\n'
+        '\t__start0 -> 0\t[_tdraw_=""];\n}\n',
+        B_LAST,
+    ),
+    "fstdraw --acceptor, weighted, OpenFst 1.7.9": (
+        'digraph FST {\nrankdir = LR;\nsize = "8.5,11";\ncenter = 1;\norientation = Portrait;\nranksep = "0.4";\n'
+        'nodesep = "0.25";\n0 [label = "0", shape = circle, style = bold, fontsize = 14]\n'
+        '\t0 -> 1 [label = "b/0.5", fontsize = 14];\n1 [label = "1/0.25", shape = doublecircle, style = solid]\n}\n',
+        "must have no output or weight. Received: a digraph, the edge 0 -> 1 with 'b/0.5'",
+    ),
+    "FlexFringe": (
+        'digraph DFA {\n\t0 [label="root" shape=box];\n\t\tI -> 0;\n\t0 [ label="0:#480\nfin: 0:0" , penwidth=6.1];\n'
+        '\t\t0 -> 0 [label="1\n" ];\n}\n',
+        "must read a symbol. Received: a digraph, the edge I -> 0 with the label ''",
+    ),
     "networkx": (
         "digraph {\n0 [accepting=True, start=True];\n0 -> 0 [key=0, symbol=a];\n}\n",
         "Attributes of each node must be .* Received: accepting='True'. Remove it if",
@@ -162,6 +182,12 @@ CORPUS = {
     ),
     "fstprint, an infinite weight": ("0\t1\ta\ta\tInfinity\n1\n", "A weight must be finite.* Received: line 1"),
     "fstprint, infinite at the end": ("0\t1\ta\ta\n1\tInfinity\n", "A weight must be finite.* Received: line 2"),
+    "foma 0.10, symbols of several letters": ("0\t1\ta\ta\n0\t2\tb\tb\n1\t2\tb\tb\n2\n", re.compile("a?b")),
+    "foma 0.10, a transducer": ("0\t0\ta\tb\n0\t1\tb\tb\n1\n", "line 1, .*. Pass an acceptor, not a transducer"),
+    "fstprint --acceptor --show_weight_one, OpenFst 1.7.9": (
+        "0\t0\ta\t0\n0\t1\tb\t0.5\n1\t0\ta\t1\n1\t1\tb\t0\n1\t0.25\n",
+        B_LAST,
+    ),
     "foma, any other symbol": (
         "0\t1\ta\ta\n0\t1\t@_IDENTITY_SYMBOL_@\t@_IDENTITY_SYMBOL_@\n1\n",
         "must read a symbol. Received: line 2, .* write an edge for each symbol of a wildcard",
@@ -282,6 +308,17 @@ def test_outputs_in_dot_are_read_by_their_text():
     assert MooreMachine.from_dot(upright) == MooreMachine([[0]], "x", alphabet="a")
 
 
+def test_moore_machines_of_learnlib_are_read():
+    text = (
+        'digraph g {\n\n\ts0 [shape="circle" label="0 / x y"];\n\ts1 [shape="circle" label="1 / "];\n'
+        '\ts0 -> s1 [label="a"];\n\ts1 -> s0 [label="a"];\n\n'
+        '__start0 [label="" shape="none" width="0" height="0"];\n__start0 -> s0;\n\n}\n'
+    )
+    assert MooreMachine.from_dot(text) == MooreMachine([[1], [0]], ["x y", ""], alphabet="a")
+    with pytest.raises(ValueError, match="whose state 's0' has none"):
+        MooreMachine.from_dot(text.replace("x y", "x / y"))
+
+
 CLEAR = ["a", ",", "/", " ", "\\", "\\n", '"', 1, "1"]
 UNCLEAR = ["", "ε", "@0@", "a\nb", "a, b", "a,b", "x/0", "a "]
 
@@ -318,6 +355,54 @@ def test_unusual_symbols_of_an_att_table_are_read():
     odd = ["\x0b", "\x85", "\u2028", "a b"]
     text = "".join(f"0\t{i % 2}\t{symbol}\t{symbol}\n" for i, symbol in enumerate(odd)) + "0\n"
     assert DFA.from_att(text, alphabet=odd) == DFA([[0, 1, 0, 1], [-1] * 4], {0}, alphabet=odd)
+
+
+def of_flexfringe(**changes):
+    """The automaton of (a|b)*b as FlexFringe writes it, with other parts."""
+
+    def state(name, rejected, accepted):
+        counts = {"0": rejected, "1": accepted}
+        total = rejected + accepted
+        data = {"final_counts": counts, "path_counts": {}, "total_final": total, "total_paths": 0}
+        label = f"fin: 0:{rejected} , 1:{accepted} ,  path: "
+        flags = {"isred": 1, "issink": 0, "isblue": 0, "trace": f"1 {name}"}
+        return {"id": name, "source": -1, "label": label, "size": 9, "level": 0, "style": "", **flags, "data": data}
+
+    def edge(source, target, symbol):
+        ends = {"source": str(source), "target": str(target)}
+        return {"id": f"{source}_{target}", **ends, "name": symbol, "appearances": ""}
+
+    edges = [edge(0, 0, "a"), edge(0, 1, "b"), edge(1, 0, "a"), edge(1, 1, "b")]
+    whole = {"types": ["1", "0"], "alphabet": ["a", "b"], "nodes": [state(0, 5, 0), state(1, 1, 7)], "edges": edges}
+    return json.dumps({**whole, **changes}, indent=1)
+
+
+def test_automata_of_flexfringe_are_read():
+    assert DFA.from_flexfringe(of_flexfringe()) == DFA([[0, 1], [0, 1]], {1}, alphabet="ab")
+    assert DFA.from_flexfringe(of_flexfringe(), accepted="0", alphabet="ba") == DFA([[1, 0]] * 2, {0}, alphabet="ba")
+    tied = of_flexfringe().replace('"1": 7', '"1": 1')
+    assert DFA.from_flexfringe(tied).accepting == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "must be a JSON object. Received: .* Pass the JSON file that FlexFringe wrote"),
+        ("[]", r"lists `nodes` and `edges`. Received: '\[\]'"),
+        (of_flexfringe(nodes=[3]), "lists `nodes` and `edges`"),
+        (of_flexfringe(nodes=[]), r"lead from one of its nodes to another. Received: edges\[0\]"),
+        (of_flexfringe(nodes=[], edges=[]), "must have the node 0, its start"),
+        (of_flexfringe(nodes=[{"id": 0, "data": {}}]), r"counts data.final_counts .* Received: nodes\[0\]"),
+        (of_flexfringe().replace('"id": 1,', '"id": 0,'), r"an id of its own .* Received: nodes\[1\]"),
+        (of_flexfringe().replace('"0": 5', '"0": -5'), r"Received: nodes\[0\]"),
+        (of_flexfringe().replace('"target": "1"', '"target": "7"'), r"Received: edges\[1\], .* Print all states"),
+        (of_flexfringe().replace('"name": "b"', '"name": "a"'), r"edges\[1\], .*: a second one from 0 with 'a'"),
+        (of_flexfringe().replace('"1":', '"yes":'), "`accepted` must be one of the file's labels, '0', 'yes'"),
+    ],
+)
+def test_rejects_what_flexfringe_does_not_write(text, rule):
+    with pytest.raises(ValueError, match=rule):
+        DFA.from_flexfringe(text)
 
 
 JSON = tomita(1).to_json()

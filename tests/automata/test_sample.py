@@ -1,5 +1,7 @@
 """Copies of words, words held out, and transitions that no word takes, in reports and drawings."""
 
+import itertools
+import random
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -7,10 +9,12 @@ import pytest
 
 from keras_interp_rnn import automata, views
 from keras_interp_rnn.automata import DFA, MooreMachine
+from keras_interp_rnn.automata.inference import evidence_of
 from keras_interp_rnn.automata.inference._sample import FEWEST, sample_of
 from keras_interp_rnn.automata.learning import report_of
+from keras_interp_rnn.automata.machines import counts_of_transitions
 from keras_interp_rnn.automata.networks import TrainingReport
-from tests.automata.machines import words
+from tests.automata.machines import drawn, words
 
 
 def test_a_word_has_the_label_of_most_of_its_copies():
@@ -127,3 +131,61 @@ def test_drawings_dash_transitions_that_no_word_takes(kind):
     assert kind.from_dot(dot, **({} if kind is DFA else {"labels": "xy"})) == machine
     with pytest.raises(ValueError, match="a state and a symbol of this automaton. Received: unsupported with"):
         machine.to_dot(unsupported=[(2, "a")])
+
+
+def test_a_drawing_has_how_often_words_take_its_edges():
+    machine = DFA([[0, 1, 1], [1, 1, 1]], {1}, alphabet="abc")
+    support = counts_of_transitions(machine, ["aab", "ba", "b" * 1200])
+    drawing = machine.to_svg(unsupported=[(0, "c"), (1, "c")], support=support)
+    texts = {text.text for text in ET.fromstring(drawing).iter()}
+    assert {"a: 2", "b (c): 3", "a, b (c): 1,200"} <= texts
+    with pytest.raises(ValueError, match=r"`support` must be of shape \(2, 3\). Received: support=\(2, 2\)"):
+        machine.to_svg(support=[[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 6])
+def test_a_question_tells_from_an_automaton_that_fits_the_words_as_well(seed):
+    """All tables with one transition changed are tried; sinks are states of the larger table."""
+    rng = random.Random(seed)
+    machine = drawn(DFA, rng, 5).minimize()
+    some = [word for word in words("ab", 5) if rng.random() < 0.25]
+    labels = [machine.accepts(word) for word in some]
+    sample = sample_of(some, labels, "ab", 0, consistent=True)
+    found = evidence_of(sample, machine)
+    n = len(machine)
+    larger = [*map(list, machine.transitions), [n, n], [n + 1, n + 1]]
+    expected = set()
+    for state, column, target in itertools.product(range(n), range(2), range(n + 2)):
+        table = [row[:] for row in larger]
+        table[state][column] = target
+        other = DFA(table, machine.accepting | {n + 1}, alphabet="ab")
+        if all(other.accepts(word) == label for word, label in zip(some, labels, strict=True)):
+            expected.add(machine.difference(other))
+    assert set(found["questions"]) == expected - {None}
+    assert not set(found["questions"]) & set(some)
+    assert [len(word) for word in found["questions"]] == sorted(map(len, found["questions"]))
+
+
+def test_labels_of_questions_lead_to_the_language():
+    truth = DFA([[0, 1, 2], [1, 0, 2], [2, 2, 2]], {0}, alphabet="abc")  # an even number of b, and no c
+    some = list(words("ab", 4))
+    found = automata.infer(some, [truth.accepts(word) for word in some], alphabet="abc")
+    assert "; to be labelled next: 'c'" in str(found)
+    assert "What should happen here?" in found._repr_html_()
+    for _ in range(6):
+        if not found.questions:
+            break
+        some += found.questions
+        found = automata.infer(some, [truth.accepts(word) for word in some], alphabet="abc")
+    assert found.dfa == truth.minimize()
+    assert found.unsupported == ()
+    assert found.support.sum() == sum(map(len, some))
+
+
+def test_a_network_that_few_words_do_not_carry_has_not_learned():
+    truth = automata.tomita(4)
+    few = ["000", "00", "0", "1000", "1"]
+    report = report_of(automata.compile(truth), sample_of(few, [*map(truth.accepts, few)], "01", 0, consistent=True))
+    assert not report.learned
+    assert report.automaton_accuracy == 1
+    assert "NOT learned from 5 different words, as so few words do not carry the automaton" in str(report)

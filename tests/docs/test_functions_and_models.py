@@ -62,6 +62,7 @@ FUNCTIONS = {
     "lyapunov_exponents": lambda model: analysis.lyapunov_exponents(model, IDS),
     "transition_probabilities": lambda model: analysis.transition_probabilities(model, IDS),
     "extract": lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3),
+    "learn": lambda model: automata.learn(model, {"a": 1, "b": 2}, max_words=20, max_length=4),
 }
 
 
@@ -93,6 +94,8 @@ OTHERS = {
     *("bias_cosines", "bias_norms", "binarized_network", "centred_basis", "change_basis", "balanced_basis"),
     *("homogeneous_matrices", "mean_state", "readout_basis", "sparse_basis"),
     *("timescales", "transition_spectra"),
+    # Of models that predict the next id.
+    "surprise",
     # Other readings of what a row already has.
     *("explain", "generate", "jacobian_singular_values", "phase_portrait", "phrases", "prototypes"),
 }

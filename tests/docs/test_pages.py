@@ -17,6 +17,7 @@ RUN = [
     "small-networks.md",
     "your-own-data.md",
     "your-own-cell.md",
+    "learning-by-queries.md",
     "training-with-centroids.md",
     "deploy.md",
     "shapley-values.md",

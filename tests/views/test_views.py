@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 import sys
@@ -66,6 +67,12 @@ def model_of_symbols():
     return keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(3)])
 
 
+def model_of_sequences():
+    keras.utils.set_random_seed(1)
+    isan = layers.ISAN(3, 3, return_sequences=True)
+    return keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
+
+
 def classifier():
     keras.utils.set_random_seed(0)
     return keras.Sequential([keras.layers.Embedding(4, 3), layers.SRGRU(4, num_centroids=2), keras.layers.Dense(1)])
@@ -126,6 +133,19 @@ RESULTS = {
     "extraction of labels": lambda: automata.extract(automata.compile(hostile_machine())),
     "certificate of labels": lambda: automata.certify(automata.compile(hostile_machine()), hostile_machine()),
     "extraction of a stack": lambda: automata.extract(stack()),
+    "automaton of a function": lambda: automata.learn(
+        lambda words: [word.count(HOSTILE[0]) % 2 == 0 for word in words], HOSTILE[:2], max_words=100
+    ),
+    "weighted automaton of a function": lambda: automata.learn_values(
+        lambda words: [float(len(word)) for word in words], HOSTILE[:2], max_words=300
+    ),
+    "inference": lambda: automata.infer(
+        [tuple(HOSTILE[i] for i in word) for n in range(7) for word in itertools.product(range(2), repeat=n)],
+        [sum(word) % 2 == 0 for n in range(7) for word in itertools.product(range(2), repeat=n)],
+        alphabet=HOSTILE,
+    ),
+    "surprise": lambda: analysis.surprise(model_of_sequences(), [[0, 1, 2, 0], [2]], alphabet=HOSTILE),
+    "surprising event": lambda: analysis.surprise(model_of_sequences(), [[0, 1]], alphabet=HOSTILE).events[0],
     "words": lambda: hostile_contributions().by_word(separator=0),
     "Shapley values": lambda: analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
@@ -152,6 +172,7 @@ VIEWS = {
     "extraction of labels": "states",
     "certificate of labels": "states",
     "extraction of a stack": "states",
+    "automaton of a function": "states",
     "singular values": "memory",
     "a preset": "typing",
     "a network": "typing",
@@ -212,7 +233,7 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
     "name",
     [
         *("contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction"),
-        *("certificate", "Moore machine", "extraction of labels", "certificate of labels"),
+        *("certificate", "Moore machine", "extraction of labels", "certificate of labels", "automaton of a function"),
     ],
 )
 def test_names_are_text_and_not_tags(name):
@@ -234,7 +255,9 @@ def test_text_is_what_print_shows(name, tmp_path, capsys):
     assert (tmp_path / "x.txt").read_text(encoding="utf-8") == shown
 
 
-@pytest.mark.parametrize("name", ["trace", "automaton", "weighted automaton", "extraction", "certificate"])
+@pytest.mark.parametrize(
+    "name", ["trace", "automaton", "weighted automaton", "extraction", "certificate", "automaton of a function"]
+)
 def test_drawings_are_svg(name, tmp_path):
     views.save(made(name), tmp_path / "x.svg")
     assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
@@ -616,7 +639,7 @@ def test_names_of_several_letters_are_separated():
 
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
-    assert [line.split()[:2] for line in str(split).splitlines()[2:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
+    assert [line.split()[:2] for line in str(split).splitlines()[3:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
     [recorded] = interactive.view_of(split).data["runs"].values()
     assert [tag["series"]["symbols"] for tag in recorded.values()] == [["in", "out", "up"], ["up", "up", "out"]]
     for sequence, tag in enumerate(recorded.values()):

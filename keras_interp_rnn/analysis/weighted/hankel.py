@@ -81,6 +81,26 @@ def of_words(words: Sequence[Ids], num_symbols: int, max_length: int, max_basis:
     return table / total, shifted / total
 
 
+def factored(table: Array, shifted: Array, rank: int) -> tuple[Array, Array, Array]:
+    r"""The initial vector, the matrices and the final vector of the automaton of tables, from a decomposition.
+
+    With the largest singular values and vectors, $H \approx U D V^T$, they are $H(\varepsilon, \cdot) V$,
+    $D^{-1} U^T H_x V$ and $D^{-1} U^T H(\cdot, \varepsilon)$.
+
+    Raises:
+        ValueError: if the table does not have that rank.
+    """
+    left, values, right = np.linalg.svd(table, full_matrices=False)
+    if rank > len(values) or not values[rank - 1] > 1e-12 * values[0]:
+        size = int((values > 1e-12 * values.max(initial=0)).sum())
+        raise ValueError(
+            f"An automaton of {rank} states must have a table of that rank. Received: one of rank {size}, of shape "
+            f"{table.shape}. Pass a smaller rank, or more or longer words."
+        )
+    back, to = left[:, :rank].T / values[:rank, None], right[:rank].T
+    return table[0] @ to, back @ shifted @ to, back @ table[:, 0]
+
+
 def _runs(text: Ids, length: int, base: int) -> Ids:
     """For each place the run of `length` symbols after it as one number; -1 if it is not within a word."""
     codes, inside = np.zeros(len(text), np.int64), np.ones(len(text), bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,14 @@ import numpy as np
 from scipy.special import betaincinv
 
 from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._types import Ints
+from keras_interp_rnn.automata.inference._deadline import Deadline
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, is_shorter
+from keras_interp_rnn.automata.inference._questions import questions
 from keras_interp_rnn.automata.inference._sample import Sample
-from keras_interp_rnn.automata.machines import Automaton, Transitions, Word, unsupported
+from keras_interp_rnn.automata.machines import Automaton, Transitions, Word, counts_of_transitions
+
+SECONDS_FOR_QUESTIONS = 1.0
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -30,6 +37,9 @@ class Evidence(Sentence):
         num_contradicted: number of labels that it contradicts.
         unsupported: the transitions of the minimal automaton, as (state, symbol), that no word takes: there it does
             what makes it small, and the words are no evidence.
+        questions: words to be labelled next, the shortest first, 100 at most: each tells the automaton from another one
+            that contradicts no more of your words, in which one transition leads elsewhere. They are looked for during
+            a second, beginning with the transitions that fewest words take.
         accepted: the label of accepted words, if there are two labels.
     """
 
@@ -43,6 +53,7 @@ class Evidence(Sentence):
     contradicted: tuple[Word, ...] = ()
     num_contradicted: int = 0
     unsupported: Transitions = ()
+    questions: tuple[Word, ...] = ()
     accepted: Hashable = True
 
     @property
@@ -73,6 +84,8 @@ def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = No
     """
     labels, held_out = sample.labels_by(automaton), sample.held_out
     contradicted = sample.num_contradicted(labels)
+    support = np.array(counts_of_transitions(automaton, sample.words))
+    asked = _questions(sample, automaton, support)
     right = int((labels == sample.labels)[held_out].sum()) if num_right is None else num_right
     return {
         "automaton_accuracy": sample.balanced_accuracy(labels),
@@ -84,9 +97,27 @@ def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = No
         "held_out_accuracy": float(right / held_out.sum()) if held_out.any() else math.nan,
         "contradicted": tuple(sample.words[row] for row in np.flatnonzero(contradicted)),
         "num_contradicted": int(contradicted.sum()),
-        "unsupported": unsupported(automaton, sample.words),
+        "unsupported": tuple((int(state), automaton.alphabet[i]) for state, i in np.argwhere(support == 0)),
+        "questions": tuple(tuple(sample.alphabet[i] for i in word) for word in asked),
         "accepted": sample.accepted,
     }
+
+
+def _questions(sample: Sample, automaton: Automaton, support: Ints) -> list[tuple[int, ...]]:
+    outputs = sample.of(automaton.outputs).astype(np.int64)
+    if (outputs < 0).any():  # a label that no word has
+        return []
+    until = Deadline(time.monotonic() + SECONDS_FOR_QUESTIONS)
+    return questions(sample.as_ids(), np.array(automaton.transitions), outputs, support, until)
+
+
+def carried(sample: Sample, automaton: Automaton) -> bool:
+    """Whether a minimal automaton, with the labels that it contradicts, is a shorter description than the labels alone.
+
+    Otherwise the words are too few for it: an automaton of that size fits them whatever their labels.
+    """
+    table = np.array(automaton.transitions)
+    return is_shorter(sample.as_ids().tree, Machine(table, np.zeros(len(table), np.int64)))
 
 
 def interval(agreeing: int, total: int, level: float = 0.95) -> tuple[float, float]:

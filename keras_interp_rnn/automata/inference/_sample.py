@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.machines import (
     Automaton,
     Word,
@@ -49,6 +50,12 @@ class Sample(NamedTuple):
         """Labels of the words in the form of `labels`; -1 for a label outside `classes`."""
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place.get(label, -1) for label in labels]).astype(self.labels.dtype)
+
+    def as_ids(self) -> Words:
+        """The words as numbers of symbols and of labels."""
+        column = {symbol: i for i, symbol in enumerate(self.alphabet)}
+        words = [tuple(column[symbol] for symbol in word) for word in self.words]
+        return Words(words, self.labels.astype(np.int64), len(column), len(self.classes))
 
     def labels_by(self, automaton: Automaton) -> NDArray[Any]:
         """The labels that an automaton gives to the words, in the form of `labels`."""

@@ -56,13 +56,11 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
     Args:
         sample: the words. limits: of all searches together.
     """
-    column = {symbol: i for i, symbol in enumerate(sample.alphabet)}
-    words = [tuple(column[symbol] for symbol in word) for word in sample.words]
-    every = Words(words, sample.labels.astype(np.int64), len(column), len(sample.classes))
+    every = sample.as_ids()
     held_out = np.flatnonzero(sample.held_out)
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
     order = list(SEARCHES)
-    if len(every.tree.child) >= MANY_PREFIXES * len(words):  # merging takes long
+    if len(every.tree.child) >= MANY_PREFIXES * len(every):  # merging takes long
         order = ["patterns", "splitting", "merging"]
     for by in order:
         now = time.monotonic()

@@ -8,12 +8,15 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from keras_interp_rnn._checks import choice, fraction, positive
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
 from keras_interp_rnn.automata.inference._sample import sample_of
 from keras_interp_rnn.automata.inference._searches import first_found
-from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.machines import Automaton, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
 
@@ -25,6 +28,7 @@ class Inference(Evidence):
     Attributes:
         dfa: the minimal automaton; a `MooreMachine` if there are three labels or more.
         method: the search that found it: "merging", "patterns" or "splitting".
+        support: (states, symbols), how often the different words take each transition of `dfa`.
 
     `held_out_accuracy` is the accuracy of an automaton that was found without the words held out.
 
@@ -33,6 +37,7 @@ class Inference(Evidence):
 
     dfa: Automaton
     method: str
+    support: Ints
 
     @property
     def machine(self) -> Automaton:
@@ -121,4 +126,7 @@ def infer(
             f"words held out{within}. Pass more words, short ones above all, label_noise if labels may be wrong, or a "
             "larger time_budget; or train a network by train_recognizer."
         )
-    return Inference(found.automaton, found.method, **evidence_of(sample, found.automaton, found.held_out_right))
+    support = np.array(counts_of_transitions(found.automaton, sample.words))
+    return Inference(
+        found.automaton, found.method, support, **evidence_of(sample, found.automaton, found.held_out_right)
+    )

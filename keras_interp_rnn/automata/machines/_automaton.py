@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from keras_interp_rnn._checks import invalid
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn._checks import integers, invalid
 from keras_interp_rnn._io import needed
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.automata.machines import _dot, drawing, formats
@@ -79,20 +81,29 @@ class Automaton(Deterministic):
         """
         return _dot.write_dot(self, name, self._transitions(unsupported))
 
-    def to_svg(self, names: Sequence[str] | None = None, *, unsupported: Iterable[tuple[int, Hashable]] = ()) -> str:
+    def to_svg(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        unsupported: Iterable[tuple[int, Hashable]] = (),
+        support: ArrayLike | None = None,
+    ) -> str:
         """A drawing, legible up to about sixty states.
 
         Args:
             names: of the states; by default their numbers.
             unsupported: (state, symbol) of transitions that no word of yours takes, as `Extraction.unsupported` lists
                 them: they are in parentheses, and an edge of these alone is dashed.
+            support: int (states, symbols), how often words take each transition, as `support` of what `infer` returns;
+                an edge is labelled with the sum over its symbols.
 
         Returns:
             An SVG element. Accepting states have a double ring, states of a Moore machine their output under the name;
             the start has an arrow.
 
         Raises:
-            ValueError: if there is not one name for each state, or `unsupported` has a pair that is no transition.
+            ValueError: if there is not one name for each state, `unsupported` has a pair that is no transition, or
+                `support` has another shape.
 
         Example:
 
@@ -100,7 +111,11 @@ class Automaton(Deterministic):
         >>> DFA([[0, 1], [1, 0]], {0}).to_svg(["even", "odd"])[:4]
         '<svg'
         """
-        return drawing.svg(self, names_of_states(names, len(self)), self._transitions(unsupported))
+        counts = None if support is None else integers("support", support, ndim=2)
+        if counts is not None and counts.shape != (len(self), len(self.alphabet)):
+            raise invalid("support", f"of shape {(len(self), len(self.alphabet))}", counts.shape)
+        rows = None if counts is None else counts.tolist()
+        return drawing.svg(self, names_of_states(names, len(self)), self._transitions(unsupported), rows)
 
     def _transitions(self, unsupported: Iterable[tuple[int, Hashable]]) -> set[tuple[int, Hashable]]:
         """The pairs; raises ValueError unless each is a state and a symbol."""

@@ -26,13 +26,14 @@ MARKS = set("none plain plaintext point".split())
 
 MEANING = {"graph": {"label", "style"}, "node": {"label", "peripheries", "shape", "style"}, "edge": {"label", "style"}}
 DRAWING = set(
-    """_background arrowhead arrowsize arrowtail bb bgcolor center charset class clusterrank color colorscheme comment
-    compound concentrate constraint decorate dpi fillcolor fixedsize fontcolor fontname fontnames fontpath fontsize
-    forcelabels gradientangle group headclip headport height href id image imagepos imagescale labelangle labeldistance
-    labelfloat labelfontcolor labelfontname labelfontsize labeljust labelloc landscape layout len lheight lp lwidth
-    margin minlen mode newrank nodesep nojustify ordering orientation outputorder overlap pack packmode pad page
-    penwidth pin pos quantum rank rankdir ranksep ratio regular resolution rotate samehead sametail scale sep sides size
-    skew splines tailclip tailport tooltip truecolor URL viewport width xlp""".split()
+    """_background _draw_ _hdraw_ _hldraw_ _ldraw_ _tdraw_ _tldraw_ arrowhead arrowsize arrowtail bb bgcolor center
+    charset class clusterrank color colorscheme comment compound concentrate constraint decorate dpi fillcolor
+    fixedsize fontcolor fontname fontnames fontpath fontsize forcelabels gradientangle group headclip headport
+    height href id image imagepos imagescale labelangle labeldistance labelfloat labelfontcolor labelfontname
+    labelfontsize labeljust labelloc landscape layout len lheight lp lwidth margin minlen mode newrank nodesep
+    nojustify ordering orientation outputorder overlap pack packmode pad page penwidth pin pos quantum rank rankdir
+    ranksep ratio rects regular resolution rotate samehead samplepoints sametail scale sep sides size skew splines
+    tailclip tailport tooltip truecolor URL vertices viewport width xdotversion xlp""".split()
 )
 """Attributes that are read, and attributes that concern the drawing alone."""
 
@@ -63,14 +64,14 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
 
 
 def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Iterable[Hashable] | None) -> Table:
-    """As `read_dot`, for states with the label "name|output"."""
+    """As `read_dot`, for states with the label "name|output", or LearnLib's "name / output"."""
     edges, start, _ = _digraph(text)
     table = edges.table(start, alphabet)
     without = [name for name, state in edges.numbers.items() if state not in edges.outputs]
     if without:
         raise ValueError(
             "A state of a Moore machine in DOT must have the label `name|output`. Received: a digraph whose state "
-            f"{without[0]!r} has none. Pass what `to_dot` or AALpy wrote."
+            f"{without[0]!r} has none. Pass what `to_dot`, AALpy or LearnLib wrote."
         )
     if edges.accepting:
         raise ValueError(
@@ -113,7 +114,8 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
             )
         if rings == "2":
             edges.accepting.append(state)
-        record = _RECORD.fullmatch(found.get("label", ""))
+        label = found.get("label", "")
+        record = _RECORD.fullmatch(label) or _OF_LEARNLIB.fullmatch(label)
         if record:
             edges.outputs[state] = _unescaped(record[record.lastindex or 0]).strip()
     for source, target, found in arrows:
@@ -318,6 +320,8 @@ _TOKEN = re.compile(
 )
 _RECORD = re.compile(r"(?:[^|\\{]|\\.)*\|(.*)|\{(?:[^|\\]|\\.)*\|(.*)\}", re.DOTALL)
 """The label of a state with an output; in braces it is drawn upright."""
+_OF_LEARNLIB = re.compile(r"(?:(?! / ).)* / ((?:(?! / ).)*)", re.DOTALL)
+"""The same as LearnLib writes it."""
 
 
 def _check_attribute(kind: str, key: str, value: str) -> None:

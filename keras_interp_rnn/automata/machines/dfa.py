@@ -305,6 +305,30 @@ class DFA(Automaton):
         """
         return cls._read(_dot.read_dot(text, optional_alphabet(alphabet)))
 
+    @classmethod
+    def from_flexfringe(cls, text: str, *, alphabet: Iterable[Hashable] | None = None, accepted: str = "1") -> DFA:
+        """The automaton that FlexFringe learned, from the JSON file that it writes.
+
+        Args:
+            text: with the lists `nodes`, of which 0 is the start, and `edges`. A state accepts if more than half of the
+                words that end there have the label `accepted`; one in which no word ends rejects.
+            alphabet: as `from_att`.
+            accepted: label of the words of the language.
+
+        Raises:
+            ValueError: if `text` is no such object; if an edge leads to a state that was not printed; if a state has no
+                counts of labels, or two edges of a symbol, as with guards on attributes; if no word has the label.
+
+        Example:
+
+        >>> a = '{"nodes": [{"id": 0, "data": {"final_counts": {"0": 3, "1": 0}}},'
+        >>> b = '{"id": 1, "data": {"final_counts": {"0": 0, "1": 4}}}],'
+        >>> c = '"edges": [{"source": "0", "target": "1", "name": "a"}]}'
+        >>> DFA.from_flexfringe(a + b + c)
+        DFA(transitions=((1,), (-1,)), accepting=frozenset({1}), start=0, alphabet=('a',))
+        """
+        return cls._read(formats.read_flexfringe(text, optional_alphabet(alphabet), accepted))
+
     def to_automata_lib(self) -> Any:
         """The automaton as an `automata.fa.dfa.DFA` of automata-lib, with the same states; symbols are strings.
 

@@ -18,7 +18,12 @@ DASHED = ' stroke-dasharray="5 4"'
 HALO = 'paint-order="stroke" stroke="white" stroke-width="8" stroke-linejoin="round"'
 
 
-def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[tuple[int, Hashable]]) -> str:
+def svg(
+    automaton: Deterministic,
+    names: Sequence[str],
+    unsupported: Collection[tuple[int, Hashable]],
+    support: Sequence[Sequence[int]] | None = None,
+) -> str:
     """A deterministic automaton as an SVG element.
 
     Args:
@@ -26,10 +31,15 @@ def svg(automaton: Deterministic, names: Sequence[str], unsupported: Collection[
         names: one for each state.
         unsupported: (state, symbol) of transitions that no word takes. They are in parentheses; an edge of these alone
             is dashed.
+        support: (states, symbols), how often words take each transition; edges then have the sum over their symbols.
     """
     edges = automaton.edges()
     taken = {edge: [s for s in symbols if (edge[0], s) not in unsupported] for edge, symbols in edges.items()}
     labels = {edge: _parts(symbols, taken[edge]) for edge, symbols in edges.items()}
+    if support is not None:
+        column = {symbol: i for i, symbol in enumerate(automaton.alphabet)}
+        counts = {edge: sum(support[edge[0]][column[s]] for s in symbols) for edge, symbols in edges.items()}
+        labels = {edge: f"{label}: {counts[edge]:,}" for edge, label in labels.items()}
     states = []
     for name, output in zip(names, automaton.outputs, strict=True):
         shape, written = CIRCLE, None

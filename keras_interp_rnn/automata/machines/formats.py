@@ -1,4 +1,4 @@
-"""Automata as text: AT&T tables, JSON, Python and C; DOT is in `_dot.py`.
+"""Automata as text: AT&T tables, JSON, FlexFringe's JSON, Python and C; DOT is in `_dot.py`.
 
 A reader refuses what it does not understand, and names the line or the edge; a writer refuses what its reader would
 take for something else.
@@ -145,12 +145,7 @@ def write_json(automaton: Deterministic) -> str:
 
 def read_json(text: str, kind: str, states: str) -> Table:
     """Reads what `write_json` wrote of the class `kind`, whose constructor's second argument is `states`."""
-    try:
-        found = json.loads(checked_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"An automaton must be a JSON object. Received: {str(error)[:100]}. Pass what to_json gave."
-        ) from None
+    found = _json(text, "Pass what to_json gave.")
     if not isinstance(found, Mapping) or found.get("format") != JSON_FORMAT + kind:
         raise ValueError(
             f'An automaton must have the "format" {JSON_FORMAT}{kind}. Received: {text[:60]!r}. Pass what to_json gave.'
@@ -170,6 +165,67 @@ def read_json(text: str, kind: str, states: str) -> Table:
         raise ValueError(f"An automaton must have {', '.join(kinds)} and no more. Received: {strays}. Remove them.")
     _check_for_json(found["alphabet"], found[states])
     return Table(found["transitions"], found[states], found["start"], tuple(found["alphabet"]))
+
+
+def read_flexfringe(text: str, alphabet: Iterable[Hashable] | None, accepted: str) -> Table:
+    """The automaton that FlexFringe printed as JSON; a state accepts if most words that end there are accepted."""
+    found = _json(text, "Pass the JSON file that FlexFringe wrote.")
+    parts = {name: found.get(name) for name in ("nodes", "edges")} if isinstance(found, Mapping) else {}
+    if not parts or not all(
+        isinstance(part, list) and all(isinstance(e, Mapping) for e in part) for part in parts.values()
+    ):
+        raise ValueError(
+            "An automaton of FlexFringe must be an object with the lists `nodes` and `edges`. Received: "
+            f"{text.strip()[:60]!r}. Pass the JSON file that FlexFringe wrote."
+        )
+    edges = Edges("FlexFringe's JSON")
+    of_type: dict[str, bool] = {}
+    for place, node in enumerate(found["nodes"]):
+        name, data = node.get("id"), node.get("data")
+        counts = data.get("final_counts") if isinstance(data, Mapping) else None
+        if (
+            not _is_count(name)
+            or str(name) in edges.numbers
+            or not isinstance(counts, Mapping)
+            or not all(map(_is_count, counts.values()))
+        ):
+            raise ValueError(
+                "A state of FlexFringe's automaton must have an id of its own and the counts data.final_counts of the "
+                f"words that end there. Received: nodes[{place}], {str(dict(node))[:80]}. Use a heuristic that counts "
+                "labels, such as alergia or edsm."
+            )
+        state = edges.state(str(name))
+        of_type |= dict.fromkeys(counts, True)
+        if 2 * counts.get(accepted, 0) > sum(counts.values()):
+            edges.accepting.append(state)
+    if of_type and accepted not in of_type:
+        raise invalid("accepted", f"one of the file's labels, {', '.join(map(repr, of_type))}", accepted)
+    for place, edge in enumerate(found["edges"]):
+        ends, symbol = [edge.get("source"), edge.get("target")], edge.get("name")
+        where = f"edges[{place}], {str(dict(edge))[:80]}"
+        if not isinstance(symbol, str) or not all(str(end) in edges.numbers for end in ends):
+            raise ValueError(
+                "An edge of FlexFringe's automaton must have the name of a symbol, and lead from one of its nodes to "
+                f"another. Received: {where}. Print all states: with --printblue=1 and --printwhite=1."
+            )
+        edges.add(str(ends[0]), symbol, str(ends[1]), where)
+    if "0" not in edges.numbers:
+        raise ValueError(
+            "An automaton of FlexFringe must have the node 0, its start. Received: none. Print all states."
+        )
+    return edges.table(edges.state("0"), alphabet)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _json(text: str, remedy: str) -> Any:
+    """The content of a text in JSON, in which no object names a part twice."""
+    try:
+        return json.loads(checked_text(text, "An automaton in JSON"), object_pairs_hook=_without_repetition)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"An automaton must be a JSON object. Received: {str(error)[:100]}. {remedy}") from None
 
 
 PYTHON = '''\

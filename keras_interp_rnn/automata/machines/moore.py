@@ -126,10 +126,10 @@ class MooreMachine(Automaton):
     def from_dot(
         cls, text: str, *, alphabet: Iterable[Hashable] | None = None, labels: Iterable[Hashable] | None = None
     ) -> MooreMachine:
-        """The machine of a digraph in DOT, as `to_dot` and AALpy write it.
+        """The machine of a digraph in DOT, as `to_dot`, AALpy and LearnLib write it.
 
         Args:
-            text: as for `DFA.from_dot`, but states have the label "name|output".
+            text: as for `DFA.from_dot`, but states have the label "name|output", or "name / output".
             alphabet: as for `DFA.from_dot`.
             labels: the outputs, each found by its text; by default the texts themselves.
 

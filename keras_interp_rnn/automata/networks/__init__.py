@@ -1,8 +1,16 @@
 """Networks as automata: compiled from automata, and read as automata. The names that other folders import."""
 
-from keras_interp_rnn.automata.networks._acceptor import Acceptor, given_encoding, open_acceptor, require_memoryless
+from keras_interp_rnn.automata.networks._acceptor import (
+    Acceptor,
+    given_encoding,
+    open_acceptor,
+    open_reader,
+    require_memoryless,
+)
+from keras_interp_rnn.automata.networks._reader import WordReader
 from keras_interp_rnn.automata.networks.compilation import compile
-from keras_interp_rnn.automata.networks.extraction import Agreement, Extraction, Fidelity, extract, extract_exactly
+from keras_interp_rnn.automata.networks.extraction import Extraction, extract, extract_exactly
+from keras_interp_rnn.automata.networks.fidelity import Agreement, Fidelity, OfNetwork, drawn_words, mutated
 from keras_interp_rnn.automata.networks.recognizer import Recognizer, TrainingReport
 from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
 
@@ -11,13 +19,18 @@ __all__ = [
     "Agreement",
     "Extraction",
     "Fidelity",
+    "OfNetwork",
     "Recognizer",
     "SymbolEmbedding",
     "TrainingReport",
+    "WordReader",
     "compile",
+    "drawn_words",
     "extract",
     "extract_exactly",
     "given_encoding",
+    "mutated",
     "open_acceptor",
+    "open_reader",
     "require_memoryless",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,6 @@ from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._network import (
     WordNames,
     apply_head,
-    carried_states,
     centroids_of,
     decision_threshold,
     predicted_classes,
@@ -30,48 +30,30 @@ from keras_interp_rnn._network import (
 )
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_words, encoding_of
+from keras_interp_rnn.automata.machines import Word, WordEncoding, encoding_of
+from keras_interp_rnn.automata.networks._reader import WordReader, fitted
 from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
-
-CHUNK = 1 << 16
-"""Steps, words times their length, that the model reads at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class Acceptor:
-    """A model that accepts or rejects words, or labels them, and the encoding of its words.
+class Acceptor(WordReader):
+    """A state-regularized model that accepts or rejects words, or labels them, and the encoding of its words.
 
     Each of several state-regularized layers reads the centroids of the one below it, so that the state of the whole is
     the tuple of the centroids of all layers.
     """
 
-    model: Any
-    encoding: WordEncoding
-
-    @property
-    def alphabet(self) -> tuple[Hashable, ...]:
-        return self.encoding.alphabet
+    skips_padding = True  # `open_acceptor` refuses others
 
     @cached_property
     def labels(self) -> tuple[Hashable, ...]:
-        """False and True with one output; else a label for each output: `Recognizer.labels`, or 0, 1, ..."""
-        num_outputs = self.model.output_shape[-1]
-        if num_outputs == 1:
-            return (False, True)
-        if num_outputs == 2:
+        """As of any reader; two labels have one output."""
+        if self.model.output_shape[-1] == 2:
             raise ValueError(
                 "A recognizer of two labels must have one output, whether it accepts. Received: a model with 2. Give "
                 "it a Dense(1) head."
             )
-        labels = getattr(self.model, "labels", None)
-        if labels is None:
-            return tuple(range(num_outputs))
-        if not isinstance(labels, (tuple, list, str)) or not len(set(labels)) == len(labels) == num_outputs:
-            raise ValueError(
-                f"A recognizer must have a label of its own for each output. Received: {num_outputs} outputs, labels "
-                f"{labels!r}. Set `labels` of the model to a tuple."
-            )
-        return tuple(labels)
+        return super().labels
 
     @cached_property
     def layers(self) -> tuple[Any, ...]:
@@ -89,59 +71,16 @@ class Acceptor:
         """Name of the layer that reads the symbols; None if it is the only one."""
         return str(self.layer.name) if len(self.layers) > 1 else None
 
-    # The whole model
-
-    def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
-        """Words as ids, padded with 0 to the longest, to at least one step, and to the length of the model's input."""
-        ids = self.encoding.ids(words)
-        if self.model.input_shape[1] is not None:
-            return _fitted(ids, self.model.input_shape[1])
-        return np.pad(ids, ((0, 0), (0, max(0, 1 - ids.shape[1]))))
-
-    @property
-    def max_length(self) -> int | None:
-        """Number of symbols of the longest word that the model reads; None if there is no limit."""
-        length = self.model.input_shape[1]
-        return None if length is None else length - len(self.encoding.tokens)
-
-    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
-        """The label that the model gives each word; with one output whether it accepts the word."""
-        labels: NDArray[Any] = np.empty(len(self.labels), object)
-        labels[:] = self.labels
-        if {type(label) for label in self.labels} in ({bool}, {int}, {str}):
-            plain = np.array(self.labels)
-            labels = plain if plain.tolist() == list(self.labels) else labels  # NumPy's strings lose NULs at their end
-        return np.asarray(labels[self.classes(words)])
-
-    def classes(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.int64]:
-        """The index of each word's label in `labels`."""
-        tuples = [tuple(word) for word in checked_words(words)]
-        lengths = [_rounded(len(word) + 2) for word in tuples]  # rounded up: the model is traced for few lengths
-        order = sorted(range(len(tuples)), key=lengths.__getitem__)
-        classes = np.zeros(len(tuples), np.int64)
-        first = 0
-        while first < len(order):
-            last = first + 1
-            while last < len(order) and (last - first + 1) * lengths[order[last]] <= CHUNK:
-                last += 1
-            rows = order[first:last]
-            ids = self.encode([tuples[i] for i in rows])
-            if self.model.input_shape[1] is None:
-                ids = np.pad(ids, ((0, 0), (0, lengths[rows[-1]] - ids.shape[1])))
-            classes[rows] = self.classes_of_rows(ids)
-            first = last
-        return classes
-
-    def classes_of_rows(self, ids: NDArray[np.int32]) -> NDArray[np.int64]:
-        """As `classes`, for words as rows of ids."""
-        rows = max(1, CHUNK // ids.shape[1])
-        found = []
-        for first in range(0, len(ids), rows):
-            # Not `predict`, which is compiled again for every shape.
-            with carried_states.from_the_start(self.model):
-                outputs = ops.convert_to_numpy(self.model(ids[first : first + rows], training=False))
-            found.append(predicted_classes(self.model, outputs))
-        return np.concatenate(found)
+    def signs(self, words: Sequence[Word]) -> list[set[Any]]:
+        """Where each word takes the network: centroids at a level of confidence, and pairs of consecutive ones."""
+        centroids, alphas = self.trace(words)
+        levels = np.round(-2 * np.log10(np.maximum(1 - alphas, 1e-7))).astype(int)
+        signs: list[set[Any]] = []
+        for row, level in zip(centroids, levels, strict=True):
+            path = row[row >= 0].tolist()
+            signs.append({*zip(path, level[row >= 0].tolist(), strict=True)})
+            signs[-1] |= {("then", *pair) for pair in itertools.pairwise(path)}
+        return signs
 
     def trace(self, words: Sequence[Word]) -> tuple[NDArray[np.int64], Array]:
         """The state after each id (rows, time), -1 where nothing is read, and alpha of its centroids.
@@ -169,7 +108,7 @@ class Acceptor:
         ids = [*self.encoding.codes, *self.encoding.tokens]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
-            column = _fitted(column, self.model.input_shape[1])
+            column = fitted(column, self.model.input_shape[1])
         _, reads, _ = recurrent_layer_inputs(self.model, column, self.name)
         return dict(zip(ids, ops.convert_to_numpy(reads)[:, 0], strict=True))
 
@@ -253,14 +192,15 @@ def given_encoding(
     return encoding_of(alphabet, start, end)
 
 
-def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
-    """The acceptor of a model.
+def open_reader(model: Any, encoding: WordEncoding | None = None, *, compiled: bool = False) -> WordReader:
+    """The reader of a model.
 
     Args:
         encoding: None for the encoding of the model's `SymbolEmbedding`.
+        compiled: as `WordReader`.
 
     Raises:
-        ValueError: if there is no encoding, or no state-regularized layer; if the model does not fit the encoding.
+        ValueError: if there is no encoding, or the model does not fit it.
     """
     if not isinstance(model, keras.Model):
         raise invalid("network", "a keras.Model", model)
@@ -280,13 +220,25 @@ def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
         )
     if not hasattr(model, "inputs"):
         model(keras.Input((None,), dtype="int32"))  # builds a Sequential model without an Input
-    acceptor = Acceptor(model, encoding)
+    return WordReader(model, encoding, compiled)
+
+
+def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
+    """The acceptor of a model.
+
+    Args:
+        encoding: as `open_reader`.
+
+    Raises:
+        ValueError: as `open_reader`; if there is no state-regularized layer, or padding is read.
+    """
+    acceptor = Acceptor(model, open_reader(model, encoding).encoding)
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
             f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU or "
-            "another of layers.SR...; of other networks AALpy learns an automaton by queries."
+            "another of layers.SR...; automata.learn learns the automaton of any network, by queries."
         )
-    if recurrent_layer_inputs(model, np.array([encoding.codes[:1]]), acceptor.name)[2] is None:
+    if recurrent_layer_inputs(model, np.array([acceptor.encoding.codes[:1]]), acceptor.name)[2] is None:
         raise ValueError(
             f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
             "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."
@@ -311,17 +263,3 @@ def require_memoryless(acceptor: Acceptor) -> None:
                 f"A centroid must be all that the network remembers. {received} with a strength of {strength:g}. "
                 "Continue training up to a strength of 1."
             )
-
-
-def _rounded(length: int) -> int:
-    step = 8 if length <= 64 else 64 if length <= 512 else 256
-    return -(-length // step) * step
-
-
-def _fitted(ids: NDArray[np.int32], length: int) -> NDArray[np.int32]:
-    if (ids[:, length:] != 0).any():
-        raise ValueError(
-            f"Words must fit into the {length} ids that the model reads. Received: words of {ids.shape[1]}. Give it "
-            "Input((None,))."
-        )
-    return np.pad(ids[:, :length], ((0, 0), (0, max(0, length - ids.shape[1]))))

@@ -98,7 +98,7 @@ def _report(config: dict[str, Any]) -> TrainingReport:
     known = {field.name for field in fields(TrainingReport)}
     values = {FORMER_FIELDS.get(name, name): value for name, value in config.items()}
     values = {name: value for name, value in values.items() if name in known}
-    for name in ("contradicted", "unsupported"):  # lists, in JSON
+    for name in ("contradicted", "questions", "unsupported"):  # lists, in JSON
         values[name] = tuple(map(tuple, values.get(name, ())))
     return TrainingReport(**values)
 
@@ -108,8 +108,8 @@ class TrainingReport(Evidence):
     """Outcome of `train_recognizer`: the accuracy of the network, and the evidence for its automaton.
 
     Attributes:
-        learned: whether network and automaton classify every word as labelled, and every transition of the network is
-            probable enough.
+        learned: whether network and automaton classify every word as labelled, every transition of the network is
+            probable enough, and the words carry the automaton: it is a shorter description than their labels alone.
         network_accuracy: as `automaton_accuracy`, for the network itself.
         confidence: the lowest probability alpha of a transition.
         num_attempts, seconds: of the whole training; the other fields are of its best attempt.

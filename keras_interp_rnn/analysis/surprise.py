@@ -1,0 +1,410 @@
+r"""How surprising each event of a session is to a network, or a stochastic automaton, that predicts the next one.
+
+The surprise of an event is -ln p(event | events before it), in nats; over a session it sums to -ln p(session). For an
+automaton of probabilities, with the states as rows and $\omega' = (1 - \sum_x A_x)^{-1} \omega$,
+
+    p(x | w) = a A_x w' / a w',    p(end | w) = a w / a w',    a = initial A_{w_1} ... A_{w_t}.
+
+Where e was expected and x came, the log-odds ln p(e | w) / p(x | w) are a difference of two logits. A network that is
+affine in its state splits it exactly among the events before (`analysis.contributions`); for any other, and for an
+automaton, the share of an event is by how much the log-odds fall if that event is left out, which need not sum.
+
+The anomaly of a session by its likelihood under a model of normal ones: Chandola, Banerjee and Kumar, "Anomaly
+detection for discrete sequences: a survey", IEEE Transactions on Knowledge and Data Engineering 24, 2012.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from keras_interp_rnn._checks import choice, integer, integers
+from keras_interp_rnn._network import (
+    AffineReading,
+    GivenNames,
+    check_finite,
+    gives_probabilities,
+    predict_on_batch,
+    read_text,
+    resolve_names,
+)
+from keras_interp_rnn._results import Result, symbol_name
+from keras_interp_rnn._types import Array, Ints, LinearAutomaton, TextModel
+from keras_interp_rnn.analysis.isan.contributions import contributions
+from keras_interp_rnn.analysis.weighted.forms import word_ids
+
+BY = ("mean", "total", "largest")
+BATCH = 256
+"""Maximum number of sessions that are read at a time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SurprisingEvent(Result):
+    """An event that was not expected, and the share of each event before it in the log-odds.
+
+    Attributes:
+        session, position: which session, from 0, and which of its events, from 1.
+        symbols: (position - 1,), the events before.
+        came, expected: the event that came, and the most probable one.
+        nats: the surprise of the event that came. expected_nats: that of the expected one.
+        shares: (position - 1,), the share of each event before in ln p(expected) / p(came).
+        rest: the share of no event, such as that of the bias of a readout; NaN for shares by deletion.
+        residual: of the contributions, by which shares and rest miss the log-odds; NaN for shares by deletion, which
+            need not sum.
+        method: "contributions", exact, or "deletion": by how much the log-odds fall without the event.
+        names: of the events, for views.
+
+    Units: nats.
+
+    Example: see `surprise`.
+    """
+
+    session: int
+    position: int
+    symbols: Ints
+    came: int
+    expected: int
+    nats: float
+    expected_nats: float
+    shares: Array
+    rest: float
+    residual: float
+    method: str
+    names: tuple[str, ...]
+
+    @property
+    def log_odds(self) -> float:
+        """The logarithm of p(expected) / p(came), in nats."""
+        return self.nats - self.expected_nats
+
+    def name(self, symbol: int) -> str:
+        """The displayed name of an event."""
+        return symbol_name(self.names, symbol)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Surprise(Result):
+    """The surprise of every event of every session.
+
+    Attributes:
+        symbols: for each session its events (T,).
+        nats: for each session the surprise of each event (T,); NaN where none is predicted, as of the first event of a
+            network without a start token.
+        expected: for each session the most probable event at each place (T,); -1 where none is predicted.
+        expected_nats: for each session the surprise that it would have been (T,).
+        events: the most surprising events of all sessions, the most surprising first, each with its shares.
+        names: of the events, for views. An automaton has one more, the "end" of a session, an event like the others.
+
+    Units: nats.
+
+    Example: see `surprise`.
+    """
+
+    symbols: tuple[Ints, ...]
+    nats: tuple[Array, ...]
+    expected: tuple[Ints, ...]
+    expected_nats: tuple[Array, ...]
+    events: tuple[SurprisingEvent, ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of sessions."""
+        return len(self.symbols)
+
+    def scores(self, by: str = "mean") -> Array:
+        """(sessions,): how surprising each session is; 0 where no event is predicted.
+
+        Args:
+            by: the "mean" over its events, their "total", which is -ln of the session's probability, or the "largest".
+        """
+        choice("by", by, BY)
+        predicted = [row[~np.isnan(row)] for row in self.nats]
+        if by == "largest":
+            return np.array([row.max(initial=0.0) for row in predicted])
+        return np.array([row.sum() / (max(len(row), 1) if by == "mean" else 1) for row in predicted])
+
+    def ranked(self, by: str = "mean") -> Ints:
+        """(sessions,): the numbers of the sessions, the most surprising first; by as for `scores`."""
+        return np.argsort(-self.scores(by), kind="stable")
+
+    def name(self, symbol: int) -> str:
+        """The displayed name of an event."""
+        return symbol_name(self.names, symbol)
+
+
+def surprise(
+    network: Any,
+    sequences: Iterable[Any],
+    *,
+    alphabet: GivenNames | None = None,
+    num_events: int = 5,
+) -> Surprise:
+    r"""How surprising each event of each session is, in nats, and why the most surprising ones are.
+
+    Args:
+        network: a model that reads ids (batch, time) and predicts the next one, by logits or a softmax over all K ids:
+            at each step, (batch, time, K), from this step and those before alone; or (batch, K) after the last. Or an
+            automaton of probabilities, such as `WeightedAutomaton.from_words`, whose sessions also end.
+        sequences: the sessions: lists of ids, or of symbols, if there are names; of any lengths.
+        alphabet: names of the ids; by default those that the model carries, or the automaton's alphabet.
+        num_events: maximum number of events that are explained.
+
+    Returns:
+        `Surprise`; `print` lists the most surprising sessions and events, `views.save` makes a page of them.
+
+    Raises:
+        ValueError: if there is no session, or one without events; if the network has other outputs, reads later events
+            or carries its state over batches; if an automaton has no probabilities; if an event is not in the alphabet.
+
+    Units: nats.
+    Exactness: an automaton and contributions in float64, the latter with a residual; a model predicts in its own dtype.
+    Example:
+
+    >>> from keras_interp_rnn import automata
+    >>> normal = [["open", "read", "close"]] * 60 + [["open", "close"]] * 40
+    >>> automaton = automata.WeightedAutomaton.from_words(normal, alphabet=["open", "read", "close"])
+    >>> found = surprise(automaton, [["open", "read", "close"], ["open", "read", "read"]])
+    >>> found.ranked().tolist(), [found.name(symbol) for symbol in found.expected[1]]
+    ([1, 0], ['open', 'read', 'close', 'close'])
+
+    Reference: Chandola, Banerjee and Kumar, "Anomaly detection for discrete sequences: a survey", IEEE Transactions on
+        Knowledge and Data Engineering 24, 2012.
+    """
+    integer("num_events", num_events, 0)
+    predictor = (_Automaton if isinstance(network, LinearAutomaton) else _Model)(network, alphabet)
+    texts = [predictor.ids(session.tolist() if isinstance(session, np.ndarray) else session) for session in sequences]
+    if not texts or not all(map(len, texts)):
+        raise ValueError(
+            f"There must be a session, and every session must have an event. Received: {len(texts)} sessions, of "
+            f"{min(map(len, texts), default=0)} events at least. Leave out those without events."
+        )
+    logs = predictor.logs(texts)
+    rows = [np.arange(len(text)) for text in texts]
+    nats = [-log[row, text] for log, row, text in zip(logs, rows, texts, strict=True)]
+    known = [~np.isnan(each) for each in nats]
+    expected = [np.where(there, log.argmax(axis=1), -1) for log, there in zip(logs, known, strict=True)]
+    least = [-log[row, best] for log, row, best in zip(logs, rows, expected, strict=True)]
+    odds = np.concatenate([each - low for each, low in zip(nats, least, strict=True)])
+    session = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    strange = np.flatnonzero(odds > 0)  # not NaN
+    events = []
+    for place in strange[np.argsort(-odds[strange], kind="stable")][:num_events]:
+        i = int(session[place])
+        t = int(place - np.searchsorted(session, i))
+        came, best = int(texts[i][t]), int(expected[i][t])
+        shares, rest, residual, method = predictor.shares(texts[i][:t], came, best)
+        high, low = float(nats[i][t]), float(least[i][t])
+        event = (i, t + 1, texts[i][:t], came, best, high, low, shares, rest, residual, method, predictor.names)
+        events.append(SurprisingEvent(*event))
+    return Surprise(tuple(texts), tuple(nats), tuple(expected), tuple(least), tuple(events), predictor.names)
+
+
+Shares = tuple[Array, float, float, str]
+"""The shares of the events before, the share of no event, the residual and the method."""
+
+
+class _Predictor:
+    """A model or an automaton that predicts the next event; logarithms are NaN where none is predicted."""
+
+    names: tuple[str, ...] = ()
+
+    def ids(self, session: Any) -> Ints:
+        """The events (T,) of a session."""
+        raise NotImplementedError
+
+    def logs(self, texts: Sequence[Ints]) -> list[Array]:
+        """For each text (T,) the logarithms (T, K) of the probabilities at each place, given the events before it."""
+        raise NotImplementedError
+
+    def after(self, texts: Sequence[Ints]) -> list[Array]:
+        """The logarithms (K,) after each text, NaN if it cannot be read."""
+        raise NotImplementedError
+
+    def shares(self, before: Ints, came: int, expected: int) -> Shares:
+        """By how much the log-odds fall if an event before is left out."""
+        texts = [before, *(np.delete(before, place) for place in range(len(before)))]
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            odds = np.array([log[expected] - log[came] for log in self.after(texts)])
+            return odds[0] - odds[1:], math.nan, math.nan, "deletion"
+
+
+class _Automaton(_Predictor):
+    """An automaton of probabilities; its sessions end."""
+
+    def __init__(self, automaton: LinearAutomaton, alphabet: Any) -> None:
+        if alphabet is not None:
+            raise ValueError(
+                "The alphabet of an automaton must be its own. Received: an automaton and `alphabet`. Leave it out."
+            )
+        self.initial, self.transitions, final = (
+            np.asarray(array, np.float64) for array in (automaton.initial, automaton.transitions, automaton.final)
+        )
+        self.alphabet, self.end = automaton.alphabet, len(self.transitions)
+        self.names = (*map(str, range(self.end) if self.alphabet is None else self.alphabet), "end")
+        one = final.ndim == 1
+        self.whole = np.asarray(automaton.prefix_sums().final, np.float64)
+        total = float(self.initial @ self.whole) if one else math.nan
+        if not abs(total - 1) < 1e-6:
+            received = f"values that sum to {total:.6g}" if one else f"{final.shape[1]} values a word"
+            raise ValueError(
+                f"The values of an automaton must be probabilities of words, which sum to 1. Received: {received}. "
+                "Pass WeightedAutomaton.from_words(...), or from_hmm(...) with `stop`."
+            )
+        self.nexts = np.concatenate([self.transitions @ self.whole, final[None]]).T
+
+    def ids(self, session: Any) -> Ints:
+        return np.append(word_ids(session, self.alphabet, self.end), self.end)
+
+    def logs(self, texts: Sequence[Ints]) -> list[Array]:
+        return [self._logs(text[:-1]) for text in texts]
+
+    def after(self, texts: Sequence[Ints]) -> list[Array]:
+        return [self._logs(text)[-1] for text in texts]
+
+    def _logs(self, text: Ints) -> Array:
+        """The logarithms (T + 1, K + 1) after each prefix."""
+        found = np.empty((len(text) + 1, self.end + 1))
+        state = self.initial
+        for step in range(len(found)):
+            shares = state @ self.nexts
+            if shares.min() < -1e-9 * shares.max():
+                raise ValueError(
+                    "The values of an automaton must be probabilities of words. Received: a negative one after "
+                    f"{step} events. Learn it by WeightedAutomaton.from_words, whose values are probabilities."
+                )
+            with np.errstate(divide="ignore"):
+                found[step] = np.log(shares.clip(0) / shares.clip(0).sum())
+            if step < len(text):
+                following = state @ self.transitions[text[step]]
+                size = float(following @ self.whole)
+                state = following / size if size > 0 else state  # what is impossible is read as if it had not come
+        return found
+
+
+class _Model(_Predictor):
+    """A Keras model, whose sessions have the ends that the model knows, if any."""
+
+    def __init__(self, model: Any, alphabet: Any) -> None:
+        if not isinstance(model, TextModel):
+            raise ValueError(f"`network` must be a model or an automaton. Received: {model!r}. Put the layer into one.")
+        check_finite(model)
+        if any(getattr(part, "stateful", False) for part in (model, *getattr(model, "layers", []))):
+            raise ValueError(
+                f"A model must read each session from the start. Received: {model.name}, which carries its state over "
+                "batches (stateful=True). Rebuild it without stateful, and give it the same weights."
+            )
+        self.model, self.alphabet = resolve_names(model, alphabet)
+        shape = getattr(self.model, "input_shape", None)
+        self.length = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else None
+        self.at_each_step = False
+
+    def ids(self, session: Any) -> Ints:
+        return integers("sequences", read_text("A session", session, self.alphabet), ndim=1).astype(np.int64)
+
+    def logs(self, texts: Sequence[Ints]) -> list[Array]:
+        longest = max(texts, key=len)
+        outputs = self._outputs(np.zeros((1, 1), np.int64))
+        self.at_each_step = outputs.ndim == 3
+        num = outputs.shape[-1]
+        largest = max(int(text.max()) for text in texts)
+        if outputs.ndim not in (2, 3) or not 1 < num > largest:
+            raise ValueError(
+                "A network that predicts events must have an output for each of them. Received: outputs of shape "
+                f"{outputs.shape}, and the event {largest}. Pass a model of the next event, whose head has all of them."
+            )
+        self.names = tuple(symbol_name(self.alphabet, i) for i in range(num))
+        found = [np.full((len(text), num), np.nan) for text in texts]
+        if self.at_each_step:
+            self._check_causal(longest[: self.length])
+            read: list[tuple[int, Any, Ints]] = [
+                (i, slice(1, None), text[:-1]) for i, text in enumerate(texts) if len(text) > 1
+            ]
+        else:
+            window = self.length or 0
+            places = ((i, t) for i, text in enumerate(texts) for t in range(max(window, 1), len(text)))
+            read = [(i, t, texts[i][t - window if window else 0 : t]) for i, t in places]
+        for (i, place, _), log in zip(read, self._read([text for *_, text in read]), strict=True):
+            found[i][place] = log
+        return found
+
+    def after(self, texts: Sequence[Ints]) -> list[Array]:
+        missing = np.full(len(self.names), np.nan)
+        fixed = None if self.at_each_step else self.length
+        there = [i for i, text in enumerate(texts) if len(text) and (fixed is None or len(text) >= fixed)]
+        logs = self._read([texts[i] if fixed is None else texts[i][-fixed:] for i in there])
+        read = dict(zip(there, logs, strict=True))
+        return [(read[i][-1] if self.at_each_step else read[i]) if i in read else missing for i in range(len(texts))]
+
+    def shares(self, before: Ints, came: int, expected: int) -> Shares:
+        try:
+            splits = len(before) > 0 and self.at_each_step and AffineReading(self.model).splits()
+        except ValueError:
+            splits = False
+        if not splits:
+            return super().shares(before, came, expected)
+        split = contributions(self.model, before, targets=-1)
+        each = split.values[:, 0, expected] - split.values[:, 0, came]
+        rest = float(each[0] + split.bias[expected] - split.bias[came])
+        return each[1:], rest, split.residual, "contributions"
+
+    def _read(self, texts: Sequence[Ints]) -> list[Array]:
+        """For each text the logarithms at each of its steps (T, K), or those after it (K,); equal texts once."""
+        keys = [text.tobytes() for text in texts]
+        groups: dict[int, dict[bytes, Ints]] = {}
+        for key, text in zip(keys, texts, strict=True):
+            groups.setdefault(self._padded(len(text)), {})[key] = text
+        found: dict[bytes, Array] = {}
+        for length, group in groups.items():
+            for start in range(0, len(group), BATCH):
+                some = list(group.items())[start : start + BATCH]
+                batch = np.zeros((len(some), length), np.int64)
+                for row, (_, text) in zip(batch, some, strict=True):
+                    row[: len(text)] = text
+                logs = self._logs_of(self._outputs(batch))
+                for log, (key, text) in zip(logs, some, strict=True):
+                    found[key] = log[: len(text)] if self.at_each_step else log
+        return [found[key] for key in keys]
+
+    def _padded(self, length: int) -> int:
+        """The length to which a text is padded: few lengths, as the model is built for each."""
+        if not self.at_each_step:
+            return length
+        if self.length is not None and length > self.length:
+            raise ValueError(
+                f"A session must fit into the model. Received: {length + 1} events, and a model of {self.length} "
+                "steps. Cut the session, or build the model with Input((None,))."
+            )
+        return self.length or 1 << (length - 1).bit_length()
+
+    def _outputs(self, batch: NDArray[Any]) -> Array:
+        if self.length is not None and batch.shape[1] < self.length:
+            batch = np.pad(batch, ((0, 0), (0, self.length - batch.shape[1])))
+        outputs = predict_on_batch(self.model, batch.astype(np.int32), len(batch))
+        if isinstance(outputs, list | tuple | dict):
+            raise ValueError(
+                f"The model must have one output. Received: {self.model.name}, with {len(outputs)}. Choose one."
+            )
+        return np.asarray(outputs).astype(np.float64)
+
+    def _logs_of(self, outputs: Array) -> Array:
+        if not gives_probabilities(self.model, outputs.reshape(-1, outputs.shape[-1])):
+            return np.asarray(log_softmax(outputs, axis=-1))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(outputs.clip(0)))
+
+    def _check_causal(self, text: Ints) -> None:
+        """Raises ValueError if the outputs at the first steps change with the later ones."""
+        half = (len(text) + 1) // 2
+        [alone], [outputs] = self._outputs(text[None, :half]), self._outputs(text[None])
+        if not np.allclose(alone[:half], outputs[:half], rtol=1e-3, atol=1e-4):
+            raise ValueError(
+                "A network that predicts events must not read later ones. Received: "
+                f"{self.model.name}, whose outputs depend on them, as of a Bidirectional layer. Train one that reads "
+                "forwards."
+            )

@@ -1,0 +1,223 @@
+"""The automaton of a network that labels words, learned by queries.
+
+A hypothesis is refined by words that it labels wrongly (`_tree`). These are looked for among all words that were asked,
+all short words, words that lead to one cluster of the network's states (`_clusters`), and random words. A part of the
+budget is kept for random words that are drawn afresh, for the fidelity of the result. No search proves that an
+automaton is the network's: `certify` does, for state-regularized networks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from keras_interp_rnn._checks import integer
+from keras_interp_rnn._io import say
+from keras_interp_rnn.automata.inference import interval
+from keras_interp_rnn.automata.machines import Automaton, Word, WordEncoding, automaton_of, ordered, short_words
+from keras_interp_rnn.automata.networks import Agreement, OfNetwork, drawn_words, mutated
+from keras_interp_rnn.automata.queries._asking import INTERRUPTED, Asked, Budget, Network, Stopped, open_network
+from keras_interp_rnn.automata.queries._clusters import Clusters
+from keras_interp_rnn.automata.queries._tree import Tree
+
+SHORT = 1000  # short words that are asked first, a quarter of the budget at most
+ROUNDS, ROUND = 4, 256  # rounds of random words that a hypothesis withstands, and words of each
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned(OfNetwork):
+    """An automaton learned from a network by queries.
+
+    Attributes:
+        dfa: the minimal automaton; a `MooreMachine` if the labels are other than False and True.
+        fresh: agreement on random words that were drawn after the automaton was found; its interval is the fidelity.
+        difference: the shortest word of all that were asked to which the network and the automaton give different
+            labels; None if there is none among them.
+        counterexamples: the words that refuted an automaton, in the order in which they were found.
+        num_words: number of words that the network read.
+        max_length: largest length of the random words.
+        seconds: that the call took.
+        reason: why the search ended before an automaton withstood it; "" if one did.
+        network: the network, as a reader of words.
+
+    Example: see `learn`.
+    """
+
+    dfa: Automaton
+    fresh: Agreement
+    difference: Word | None
+    counterexamples: tuple[Word, ...]
+    num_words: int
+    max_length: int
+    seconds: float
+    reason: str
+    network: Network
+
+
+def learn(
+    network: Any,
+    alphabet: WordEncoding | Mapping[Hashable, int] | Sequence[Hashable] | None = None,
+    *,
+    max_length: int = 40,
+    max_words: int = 50_000,
+    time_budget: float = 60.0,
+    seed: int = 0,
+) -> Learned:
+    r"""Learns the automaton of any network that accepts words or labels them, from its answers alone.
+
+    A tree of suffixes tells the states apart, and every word that the automaton labels wrongly adds one. Such words are
+    looked for among all short words, in clusters of the network's states, and among random words. The automaton of a
+    regular network is found, if its differences from the automata before it are among the words tried; of another
+    network it grows until a budget ends, and describes what the network does on the words tried.
+
+    Args:
+        network: a Keras model that reads ids (batch, time), of any layers, with an output for each label, or one output
+            that is above 0 (after a sigmoid: above 1/2) for accepted words; or a function of a list of words that
+            returns a label for each: bools, ints or other hashables. Words are tuples; strings, if the alphabet is one.
+        alphabet: the symbols, for a function. For a model a `WordEncoding`, which has ids of tokens too, or
+            symbol -> id; by default that of its `SymbolEmbedding` or `Alphabet`. A model without a start token reads
+            the empty word as one step of padding.
+        max_length: of the random words. Fidelity on longer words is not measured.
+        max_words: maximum number of words that the network reads.
+        time_budget: seconds after which the search ends. A batch of words that is being read is not interrupted.
+        seed: of the random words.
+
+    Returns:
+        The automaton, how it fared on fresh words, and where it is known to differ. Also if a budget ends or on Ctrl-C:
+        the last whole automaton, with the reason.
+
+    Raises:
+        ValueError: if the network is neither a model nor a function, or the alphabet does not fit; if a function does
+            not return a label for each word; if the network answers a word in two ways, or not by numbers.
+
+    Example:
+
+    >>> from keras_interp_rnn import automata
+    >>> learned = automata.learn(lambda words: [word.count("b") % 3 == 0 for word in words], "ab")
+    >>> len(learned.dfa), learned.dfa.accepts("abbab"), learned.difference
+    (3, True, None)
+    >>> learned.fresh.agreeing, learned.counterexamples
+    (1000, (('b', 'b', 'b'),))
+
+    Cost: n states over K symbols take O(K n log n) words and n searches for a difference, each of some hundred words.
+    Reference: Kearns and Vazirani, 1994, and Rivest and Schapire, 1993, for the tree; clusters in the manner of Weiss,
+        Goldberg and Yahav, ICML 2018, arXiv:1711.09576.
+    """
+    opened = open_network(network, alphabet)
+    budget = Budget.of(max_words, time_budget, max_length, opened)
+    rng = random.Random(integer("seed", seed, 0))
+    asked = Asked(opened.classify, opened, seed)
+    asked.limit(*budget.of_search)
+    search = _Search(asked, rng, max_length)
+    try:
+        reason = search.run()
+        asked.limit(*budget.whole)
+        agreement = search.agreement(0 if reason == INTERRUPTED else budget.num_fresh)
+    finally:
+        say("")
+    return Learned(
+        search.automaton,
+        agreement,
+        search.known_difference(),
+        tuple(dict.fromkeys(search.counterexamples)),
+        asked.num_words,
+        max_length,
+        budget.seconds,
+        reason,
+        opened,
+    )
+
+
+class _Search:
+    """The search for an automaton that no word refutes.
+
+    Attributes:
+        table, outputs: of the last automaton whose transitions are all known. counterexamples: the words that refuted
+            one.
+    """
+
+    def __init__(self, asked: Asked, rng: random.Random, max_length: int) -> None:
+        self.asked, self.rng, self.max_length = asked, rng, max_length
+        self.alphabet = asked.network.alphabet
+        self.counterexamples: list[Word] = []
+        self.outputs: list[Hashable] = asked([()])
+        self.table = [[0] * len(self.alphabet)]
+
+    def run(self) -> str:
+        """Searches; returns why it ended early, or ""."""
+        try:
+            self.tree = Tree(self.asked, self.alphabet)
+            self._close()
+            number = min(SHORT, self.asked.max_words // 4)
+            self.asked(short_words(self.alphabet, number, max_length=self.asked.network.max_length))
+            while (word := self._difference()) is not None:
+                self.counterexamples.append(word)
+                self.tree.refine(word)
+                self._close()
+        except Stopped as stopped:
+            return str(stopped)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return ""
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: a DFA if the labels are False and True, or those of a function 0 and 1."""
+        are_truths = all(label in (False, True) for label in self.outputs)
+        labels = self.asked.network.labels or ((False, True) if are_truths else ordered(self.outputs))
+        return automaton_of(self.table, self.outputs, labels, alphabet=self.alphabet).minimize()
+
+    def known_difference(self) -> Word | None:
+        """The shortest word that was asked and that the automaton labels otherwise."""
+        return self.asked.differing(self.table, self.outputs)
+
+    def agreement(self, number: int) -> Agreement:
+        """Agreement on random words; on fewer, or on none, if the budget ends."""
+        words = drawn_words(self.automaton, number, self.rng, self.max_length)
+        with contextlib.suppress(Stopped, KeyboardInterrupt):
+            self.asked(words)
+        automaton = self.automaton
+        labels = [(word, self.asked.known[word]) for word in words if word in self.asked.known]
+        differing = [word for word, label in labels if automaton.output(word) != label]
+        low, high = interval(len(labels) - len(differing), len(labels))
+        return Agreement(len(labels), len(labels) - len(differing), low, high, min(differing, key=len, default=None))
+
+    def _close(self) -> None:
+        self.tree.close()
+        self.table, self.outputs = [list(row) for row in self.tree.table], list(self.tree.outputs)
+
+    def _difference(self) -> Word | None:
+        """A word that the automaton labels wrongly; None if the search finds none."""
+        word = self.known_difference()
+        if word is None and self._clusters is not None:
+            word = self._clusters.difference(self.tree, self.asked)
+        for _ in range(ROUNDS if word is None else 0):
+            self.asked(self._random_words())
+            word = self.known_difference()
+            if word is not None:
+                break
+        return word
+
+    @cached_property
+    def _clusters(self) -> Clusters | None:
+        """Clusters of the network's states, if it has some."""
+        states: Any = self.asked.network.states
+        return None if states([self.alphabet[:1]]) is None else Clusters(states, self.alphabet)
+
+    def _random_words(self) -> list[Word]:
+        """Random words; walks from states, with a suffix that tells states apart; and changed counterexamples."""
+        rng, tree = self.rng, self.tree
+        words = drawn_words(self.automaton, ROUND // 2, rng, self.max_length)
+        for _ in range(ROUND // 4):
+            first, second = rng.randrange(len(tree.access)), rng.randrange(len(tree.access))
+            walk = rng.choices(self.alphabet, k=rng.randint(1, 6))
+            if rng.random() < 0.5:  # one that repeats itself, as networks that count show their limits there
+                walk = walk[:3] * rng.randint(1, self.max_length // len(walk[:3]) or 1)
+            end = tree.between(first, second) if first != second else ()
+            words.append((*rng.choice(tree.access), *walk, *end))
+            words.append(mutated(rng.choice(self.counterexamples or tree.access), self.alphabet, rng))
+        return [word[: self.asked.network.max_length] for word in words]
