@@ -7,7 +7,7 @@ up after `--symbols` symbols. For Tomita's languages the certified state-regular
 `extract`, and learned too. Every automaton is compared with its network on the same 2,000 words, and with the
 language that the network was trained on. A line of JSON for each; lines that are in --out are not repeated.
 
-    PYTHONPATH=. nice -n 10 python benchmarks/learn_automata.py --out benchmarks/learn_automata.jsonl    # an hour
+    PYTHONPATH=. nice -n 10 python benchmarks/learn_automata.py --out benchmarks/learn_automata.jsonl
     PYTHONPATH=. python benchmarks/learn_automata.py --table benchmarks/learn_automata.jsonl
     PYTHONPATH=. python benchmarks/learn_automata.py --smoke
 

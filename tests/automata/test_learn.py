@@ -35,7 +35,7 @@ def threes(words):
 def password(length):
     """The automaton of one word, which random words do not find."""
     word = random.Random(0).choices("abc", k=length)
-    rows = [[i + 1 if symbol == wanted else length + 1 for symbol in "abc"] for i, wanted in enumerate(word)]
+    rows = [[i + 1 if symbol == expected else length + 1 for symbol in "abc"] for i, expected in enumerate(word)]
     return DFA([*rows, [length + 1] * 3, [length + 1] * 3], {length}, alphabet="abc")
 
 
