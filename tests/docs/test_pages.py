@@ -24,6 +24,7 @@ RUN = [
     "tensorboard.md",
     "scaling.md",
     "functions-and-models.md",
+    "attributions.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
