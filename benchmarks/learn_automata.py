@@ -33,7 +33,7 @@ import numpy as np
 
 from keras_interp_rnn import automata, presets
 
-WORDS, SECONDS = 20_000, 3600  # budget of a call of `learn`
+WORDS, SECONDS = 3_000, 3600  # budget of a call of `learn`
 LENGTHS = {2: 9, 3: 6}  # symbols -> length up to which all words are trained on
 ORACLES = {"L*, W-method": ("RandomWMethodEqOracle", {"walks_per_state": 25, "walk_len": 20})}
 ORACLES["L*, words"] = ("RandomWordEqOracle", {"num_walks": 500, "min_walk_len": 5, "max_walk_len": 40})
@@ -230,12 +230,13 @@ def measured(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     aalpy = {name: by_aalpy(*oracle) for name, oracle in ORACLES.items()}
     queries = {"learn": by_learn, "learn, labels alone": by_labels, **aalpy}
     done = {(row["language_name"], row["network"]) for row in rows_of(args.out)} if args.out.exists() else set()
-    chosen = list(languages().items())[: 1 if args.smoke else None]
-    families = (("Tomita", "LSTM"), ("random", "GRU"), ("Tomita", "SR-GRU"), ("Tomita", "GRU"), ("random", "LSTM"))
-    for family, kind in families:
-        for name, truth in chosen:
-            if (name, kind) in done or not name.startswith(family):
-                continue
+    known = languages()
+    kinds = {"Tomita": ("LSTM", "SR-GRU", "GRU"), "random": ("GRU", "LSTM")}
+    pairs = [(name, kind) for name in known for kind in kinds[name.split()[0]]]
+    pairs.sort(key=lambda pair: int(pair[0].split()[1]))  # some of every family first
+    for name, kind in pairs[: 1 if args.smoke else None]:
+        if (name, kind) not in done:
+            truth = known[name]
             began = time.process_time()
             if kind == "SR-GRU":
                 model, accuracy = presets.load(f"tomita-{name[-1]}").model, 1.0

@@ -268,7 +268,7 @@ def error_curves(curves: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Figure:
 def errors_by_difference(
     panels: Mapping[tuple[str, str], tuple[ArrayLike, NDArray[Any]]], differences: Sequence[str]
 ) -> Figure:
-    """Errors through training on words by how many parentheses are too many or too few; medians, and all seeds' range.
+    """Errors through training by how many parentheses are too many or too few; medians and quartiles of the seeds.
 
     Args:
         panels: (strings, network) -> steps (points,), and errors in [0, 1], (seeds, points, differences).
@@ -283,7 +283,7 @@ def errors_by_difference(
         for i, (name, colour) in enumerate(zip(differences, colours, strict=True)):
             of_difference = 100 * errors[..., i]
             axis.plot(steps, np.median(of_difference, axis=0), color=colour, label=name)
-            axis.fill_between(steps, *np.percentile(of_difference, [0, 100], axis=0), color=colour, alpha=0.12, lw=0)
+            axis.fill_between(steps, *np.percentile(of_difference, [25, 75], axis=0), color=colour, alpha=0.12, lw=0)
         axis.grid(alpha=0.3, linewidth=0.5)
         axis.xaxis.set_major_locator(ticker.MultipleLocator(3000))
     for axis, name in zip(axes[0], columns, strict=True):

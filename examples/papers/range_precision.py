@@ -134,7 +134,7 @@ class RangeAndPrecision(_languages.LanguageExperiment):
         ]
 
     def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
-        """Errors by difference through training, at depth 1 to 10 and at depth 20; medians and ranges over seeds."""
+        """Errors by difference through training, at depth 1 to 10 and at depth 20; medians and quartiles."""
         panels: dict[tuple[str, str], tuple[list[int], Any]] = {}
         for network, group in by_row(records).items():
             for test in (DEEPEST, self.tests[0]):

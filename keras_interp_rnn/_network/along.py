@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -304,14 +304,25 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
     return inputs.astype(cell.variable_dtype)
 
 
-def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, Array]], int]:
-    """Whole states (rows, s) -> the states after one step under one input (features,), and the Jacobians (rows, s, s).
+class CellMap(NamedTuple):
+    """A step of a cell under one input, of whole states (rows, s).
 
-    Returns:
-        That function, and s.
+    Attributes:
+        step: the states after it. jacobian: (rows, s, s). size: s.
+        is_closed: whether both are by the cell's equations, in float64; else by the cell's own code, in its dtype.
+    """
+
+    step: Callable[[Array], Array]
+    jacobian: Callable[[Array], Array]
+    size: int
+    is_closed: bool
+
+
+def cell_map(network: Any, held: Array) -> CellMap:
+    """The step of a network's cell under one input (features,).
 
     Raises:
-        ValueError: if the recurrent layer's equations are not known in closed form.
+        ValueError: if the network is no recurrent layer over vectors, or has other features.
     """
     layer = network if not isinstance(network, keras.Model) else only_recurrent_layer(network)
     if not isinstance(layer, keras.layers.RNN):
@@ -321,13 +332,10 @@ def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, 
     if not layer.cell.built:
         raise ValueError(f"The layer must have its weights. Received: {layer.name}. Call it on sequences once.")
     check_finite(layer)
-    recurrent = CellAlong(layer)
-    equations = recurrent.equations
-    if equations is None or not recurrent.is_closed:
+    if draws_noise(layer.cell):
         raise ValueError(
-            "The cell's equations and their derivative must be known: of Keras's cells with their usual activations, "
-            f"of SimpleRNN with relu, sigmoid or none too. Received: {layer.name} over {type(layer.cell).__name__}. "
-            "Give a subclass of the cell a method `equations`; pass the layers of a stack one by one."
+            f"The cell must compute the same state from the same state. Received: {layer.name}, which draws noise. "
+            "Rebuild it with another transition, and give it the same weights."
         )
     features = getattr(_innermost(layer.cell), "kernel", None)
     if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):
@@ -335,15 +343,22 @@ def cell_map(network: Any, held: Array) -> tuple[Callable[[Array], tuple[Array, 
             f"`inputs` must have the {features.shape[0]} features that the cell reads. Received: inputs of shape "
             f"{held.shape}. Pass one vector."
         )
+    recurrent = CellAlong(layer)
+    if not recurrent.is_closed:
+        recurrent.equations = None  # steps and derivatives are those of one code
     sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
-    drive = equations.drive(NUMPY, read_by_equations(layer.cell, held[None, None]))
+    inputs = read_by_equations(layer.cell, held[None, None])
+    drive = (inputs,) if recurrent.equations is None else recurrent.equations.drive(NUMPY, inputs)
     ends = np.cumsum(sizes)[:-1].tolist()
 
-    def step(state: Array) -> tuple[Array, Array]:
-        parts = tuple(np.split(state, ends, axis=-1))
-        now = tuple(np.repeat(x[:, 0], len(state), axis=0) for x in drive)
-        product = np.tile(np.eye(sum(sizes)), (len(state), 1, 1))
-        after = np.concatenate(equations.step(NUMPY, parts, now).states, axis=-1)
-        return after, equations.linearization(NUMPY, parts, now).before(product)
+    def split(state: Array) -> tuple[States, tuple[Array, ...]]:
+        return tuple(np.split(state, ends, axis=-1)), tuple(np.repeat(x[:, 0], len(state), axis=0) for x in drive)
 
-    return step, sum(sizes)
+    def step(state: Array) -> Array:
+        return np.concatenate(recurrent._step(recurrent._by, *split(state))[1:], axis=-1)
+
+    def jacobian(state: Array) -> Array:
+        read, product = np.repeat(inputs[:, 0], len(state), axis=0), np.tile(np.eye(sum(sizes)), (len(state), 1, 1))
+        return np.asarray(recurrent._linear(recurrent._by, *split(state), read, False).before(product))
+
+    return CellMap(step, jacobian, sum(sizes), recurrent.equations is not None)

@@ -390,7 +390,7 @@ def _by_replacing(
         there = (steps < run if telescoping else steps != run).reshape(-1, length, *[1] * features)
         found = opened.run(np.where(there, opened.inputs[rows], absent[rows]), rows)
         values[part] = np.take_along_axis(found, outputs[rows], axis=1)
-    between = values.reshape(count, len(runs), -1)
+    between = values.reshape(count, len(runs), outputs.shape[1])
     if not telescoping:
         return whole[:, None] - between
     return np.diff(np.concatenate([without[:, None], between, whole[:, None]], axis=1), axis=1)

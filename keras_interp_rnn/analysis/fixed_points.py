@@ -1,8 +1,9 @@
 r"""States that a recurrent cell does not leave under a constant input: $s^* = F(s^*, x)$.
 
-Newton's method with a line search, from many starts, with the Jacobian of the cell's equations in closed form (Sussillo
-and Barak, Neural Computation 25(3), 2013, minimize $\lVert F(s) - s \rVert^2$ instead). At an attractor all eigenvalues
-of the Jacobian have a modulus below 1. Points that no start leads to are missing from the result.
+Newton's method with a line search, from many starts, with the Jacobian of the cell's equations in closed form, or by
+automatic differentiation (Sussillo and Barak, Neural Computation 25(3), 2013, minimize $\lVert F(s) - s \rVert^2$
+instead). At an attractor all eigenvalues of the Jacobian have a modulus below 1. Points that no start leads to are
+missing from the result.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, positive
 from keras_interp_rnn._network import as_array, generator
-from keras_interp_rnn._network.along import cell_map
+from keras_interp_rnn._network.along import CellMap, cell_map
 from keras_interp_rnn._network.isan_models import describe, has_isan
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
 
+TOLERANCE, TOLERANCE_OF_CODE = 1e-10, 1e-5
+"""By default, by equations in float64, and by a cell's own code in its dtype."""
+ROUNDING, ROUNDING_OF_CODE = 1e-14, 2e-7
+"""Newton's method ends where |F(s) - s| is below it."""
 HALVINGS = 12
 """Maximum number of halvings in the line search."""
 MIXED = (1, 2, 4, 8)
@@ -64,7 +69,7 @@ def fixed_points(
     states: ArrayLike | None = None,
     num_starts: int = 1024,
     max_steps: int = 100,
-    tolerance: float = 1e-10,
+    tolerance: float | None = None,
     seed: int = 0,
 ) -> FixedPoints | CellFixedPoints:
     r"""The fixed points of each symbol's map of an ISAN, or of any cell under a constant input.
@@ -76,7 +81,8 @@ def fixed_points(
             four or eight of them; None draws starts from [-1, 1].
         num_starts: number of starts of Newton's method.
         max_steps: maximum number of its steps.
-        tolerance: largest |F(s) - s| at a fixed point. Points closer than its square root count as one.
+        tolerance: largest |F(s) - s| at a fixed point. Points closer than its square root count as one. By default
+            1e-10, or 1e-5 for a cell whose equations are not known.
         seed: of the starts.
 
     Returns:
@@ -84,10 +90,12 @@ def fixed_points(
 
     Raises:
         ValueError: without inputs, if there is no ISAN, or more than one; with inputs, if there is no recurrent layer,
-            if its equations are not known, or if inputs or states have other shapes or are not finite.
+            if it draws noise, or if inputs or states have other shapes or are not finite.
 
-    Exactness: float64; `residual` is the largest error of the equation at the points returned. Newton's method need not
-        find all points.
+    Exactness: float64 by the equations of this package's cells, of Keras's with their usual activations, and of a
+        SimpleRNN with relu, sigmoid or none; other cells and activations run, and are differentiated, in their own
+        dtype. `residual` is the largest error of the equation at the points returned. Newton's method need not find all
+        points.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -108,26 +116,29 @@ def fixed_points(
             )
         return isan_fixed_points(network)
     num_starts, max_steps = integer("num_starts", num_starts), integer("max_steps", max_steps)
-    positive("tolerance", tolerance)
+    if tolerance is not None:
+        positive("tolerance", tolerance)
     constant = as_array("The inputs", inputs)
     if constant.ndim != 1 or not np.isfinite(constant).all():
         raise ValueError(
             "`inputs` must be one finite vector (features,), which the cell reads at every step. Received: "
             f"shape={constant.shape}."
         )
-    step, size = cell_map(network, constant.astype(np.float64))
-    starts = _starts(states, size, num_starts, generator(seed))
+    cell = cell_map(network, constant.astype(np.float64))
+    if tolerance is None:
+        tolerance = TOLERANCE if cell.is_closed else TOLERANCE_OF_CODE
+    starts = _starts(states, cell.size, num_starts, generator(seed))
     with np.errstate(over="ignore", invalid="ignore"):
-        ends = _newton(step, starts, max_steps)
-        off = np.abs(step(ends)[0] - ends).max(axis=1)
+        ends = _newton(cell, starts, max_steps)
+        off = np.abs(cell.step(ends) - ends).max(axis=1)
     converged = ends[off <= tolerance]
     distinct: list[Array] = []
     for state in converged:
         if all(np.abs(state - other).max() > np.sqrt(tolerance) for other in distinct):
             distinct.append(state)
-    points = np.array(distinct).reshape(-1, size)
-    after, jacobians = step(points) if len(points) else (points, np.zeros((0, size, size)))
-    eigenvalues = np.linalg.eigvals(jacobians).astype(np.complex128).reshape(-1, size)
+    points = np.array(distinct).reshape(-1, cell.size)
+    after, jacobians = (cell.step(points), cell.jacobian(points)) if len(points) else (points, np.zeros((0, 1, 1)))
+    eigenvalues = np.linalg.eigvals(jacobians).astype(np.complex128).reshape(-1, cell.size)
     eigenvalues = np.take_along_axis(eigenvalues, np.argsort(-np.abs(eigenvalues), axis=1), axis=1)
     order = np.argsort((np.abs(eigenvalues) > 1).sum(axis=1), kind="stable")
     residual = float(np.abs(after - points).max(initial=0.0))
@@ -149,23 +160,26 @@ def _starts(states: ArrayLike | None, size: int, num_starts: int, rng: np.random
     return np.asarray(np.einsum("im,ims->is", weights, drawn))
 
 
-def _newton(step: Any, state: Array, max_steps: int) -> Array:
+def _newton(cell: CellMap, state: Array, max_steps: int) -> Array:
     identity = np.eye(state.shape[1])
     for _ in range(max_steps):
-        after, jacobian = step(state)
-        off = after - state
+        off = cell.step(state) - state
         now = np.linalg.norm(off, axis=1)
-        if (now < 1e-14).all():
+        if (now < (ROUNDING if cell.is_closed else ROUNDING_OF_CODE)).all():
             break
         # By least squares, so that a singular matrix gives a direction too.
-        move = np.stack([np.linalg.lstsq(identity - j, o, rcond=1e-12)[0] for j, o in zip(jacobian, off, strict=True)])
+        move = np.stack(
+            [np.linalg.lstsq(identity - j, o, rcond=1e-12)[0] for j, o in zip(cell.jacobian(state), off, strict=True)]
+        )
         share = np.ones(len(state))
         for _ in range(HALVINGS):
             tried = state + share[:, None] * move
-            worse = ~(np.linalg.norm(step(tried)[0] - tried, axis=1) <= now)
+            worse = ~(np.linalg.norm(cell.step(tried) - tried, axis=1) <= now)
             if not worse.any():
                 break
             share[worse] /= 2
         share[worse] = 0
+        if not share.any():  # no start comes nearer
+            break
         state = state + share[:, None] * move
     return state

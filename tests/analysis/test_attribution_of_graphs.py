@@ -350,3 +350,10 @@ def test_a_reference_may_be_a_sequence_of_its_own():
     np.testing.assert_allclose(split.shares, of_each, atol=1e-12)
     with pytest.raises(ValueError, match=r"finite vector \(3,\), or one for each step, \(5, 3\) or \(2, 5, 3\)"):
         analysis.attribution(model, x, target=0, reference=other[:, 0])
+
+
+def test_one_step_alone_has_the_whole_difference():
+    model, x = randomized(keras.Sequential([Input((1, FEATURES)), keras.layers.LSTM(4), Dense(2)])), vectors()[:, :1]
+    for method in ("telescoping", "occlusion"):
+        split = analysis.attribution(model, x, target=0, method=method)
+        np.testing.assert_allclose(split.shares[:, 0], split.output - split.reference_output, atol=1e-12)

@@ -9,6 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.equations import SimpleRNN
+from tests.network.test_own_equations import EulerCell, SilentCell
 
 
 def bits(num_bits, kind="GRU"):
@@ -82,8 +83,66 @@ def test_a_simple_rnn_of_another_activation_is_read_too(activation):
     squashed = keras.layers.RNN(SquashedCell(3, activation=lambda x: keras.ops.sigmoid(x)))
     squashed(np.zeros((1, 1, 2)))
     squashed.set_weights(layer.get_weights())
-    if activation == "sigmoid":  # the remedy of the test above
+    if activation == "sigmoid":  # equations of its own
         np.testing.assert_allclose(analysis.fixed_points(squashed, held, num_starts=8).states, found.states, atol=1e-9)
+
+
+OF_CODE = {
+    "GRU with relu": lambda: keras.layers.GRU(3, activation="relu"),
+    "LSTM with a hard sigmoid": lambda: keras.layers.LSTM(3, recurrent_activation="hard_sigmoid"),
+    "a cell without equations": lambda: keras.layers.RNN(SilentCell(3)),
+    "a stack of cells": lambda: keras.layers.RNN([keras.layers.GRUCell(2), keras.layers.LSTMCell(3)]),
+}
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("name", OF_CODE)
+def test_a_cell_whose_equations_are_not_known_is_differentiated_by_the_backend(name):
+    layer = OF_CODE[name]()
+    layer(np.zeros((1, 1, 2)))
+    rng = np.random.default_rng(0)
+    for weight in layer.weights:
+        # The state of a SilentCell is at rest where its change is 0: the matrix of the state must turn it back.
+        turn = -1.5 * np.eye(3) if name.startswith("a cell") and weight.name == "recurrent_kernel" else 0
+        weight.assign(turn + 0.4 * rng.normal(size=weight.shape))
+    held = np.array([0.4, -0.7], np.float32)
+    found = analysis.fixed_points(layer, held, num_starts=4, max_steps=30)
+    assert found.attracts.any()
+    assert found.residual < 1e-5
+    at_rest = analysis.trace(layer, np.tile(held, (1, 100, 1)))
+    at_rest = np.concatenate([at_rest[key][0, -1] for key in at_rest if key.split("/")[-1] in ("h", "c")])
+    assert np.abs(found.states[found.attracts] - at_rest).max(axis=1).min() < 1e-3
+    # The slope by differences of the layer's own step, along one direction.
+    [first, *_], way = found.states, np.eye(found.states.shape[1])
+    sizes = np.cumsum(keras.tree.flatten(layer.cell.state_size))[:-1]
+
+    def after(rows):
+        states = [x.astype("float32") for x in np.split(rows, sizes, axis=1)]
+        if not isinstance(layer.cell.state_size, int):
+            states = keras.tree.pack_sequence_as(layer.cell.state_size, states)
+        new = layer.cell(np.tile(held, (len(rows), 1)), states)[1]
+        return np.concatenate([keras.ops.convert_to_numpy(x) for x in keras.tree.flatten(new)], axis=1)
+
+    slopes = (after(first + 0.01 * way) - after(first - 0.01 * way)).T / 0.02
+    np.testing.assert_allclose(
+        np.sort(np.abs(np.linalg.eigvals(slopes))), np.sort(np.abs(found.eigenvalues[0])), atol=5e-3
+    )
+
+
+def test_code_and_equations_of_a_cell_have_the_same_fixed_points():
+    by_code, by_equations = keras.layers.RNN(SilentCell(3)), keras.layers.RNN(EulerCell(3))
+    by_code(np.zeros((1, 1, 2)))
+    by_equations(np.zeros((1, 1, 2)))
+    rng = np.random.default_rng(1)
+    weights = [rng.normal(size=(2, 3)), rng.normal(size=(3, 3)) - 2 * np.eye(3), rng.normal(size=3)]
+    by_code.set_weights(weights)
+    by_equations.set_weights(weights)
+    ours, expected = (
+        analysis.fixed_points(layer, [0.3, 0.1], num_starts=6, max_steps=30) for layer in (by_code, by_equations)
+    )
+    assert expected.residual < 1e-10
+    np.testing.assert_allclose(ours.states, expected.states, atol=1e-4)
+    np.testing.assert_allclose(np.abs(ours.eigenvalues), np.abs(expected.eigenvalues), atol=1e-3)
 
 
 def test_asks_for_inputs_if_there_is_no_isan():
@@ -97,8 +156,8 @@ def test_asks_for_inputs_if_there_is_no_isan():
 
 
 def test_refuses_invalid_arguments():
-    relu = keras.layers.GRU(3, activation="relu")
-    relu(np.zeros((1, 1, 2)))
+    noisy = layers.SRGRU(3, 2, transition="sample")
+    noisy(np.zeros((1, 1, 2)))
     for layer, inputs, options, sentence in (
         (bits(2), [0.0], {}, r"2 features that the cell reads. Received: inputs of shape \(1,\)"),
         (bits(2), [np.nan, 0.0], {}, "one finite vector"),
@@ -108,7 +167,7 @@ def test_refuses_invalid_arguments():
             (bits(2), [0.0, 0.0], {"tolerance": t}, "`tolerance` must be a positive number. Re")
             for t in (0, -1, np.nan, "a")
         ),
-        (relu, [0.0, 0.0], {}, "equations and their derivative must be known.*Give a subclass of the cell a method"),
+        (noisy, [0.0, 0.0], {}, "the same state from the same state. Received: .*, which draws noise. Rebuild it with"),
     ):
         with pytest.raises(ValueError, match=sentence):
             analysis.fixed_points(layer, inputs, **options)

@@ -207,6 +207,15 @@ def test_no_more_words_are_read_than_the_budget_allows(max_words):
     assert "NOT to the end, as the budget of words is spent" in str(found)
 
 
+def test_words_that_a_budget_did_not_reach_leave_a_random_sample():
+    """Words that were asked before, on which the automaton agrees by construction, do not count in their place."""
+    found = learn(lambda words: [hash(word) % 3 == 0 for word in words], (1, 2), max_words=1200, max_length=3)
+    assert found.fresh.words == 240  # all words up to length 3 are known
+    found = learn(lambda words: [hash(word) % 3 == 0 for word in words], (1, 2), max_words=1200)
+    assert 100 < found.fresh.words <= 240
+    assert found.fresh.agreeing < found.fresh.words
+
+
 def test_one_word_gives_the_automaton_of_its_label():
     found = learn(lambda words: ["label"] * len(words), "ab", max_words=1)
     assert (found.dfa.transitions, found.dfa.outputs, found.fresh.words) == (((0, 0),), ("label",), 0)

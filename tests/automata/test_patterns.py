@@ -7,7 +7,7 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA
-from keras_interp_rnn.automata.inference import _deadline, _pattern_rules, _pattern_trees
+from keras_interp_rnn.automata.inference import _deadline, _pattern_rules, _pattern_trees, _searches
 from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
 from keras_interp_rnn.automata.inference._pattern_trees import Node, Search
@@ -213,6 +213,51 @@ def test_finds_the_rule_that_any_of_several_symbols_makes_the_label():
         assert np.flatnonzero(machine.table[0]).tolist() == [*alarms]
     labels[:5] ^= 1
     assert len(shortest_rules(Words(words, labels, 120, 2), Limits())) == 2
+
+
+def test_rules_of_few_words_go_on_from_the_words_that_contradict_them(monkeypatch):
+    """No aa, but for words with cc, which are rare."""
+    rng = np.random.default_rng(0)
+    words = [*dict.fromkeys(tuple(rng.choice(3, 12, p=[0.49, 0.49, 0.02]).tolist()) for _ in range(3000))]
+
+    def has(pair):
+        return np.array([pair in zip(word, word[1:], strict=False) for word in words])
+
+    labels = ~has((0, 0)) | has((2, 2))
+    every = Words(words, labels.astype(np.int64), 3, 2)
+    read = []
+
+    def recorded(part, limits, start=None):
+        read.append((len(part), None if start is None else int((~part.right(start)).sum())))
+        return shortest_rules(part, limits, start)
+
+    monkeypatch.setattr(_searches, "shortest_rules", recorded)
+    monkeypatch.setattr(_searches, "PART", 400)
+    machine = _searches._on_growing_parts(every, Limits(), None)
+    sizes, contradicted = zip(*read, strict=True)
+    assert sizes[0] == 400
+    assert contradicted[0] is None
+    assert every.right(machine).all()
+    assert all(number > 0 for number in contradicted[1:])
+
+
+def test_rules_about_few_of_many_symbols_are_found_on_these():
+    """An 8 after a 5, without a 7 between them, among 100 kinds of events."""
+    rng = np.random.default_rng(0)
+    chances = np.array([0.5] * 90 + [4.0] * 10)
+    order = rng.permutation(100)
+    words = [tuple(order[rng.choice(100, 30, p=chances / chances.sum())].tolist()) for _ in range(400)]
+    first, second, third = order[[95, 98, 97]].tolist()
+
+    def follows(word):
+        last = [symbol for symbol in word if symbol in (first, second, third)]
+        return (first, second) in zip(last, last[1:], strict=False)
+
+    labels = np.array([follows(word) for word in words])
+    machine = _pattern_rules._on_fewer_symbols(Words(words, labels.astype(np.int64), 100, 2), Limits())
+    others = [tuple(order[rng.choice(100, 30, p=chances / chances.sum())].tolist()) for _ in range(1000)]
+    assert Words(others, np.array([follows(word) for word in others]).astype(np.int64), 100, 2).error(machine) == 0
+    assert _pattern_rules._on_fewer_symbols(Words([(0,), (1,)] * 2, np.array([0, 1] * 2), 2, 2), Limits()) is None
 
 
 @pytest.mark.parametrize("by", ["patterns", "merging", "splitting"])

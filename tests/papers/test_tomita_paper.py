@@ -107,9 +107,7 @@ def test_words_of_one_length_are_shuffled_in_each_epoch(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
 def test_the_network_has_the_papers_parts_and_initial_weights(network):
-    model = tomita_paper._build(
-        network, {**tomita_paper.PROTOCOL, "gate": "hard_sigmoid", "seed": 3, "units": 5, "centroids": 4}
-    )
+    model = tomita_paper._build(network, {**tomita_paper.PROTOCOL, "seed": 3, "units": 5, "centroids": 4})
     layer = model.layers[1]
     inner = layer.cell.cell if network == "SR-GRU" else layer.cell
     assert (inner.reset_after, inner.use_bias) == (False, False)
@@ -130,7 +128,7 @@ def short(language):
 
 
 def settings(**more):
-    return {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "gate": "hard_sigmoid", "seed": 0, **more}
+    return {**tomita_paper.PROTOCOL, **tomita_paper.SMOKE, "seed": 0, **more}
 
 
 def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):

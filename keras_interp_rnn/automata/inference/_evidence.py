@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from scipy.special import betaincinv
 
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Ints
-from keras_interp_rnn.automata.inference._deadline import Deadline
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, is_shorter
 from keras_interp_rnn.automata.inference._questions import questions
 from keras_interp_rnn.automata.inference._sample import Sample
@@ -39,7 +38,7 @@ class Evidence(Sentence):
             what makes it small, and the words are no evidence.
         questions: words to be labelled next, the shortest first, 100 at most: each tells the automaton from another one
             that contradicts no more of your words, in which one transition leads elsewhere. They are looked for during
-            a second, beginning with the transitions that fewest words take.
+            a second of computing, beginning with the transitions that fewest words take.
         accepted: the label of accepted words, if there are two labels.
     """
 
@@ -76,16 +75,19 @@ class Evidence(Sentence):
         return interval(self.num_contradicted, self.num_labels)
 
 
-def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = None) -> dict[str, Any]:
+def evidence_of(
+    sample: Sample, automaton: Automaton, num_right: int | None = None, *, until: Deadline = NEVER
+) -> dict[str, Any]:
     """The fields of `Evidence` for a minimal automaton.
 
     Args:
         num_right: number of words held out that an automaton of the others predicts; by default this automaton's.
+        until: when to stop looking for questions.
     """
     labels, held_out = sample.labels_by(automaton), sample.held_out
     contradicted = sample.num_contradicted(labels)
     support = np.array(counts_of_transitions(automaton, sample.words))
-    asked = _questions(sample, automaton, support)
+    asked = _questions(sample, automaton, support, until.within(SECONDS_FOR_QUESTIONS))
     right = int((labels == sample.labels)[held_out].sum()) if num_right is None else num_right
     return {
         "automaton_accuracy": sample.balanced_accuracy(labels),
@@ -103,11 +105,10 @@ def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = No
     }
 
 
-def _questions(sample: Sample, automaton: Automaton, support: Ints) -> list[tuple[int, ...]]:
+def _questions(sample: Sample, automaton: Automaton, support: Ints, until: Deadline) -> list[tuple[int, ...]]:
     outputs = sample.of(automaton.outputs).astype(np.int64)
     if (outputs < 0).any():  # a label that no word has
         return []
-    until = Deadline(time.monotonic() + SECONDS_FOR_QUESTIONS)
     return questions(sample.as_ids(), np.array(automaton.transitions), outputs, support, until)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -34,6 +35,9 @@ SECONDS = 60.0  # computing time after which the search ends
 NUM_TIERS = 3  # tiers that are searched in addition to the whole alphabet
 CLIMBED = 24  # factors for which tiers are looked for
 
+MANY_SYMBOLS, FEWER_SYMBOLS, SECONDS_OF_FEWER = 32, 16, 20.0
+"""Number of symbols above which so few are tried first, and computing time for these."""
+
 FactorOnTier = tuple[tuple[int, ...], tuple[int, ...]]
 """Symbols of a factor, and of the tier."""
 
@@ -42,7 +46,8 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
     """The automaton of the tree with the shortest description that is found.
 
     Args:
-        start: an automaton of some of the words; returned if it contradicts no word.
+        start: an automaton of some of the words; returned if it contradicts no word, else the search begins with its
+            rules.
 
     Returns:
         The minimal automaton; None if the labels alone have a description as short, or if it would be too large.
@@ -57,7 +62,11 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
     single, saved, contradicts = _single_symbols(words)
     if saved > MARGIN and not contradicts:
         return single
-    best = _last(_searches(search, tuple(range(words.num_symbols))))
+    fewer = _on_fewer_symbols(words, limits) if limits.exact and not limits.strong else None
+    if fewer is not None and not len(contradicted(words, fewer.table)):
+        return fewer
+    rules = None if start is None else start.rules
+    best = _last(_searches(search, tuple(range(words.num_symbols)), rules))
     if best is None or best.shortest >= best.without_rules():
         return single if saved > MARGIN else None
     if limits.strong:
@@ -91,6 +100,29 @@ def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
     return machine, float(label_bits(np.bincount(labels, minlength=num_labels))) - bits, wrong > 0
 
 
+def _on_fewer_symbols(words: Words, limits: Limits) -> Machine | None:
+    """The rules on the symbols whose numbers tell most about the labels, with one symbol for all others.
+
+    A log has a hundred kinds of events, and so ten thousand pairs of them. None if there are few symbols.
+    """
+    num_symbols = words.num_symbols
+    if num_symbols <= MANY_SYMBOLS:
+        return None
+    counts = np.stack([np.bincount(word, minlength=num_symbols) for word in words.words]).clip(max=3)
+    one_hot = np.eye(words.num_labels)[words.labels]
+    rest = sum(
+        label_bits(np.stack([one_hot[column == count].sum(axis=0) for column in counts.T])) for count in range(4)
+    )
+    chosen = np.sort(np.argsort(rest, kind="stable")[:FEWER_SYMBOLS])
+    place = np.full(num_symbols, len(chosen))
+    place[chosen] = np.arange(len(chosen))
+    shorter = [tuple(place[list(word)].tolist()) for word in words.words]
+    part = Words(shorter, words.labels, len(chosen) + 1, words.num_labels)
+    now = time.monotonic()
+    found = shortest_rules(part, limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_FEWER))
+    return None if found is None else Machine(found.table[:, place], found.outputs)
+
+
 def _last(searches: Iterable[Search]) -> Search | None:
     """The last search before the deadline; None if there is none."""
     last = None
@@ -100,14 +132,25 @@ def _last(searches: Iterable[Search]) -> Search | None:
     return last
 
 
-def _searches(search: Callable[[Family, int], Search], whole: tuple[int, ...]) -> Iterator[Search]:
-    """Searches one family after the other; yields the best search so far whenever one has advanced."""
+def _searches(
+    search: Callable[[Family, int], Search], whole: tuple[int, ...], rules: tuple[Family, Tree] | None
+) -> Iterator[Search]:
+    """Searches one family after the other; yields the best search so far whenever one has advanced.
+
+    Args:
+        rules: to begin with, if there are any.
+    """
+    tried: list[Search] = []
+    if rules is not None:
+        family, tree = rules
+        tried.append(search(family, SAMPLE))
+        tried[0].begin_with(tree)
+        yield tried[0]
     num_symbols = len(whole)
     tiers = _tiers(search(Family("factor", whole, num_symbols), SCREENED))
     families = [Family(kind, whole, num_symbols) for kind in ("factor", "subsequence", "sequence")]
     families += [Family(kind, tier, num_symbols) for tier in tiers for kind in ("factor", "sequence")]
     screened = {family: search(family, SCREENED).screened() for family in families}
-    tried: list[Search] = []
 
     def best() -> Search:
         return min(tried, key=lambda task: task.shortest)
@@ -236,4 +279,4 @@ def _product(family: Family, tree: Tree) -> Machine | None:
     table = whole.table[:, whole.class_of].tolist()
     machine = MooreMachine(table, whole.labels.tolist(), start=whole.start, alphabet=range(family.num_symbols))
     smallest = machine.minimize()
-    return Machine(np.array(smallest.transitions), np.array(smallest.outputs))
+    return Machine(np.array(smallest.transitions), np.array(smallest.outputs), (family, tree))

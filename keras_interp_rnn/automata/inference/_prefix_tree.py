@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,15 @@ from keras_interp_rnn._types import Array, Ints
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A complete automaton that starts in state 0: its table (n, K) and the labels (n,) of its states."""
+    """A complete automaton that starts in state 0: its table (n, K) and the labels (n,) of its states.
+
+    Attributes:
+        rules: the family of patterns and the tree that it was made of, if it was.
+    """
 
     table: Ints
     outputs: Ints
+    rules: Any = None
 
     def __len__(self) -> int:
         return len(self.table)

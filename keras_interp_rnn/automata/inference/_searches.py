@@ -33,6 +33,9 @@ SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] =
 MAX_HELD_OUT_ERRORS = 0.05
 """Fraction of the words held out, in addition to wrong labels, that an automaton may misclassify."""
 
+PART, GROWTH, SECONDS_OF_PART = 2000, 5, 20.0
+"""Words of the first part on which rules are looked for, the factor of the next one, and computing time for each."""
+
 FIRST_SHARE = 2 / 3  # fraction of the time of a search that is spent without the words held out
 MANY_PREFIXES = 15
 """Prefixes per word above which merging takes long: all short words have 1 each, random words of 25 symbols some 20."""
@@ -95,8 +98,33 @@ def search(by: str, words: Words, limits: Limits, start: Machine | None = None) 
         The automaton. None unless it is a shorter description than the labels alone and, if no label is wrong,
         contradicts no word.
     """
+    if by == "patterns" and limits.exact and not limits.strong:
+        start = _on_growing_parts(words, limits, start)
     found = SEARCHES[by](words, limits, start)
     if found is None or (limits.exact and words.error(found) > 0):
         return None
     # Rules have been compared with the labels as rules: a few of them may make many states.
     return found if by == "patterns" or is_shorter(words.tree, found) else None
+
+
+def _on_growing_parts(words: Words, limits: Limits, start: Machine | None) -> Machine | None:
+    """The rules that are found in part of the words, as soon as they contradict no word.
+
+    A search takes longer the more words there are, for rules that a few of them tell as well. A part has the words that
+    the rules of the one before contradict; each has half of the remaining time.
+    """
+    order = np.random.default_rng(limits.seed).permutation(len(words))
+    size = PART
+    while size < len(words) / 2:
+        rows = order[:size]
+        if start is not None:
+            wrong = np.flatnonzero(~words.right(start))
+            if not len(wrong):
+                break
+            rows = np.union1d(rows, np.random.default_rng(limits.seed).permutation(wrong)[: size // 2])
+        now = time.monotonic()
+        found = shortest_rules(
+            words[rows], limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_PART), start
+        )
+        start, size = found or start, GROWTH * size
+    return start

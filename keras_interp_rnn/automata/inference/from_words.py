@@ -113,10 +113,11 @@ def infer(
     """
     noise = None if label_noise is None else fraction("label_noise", label_noise, below=0.5)
     strong = choice("sampling", sampling, ("weak", "strong")) == "strong"
-    end, within = math.inf, ""
+    end, reserved, within = math.inf, 0.0, ""
     if time_budget is not None:
         seconds = positive("time_budget", time_budget)
-        end = time.monotonic() + seconds - min(RESERVED * seconds, MAX_RESERVED)
+        reserved = min(RESERVED * seconds, MAX_RESERVED)
+        end = time.monotonic() + seconds - reserved
         within = f", within {seconds:g} s"
     sample = sample_of(words, labels, alphabet, seed, consistent=noise == 0)
     found = first_found(sample, Limits(noise, Deadline(end), seed, strong))

@@ -25,7 +25,7 @@ FIRST_BATCH, MAX_BATCH = 32, 4096  # words; each batch is at most twice as large
 REPEATED = 1 / 16  # words of a batch that were asked before, per new word
 FRESH = 1000  # random words for the fidelity of the result, a fifth of the budget at most
 RESERVED = 0.1  # of the time, for these
-INTERRUPTED = "as it was interrupted"
+INTERRUPTED, TIME_IS_OVER = "as it was interrupted", "as the time is over"
 
 
 class Stopped(Exception):
@@ -195,6 +195,8 @@ class Asked:
             Stopped: if a budget is spent. What was read until then is known.
             ValueError: if the network answers a word in two ways.
         """
+        if self.known and time.monotonic() > self.until:  # also where all words are known: a search may compute long
+            raise Stopped(TIME_IS_OVER)
         new = [word for word in dict.fromkeys(words) if word not in self.known]
         longest = self.network.max_length
         if longest is not None and any(len(word) > longest for word in new):
@@ -210,7 +212,7 @@ class Asked:
         if words <= 0:
             raise Stopped("as the budget of words is spent")
         if left <= 0 and self.known:
-            raise Stopped("as the time is over")
+            raise Stopped(TIME_IS_OVER)
         fitting = int(left / self.seconds_a_word) if self.seconds_a_word and left > 0 else self.batch
         number = max(1, min(remaining, words, self.batch, fitting))
         if number == self.batch:
@@ -220,10 +222,9 @@ class Asked:
     def _read(self, words: list[Word]) -> None:
         say(f"asking a network: {self.num_words:,} words")
         started = time.monotonic()
-        number = int(len(words) * REPEATED + self.rng.random()) if self.known else 0
-        again = (
-            self.rng.choices(self.order, k=min(number, self.max_words - self.num_words - len(words))) if number else []
-        )
+        left = self.max_words - self.num_words - len(words)
+        number = min(left, int(len(words) * REPEATED + self.rng.random()))
+        again = self.rng.choices(self.order, k=number) if self.order else []
         found = self.answers([*words, *again]).tolist()
         for word, answer in zip(again, found[len(words) :], strict=True):
             if not same(answer, self.known[word]):

@@ -9,6 +9,7 @@ automaton is the network's: `certify` does, for state-regularized networks.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,14 +178,16 @@ class _Search:
 
     def agreement(self, number: int) -> Agreement:
         """Agreement on random words; on fewer, or on none, if the budget ends."""
-        words = drawn_words(self.automaton, number, self.rng, self.max_length)
+        automaton = self.automaton
+        words = drawn_words(automaton, number, self.rng, self.max_length)
+        self.rng.shuffle(words)
         with contextlib.suppress(Stopped, KeyboardInterrupt):
             self.asked(words)
-        automaton = self.automaton
-        labels = [(word, self.asked.known[word]) for word in words if word in self.asked.known]
-        differing = [word for word, label in labels if automaton.output(word) != label]
-        low, high = interval(len(labels) - len(differing), len(labels))
-        return Agreement(len(labels), len(labels) - len(differing), low, high, min(differing, key=len, default=None))
+        # Of words to which a budget did not reach, those that happen to be known would be no random sample.
+        read = list(itertools.takewhile(self.asked.known.__contains__, words))
+        differing = [word for word in read if automaton.output(word) != self.asked.known[word]]
+        low, high = interval(len(read) - len(differing), len(read))
+        return Agreement(len(read), len(read) - len(differing), low, high, min(differing, key=len, default=None))
 
     def _close(self) -> None:
         self.tree.close()

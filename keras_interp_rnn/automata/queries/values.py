@@ -12,6 +12,7 @@ Journal of the ACM, 2000, for words that are predicted badly.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import random
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -135,7 +136,7 @@ def learn_values(
     automaton = WeightedAutomaton(*search.arrays, opened.alphabet)
     differences = np.abs(asked.rows.values(*search.arrays) - np.array([asked.known[word] for word in asked.order]))
     rows = {word: row for row, word in enumerate(asked.order)}
-    read = [rows[word] for word in words if word in rows]
+    read = [rows[word] for word in itertools.takewhile(rows.__contains__, words)]  # as in `learn`
     values = np.array([asked.known[asked.order[row]] for row in read])
     largest = float(differences.max())
     return LearnedValues(
