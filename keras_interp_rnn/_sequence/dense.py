@@ -64,7 +64,8 @@ def dense_states(
             drive, rest = _grouped(now, num_parts, len(extras))
             of_step = dict(zip(extras, rest, strict=True))
             product = known.product(ops, tuple(states))
-            new, kept = list(known.step_given_product(ops, tuple(states), product, drive).states), ()
+            new: list[Tensor] = list(known.step_given_product(ops, tuple(states), product, drive).states)
+            kept: Tensors = ()
             if stochastic is not None:
                 new[0], kept = _through_component(stochastic, new[0], of_step)
             if "read" in of_step:
@@ -86,7 +87,8 @@ def dense_states(
                 )
                 of_step = dict(zip(extras, rest, strict=True))
                 g = [later + here for later, here in zip(after, upstream, strict=True)]
-                into, collected = [zero_where_masked(x, of_step.get("read")) for x in g], ()
+                into = [zero_where_masked(x, of_step.get("read")) for x in g]
+                collected: Tensors = ()
                 if stochastic is not None:
                     into[0], collected = _into_component(stochastic, into[0], kept, of_step)
                 pulled = known.pull_back(ops, before, drive, product)(_joined(into))

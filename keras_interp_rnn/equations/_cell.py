@@ -135,15 +135,15 @@ class DenseEquations(CellEquations):
         return ("recurrent_kernel",)
 
     def step_weight_gradients(
-        self, xp: ArrayModule, before: States, after: States, into_product: Tensor
+        self, xp: ArrayModule, before: States, after: States, product_gradient: Tensor
     ) -> tuple[Tensor, ...]:
         """The gradients of `step_weights`, summed over R steps.
 
         Args:
             before, after: the states before and after the steps, each (R, n).
-            into_product: the gradient (R, width) of the product h_{t-1} U.
+            product_gradient: the gradient (R, width) of the product h_{t-1} U.
         """
-        return (xp.matmul(xp.transpose(before[0]), into_product),)
+        return (xp.matmul(xp.transpose(before[0]), product_gradient),)
 
     def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
         """P times the derivative by the input, from those by the parts of the drive."""

@@ -55,10 +55,10 @@ class GRU(DenseEquations):
         return ("recurrent_kernel",) if self.recurrent_bias is None else ("recurrent_kernel", "recurrent_bias")
 
     def step_weight_gradients(
-        self, xp: ArrayModule, before: States, after: States, into_product: Tensor
+        self, xp: ArrayModule, before: States, after: States, product_gradient: Tensor
     ) -> tuple[Tensor, ...]:
-        kernel = super().step_weight_gradients(xp, before, after, into_product)
-        return kernel if self.recurrent_bias is None else (*kernel, xp.sum(into_product, axis=0))
+        kernel = super().step_weight_gradients(xp, before, after, product_gradient)
+        return kernel if self.recurrent_bias is None else (*kernel, xp.sum(product_gradient, axis=0))
 
     def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
         [state] = states

@@ -29,10 +29,10 @@ class PeepholeLSTM(LSTM):
         return ("recurrent_kernel", "peepholes")
 
     def step_weight_gradients(
-        self, xp: ArrayModule, before: States, after: States, into_product: Tensor
+        self, xp: ArrayModule, before: States, after: States, product_gradient: Tensor
     ) -> tuple[Tensor, ...]:
-        kernel = super().step_weight_gradients(xp, before, after, into_product)
-        into_input, into_forget, _, into_output = xp.split(into_product, 4, axis=-1)
+        kernel = super().step_weight_gradients(xp, before, after, product_gradient)
+        into_input, into_forget, _, into_output = xp.split(product_gradient, 4, axis=-1)
         read = ((into_input, before[1]), (into_forget, before[1]), (into_output, after[1]))
         return (*kernel, xp.stack([xp.sum(gate * memory, axis=0) for gate, memory in read]))
 

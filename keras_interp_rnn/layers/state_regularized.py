@@ -311,7 +311,8 @@ class StateRegularizedRNN(DenseRNN):
         return self.cell.cell
 
     def component(self) -> equations.StochasticComponent:
-        return self.cell.stochastic_component()
+        component: equations.StochasticComponent = self.cell.stochastic_component()
+        return component
 
     def obstacle(self) -> str | None:
         if type(self.cell.transition) not in _WITH_ARGUMENTS:
