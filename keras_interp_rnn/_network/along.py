@@ -7,6 +7,7 @@ each row of P.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -49,6 +50,11 @@ def output_size(cell: Any) -> int:
     return int(tree.flatten(getattr(cell, "output_size", cell.state_size))[0])
 
 
+def state_names(count: int) -> list[str]:
+    """The names of a cell's states: h, and c where there is one more."""
+    return ["h", "c"] if count == 2 else ["h", *(f"state_{i}" for i in range(1, count))]
+
+
 def last_read(read: Mask, steps: int) -> NDArray[np.intp]:
     """(steps, batch): the last steps that each sequence reads, the last one first."""
     return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
@@ -64,7 +70,11 @@ class CellAlong:
 
     Attributes:
         equations: None where the cell's own code runs, and the backend differentiates it.
+        patch: (step, name, value) -> value, which replaces states, and quantities of `equations.patched`, in a run by
+            equations; None for none.
     """
+
+    patch: Callable[[int, str, Array], Array] | None = None
 
     def __init__(self, layer: Any, cell: Any = None) -> None:
         self.layer, self.cell = layer, layer.cell if cell is None else cell
@@ -77,6 +87,11 @@ class CellAlong:
     def is_closed(self) -> bool:
         """Whether the steps are linearized by equations."""
         return self.equations is not None and self.equations.has_derivative
+
+    @property
+    def state_names(self) -> list[str]:
+        """The names of the states, as a trace has them."""
+        return state_names(len(tree.flatten(self.cell.state_size)))
 
     def run(self, inputs: NDArray[Any], read: Mask, starts: Sequence[Array] | None = None) -> Array:
         """The outputs (batch, time, n), repeated where a step is masked, 0 before the first one that is read.
@@ -98,9 +113,9 @@ class CellAlong:
             for kept, state in zip(self.before, states[1:], strict=True):
                 kept[t] = state
             now, last = tuple(x[:, t] for x in self.drive), self.last[:, t, None]
-            new = self._step(self._by, states[1:], now)
+            new = self._step(self._by, states[1:], now, t)
             if last.any():
-                plain = self._step(self._by.cell, states[1:], now)
+                plain = self._step(self._by.cell, states[1:], now, t)
                 new = [np.where(last, a, b) for a, b in zip(plain, new, strict=True)]
             return new
 
@@ -132,10 +147,14 @@ class CellAlong:
     def _by_with_and_without(self) -> list[Any]:
         return [self._by, self._by.cell] if self.leaves_out else [self._by]
 
-    def _step(self, by: Any, states: Sequence[Array], now: tuple[Array, ...]) -> list[Array]:
-        """The output and the states after a step."""
+    def _step(self, by: Any, states: Sequence[Array], now: tuple[Array, ...], t: int = 0) -> list[Array]:
+        """The output and the states after step t."""
         if self.equations is not None:
-            new = by.step(NUMPY, tuple(states), now).states
+            patch = None if self.patch is None else functools.partial(self.patch, t)
+            by_patch = {"patch": patch} if patch and self.equations.patched else {}
+            new = by.step(NUMPY, tuple(states), now, **by_patch).states
+            if patch is not None:
+                new = tuple(patch(name, x) for name, x in zip(self.state_names, new, strict=True))
             return [self.equations.output(NUMPY, new, now), *new]
         tensors = [ops.convert_to_tensor(x, dtype=by.variable_dtype) for x in states]
         return [as_float64(x) for x in self._by_code(by, self._readable(now[0]), tensors)]

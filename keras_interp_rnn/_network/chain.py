@@ -108,11 +108,15 @@ class Chain:
         return gradient
 
     @property
+    def cells(self) -> list[_Recurrent]:
+        """The recurrent cells, from the inputs on; of two directions the forward one first."""
+        return [cell for part in self.parts if isinstance(part, _Recurrent | _Both) for cell in part.cells]
+
+    @property
     def is_closed(self) -> bool:
         """Whether all derivatives come from equations."""
-        cells = [cell for part in self.parts if isinstance(part, _Recurrent | _Both) for cell in part.cells]
         functions = [part for part in self.parts if isinstance(part, ByKeras)]
-        return all(cell.is_closed for cell in cells) and all(getattr(each, "closed", None) for each in functions)
+        return all(cell.is_closed for cell in self.cells) and all(getattr(each, "closed", None) for each in functions)
 
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
         """All steps; with `last`, only the one that counts where the following parts treat steps alike."""

@@ -15,7 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network.along import last_read
+from keras_interp_rnn._network.along import last_read, state_names
 from keras_interp_rnn._network.recurrent import step_cell
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
@@ -107,8 +107,7 @@ def _named(cell: Any, states: list[Tensor]) -> Quantities:
     if hasattr(cell, "cells"):
         parts = zip(cell.cells, _divided(cell, states), strict=True)
         return {f"{i}/{name}": x for i, (part, own) in enumerate(parts) for name, x in _named(part, own).items()}
-    names = ["h", "c"] if len(states) == 2 else ["h", *(f"state_{i}" for i in range(1, len(states)))]
-    return dict(zip(names, states, strict=True))
+    return dict(zip(state_names(len(states)), states, strict=True))
 
 
 def _divided(stack: Any, states: list[Tensor]) -> Iterator[list[Tensor]]:

@@ -1,6 +1,6 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, Jacobians;
+- Any recurrent layer: `trace`, `patching`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, Jacobians;
   `surprise` ranks sessions of events; `generate` writes text.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
@@ -29,6 +29,7 @@ from keras_interp_rnn.analysis.isan.spectra import state_spectrum, transition_sp
 from keras_interp_rnn.analysis.isan.timescales import timescales
 from keras_interp_rnn.analysis.jacobians import input_output_jacobian, jacobian_singular_values
 from keras_interp_rnn.analysis.lyapunov import lyapunov_exponents
+from keras_interp_rnn.analysis.patching import patching
 from keras_interp_rnn.analysis.phase_portraits import phase_portrait
 from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
@@ -70,6 +71,7 @@ __all__ = [
     "lyapunov_exponents",
     "mean_state",
     "minimize",
+    "patching",
     "phase_portrait",
     "phrases",
     "prototypes",

@@ -366,10 +366,10 @@ def _by_contributions(
 
 
 def _outputs(opened: Opened, x: Array, rows: NDArray[np.intp]) -> Array:
-    return np.concatenate([opened.run(x[part], rows[part]) for part in _parts(opened, len(x))])
+    return np.concatenate([opened.run(x[part], rows[part]) for part in row_slices(opened, len(x))])
 
 
-def _parts(opened: Opened, count: int) -> list[slice]:
+def row_slices(opened: Opened, count: int) -> list[slice]:
     """Slices of so many sequences that are run at a time."""
     size = int(max(1, min(ROWS, WORKING_MEMORY // opened.inputs[0].nbytes)))
     return [slice(start, start + size) for start in range(0, count, size)]
@@ -385,7 +385,7 @@ def _by_replacing(
     runs = steps[1:] if telescoping else steps
     sequence, changed = (index.ravel() for index in np.indices((count, len(runs))))
     values = np.empty((len(sequence), outputs.shape[1]))
-    for part in _parts(opened, len(sequence)):
+    for part in row_slices(opened, len(sequence)):
         rows, run = sequence[part], runs[changed[part], None]
         there = (steps < run if telescoping else steps != run).reshape(-1, length, *[1] * features)
         found = opened.run(np.where(there, opened.inputs[rows], absent[rows]), rows)
@@ -401,7 +401,7 @@ def _path_integral(opened: Opened, absent: Array, outputs: NDArray[np.int64], nu
     points, weights = np.polynomial.legendre.leggauss(integer("num_points", num_points))
     change, total = opened.inputs - absent, np.zeros_like(opened.inputs)
     sequence, point = (index.ravel() for index in np.indices((len(change), num_points)))
-    for part in _parts(opened, len(sequence)):
+    for part in row_slices(opened, len(sequence)):
         rows, along = sequence[part], (points[point[part]] + 1) / 2
         found = opened.gradient(absent[rows] + _each(along, change) * change[rows], rows, outputs[rows])
         np.add.at(total, rows, _each(weights[point[part]] / 2, change) * found)

@@ -19,6 +19,14 @@ from keras_interp_rnn._types import ArrayModule, Tensor
 
 States = tuple[Tensor, ...]
 
+Patch = Callable[[str, Tensor], Tensor]
+"""From the name of a quantity and its value to the value with which a step goes on."""
+
+
+def unchanged(name: str, value: Tensor) -> Tensor:
+    """The patch that replaces nothing."""
+    return value
+
 
 class Step(NamedTuple):
     """The next states, each (..., n), and the other quantities of a step by the papers' names."""
@@ -40,7 +48,13 @@ class LinearStep(NamedTuple):
 
 
 class CellEquations(ABC):
-    """The equations of a cell with its weights."""
+    """The equations of a cell with its weights.
+
+    Attributes:
+        patched: names of the quantities that the `patch` of a step may replace.
+    """
+
+    patched: ClassVar[tuple[str, ...]] = ()
 
     @property
     def has_derivative(self) -> bool:
@@ -100,8 +114,15 @@ class DenseEquations(CellEquations):
     added_part: ClassVar[int | None] = 0
 
     @abstractmethod
-    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
-        """The step, given the product h_{t-1} U."""
+    def step_given_product(
+        self,
+        xp: ArrayModule,
+        states: States,
+        product: Tensor,
+        drive: tuple[Tensor, ...],
+        patch: Patch | None = None,
+    ) -> Step:
+        """The step, given the product h_{t-1} U; `patch` replaces its quantities, each before another one reads it."""
 
     @abstractmethod
     def pull_back(
@@ -117,8 +138,11 @@ class DenseEquations(CellEquations):
         drive = xp.matmul(inputs, self.kernel)
         return (drive if self.bias is None else drive + self.bias,)
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
-        return self.step_given_product(xp, states, self.product(xp, states), drive)
+    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], patch: Patch | None = None) -> Step:
+        product = self.product(xp, states)
+        if patch is None:
+            return self.step_given_product(xp, states, product, drive)
+        return self.step_given_product(xp, states, product, drive, patch)
 
     def product(self, xp: ArrayModule, states: States) -> Tensor:
         """The product h_{t-1} U (..., width)."""

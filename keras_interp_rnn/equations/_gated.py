@@ -14,16 +14,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
+from keras_interp_rnn.equations._cell import DenseEquations, Patch, PulledBack, States, Step, scaled
 
 
 @dataclass(frozen=True)
 class GatedEquations(DenseEquations):
-    """A cell whose drive has two parts: the latent (..., n), and the terms inside the gates (..., G n)."""
+    """A cell whose drive has two parts: the latent (..., n), and the terms inside the gates (..., G n).
+
+    Attributes:
+        gate_names: the papers' names of the G gates.
+    """
 
     added_part = 1
+    gate_names: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
     @abstractmethod
@@ -44,14 +50,28 @@ class GatedEquations(DenseEquations):
     def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         """Gates and latent by the papers' names."""
 
+    def patched_drive(self, xp: ArrayModule, drive: tuple[Tensor, ...], patch: Patch) -> tuple[Tensor, ...]:
+        """The drive with the latent that `patch` returns."""
+        return drive
+
     @staticmethod
     def gates(xp: ArrayModule, product: Tensor, drive: Tensor) -> Tensor:
         """sigmoid(h U + d): both (..., G n)."""
         return xp.sigmoid(product + drive)
 
-    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
-        latent, gate_part = drive
+    def step_given_product(
+        self,
+        xp: ArrayModule,
+        states: States,
+        product: Tensor,
+        drive: tuple[Tensor, ...],
+        patch: Patch | None = None,
+    ) -> Step:
+        latent, gate_part = drive if patch is None else self.patched_drive(xp, drive, patch)
         gates = self.gates(xp, product, gate_part)
+        if patch is not None:
+            each = zip(self.gate_names, xp.split(gates, len(self.gate_names), axis=-1), strict=True)
+            gates = xp.concatenate([patch(name, gate) for name, gate in each], axis=-1)
         return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
 
     def pull_back(

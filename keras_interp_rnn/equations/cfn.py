@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import scaled
+from keras_interp_rnn.equations._cell import Patch, scaled
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
@@ -23,10 +23,16 @@ from keras_interp_rnn.equations._gated import GatedEquations
 class CFN(GatedEquations):
     """The equations of a CFN, eq. 2; the latent is the candidate c_t."""
 
+    gate_names = ("u", "i")
+    patched = (*gate_names, "candidate")
+
     def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         [drive] = super().drive(xp, inputs)
         gate_part = self.recurrent_kernel.shape[1]
         return xp.tanh(drive[..., gate_part:]), drive[..., :gate_part]
+
+    def patched_drive(self, xp: ArrayModule, drive: tuple[Tensor, ...], patch: Patch) -> tuple[Tensor, ...]:
+        return patch("candidate", drive[0]), drive[1]
 
     @staticmethod
     def next_state(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:

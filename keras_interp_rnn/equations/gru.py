@@ -19,9 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, between, scaled, times
+from keras_interp_rnn.equations._cell import (
+    DenseEquations,
+    Patch,
+    PulledBack,
+    States,
+    Step,
+    between,
+    scaled,
+    times,
+    unchanged,
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class GRU(DenseEquations):
     """
 
     added_part = None
+    patched: ClassVar[tuple[str, ...]] = ("u", "r", "candidate")
 
     reset_after: bool = False
     recurrent_bias: Tensor | None = None
@@ -60,23 +72,31 @@ class GRU(DenseEquations):
         kernel = super().step_weight_gradients(xp, before, after, product_gradient)
         return kernel if self.recurrent_bias is None else (*kernel, xp.sum(product_gradient, axis=0))
 
-    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+    def step_given_product(
+        self,
+        xp: ArrayModule,
+        states: States,
+        product: Tensor,
+        drive: tuple[Tensor, ...],
+        patch: Patch | None = None,
+    ) -> Step:
         [state] = states
-        update, reset, candidate, _ = self._parts(xp, state, product, drive[0])
+        update, reset, candidate, _ = self._parts(xp, state, product, drive[0], patch or unchanged)
         return Step((between(update, state, candidate),), {"u": update, "r": reset, "candidate": candidate})
 
     def _parts(
-        self, xp: ArrayModule, state: Tensor, product: Tensor, drive: Tensor
+        self, xp: ArrayModule, state: Tensor, product: Tensor, drive: Tensor, patch: Patch = unchanged
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The quantities u_t, r_t, c_t, and h_{t-1} U_c + b_h, which is unused if the reset comes first."""
         both = 2 * self.recurrent_kernel.shape[-2]
         if self.recurrent_bias is not None:
             product = product + self.recurrent_bias
         gates = (self.recurrent_activation or xp.sigmoid)(product[..., :both] + drive[..., :both])
-        update, reset = xp.split(gates, 2, axis=-1)
+        update, reset = (patch(name, gate) for name, gate in zip("ur", xp.split(gates, 2, axis=-1), strict=True))
         inner = product[..., both:]
         mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[..., both:])
-        return update, reset, (self.activation or xp.tanh)(mixed + drive[..., both:]), inner
+        candidate = patch("candidate", (self.activation or xp.tanh)(mixed + drive[..., both:]))
+        return update, reset, candidate, inner
 
     def pull_back(
         self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
+from keras_interp_rnn.equations._cell import DenseEquations, Patch, PulledBack, States, Step, scaled, unchanged
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class LSTM(DenseEquations):
         kernel: (features, 4n). recurrent_kernel: (n, 4n). bias: (4n,), or None.
         activation, recurrent_activation: in place of tanh and sigmoid, or None.
     """
+
+    patched: ClassVar[tuple[str, ...]] = ("i", "f", "o", "candidate")
 
     activation: Callable[[Tensor], Tensor] | None = None
     recurrent_activation: Callable[[Tensor], Tensor] | None = None
@@ -36,14 +39,23 @@ class LSTM(DenseEquations):
         """The weights (n,) of the memory in the input (0), forget (1) or output (2) gate; None without peepholes."""
         return None
 
-    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+    def step_given_product(
+        self,
+        xp: ArrayModule,
+        states: States,
+        product: Tensor,
+        drive: tuple[Tensor, ...],
+        patch: Patch | None = None,
+    ) -> Step:
         _, memory = states
         tanh, sigmoid = self.activation or xp.tanh, self.recurrent_activation or xp.sigmoid
         input_part, forget_part, candidate_part, output_part = xp.split(drive[0] + product, 4, axis=-1)
-        i, f = sigmoid(self._with_peephole(input_part, 0, memory)), sigmoid(self._with_peephole(forget_part, 1, memory))
-        candidate = tanh(candidate_part)
+        patch = patch or unchanged
+        i = patch("i", sigmoid(self._with_peephole(input_part, 0, memory)))
+        f = patch("f", sigmoid(self._with_peephole(forget_part, 1, memory)))
+        candidate = patch("candidate", tanh(candidate_part))
         memory = f * memory + i * candidate
-        o = sigmoid(self._with_peephole(output_part, 2, memory))
+        o = patch("o", sigmoid(self._with_peephole(output_part, 2, memory)))
         return Step((o * tanh(memory), memory), {"i": i, "f": f, "o": o, "candidate": candidate})
 
     def _with_peephole(self, argument: Tensor, gate: int, memory: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import between, times
+from keras_interp_rnn.equations._cell import Patch, between, times
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
@@ -26,8 +26,14 @@ class MinimalRNN(GatedEquations):
         kernel: U_z (n, n). recurrent_kernel: U_h (n, n). bias: b_u (n,).
     """
 
+    gate_names = ("u",)
+    patched = ("z", "u")
+
     def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
         return inputs, *super().drive(xp, inputs)
+
+    def patched_drive(self, xp: ArrayModule, drive: tuple[Tensor, ...], patch: Patch) -> tuple[Tensor, ...]:
+        return self.drive(xp, patch("z", drive[0]))  # the gate reads the latent
 
     @staticmethod
     def next_state(xp: ArrayModule, state: Tensor, gates: Tensor, latent: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, PulledBack, States, Step, scaled
+from keras_interp_rnn.equations._cell import DenseEquations, Patch, PulledBack, States, Step, scaled
 
 ACTIVATIONS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor], Tensor]]] = {
     "tanh": (lambda xp, x: xp.tanh(x), lambda xp, y: 1 - y * y),
@@ -36,7 +36,14 @@ class SimpleRNN(DenseEquations):
     def has_derivative(self) -> bool:
         return isinstance(self.activation, str)
 
-    def step_given_product(self, xp: ArrayModule, states: States, product: Tensor, drive: tuple[Tensor, ...]) -> Step:
+    def step_given_product(
+        self,
+        xp: ArrayModule,
+        states: States,
+        product: Tensor,
+        drive: tuple[Tensor, ...],
+        patch: Patch | None = None,
+    ) -> Step:
         x = drive[0] + product
         return Step(
             (ACTIVATIONS[self.activation][0](xp, x) if isinstance(self.activation, str) else self.activation(x),), {}

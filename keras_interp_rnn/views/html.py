@@ -22,6 +22,7 @@ from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.analysis.patching import Patching
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
@@ -203,6 +204,22 @@ def word_contributions(result: WordContributions) -> str:
         f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
         f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
         f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
+    )
+
+
+@as_html.register
+def patching(result: Patching) -> str:
+    """The outputs, and a row for each quantity: what it restores at each step, and the largest effect of a step."""
+    rows = []
+    for name, effects, restored in zip(result.names, result.effects, result.restored, strict=True):
+        step = int(np.nan_to_num(np.abs(effects)).argmax())
+        drawn = svg.heat_map(restored[:, None])
+        rows.append((html.escape(name), drawn, str(step + 1), f"{effects[step]:+.3g}", f"{restored[step]:.1%}"))
+    return (
+        f"<div><p>{html.escape(as_text(result).splitlines()[0])}. Each cell of a row is a step, at most "
+        f"{svg.MAX_STEPS}: blue for a share of the change that is restored, orange for a change away from the clean "
+        f"output; full colour is all of it, or the largest share above that.</p>"
+        f"{table(('quantity', 'restored at each step', 'strongest step', 'effect', 'restored'), rows)}</div>"
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
+from keras_interp_rnn.analysis.patching import Patching
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
@@ -27,8 +28,8 @@ CELL = 12
 def as_svg(result: Any) -> str:
     """The drawing of a result."""
     raise TypeError(
-        "A drawing must be one of an automaton, an inference, an extraction, a certificate, a trace or a phase "
-        f"portrait. Received: {type(result).__name__}. Save it as .html or .txt."
+        "A drawing must be one of an automaton, an inference, an extraction, a certificate, a trace, a patching "
+        f"or a phase portrait. Received: {type(result).__name__}. Save it as .html or .txt."
     )
 
 
@@ -70,6 +71,12 @@ def trace(traced: Trace) -> str:
     name = next((name for name in traced if name.split("/")[-1] == "h"), next(iter(traced)))
     first = traced[name][0]
     return heat_map(first.reshape(len(first), -1))
+
+
+@as_svg.register
+def patching(result: Patching) -> str:
+    """The shares that each quantity, from top to bottom, restores at each step."""
+    return heat_map(result.restored.T)
 
 
 @as_svg.register

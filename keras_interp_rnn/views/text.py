@@ -17,6 +17,7 @@ from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
+from keras_interp_rnn.analysis.patching import Patching
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.state_regularized.explanation import Explanation
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
@@ -163,6 +164,24 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
             feature = int(np.abs(features[step, :, 0]).argmax())
             line += f"  {feature:4} {features[step, feature, 0]:+10.3g}"
         lines.append(f"{line}  {_bar(shares[0] / scale, width)}" if len(shares) == 1 else line)
+    return "\n".join(lines)
+
+
+@as_text.register
+def patching(result: Patching, *, width: int = 24) -> str:
+    """The outputs, and a line for each quantity: the step at which it has the largest effect."""
+    wide = max(len("quantity"), *map(len, result.names))
+    lines = [
+        f"{counted(len(result.clean), 'pair')}, mean output {result.corrupted.mean():.4g} corrupted, "
+        f"{result.clean.mean():.4g} clean",
+        f"{'quantity':{wide}}  step      effect  restored",
+    ]
+    for name, effects, restored in list(zip(result.names, result.effects, result.restored, strict=True))[:ITEMS]:
+        step = int(np.nan_to_num(np.abs(effects)).argmax())
+        share, bar = "–", ""
+        if np.isfinite(restored[step]):
+            share, bar = f"{restored[step]:.1%}", _bar(float(np.clip(restored[step], -1, 1)), width)
+        lines.append(f"{name:{wide}}  {step + 1:4}  {effects[step]:+10.3g}  {share:>8}  {bar}".rstrip())
     return "\n".join(lines)
 
 

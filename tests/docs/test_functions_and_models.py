@@ -57,6 +57,7 @@ FUNCTIONS = {
     "attribution": lambda model: analysis.attribution(model, IDS, target=0),
     "substitutions": lambda model: analysis.substitutions(model, TEXT, alternatives=[1, 2, 3]),
     "trace": lambda model: analysis.trace(model, IDS),
+    "patching": lambda model: analysis.patching(model, IDS[:1], corrupted=IDS[1:]),
     "input_output_jacobian": lambda model: analysis.input_output_jacobian(model, IDS, lag=2),
     "fixed_points": lambda model: fixed_points(model),
     "lyapunov_exponents": lambda model: analysis.lyapunov_exponents(model, IDS),

@@ -113,6 +113,7 @@ RESULTS = {
     "prototypes": lambda: analysis.prototypes(classifier(), [[1, 2, 3]], tokens=TOKENS),
     "phrases": lambda: analysis.phrases(classifier(), [[1, 2, 3]], length=2, tokens=TOKENS),
     "trace": lambda: analysis.trace(classifier(), np.array([[1, 2, 3]])),
+    "patching": lambda: analysis.patching(built_gru(), np.ones((1, 4, 3)), corrupted=np.zeros((1, 4, 3))),
     "automaton": hostile_automaton,
     "weighted automaton": lambda: automata.WeightedAutomaton.from_dfa(hostile_automaton()),
     "extraction": lambda: automata.extract(network_of(hostile_automaton())),
@@ -256,7 +257,8 @@ def test_text_is_what_print_shows(name, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["trace", "automaton", "weighted automaton", "extraction", "certificate", "automaton of a function"]
+    "name",
+    ["trace", "patching", "automaton", "weighted automaton", "extraction", "certificate", "automaton of a function"],
 )
 def test_drawings_are_svg(name, tmp_path):
     views.save(made(name), tmp_path / "x.svg")

@@ -1,0 +1,252 @@
+r"""Patching: what of one run makes the output of another, by putting it there.
+
+A network reads a clean and a corrupted sequence. In the run of the corrupted one a quantity q, a state or a gate, is
+replaced at step t by its value in the clean run, and the run goes on from there. Over pairs of sequences the mean of
+
+    effect(q, t) = output of the patched run - output of the corrupted run
+
+is the indirect effect of causal tracing, and its share of the mean of (clean - corrupted) is how much of the change it
+restores: 1 if all of it passes through q at step t.
+
+References: Vig et al., "Investigating gender bias in language models using causal mediation analysis", NeurIPS 2020;
+Meng, Bau, Andonian and Belinkov, "Locating and editing factual associations in GPT", NeurIPS 2022, arXiv:2202.05262.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._checks import choice, integer, invalid
+from keras_interp_rnn._network import GivenNames, as_array, listed, read_texts, recurrent_layers, resolve_names
+from keras_interp_rnn._network.chain import Chain, open_chain
+from keras_interp_rnn._results import Result
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.attribution import row_slices
+
+
+class _Place(NamedTuple):
+    """A quantity of a cell; `is_flipped` of the backward one of two directions, whose steps a trace turns round."""
+
+    cell: Any
+    name: str
+    is_state: bool
+    is_flipped: bool
+
+
+Recorded = dict[Any, dict[tuple[str, int], Array]]
+"""For each cell its quantities at each step in reading order."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Patching(Result):
+    """The output of every patched run, next to the outputs of the clean and the corrupted one.
+
+    Attributes:
+        names: of the quantities that are patched; several that are patched together are joined by "+".
+        outputs: (pairs, quantities, time), in reading order; NaN at a step that a pair does not read.
+        clean, corrupted: (pairs,), without a patch.
+        targets: (pairs,), index of the output.
+        difference: largest difference of clean and corrupted outputs from those of the network itself.
+
+    Example: see `patching`.
+    """
+
+    names: tuple[str, ...]
+    outputs: Array
+    clean: Array
+    corrupted: Array
+    targets: NDArray[np.int64]
+    difference: float
+
+    @property
+    def num_pairs(self) -> NDArray[np.int64]:
+        """(quantities, time), over how many pairs an effect is averaged: those that read the step."""
+        return np.asarray((~np.isnan(self.outputs)).sum(axis=0))
+
+    @property
+    def effects(self) -> Array:
+        """(quantities, time), means over the pairs of patched minus corrupted outputs; NaN at a step of no pair."""
+        return self._mean(self.outputs - self.corrupted[:, None, None])
+
+    @property
+    def restored(self) -> Array:
+        """(quantities, time), `effects` as shares of the mean change from corrupted to clean; NaN if that is 0."""
+        change = np.where(np.isnan(self.outputs), np.nan, (self.clean - self.corrupted)[:, None, None])
+        mean = self._mean(change)
+        return np.asarray(self.effects / np.where(mean == 0, np.nan, mean) + 0.0)  # no -0
+
+    def _mean(self, values: Array) -> Array:
+        return np.asarray(np.nansum(values, axis=0) / np.where(self.num_pairs, self.num_pairs, np.nan))
+
+
+def patching(
+    network: Any,
+    clean: Any,
+    *,
+    corrupted: Any,
+    target: int | None = None,
+    quantities: Sequence[str | Sequence[str]] | None = None,
+    step: int = -1,
+    alphabet: GivenNames | None = None,
+) -> Patching:
+    r"""How much of the change of an output is restored by a state or a gate of another sequence, step by step.
+
+    Args:
+        network: a Sequential or functional model of layers one after the other, or a recurrent layer, as the chains of
+            `attribution`; in one direction, over cells whose equations are known.
+        clean, corrupted: (batch, time) ids or (batch, time, features), of one shape; or texts, if the ids have names.
+            Sequence i of one and of the other are a pair, and read the same steps.
+        target: index of the output; None for the largest one of each clean sequence.
+        quantities: by the names of `trace`; a sequence of names is patched together. None for each of them alone, and
+            for all states of a cell together, if it has several.
+        step: of outputs at every step the one that counts, from 0, or negative from the end.
+        alphabet: names of the ids, as of `attribution`.
+
+    Returns:
+        `Patching`, with `effects` and `restored` (quantities, time).
+
+    Raises:
+        ValueError: if the network is not such a chain, is stateful or draws noise; if a cell has no equations, or no
+            quantity of a name; if an input or a weight is not finite; if the sequences of a pair differ in shape or in
+            the steps that they read.
+
+    Units: of the output.
+    Exactness: float64, by the equations of the cells; layers around them as in `attribution`. All states of the network
+        together restore the clean output to rounding if a pair reads the same after the step, and the output reads the
+        states of later steps alone. States can be patched of every cell, after the step; gates and candidates of LSTM,
+        PeepholeLSTM, GRU, CFN and MinimalRNN. What reads a gate within the step reads its clean value, as the candidate
+        of a GRU does the reset gate.
+    Cost: for each quantity and step a run of every pair.
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> layer, sequences = keras.layers.LSTM(4), np.random.default_rng(0).normal(size=(2, 3, 6, 5))
+        >>> found = analysis.patching(layer, sequences[0], corrupted=sequences[1], target=0)
+        >>> found.names
+        ('h', 'c', 'i', 'f', 'o', 'candidate', 'h+c')
+        >>> bool(np.allclose(found.restored[-1, -1], 1))  # nothing but the state reaches the output
+        True
+
+    References: Vig et al., 2020; Meng et al., 2022.
+    """
+    network, names = resolve_names(network, alphabet)
+    both = [as_array(f"`{name}`", read_texts(x, names)) for name, x in (("clean", clean), ("corrupted", corrupted))]
+    if both[0].shape != both[1].shape:
+        raise ValueError(
+            "Clean and corrupted sequences must have the same shape. Received: "
+            f"{both[0].shape} and {both[1].shape}. Pass pairs of one length, or pad both alike."
+        )
+    inputs, count = np.concatenate(both), len(both[0])
+    chain = open_chain(network, inputs, step=step)
+    if not np.array_equal(chain.mask[:count], chain.mask[count:]):
+        raise ValueError(
+            "The sequences of a pair must read the same steps. Received: masks that differ. Pass pairs of one length."
+        )
+    places = _places(recurrent_layers(network, inputs), chain)
+    groups = _groups(quantities, places)
+    recorded: Recorded = {}
+    for cell in chain.cells:
+        cell.patch = _recording(recorded.setdefault(cell, {}))
+    pairs = np.arange(count)
+    whole = [chain.run(chain.inputs[pairs], pairs)]
+    for cell in chain.cells:
+        cell.patch = None
+    whole.append(chain.run(chain.inputs[count:], pairs))
+    if target is None:
+        targets = whole[0].argmax(axis=1)
+    else:
+        targets = np.full(count, integer("target", target, 0, below=whole[0].shape[1]))
+    outputs = [_patched(chain, [places[name] for name in group], recorded, targets) for group in groups]
+    return Patching(
+        names=tuple("+".join(group) for group in groups),
+        outputs=np.stack(outputs, axis=1),
+        clean=whole[0][pairs, targets],
+        corrupted=whole[1][pairs, targets],
+        targets=targets,
+        difference=float(np.abs(np.concatenate(whole) - chain.output).max()),
+    )
+
+
+def _places(layers: Sequence[tuple[str, Any, Any, Any]], chain: Chain) -> dict[str, _Place]:
+    """The quantities that can be patched, by the names of `trace`."""
+    places: dict[str, _Place] = {}
+    prefixes = {id(layer): prefix for prefix, layer, *_ in layers}
+    for cell in chain.cells:
+        if cell.equations is None:
+            raise ValueError(
+                "The equations of a cell must be known, to patch it. Received: "
+                f"{cell.layer.name} over {type(cell.cell).__name__}. Give the cell a method `equations`, or set its "
+                "states by `analysis.trace(..., set=...)`."
+            )
+        prefix = prefixes[id(cell.layer)]
+        in_stack = [other for other in chain.cells if other.layer is cell.layer]
+        place = prefix + (f"{in_stack.index(cell)}/" if hasattr(cell.layer.cell, "cells") else "")
+        if f"{place}h" in places:
+            raise ValueError(
+                f"Every layer must be called once, to be patched. Received: {cell.layer.name}, called twice. Rebuild "
+                "the model with a layer of the same weights in each place."
+            )
+        for name in (*cell.state_names, *cell.equations.patched):
+            places[f"{place}{name}"] = _Place(cell, name, name in cell.state_names, prefix.endswith("backward/"))
+    return places
+
+
+def _groups(quantities: Any, places: Mapping[str, _Place]) -> list[list[str]]:
+    """The names that are patched together."""
+    if quantities is not None:
+        entries = [quantities] if isinstance(quantities, str) else listed("Quantities", quantities)
+        groups = [[entry] if isinstance(entry, str) else listed("Quantities", entry) for entry in entries]
+        if not all(groups) or not groups:
+            raise invalid("quantities", "names, at least one", quantities, f"Choose from {', '.join(places)}.")
+        return [[choice("quantities", name, places) for name in group] for group in groups]
+    found = [[name] for name in places]
+    for cell in dict.fromkeys(place.cell for place in places.values()):
+        states = [name for name, place in places.items() if place.cell is cell and place.is_state]
+        if len(states) > 1:
+            found.append(states)
+    return found
+
+
+def _recording(recorded: dict[tuple[str, int], Array]) -> Callable[[int, str, Array], Array]:
+    def patch(t: int, name: str, value: Array) -> Array:
+        recorded[name, t] = value
+        return value
+
+    return patch
+
+
+def _patched(chain: Chain, group: Sequence[_Place], recorded: Recorded, targets: NDArray[np.int64]) -> Array:
+    """The outputs (pairs, time) of the corrupted sequences, where a group is patched at each step that is read."""
+    count, length = len(targets), chain.mask.shape[1]
+    read = chain.mask[:count, group[0].cell.order]
+    rows, steps = np.nonzero(read[:, ::-1] if group[0].is_flipped else read)
+    found = np.full((count, length), np.nan)
+    for part in row_slices(chain, len(rows)):
+        for cell in chain.cells:
+            places = [place for place in group if place.cell is cell]
+            at = length - 1 - steps[part] if places and places[0].is_flipped else steps[part]
+            cell.patch = _replacing([place.name for place in places], recorded[cell], rows[part], at)
+        outputs = chain.run(chain.inputs[count + rows[part]], rows[part])
+        found[rows[part], steps[part]] = outputs[np.arange(len(outputs)), targets[rows[part]]]
+    return found
+
+
+def _replacing(
+    names: Sequence[str], recorded: Mapping[tuple[str, int], Array], rows: NDArray[Any], steps: NDArray[Any]
+) -> Callable[[int, str, Array], Array]:
+    """Row i takes what was recorded of sequence rows[i] at step steps[i], in reading order."""
+
+    def patch(t: int, name: str, value: Array) -> Array:
+        if name not in names:
+            return value
+        chosen = steps == t
+        result = value.copy()
+        result[chosen] = recorded[name, t][rows[chosen]]
+        return result
+
+    return patch
