@@ -67,7 +67,10 @@ class Fidelity(Sentence):
 
 
 class Reading(Protocol):
-    """A network that reads words: a `WordReader`, or a function."""
+    """A network that reads words: a `WordReader`, or a function.
+
+    Example: see `learn`.
+    """
 
     @property
     def alphabet(self) -> tuple[Hashable, ...]: ...
