@@ -21,8 +21,8 @@ def notebooks(tmp_path_factory):
     return {path.stem: nbformat.read(path, as_version=4) for path in paths}
 
 
-def test_there_are_eight():
-    assert len(SCRIPTS) == 8
+def test_there_are_nine():
+    assert len(SCRIPTS) == 9
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -34,7 +34,7 @@ def test_a_notebook_has_title_badge_installation_and_a_network_in_seconds(script
     assert installation.source.startswith("%pip install")
     assert installation.metadata.tags == ["skip-execution"]
     code = "\n".join(cell.source for cell in rest if cell.cell_type == "code")
-    assert "presets.load(" in code or "fitting.fit_lbfgs(" in code
+    assert any(call in code for call in ("presets.load(", "fitting.fit_lbfgs(", "automata.compile("))
     names = {node.attr for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)}
     assert not {name for name in names if name.startswith("_") and not name.endswith("__")}
 
