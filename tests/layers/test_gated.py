@@ -436,7 +436,8 @@ def test_an_initial_state_needs_an_integer_batch_size() -> None:
 def test_an_encoder_draws_step_by_step_but_not_on_jax(regularized):
     encoder = keras.Sequential([keras.layers.Dense(4), keras.layers.Dropout(0.5)])
     if regularized:
-        layer = layers.StateRegularizedRNN(layers.StateRegularizedCell(layers.MinimalRNNCell(4, encoder=encoder), 3))
+        cell = layers.StateRegularizedCell(layers.MinimalRNNCell(4, encoder=encoder), 3)
+        layer = layers.StateRegularizedRNN(cell, fused=False)
     else:
         layer = layers.MinimalRNN(4, encoder=encoder, fused=False)
     model = keras.Sequential([keras.Input((None, 3)), layer])
