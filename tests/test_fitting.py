@@ -34,11 +34,10 @@ def test_an_agent_is_recovered():
     model = network()
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=3, verbose=0)
     cell, head = model.layers[0].cell, model.layers[-1]
-    decays = keras.ops.convert_to_numpy(cell.recurrent_kernel).ravel()
+    weights = cell.recurrent_kernel, cell.bias, head.kernel, head.bias
+    decays, bias, kernel, shift = (keras.ops.convert_to_numpy(weight).ravel() for weight in weights)
     # The bias of the head moves the logit too: z = a z + b w + (1 - a) c.
-    moves = keras.ops.convert_to_numpy(cell.bias).ravel() * float(head.kernel[0, 0]) + (1 - decays) * float(
-        head.bias[0]
-    )
+    moves = bias * kernel + (1 - decays) * shift
     assert decays == pytest.approx(0.8, abs=0.1)
     assert moves == pytest.approx([-1, -0.5, 0.5, 1], abs=0.25)
     assert fits.converged.any()

@@ -107,7 +107,7 @@ def _embedding(layer: Any, read: Read, ids: Tensor) -> Tensor:
 def _shifted(ids: Tensor, size: int) -> Tensor:
     """Ids (F, ...) of one table for all networks."""
     first = np.arange(ids.shape[0], dtype=np.int32) * size
-    return ops.cast(ids, "int32") + first.reshape(-1, *[1] * (len(ids.shape) - 1))
+    return ops.cast(ids, "int32") + ops.convert_to_tensor(first.reshape(-1, *[1] * (len(ids.shape) - 1)))
 
 
 def _recurrent(layer: Any, read: Read, x: Tensor) -> Tensor:
