@@ -29,24 +29,28 @@ def dense_states(
     drive: Tensors,
     noise: Tensor | None = None,
     regularize: Tensor | None = None,
+    dropout_mask: Tensor | None = None,
     mask: Tensor | None = None,
     unroll: bool = False,
 ) -> list[Tensor]:
     """The states after every step, each (time, batch, n), differentiable in weights, centroids, tau, starts and drive.
 
     Args:
-        cell: the equations of the cell, with `multiplies_once` and `has_derivative`.
+        cell: the equations of the cell, with `multiplies_once` and `has_derivative`; products have the dtype of U.
         component: the map from the cell's first state u to h; None if h is u.
-        starts: the states before the first step, each (batch, n), in the dtype of the weights.
+        starts: the states before the first step, each (batch, n).
         drive: each part (time, batch, width).
         noise: Gumbel noise (time, batch, k), or None.
         regularize: bool (time, batch or 1, 1), False where a step skips the component; or None.
+        dropout_mask: (time, batch, n), factors of the first state where it enters h U; or None.
         mask: bool (time, batch), False keeps the states; or None.
         unroll: whether the graph repeats the step instead of looping.
     """
     units, width = cell.recurrent_kernel.shape
     num_states, num_parts, num_kept = len(starts), len(drive), 0 if component is None else 2
-    optional = {"read": None if mask is None else mask[:, :, None], "regularize": regularize, "noise": noise}
+    precise, rounded = starts[0].dtype, cell.recurrent_kernel.dtype
+    read = None if mask is None else mask[:, :, None]
+    optional = {"read": read, "regularize": regularize, "noise": noise, "dropout_mask": dropout_mask}
     extras = {name: x for name, x in optional.items() if x is not None}
     own_parts = [i for i in range(num_parts) if i != cell.added_part]
     k = () if component is None else (component.centroids.shape[0],)
@@ -63,7 +67,8 @@ def dense_states(
         def step(states: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
             drive, rest = _grouped(now, num_parts, len(extras))
             of_step = dict(zip(extras, rest, strict=True))
-            product = known.product(ops, tuple(states))
+            entering = _entering(states, rounded, of_step.get("dropout_mask"))
+            product = ops.cast(known.product(ops, entering), precise)
             new: list[Tensor] = list(known.step_given_product(ops, tuple(states), product, drive).states)
             kept: Tensors = ()
             if stochastic is not None:
@@ -94,7 +99,8 @@ def dense_states(
                 pulled = known.pull_back(ops, before, drive, product)(_joined(into))
                 into_product = pulled.product
                 earlier = _split(pulled.states, num_states)
-                earlier[0] = earlier[0] + ops.matmul(into_product, transposed)
+                into_first = ops.cast(ops.matmul(ops.cast(into_product, rounded), transposed), precise)
+                earlier[0] = earlier[0] + _dropped(into_first, of_step.get("dropout_mask"))
                 if "read" in of_step:
                     earlier = [ops.where(of_step["read"], x, same) for x, same in zip(earlier, g, strict=True)]
                 return earlier, (into_product, *(pulled.drive[i] for i in own_parts), *collected)
@@ -106,7 +112,9 @@ def dense_states(
             )
             [into_product], into_parts, of_component = _grouped(collected, 1, len(own_parts), num_kept)
             into_drive = dict(zip(own_parts, into_parts, strict=True))
-            into_weights = known.step_weight_gradients(ops, _rows(before), _rows(states), *_rows([into_product]))
+            entering = _entering(before, rounded, dropout_mask)
+            rows = _rows([ops.cast(into_product, rounded)])
+            into_weights = known.step_weight_gradients(ops, _rows(entering), _rows(states), *rows)
             return (
                 *into_starts,
                 *(into_drive.get(i, into_product) for i in range(num_parts)),
@@ -119,6 +127,15 @@ def dense_states(
     weights = [getattr(cell, name) for name in cell.step_weights]
     of_component = () if component is None else (component.centroids, component.temperature)
     return _split(run(*starts, *drive, *weights, *of_component), num_states)
+
+
+def _dropped(state: Tensor, dropout_mask: Tensor | None) -> Tensor:
+    return state if dropout_mask is None else state * dropout_mask
+
+
+def _entering(states: Sequence[Tensor], dtype: Any, dropout_mask: Tensor | None) -> Tensors:
+    """The states as the product h U reads them."""
+    return ops.cast(_dropped(states[0], dropout_mask), dtype), *states[1:]
 
 
 def _through_component(

@@ -6,7 +6,7 @@ eq. 4),
 
     dh_t/dh_{t-1} = D_{diagonal} + sum_g D_{slopes_g} U_g^T,        dh_t/dlatent_t = D_{input_derivative}.
 
-The gradients of the layers use the same vectors (`_sequence.gated`).
+The gradients of the layers use the same vectors (`_sequence.dense`).
 """
 
 from __future__ import annotations
