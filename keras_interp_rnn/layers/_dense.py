@@ -55,7 +55,7 @@ class DenseRNN(SequenceRNN):
         mask = None if mask is None else ops.transpose(mask)
         known = equations_of(self.recurrent_cell, self._rounded)
         assert isinstance(known, DenseEquations)
-        after = dense_states(
+        states_after, last = dense_states(
             known,
             self.component(),
             states,
@@ -64,7 +64,7 @@ class DenseRNN(SequenceRNN):
             mask=mask,
             unroll=self.unroll,
         )
-        return ops.swapaxes(after[0], 0, 1), [state[-1] for state in after]
+        return ops.swapaxes(states_after, 0, 1), last
 
     def _rounded(self, weight: Any) -> Tensor:
         """A weight in the dtype of products: a copy, as TensorFlow's custom gradients take no variables."""
