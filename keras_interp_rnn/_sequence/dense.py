@@ -33,7 +33,7 @@ def dense_states(
     mask: Tensor | None = None,
     unroll: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
-    """The first state after every step, (time, batch, n), and the last states, differentiable in all that is not a mask.
+    """The first state after every step, (time, batch, n), and the last states, differentiable in all but the masks.
 
     Args:
         cell: the equations of the cell, with `multiplies_once` and `has_derivative`; products have the dtype of U.
