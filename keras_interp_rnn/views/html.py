@@ -82,7 +82,7 @@ def interactive_page(result: Any) -> str | None:
     if view is None:
         return None
     title, lead = view.title or title_of(result), view.lead or lead_of(result)
-    return page(title, numbers(result), view=view.name, data=view.data, lead=lead)
+    return page(title, numbers(result), views=[view.name], data=view.data, lead=lead)
 
 
 def title_of(result: Any) -> str:
