@@ -46,7 +46,7 @@ MAX_HELD_OUT_ERRORS = 0.05
 """Fraction of the words held out, in addition to wrong labels, that an automaton may misclassify."""
 MAX_DESCRIPTION = 1 / 3
 """Bits of an automaton per bit of the labels, up to which it may misclassify more if it contradicts no word."""
-LEVEL = 0.9  # of the interval that says how many errors chance explains
+LEVEL = 0.9  # of the interval of the errors that chance explains
 
 PART, SECONDS_OF_PART = 2000, 20.0  # words of the first part, and computing time for each part
 GROWTH = {"merging": 1.5, "patterns": 5, "splitting": 5}
