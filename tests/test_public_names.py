@@ -15,7 +15,7 @@ from result_classes import results_by_page  # noqa: E402
 
 NAMES = {
     "keras_interp_rnn": """
-        analysis automata callbacks constraints datasets fitting initializers layers losses presets
+        analysis automata callbacks constraints datasets deploy fitting initializers layers losses presets
         regularizers views
     """,
     "keras_interp_rnn.analysis": """
@@ -39,6 +39,7 @@ NAMES = {
         DataError LabelledWords Windows abbadingo balanced_parentheses counting languages palindromes sessions text
         text8 tomita words
     """,
+    "keras_interp_rnn.deploy": "to_c",
     "keras_interp_rnn.figures": """
         Figure contribution_column jacobian_histogram jacobian_percentiles phase_portrait state_paths state_spectra
         temperatures timescales token_map transition_map
