@@ -70,7 +70,7 @@ MAY_IMPORT = {
         "scipy",
         *(f"{OURS}.{n}" for n in ("analysis", "automata")),
         *(f"{OURS}.{n}" for n in ("presets", "views")),
-        *(f"tensorboard_plugins.interp_rnn.{n}" for n in ("document", "recording")),
+        *(f"tensorboard_plugins.interp_rnn.{n}" for n in ("document", "folder", "recording")),
     },
     # Keras inside functions: cards are read without it.
     "presets/cards.py": set(),
