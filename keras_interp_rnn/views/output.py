@@ -67,6 +67,7 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
     Args:
         result: a result of a function of `analysis` or `automata`, a preset, or such a model. The typed text consists
             of symbols of the alphabet or words of the vocabulary that the model carries in a `layer`, otherwise of ids.
+            Or a `pathlib.Path`: the folder to which callbacks logged, whose page is the tab of TensorBoard, all runs.
         path: ends in ".html" for a page that needs no other file and no network, in ".txt" for the text, or in ".svg"
             for the drawing of an automaton, an extraction, a certificate or a trace.
 
@@ -75,7 +76,8 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
 
     Raises:
         TypeError: if it is not a result, or has no drawing.
-        ValueError: for another ending, a network of another kind, or one whose weights take more than 8 MiB in a page.
+        ValueError: for another ending, a network of another kind, or one whose weights take more than 8 MiB in a page;
+            for a folder without logs, or whose last steps alone take more than 8 MiB.
 
     Example:
 
@@ -87,18 +89,22 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         True
         >>> views.save(presets.load("text-isan"), path.with_name("live.html"))
     """
-    _check_result(result)
+    writers: dict[str, Callable[[Any], str]] = {".html": _page_of_logs}
+    if not isinstance(result, os.PathLike):
+        _check_result(result)
+        writers = {".html": html.as_page, ".txt": lambda result: as_text(result) + "\n", ".svg": svg.as_svg}
     suffix = as_path("path", path).suffix.lower()
-    writers: dict[str, Callable[[Any], str]] = {
-        ".html": html.as_page,
-        ".txt": lambda result: as_text(result) + "\n",
-        ".svg": svg.as_svg,
-    }
     if suffix not in writers:
         raise invalid("path", f"a file that ends in {', '.join(writers)}", os.fspath(path), "Add one of these endings.")
     document = writers[suffix](result)
     with atomic_write(path) as partial:
         partial.write_text(document, encoding="utf-8")
+
+
+def _page_of_logs(folder: os.PathLike[str]) -> str:
+    from tensorboard_plugins.interp_rnn.folder import page_of  # imports TensorBoard, which takes time
+
+    return page_of(Path(folder))
 
 
 def _check_result(result: Any) -> None:

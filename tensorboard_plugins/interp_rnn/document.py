@@ -15,7 +15,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +25,27 @@ STATIC = Path(__file__).parent / "static"
 
 
 def page(
-    title: str, body: str, *, view: str | None = None, data: Mapping[str, Any] | None = None, lead: str = ""
+    title: str, body: str, *, views: Sequence[str] = (), data: Mapping[str, Any] | None = None, lead: str = ""
 ) -> str:
     """A document around an HTML body, without references to anything outside.
 
     Args:
         title: text.
         body: HTML.
-        view: the module static/VIEW.js that draws over the body; None for a page without scripts.
-        data: the answers that the view reads, without NaN, from `recording.block`.
+        views: the modules static/VIEW.js that draw over the body, the first of which is shown first; none for a page
+            without scripts.
+        data: the answers that the views read, without NaN, from `recording.block`.
         lead: a sentence above the view, which the body contains too.
     """
     plain, rules = _without_style_attributes(body)
     style, sources, scripts = "\n" + tokens.css(by_class=False) + _static("style.css") + rules, "", ""
-    if view is not None:
-        code = joined(view)
+    if views:
+        code = joined(*views)
         sources = f"script-src '{digest(code)}'; img-src data:; "
         scripts = f'<script type="application/json" id="data">{block(data or {})}</script>\n<script>{code}</script>\n'
     policy = f"default-src 'none'; style-src '{digest(style)}'; {sources}base-uri 'none'; form-action 'none'"
     named = html.escape(title)
-    above = f'<p class="lead">{html.escape(lead)}</p>\n' if view is not None and lead else ""
+    above = f'<p class="lead">{html.escape(lead)}</p>\n' if views and lead else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -65,20 +66,20 @@ def block(data: Mapping[str, Any]) -> str:
     return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
 
 
-def joined(view: str) -> str:
-    """The modules that a view needs as one script, each inside a function.
+def joined(*views: str) -> str:
+    """The modules that views need as one script, each inside a function.
 
     Raises:
         ValueError: as `module`; if the script could end its element.
     """
     order: dict[str, None] = {}
-    for name in (view, "embedded"):
+    for name in (*views, "embedded"):
         _needed(name, order)
     modules = "".join(map(module, order))
-    code = f"\n'use strict';\n{modules}embedded.open({{{view}}});\n"
+    code = f"\n'use strict';\n{modules}embedded.open({{{', '.join(views)}}});\n"
     if "</" in code or "<!--" in code:
         raise ValueError(
-            f"A script in a page must not end its element. Received: the view {view!r}. Write '<' + '/' in its modules."
+            f"A script in a page must not end its element. Received: {', '.join(views)}. Write '<' + '/' in a module."
         )
     return code
 

@@ -86,7 +86,7 @@ class Plugin(base_plugin.TBPlugin):
             raise errors.InvalidArgumentError("tags must name at least one tag. Received: [].")
         data = self._logs.recorded(*_where(request), asked, state)
         title = f"{view.capitalize()}: {', '.join(dict.fromkeys(one['run'] or '.' for one in asked))}"
-        text = document.page(title, "<p>The drawing needs scripts.</p>", view=view, data=data)
+        text = document.page(title, "<p>The drawing needs scripts.</p>", views=[view], data=data)
         return http_util.Respond(request, text, "application/octet-stream")
 
 

@@ -22,6 +22,7 @@ RUN = [
     "deploy.md",
     "shapley-values.md",
     "tensorboard.md",
+    "trackers.md",
     "scaling.md",
     "functions-and-models.md",
     "attributions.md",

