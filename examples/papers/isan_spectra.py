@@ -1,4 +1,4 @@
-"""Figure 1 of Foerster et al., 2017: the variance of states along their principal directions, beside other networks."""
+"""Figure 1 of Foerster et al., 2017: the variance of states along their principal directions, in several networks."""
 
 from __future__ import annotations
 
