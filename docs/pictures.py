@@ -34,6 +34,7 @@ FIGURES = HERE / "figures"
 NEXT = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 YES = keras.losses.BinaryCrossentropy(from_logits=True)
 TEXT = "the end of the second world wa"
+REVIEW = "the first half is boring but then it becomes a superb and haunting film"
 
 
 def browser(width: int, height: int, dark: bool = False) -> webdriver.Chrome:
@@ -82,19 +83,24 @@ def unchanged(model: keras.Model, x: np.ndarray, y: np.ndarray, loss: keras.loss
 
 
 def pictures_of_pages(folder: Path) -> None:
-    """The page of a prediction, and its bars, light and dark."""
-    split = analysis.contributions(presets.load("text-isan").model, TEXT)
-    page = folder / "page.html"
-    views.save(split, page)
-    for dark in (False, True):
-        driver = browser(1280, 620, dark)
-        driver.get(page.as_uri())
-        time.sleep(2)
-        end = "-dark" if dark else ""
-        driver.find_element("css selector", "svg.strip").screenshot(str(FIGURES / f"first-look{end}.png"))
-        if not dark:
-            driver.save_screenshot(str(FIGURES / "views-contributions.png"))
-        driver.quit()
+    """The page of a prediction, and the bars of letters and of words, light and dark."""
+    critic = presets.load("reviews-sr-lstm")
+    splits = {
+        ("first-look", 1280): analysis.contributions(presets.load("text-isan").model, TEXT),
+        ("words", 920): analysis.attribution(critic.model, critic.encode(REVIEW)[None], alphabet=critic.alphabet),
+    }
+    for (name, width), split in splits.items():
+        page = folder / f"{name}.html"
+        views.save(split, page)
+        for dark in (False, True):
+            driver = browser(width, 620, dark)
+            driver.get(page.as_uri())
+            time.sleep(2)
+            end = "-dark" if dark else ""
+            driver.find_element("css selector", "svg.strip").screenshot(str(FIGURES / f"{name}{end}.png"))
+            if name == "first-look" and not dark:
+                driver.save_screenshot(str(FIGURES / "views-contributions.png"))
+            driver.quit()
 
 
 def picture_of_typing(folder: Path) -> None:

@@ -9,6 +9,7 @@
 - `losses`: what is minimised, in the papers' units.
 - `callbacks`: for `fit`.
 - `fitting`: second-order fits of small networks, many at once.
+- `deploy`: trained networks as code for microcontrollers.
 - `datasets`: text and TensorFlow Datasets builders.
 - `presets`: trained networks that ship with the package.
 - `views`: what results look like, as text, HTML and SVG.
@@ -33,6 +34,7 @@ if not _runs_as_command():
         callbacks,
         constraints,
         datasets,
+        deploy,
         fitting,
         initializers,
         layers,
@@ -49,6 +51,7 @@ __all__ = [
     "callbacks",
     "constraints",
     "datasets",
+    "deploy",
     "fitting",
     "initializers",
     "layers",

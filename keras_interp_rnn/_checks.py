@@ -7,6 +7,7 @@ import functools
 import inspect
 import operator
 import os
+import re
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -108,6 +109,13 @@ def expanded_path(name: str, value: Any) -> Path:
         raise invalid(
             name, "a path whose ~ is the home folder of a user", str(value), "Write the folder out."
         ) from None
+
+
+def c_identifier(name: str, value: Any) -> str:
+    """A string that C takes as the beginning of an identifier."""
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", value):
+        raise invalid(name, "an identifier of C", value, "Pass letters.")
+    return value
 
 
 def integers(

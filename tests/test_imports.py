@@ -104,6 +104,8 @@ MAY_IMPORT = {
         *(f"{OURS}.automata.{n}" for n in ("_on_first_use", "certificates", "machines", "networks")),
     },
     "automata": {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "layers"))},
+    "deploy/_c.py": set(),
+    "deploy": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_cells", "_network", "deploy", "equations", "layers"))},
     "figures": {
         *("matplotlib", "scipy"),
         *(f"{OURS}.{n}" for n in ("analysis", "figures")),

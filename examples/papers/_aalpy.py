@@ -65,12 +65,12 @@ def asked(model: automata.Recognizer, words: Words, alphabet: Sequence[Hashable]
     from aalpy.base import Oracle
     from aalpy.learning_algs import run_Lstar
 
-    system, letters, said = queried(model, max_symbols), list(alphabet), model.classify(words)
+    system, letters, verdicts = queried(model, max_symbols), list(alphabet), model.classify(words)
 
     class FirstOfWords(Oracle):
         def find_cex(self, hypothesis: Any) -> tuple[Hashable, ...] | None:
             dfa = automata.DFA.from_aalpy(hypothesis, alphabet)
-            pairs = zip(words, said, strict=True)
+            pairs = zip(words, verdicts, strict=True)
             return next((tuple(word) for word, accepted in pairs if dfa.accepts(word) != accepted), None)
 
     learned = run_Lstar(letters, system, FirstOfWords(letters, system), automaton_type="dfa", print_level=0)

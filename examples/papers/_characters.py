@@ -15,22 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
-from examples.papers._lazy import (
-    Array,
-    analysis,
-    callbacks,
-    constraints,
-    datasets,
-    keras,
-    layers,
-    losses,
-    ngrams,
-    training,
-)
+from examples.papers._experiment import Experiment, Record, Result, Run, Trainable
+from examples.papers._lazy import Array, analysis, constraints, datasets, keras, layers, losses, ngrams, training
 
 NETWORKS = ("RNN", "IRNN", "GRU", "LSTM", "ISAN")
-"""Of the paper's table 1; `text8` has rows for each."""
+"""The networks of the paper's table 1; `text8` has rows for each."""
 
 TWO_BLOCKS, CONVOLVED = ", two blocks", ", two convolved blocks"
 """How the names of networks of two residual blocks end: plain ones, and ones that see four symbols at a time."""
@@ -254,32 +243,49 @@ def compiled(model: keras.Model, protocol: Protocol, units: int) -> keras.Model:
     return model
 
 
-def train(text: Text, protocol: Protocol, run: Run) -> Record:
-    """Trains a network, or resumes its training; the record.
+def trainable(text: Text, protocol: Protocol, seed: int) -> Trainable:
+    """A network with its batches. Whatever its batch size, a trial of a search reads the same number of characters."""
 
-    In the folder of the run are the checkpoints, TensorBoard's logs and the plan. Its minutes of training, without
-    validation, replace `protocol.steps`.
-    """
+    def space(hp: Any) -> dict[str, Any]:
+        batch = hp.Choice("batch", sorted({protocol.batch // 2, protocol.batch, 2 * protocol.batch}))
+
+        def rescaled(windows: int) -> int:
+            return max(1, windows * protocol.batch // batch)
+
+        return {
+            "batch": batch,
+            "steps": rescaled(protocol.steps),
+            "validation": None if protocol.validation is None else rescaled(protocol.validation),
+            "learning_rate": hp.Float("learning_rate", 0.1, 30.0, sampling="log"),
+            "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
+            "clip": hp.Float("clip", 0.01, 3.0, sampling="log"),
+            "scale": hp.Float("scale", 0.25, 1.5),
+        }
+
+    def built(protocol: Protocol) -> keras.Model:
+        keras.utils.set_random_seed(seed)
+        return build(text, protocol)
+
+    return Trainable(
+        base=protocol,
+        build=built,
+        batches=lambda protocol, start, count: text.windows("train", protocol, start=start, num_windows=count),
+        validation=lambda protocol: text.windows("validation", protocol, num_windows=protocol.validation),
+        space=space,
+        data=dict(text.info),
+        seed=seed,
+        worst=2 * math.log2(text.symbols),  # twice the loss of a guess
+    )
+
+
+def train(text: Text, protocol: Protocol, run: Run) -> Record:
+    """Trains a network, or resumes its training, in the folder of the run; the record."""
     units = protocol.units(text)
     weights = parameters(protocol.network, units, text.symbols)
     own = {"units": units, "seed": run.seed, "minutes": run.minutes, "data": text.info}
     environment = _records.start_run(run.folder, {**dataclasses.asdict(protocol), **own})
-    if run.minutes is not None:
-        steps = training.steps_for_minutes(
-            run.folder, run.minutes, protocol.epochs, lambda: (build(text, protocol), text.windows("train", protocol))
-        )
-        protocol = dataclasses.replace(protocol, steps=steps)
-    keras.utils.set_random_seed(run.seed)
-    print(f"\n{run.row}: {units} units, {weights:,} weights.")
-    done = training.fit(
-        run.folder,
-        lambda: build(text, protocol),
-        lambda start, count: text.windows("train", protocol, start=start, num_windows=count),
-        text.windows("validation", protocol, num_windows=protocol.validation),
-        protocol.steps,
-        protocol.epochs,
-        run.verbose,
-    )
+    print(f"\n{units} units, {weights:,} weights.")
+    protocol, done = training.train(trainable(text, protocol, run.seed), run)
     test = done.load_best().evaluate(text.windows("test", protocol), verbose=0)
     read = protocol.epochs * protocol.steps * protocol.batch * protocol.length
     of_model = ("network", "size")
@@ -375,42 +381,8 @@ class CharacterTable(Experiment):
     def is_deterministic(self, row: str) -> bool:
         return self.rows[row]["network"] in COUNTED
 
-    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
+    def tunable(self, run: Run, steps: int, epochs: int) -> Trainable:
         if run.settings["network"] in COUNTED:
             return super().tunable(run, steps, epochs)
-        text, base = self.load(run), dataclasses.replace(self.protocol(run), steps=steps, epochs=epochs)
-
-        def space(hp: Any) -> dict[str, Any]:
-            """Whatever its batch size, a trial reads the same number of characters."""
-            batch = hp.Choice("batch", sorted({base.batch // 2, base.batch, 2 * base.batch}))
-
-            def rescaled(windows: int) -> int:
-                return max(1, windows * base.batch // batch)
-
-            return {
-                "batch": batch,
-                "steps": rescaled(base.steps),
-                "validation": None if base.validation is None else rescaled(base.validation),
-                "learning_rate": hp.Float("learning_rate", 0.1, 30.0, sampling="log"),
-                "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
-                "clip": hp.Float("clip", 0.01, 3.0, sampling="log"),
-                "scale": hp.Float("scale", 0.25, 1.5),
-            }
-
-        def built(protocol: Protocol) -> keras.Model:
-            keras.utils.set_random_seed(run.seed)
-            return build(text, protocol)
-
-        def fit(protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
-            kwargs["callbacks"] = [callbacks.CarriedState(across_epochs=True), *kwargs.get("callbacks", [])]
-            return model.fit(
-                text.windows("train", protocol, num_windows=protocol.steps * protocol.epochs),
-                epochs=protocol.epochs,
-                steps_per_epoch=protocol.steps,
-                shuffle=False,
-                validation_data=text.windows("validation", protocol, num_windows=protocol.validation),
-                **kwargs,
-            )
-
-        worst = 2 * math.log2(text.symbols)  # twice the loss of a guess
-        return Tunable(base, space, built, fit, dict(text.info), run.seed, worst)
+        protocol = dataclasses.replace(self.protocol(run), steps=steps, epochs=epochs)
+        return trainable(self.load(run), protocol, run.seed)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Result, Run, Tunable
+from examples.papers._experiment import Experiment, Record, Result, Run, Trainable
 from examples.papers._lazy import Array, callbacks, corpora, datasets, keras, layers, np, training
 
 NETWORKS = {
@@ -214,65 +214,79 @@ def split(data: Sequences, seed: int) -> tuple[Array, Array]:
     return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
+def trainable(protocol: Protocol, data: Sequences, seed: int) -> Trainable:
+    """A network with its batches. Whatever its batch size, a trial of a search reads the same number of rows."""
+    (x, y), (trained, held_out) = data.train, split(data, seed)
+
+    def space(hp: Any) -> dict[str, Any]:
+        settings = {
+            "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
+            "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
+            "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
+            "dropout": hp.Float("dropout", 0.0, 0.6) if protocol.dropout else 0.0,
+            "batch": hp.Choice("batch", sorted({protocol.batch // 2, protocol.batch, 2 * protocol.batch})),
+        }
+        settings["steps"] = max(1, protocol.steps * protocol.batch // settings["batch"])
+        if data.vocabulary is not None:
+            settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
+        if protocol.network.startswith("SR"):
+            settings["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
+            # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), says.
+            settings["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
+        return settings
+
+    def batches(protocol: Protocol, start: int, count: int | None) -> Any:
+        return training.Shuffled(x[trained], y[trained], protocol.batch, seed, start, count, protocol.segment)
+
+    return Trainable(
+        base=dataclasses.replace(protocol, steps=protocol.steps or math.ceil(len(trained) / protocol.batch)),
+        build=lambda protocol: build(protocol, data, protocol.steps * protocol.epochs, seed),
+        batches=batches,
+        validation=lambda protocol: (x[held_out], y[held_out]),
+        space=space,
+        data=data.identity(),
+        seed=seed,
+        worst=2 * math.log(len(data.classes)),  # twice the loss of a guess
+    )
+
+
 def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.Model]:
-    """Trains a network, or resumes its training; the record, and the best model.
-
-    In the folder of the run are the checkpoints, TensorBoard's logs and the plan. Its minutes of training, without
-    validation, replace `protocol.steps`.
-    """
-    x, y = data.train
-    kept, held_out = split(data, run.seed)
-    settings, identity = dataclasses.asdict(protocol), data.identity()
-
-    def batches(start: int = 0, count: int | None = None) -> Any:
-        return training.Shuffled(x[kept], y[kept], protocol.batch, run.seed, start, count, protocol.segment)
-
+    """Trains a network, or resumes its training, in the folder of the run; the record, and the best model."""
+    network, parts = trainable(protocol, data, run.seed), split(data, run.seed)
+    settings, identity = dataclasses.asdict(protocol), network.data
     own = {"seed": run.seed, "minutes": run.minutes, "data": identity}
     environment = _records.start_run(run.folder, {**settings, **own})
     if data.vocabulary is not None:
         datasets.words.Vocabulary(data.vocabulary).save(run.folder / "vocabulary.txt")
-    coarse = _coarse(protocol, data, run) if protocol.coarse else None
+    coarse = None
+    if protocol.coarse:
+        coarse, first = _coarse(protocol, data, run)
+        build_new = network.build
+        network = dataclasses.replace(network, build=lambda protocol: _taken_over(first, build_new(protocol)))
+        if run.minutes is not None:
+            run = dataclasses.replace(run, minutes=run.minutes * (1 - protocol.coarse))
 
-    def start() -> keras.Model:
-        model = build(protocol, data, steps * protocol.epochs, run.seed)
-        if coarse is not None:
-            _take_over(coarse[1], model)
-        return model
+    def more(protocol: Protocol) -> Sequence[keras.callbacks.Callback]:
+        begins = 0 if protocol.coarse else 1
+        return _sliding(protocol.steps * protocol.epochs, begins) if protocol.slide else ()
 
-    steps = protocol.steps or math.ceil(len(kept) / protocol.batch)
-    if run.minutes is not None:
-        minutes = run.minutes * (1 - protocol.coarse)
-        steps = training.steps_for_minutes(
-            run.folder, minutes, protocol.epochs, lambda: (build(protocol, data, 100, run.seed), batches())
-        )
-    print(f"\n{len(kept)} sequences, {steps} steps an epoch.", flush=True)
-    done = training.fit(
-        run.folder,
-        start,
-        batches,
-        (x[held_out], y[held_out]),
-        steps,
-        protocol.epochs,
-        run.verbose,
-        SLID if protocol.slide else "val_accuracy",
-        _sliding(steps * protocol.epochs, begins=0 if protocol.coarse else 1) if protocol.slide else (),
-    )
+    protocol, done = training.train(network, run, SLID if protocol.slide else "val_accuracy", more)
     model = done.load_best()
     _, accuracy = model.evaluate(*data.test, batch_size=256, verbose=0)
     record: Record = {
         "environment": environment,
-        "data": {**identity, "train": len(kept), "validation": len(held_out), "test": len(data.test[0])},
+        "data": {**identity, "train": len(parts[0]), "validation": len(parts[1]), "test": len(data.test[0])},
         "model": {"network": protocol.network, "parameters": model.count_params()},
-        "protocol": {**settings, "steps": steps, "seed": run.seed},
+        "protocol": {**settings, "steps": protocol.steps, "seed": run.seed},
         "result": Result(
             test=1 - accuracy,
             validation=1 - max(entry["val_accuracy"] for entry in done.history if entry.get("strength", 1.0) == 1.0),
             seconds=training.training_seconds(done.history),
-            read=steps * protocol.epochs * protocol.batch,
+            read=protocol.steps * protocol.epochs * protocol.batch,
             unit="error",
             more={"seconds": done.history[-1]["seconds"]},
         ),
-        **({} if coarse is None else {"coarse": coarse[0]["result"].entries()}),
+        **({} if coarse is None else {"coarse": coarse["result"].entries()}),
         "curve": [{name: value for name, value in entry.items() if name != SLID} for entry in done.history],
     }
     return record, model
@@ -289,8 +303,8 @@ def _coarse(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, kera
     return train(first, quartered(data), dataclasses.replace(run, folder=folder, minutes=minutes))
 
 
-def _take_over(first: keras.Model, model: keras.Model) -> None:
-    """Gives a model the weights of one that read a fourth of the steps, its memory c made four times as slow.
+def _taken_over(first: keras.Model, model: keras.Model) -> keras.Model:
+    """The model with the weights of one that read a fourth of the steps, its memory c made four times as slow.
 
     Near c' = f c + i g with 1 - f and i small, both are divided by four where the bias of f grows by log 4 and that of
     i falls by as much.
@@ -304,6 +318,7 @@ def _take_over(first: keras.Model, model: keras.Model) -> None:
         for weight in layer.weights:
             if weight.name in learned:  # not the centroids'
                 weight.assign(learned[weight.name])
+    return model
 
 
 def _sliding(steps: int, begins: int) -> list[keras.callbacks.Callback]:
@@ -346,45 +361,9 @@ class ClassTable(Experiment):
         """Further parts of the record: what the trained network shows."""
         return {}
 
-    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
-        base, data = dataclasses.replace(self.protocol(run), steps=steps, epochs=epochs), self.load(run)
-        kept, held_out = split(data, run.seed)
-        x, y = data.train
-
-        def space(hp: Any) -> dict[str, Any]:
-            """A trial reads the same number of rows, whatever its batch size."""
-            settings = {
-                "learning_rate": hp.Float("learning_rate", 3e-4, 3e-2, sampling="log"),
-                "decay": hp.Choice("decay", [0.01, 0.1, 1.0]),
-                "clip": hp.Float("clip", 0.1, 10.0, sampling="log"),
-                "dropout": hp.Float("dropout", 0.0, 0.6) if base.dropout else 0.0,
-                "batch": hp.Choice("batch", sorted({base.batch // 2, base.batch, 2 * base.batch})),
-            }
-            settings["steps"] = max(1, base.steps * base.batch // settings["batch"])
-            if data.vocabulary is not None:
-                settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
-            if base.network.startswith("SR"):
-                settings["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
-                # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), says.
-                settings["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
-            return settings
-
-        def fit(protocol: Protocol, model: keras.Model, **kwargs: Any) -> keras.callbacks.History:
-            count = protocol.steps * protocol.epochs
-            return model.fit(
-                training.Shuffled(x[kept], y[kept], protocol.batch, run.seed, 0, count, protocol.segment),
-                epochs=protocol.epochs,
-                steps_per_epoch=protocol.steps,
-                shuffle=False,
-                validation_data=(x[held_out], y[held_out]),
-                **kwargs,
-            )
-
-        def built(protocol: Protocol) -> keras.Model:
-            return build(protocol, data, protocol.steps * protocol.epochs, run.seed)
-
-        worst = 2 * math.log(len(data.classes))  # twice the loss of a guess
-        return Tunable(base, space, built, fit, data.identity(), run.seed, worst)
+    def tunable(self, run: Run, steps: int, epochs: int) -> Trainable:
+        protocol = dataclasses.replace(self.protocol(run), steps=steps, epochs=epochs)
+        return trainable(protocol, self.load(run), run.seed)
 
 
 class DigitTable(ClassTable):

@@ -157,9 +157,9 @@ def run_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> 
     if args.name != "all":
         run_rows(_named(experiments, args.name), args)
         return
-    given = [f"--{name}" for name in ("data", "rows", "model", "budget") if getattr(args, name) is not None]
-    if given:
-        raise ValueError(f"All experiments share no {given[0]}. Received: all with {given[0]}. Name an experiment.")
+    refused = [f"--{name}" for name in ("data", "rows", "model", "budget") if getattr(args, name) is not None]
+    if refused:
+        raise ValueError(f"All experiments share no {refused[0]}. Received: all with {refused[0]}. Name an experiment.")
     failed = []
     for experiment in filter(lambda experiment: experiment.rows, experiments):
         try:
@@ -228,13 +228,13 @@ def _checked(experiment: Experiment, record: Record) -> Record:
         if not isinstance(result, Result):
             raise ValueError(
                 f"`run` of {experiment.name} must return a record whose result is a Result. Received: {result!r}. "
-                "Return one, or override `summary`, `header` and `lines`."
+                "Return one, or give `header` and `lines_of`."
             )
         for part, entry in (("data", "name"), ("model", "parameters"), ("protocol", "seed")):
             if entry not in record.get(part, {}):
                 raise ValueError(
                     f"`run` of {experiment.name} must return a record with {entry!r} in {part!r}. Received: "
-                    f"{part} {record.get(part)}. Add it, or override `header` and `lines`."
+                    f"{part} {record.get(part)}. Add it, or give `header` and `lines_of`."
                 )
     if experiment.data and not _records.has_digest(record):
         raise ValueError(

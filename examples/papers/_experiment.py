@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record = dict[str, Any]
+
+CLAIMS = Path(__file__).parent / "claims"
 
 VERDICTS = ("found", "found in part", "contradicted", "undetermined", "not tried")
 
@@ -98,9 +101,24 @@ class Claim:
         return "undetermined" if self.measured else "not tried"
 
 
-def claim(place: str, says: str, quote: str, rule: str, *findings: Finding, **more: str) -> Claim:
-    """A claim; without findings nothing was measured of it."""
-    return Claim(place, says, quote, rule, findings or (Finding(),), **more)
+@functools.cache
+def claims_of(experiment: str) -> dict[str, tuple[str, str, str]]:
+    """Name of a claim on an experiment -> its place in the paper, the claim, and the paper's sentence or "".
+
+    They are in the folder `claims`, in one file for each paper.
+    """
+    found, of_these = {}, False
+    pages = (path.read_text("utf-8").strip() for path in sorted(CLAIMS.glob("*.md")))
+    for text in "\n\n".join(pages).split("\n\n"):
+        words = " ".join(re.sub("^> ", "", text, flags=re.MULTILINE).split())
+        if text.startswith("#"):
+            of_these = experiment in words.removeprefix("## ").split(", ")
+        elif of_these and (parts := re.fullmatch(r"\*\*(.*?)\*\* \((.*?)\)\. (.*)", words)):
+            name, place, says = parts.groups()
+            found[name] = (place, says, "")
+        elif of_these:
+            found[name] = (place, says, words)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +164,7 @@ class Result:
         return cls(test, validation, seconds, read, unit, more)
 
     def entries(self) -> dict[str, Any]:
-        """What a record has of it."""
+        """Its entries in a record."""
         values = (self.test, self.validation, self.seconds, self.read)
         return {**dict(zip(self._names(self.unit), values, strict=True)), **self.more}
 
@@ -161,21 +179,23 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tunable:
-    """A network whose settings `tuning.search` searches.
+class Trainable:
+    """A network and how it is trained: by `_training.train` for a row of a table, by `tuning.search` in trials.
 
     Attributes:
-        base: its protocol, a dataclass; steps and epochs are those of a trial. space: hyperparameters of KerasTuner ->
-            the settings of a trial that differ. build: protocol -> compiled model.
-        fit: (protocol, model, **kwargs) -> history of a training as long as a trial; `kwargs` as in Keras's `fit`.
-        data: what a record says of the data. seed: of the weights. worst: stands for the loss of a training that
+        base: its protocol, a dataclass with `batch`, `steps` and `epochs`. build: protocol -> compiled model.
+        batches: (protocol, number of batches done, number left) -> those left. validation: protocol -> as `fit` takes
+            it.
+        space: hyperparameters of KerasTuner -> the settings of a trial that differ from `base`.
+        data: what a record says of the data. seed: of the weights. worst: the loss that counts for a training that
             diverged.
     """
 
     base: Any
-    space: Callable[[Any], dict[str, Any]]
     build: Callable[[Any], Any]
-    fit: Callable[..., Any]
+    batches: Callable[[Any, int, int | None], Any]
+    validation: Callable[[Any], Any]
+    space: Callable[[Any], dict[str, Any]]
     data: Mapping[str, Any]
     seed: int
     worst: float
@@ -201,7 +221,9 @@ class Experiment(abc.ABC):
         paper: row -> the paper's figure, or its words where it gives none.
         minutes: default budget of training; None trains for the row's own number of epochs.
         of_data: names of those settings of a row on which its data depend.
+        small: settings of a `--smoke` run, in place of the row's.
         header: columns of its table, as in "network | errors", whose lines `lines` gives; "" for the usual table.
+        run_name: what a record is called in the list of runs, with fields of the record.
         resets_before: whether the reset gates of its GRUs multiply before the product, as in the papers.
     """
 
@@ -215,7 +237,9 @@ class Experiment(abc.ABC):
     paper: ClassVar[Mapping[str, float | str]] = {}
     minutes: ClassVar[float | None] = None
     of_data: ClassVar[tuple[str, ...]] = ()
+    small: ClassVar[Mapping[str, Any]] = {}
     header: ClassVar[str] = ""
+    run_name: ClassVar[str] = "{table[row]}, seed {protocol[seed]}"
     resets_before: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -224,15 +248,19 @@ class Experiment(abc.ABC):
 
         Returns:
             Its record: `data`, with a name; `model`, with the number of `parameters`; `protocol`, with the `seed`;
-            `result`, a `Result`, or a dictionary if `summary` and `lines` or `fields` are overridden; and, where it
-            trains, `curve` and `environment`.
+            `result`, a `Result`, or a dictionary if there is a `header`, or `fields` and `summary` are overridden; and,
+            where it trains, `curve` and `environment`.
 
         Raises:
             ValueError: if the data or the model cannot be read.
         """
 
+    def settings(self, run: Run) -> dict[str, Any]:
+        """The settings of a run: those of its row, and those of `small` for `--smoke`."""
+        return {**run.settings, **(self.small if run.smoke else {})}
+
     def identity(self, run: Run) -> dict[str, Any]:
-        """What a record says of its data, digest included; a record of other data is not taken for this run's."""
+        """Name and digest of the data, as a record has them; a record of other data is not taken for this run's."""
         return {}
 
     def is_timed(self, row: str) -> bool:
@@ -259,24 +287,33 @@ class Experiment(abc.ABC):
                 raise ValueError(re.sub("`(source|path)`", "`--data`", str(error))) from None
         return self._loaded[1]
 
-    def tunable(self, run: Run, steps: int, epochs: int) -> Tunable:
+    def tunable(self, run: Run, steps: int, epochs: int) -> Trainable:
         """The network that `tune` searches, with trials of `epochs` epochs of `steps`."""
         raise ValueError(
             f"Networks on characters and on classes are tuned. Received: {self.name}, {run.row}. Choose another."
         )
 
     def summary(self, record: Record) -> str:
-        """One line on a result, for the screen."""
+        """A result on the screen: its lines of the table, each cell after the name of its column."""
+        if self.header:
+            lines = (zip(self.header.split(" | "), line, strict=True) for line in self.lines([record]))
+            return "\n  ".join(
+                ", ".join(f"{column} {cell}" for column, cell in line if cell is not None) for line in lines
+            )
         result = Result.of(record["result"])
         return f"{result.shown(result.test)} {self.measure}"
 
     def lines(self, records: Sequence[Record]) -> Iterable[Sequence[object]]:
         """The lines of the table with the columns of `header`."""
+        return (line for record in records for line in self.lines_of(record))
+
+    def lines_of(self, record: Record) -> Iterable[Sequence[object]]:
+        """The lines of one record in that table."""
         return ()
 
     def called(self, record: Record) -> str:
         """The name of a record in the list of runs."""
-        return f"{record['table']['row']}, seed {record['protocol']['seed']}"
+        return self.run_name.format(**record)
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         """Name -> Markdown that replaces `{name}` in the template."""
@@ -286,6 +323,10 @@ class Experiment(abc.ABC):
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         """The paper's claims that these records bear on, in the paper's order."""
         return []
+
+    def claim(self, name: str, rule: str, *findings: Finding, **more: str) -> Claim:
+        """One of `claims_of` this experiment; without findings nothing was measured of it. Arguments as in `Claim`."""
+        return Claim(*claims_of(self.name)[name], rule, findings or (Finding(),), **more)
 
     def pictures(self, records: Sequence[Record]) -> Mapping[str, Figure]:
         """File name -> figure drawn from the records; ImportError without matplotlib."""

@@ -32,7 +32,7 @@ def read_json(path: Path, remedy: str, **parts: type) -> dict[str, Any]:
     return parsed(path.read_bytes(), str(path), remedy, **parts)
 
 
-def kept(path: Path, compute: Callable[[], Mapping[str, Any]], **parts: type) -> dict[str, Any]:
+def cached(path: Path, compute: Callable[[], Mapping[str, Any]], **parts: type) -> dict[str, Any]:
     """A part of what a run finds: computed and written, or read if it was written before a kill."""
     if not path.exists():
         write_json(path, compute())

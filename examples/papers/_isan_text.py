@@ -76,11 +76,9 @@ class IsanText(Experiment):
         return {"text_sha256": datasets.text.sha256(self.load(run)[1]), "model_file_sha256": digest}
 
     def called(self, record: Record) -> str:
-        name, model = str(record["data"]["name"]), record.get("model")
-        if model is None:  # in the oldest records
-            return name
+        model = record["model"]
         sizes = f"ISAN of {model['units']} units, {model['parameters']:,} weights"
-        return f"{name}, {sizes}, sha256 of the weights `{model['sha256'][:16]}…`"
+        return f"{record['data']['name']}, {sizes}, sha256 of the weights `{model['sha256'][:16]}…`"
 
 
 def texts(symbols: Array) -> list[Array]:

@@ -17,10 +17,27 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, grouped, mean_and_range, percent, runs, table
+from examples.papers._experiment import (
+    Experiment,
+    Finding,
+    Record,
+    Run,
+    grouped,
+    mean_and_range,
+    percent,
+    runs,
+    table,
+)
 from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
+from examples.papers._verdicts import fewer
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
+
+PARENTHESES = (
+    *("test_d1_10_l100", "test_d10_20_l100", "test_d10_20_l200"),
+    *("test_d5_l200", "test_d10_l200", "test_d20_l1000"),
+)
+"""The tests of balanced parentheses, in the paper's order."""
 
 STEPS = 16
 """Training steps in one execution."""
@@ -380,6 +397,12 @@ class LanguageTable(LanguageExperiment):
                 row = row_name(record["data"]["config"], record["model"]["layer"], protocol["centroids"])
                 found.setdefault(row, []).append(errors)
         return {row: [[errors[test] for errors in group] for test in self.tests] for row, group in found.items()}
+
+    def ahead(self, of: Mapping[str, list[list[float]]], better: str, worse: str, name: str = "") -> list[Finding]:
+        """Whether a row has fewer errors than another, for each test; `of` as `by_row`."""
+        none: list[list[float]] = [[]] * len(self.tests)
+        pairs = zip(map(shown, self.tests), of.get(better, none), of.get(worse, none), strict=True)
+        return [fewer(ours, others, percent, of=f"{name}{test}") for test, ours, others in pairs]
 
     def _table(self, config: str, records: Sequence[Record]) -> str:
         """A line for each network and number of centroids, the paper's figures below it."""

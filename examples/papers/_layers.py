@@ -1,4 +1,4 @@
-"""An activation, a constraint and a layer that only the papers' experiments use.
+"""An activation and a layer that only the papers' experiments use.
 
 They are registered with Keras under the package name `examples.papers`, when this module is imported: a model that has
 one of them is loaded after that.
@@ -20,21 +20,6 @@ from keras_interp_rnn import layers
 def hard_sigmoid(x: Any) -> Any:
     """Theano's, 0.2 x + 0.5 between 0 and 1; that of Keras 3 has the slope 1/6."""
     return ops.clip(0.2 * x + 0.5, 0.0, 1.0)
-
-
-@keras.saving.register_keras_serializable(package="examples.papers")
-class ResetAt(keras.constraints.Constraint):
-    """Keeps the matrix of one symbol, an id, at 0: after it the state is its bias, whatever was read before."""
-
-    def __init__(self, symbol: int) -> None:
-        self.symbol = symbol
-
-    def __call__(self, kernel: Any) -> Any:
-        kept = ops.arange(kernel.shape[0]) != self.symbol
-        return kernel * ops.cast(kept, kernel.dtype)[:, None, None]
-
-    def get_config(self) -> dict[str, Any]:
-        return {"symbol": self.symbol}
 
 
 @keras.saving.register_keras_serializable(package="examples.papers")

@@ -7,27 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 
 class _Lazy:
-    """A module that is imported when a name of it is used."""
+    """A module whose names, or a package whose modules, are imported when they are used."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, is_package: bool = False) -> None:
+        self._name, self._is_package = name, is_package
 
     def __getattr__(self, name: str) -> Any:
+        if self._is_package:
+            return importlib.import_module(f"{self._name}.{name}")
         return getattr(importlib.import_module(self._name), name)
-
-
-class _LazyPackage(_Lazy):
-    """A package whose modules are imported when they are used."""
-
-    def __getattr__(self, name: str) -> Any:
-        return importlib.import_module(f"{self._name}.{name}")
 
 
 training: Any = _Lazy("examples.papers._training")
 binary: Any = _Lazy("examples.papers._binary")
 ngrams: Any = _Lazy("examples.papers._ngrams")
 drawings: Any = _Lazy("examples.papers.figures")
-corpora: Any = _LazyPackage("examples.papers.data")
+corpora: Any = _Lazy("examples.papers.data", is_package=True)
 
 if TYPE_CHECKING:
     import keras

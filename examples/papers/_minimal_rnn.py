@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from examples.papers._lazy import initializers, keras, layers, np
@@ -50,6 +51,13 @@ def recurrent_layer(
     if gate_bias is not None:
         _set_gate_bias(layer, gate_bias, features)
     return layer
+
+
+def gates_of(protocol: Mapping[str, Any]) -> str:
+    """How the gates of a network start, as the end of its name; "" for the layer's own bias."""
+    if (steps := protocol.get("gate_steps")) is not None:
+        return f", gates for {steps:g} steps"
+    return "" if (bias := protocol.get("gate_bias")) is None else f", gate bias {bias:g}"
 
 
 def _set_gate_bias(layer: keras.layers.RNN, value: float, features: int) -> None:

@@ -1,4 +1,4 @@
-"""What the centroids of a trained network stand for: words, phrases and explained texts, for a record and the report.
+"""Words, phrases and explained texts of the centroids of a trained network, for a record and the report.
 
 Wang, Lawrence and Niepert, 2022: tables 6 and 7 (prototypes), 8 and 9 (explanations), 10 (phrases).
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claims_of, table
 from examples.papers._lazy import Array, analysis, keras, np
 
 NUM_TEXTS = 1000
@@ -17,7 +17,7 @@ NUM_TEXTS = 1000
 
 
 class Readable(Experiment):
-    """Below the table of networks that classify texts is shown what the centroids of the best one stand for.
+    """A table of networks that classify texts, and below it the meaning of the centroids of the best one.
 
     The first of two bases, before `ClassTable`.
     """
@@ -51,6 +51,39 @@ class Readable(Experiment):
             "phrases": table("class | words | phrases", phrases),
             "explained": "\n".join(map(_marked, reading["explained"])),
         }
+
+    def claims_on_centroids(self, records: Iterable[Record], probability: float) -> list[Claim]:
+        """Claims that centroids, and phrases where the paper has them, are typical of classes, on the network shown.
+
+        Args:
+            probability: above which a mean transition probability is high.
+        """
+        shown = _shown(records)
+        words = phrases = Finding()
+        if shown is not None:
+            best = shown["reading"]
+            classes = {label for of_length in best["phrases"].values() for label in of_length}
+            clear = {
+                centroid["class"]
+                for centroid in best["centroids"]
+                if centroid["words"] and min(mean for _, mean in centroid["words"]) >= probability
+            }
+            words = Finding(f"{len(clear)} of {len(classes)} classes", clear == classes)
+            found = [of_class for of_length in best["phrases"].values() for of_class in of_length.values()]
+            least = min(mean for of_class in found for _, mean in of_class)
+            phrases = Finding(f"{least:.2f} or more", least >= probability)
+        rules = {
+            "words": (
+                f"for each class with a centroid, one whose six best words have mean probabilities of at least "
+                f"{probability:g}",
+                words,
+            ),
+            "phrases": (
+                f"the five best of each class and length have mean probabilities of at least {probability:g}",
+                phrases,
+            ),
+        }
+        return [self.claim(name, *rule) for name, rule in rules.items() if name in claims_of(self.name)]
 
 
 def interpret(model: keras.Model, data: Any) -> dict[str, Any]:
@@ -129,49 +162,8 @@ def _explained(
     }
 
 
-def claims(records: Iterable[Record], of_words: str, of_phrases: str, probability: float) -> list[Claim]:
-    """That centroids and phrases stand for classes, of the network that is shown.
-
-    Args:
-        of_words, of_phrases: the paper's tables; "" leaves out the claim. probability: above which a mean transition
-            probability is high.
-    """
-    shown = _shown(records)
-    words = phrases = Finding()
-    if shown is not None:
-        best = shown["reading"]
-        classes = {label for of_length in best["phrases"].values() for label in of_length}
-        clear = {
-            centroid["class"]
-            for centroid in best["centroids"]
-            if centroid["words"] and min(mean for _, mean in centroid["words"]) >= probability
-        }
-        words = Finding(f"{len(clear)} of {len(classes)} classes", clear == classes)
-        least = min(mean for of_length in best["phrases"].values() for found in of_length.values() for _, mean in found)
-        phrases = Finding(f"{least:.2f} or more", least >= probability)
-    both = [
-        claim(
-            of_words,
-            "Centroids stand for classes, judging by the words that lead to them.",
-            "only a limited number of centroids are meaningful, for example, the 3rd and 4th represent positive and "
-            "negative sentiment. (6.1)",
-            f"for each class with a centroid, one whose six best words have mean probabilities of at least "
-            f"{probability:g}",
-            words,
-        ),
-        claim(
-            of_phrases,
-            "Phrases of two and of four words that lead to the centroids of a class are typical of it.",
-            "The phrases with the highest mean transition probability can be extracted. (7)",
-            f"the five best of each class and length have mean probabilities of at least {probability:g}",
-            phrases,
-        ),
-    ]
-    return [one for one in both if one.place]
-
-
 def _shown(records: Iterable[Record]) -> Record | None:
-    """Of the networks that were interpreted, the one with the lowest validation error."""
+    """The record of the interpreted network with the lowest validation error."""
     readable = [record for record in records if "reading" in record]
     return min(readable, key=lambda record: record["result"]["validation_error"], default=None)
 

@@ -126,7 +126,7 @@ def curve_of(
 
 
 def identity(name: str, data: corpora.interactions.Interactions) -> dict[str, Any]:
-    """What a record says of the data."""
+    """Name, sizes and digest of the data, for a record."""
     digest = _records.sha256(data.items, data.starts, *([] if data.gaps is None else [data.gaps]))
     return {"name": name, "items": len(data.names), "interactions": len(data.items), "sha256": digest}
 
@@ -246,7 +246,7 @@ def dimensions_of_items(kernel: Array, items: int) -> float:
 
 
 def gate_weights(recurrent: Array) -> dict[str, float]:
-    """What the paper says of U_h in figure 3, in numbers.
+    """The paper's statements on U_h in figure 3, in numbers.
 
     Args:
         recurrent: (n, n), entry (j, i) by which h[j] moves entry i of the gate.

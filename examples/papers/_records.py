@@ -18,16 +18,16 @@ from typing import Any
 from examples.papers._files import parsed, read_json, write_json, write_text
 
 FORMAT = 1
-"""Of the records; a reader refuses those of a later one."""
+"""The format of the records; a reader refuses a later one."""
 
 ENVIRONMENTS_FILE = "environments.json"
 """In the folder of a run: every environment it was trained in."""
 
 PARTS = ("data", "model", "protocol", "result", "environment")
-"""Of a record: objects, where it has them."""
+"""Parts of a record, each an object where a record has it."""
 
 DIGESTS = ("sha256", "text_sha256")
-"""Of the data: a record has one of these, unless its experiment reads no data."""
+"""Names of the data's digest: a record has one of these, unless its experiment reads no data."""
 
 
 def environment() -> dict[str, Any]:
@@ -113,8 +113,8 @@ def find(folder: Path, experiment: str, run: str) -> dict[str, Any] | None:
 
 def require_equal(record: Mapping[str, Any], place: Path, **expected: Mapping[str, Any]) -> None:
     """Raises ValueError if a finished record differs from what its run would write now: name of a part -> the part."""
-    for part, wanted in expected.items():
-        _require_equal("A finished run is taken over if it has the same settings", wanted, record.get(part, {}), place)
+    for part, values in expected.items():
+        _require_equal("A finished run is taken over if it has the same settings", values, record.get(part, {}), place)
 
 
 def start_run(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def sha256(*arrays: Any) -> str:
     return digest.hexdigest()
 
 
-def _require_equal(rule: str, wanted: Mapping[str, Any], before: Mapping[str, Any], path: Path) -> None:
+def _require_equal(rule: str, expected: Mapping[str, Any], before: Mapping[str, Any], path: Path) -> None:
     """Raises ValueError where `before` differs; a setting that it lacks counts as equal, a digest does not."""
-    plain = json.loads(json.dumps(wanted))
+    plain = json.loads(json.dumps(expected))
     differ = {
         name: value for name, value in plain.items() if before.get(name, None if name in DIGESTS else value) != value
     }

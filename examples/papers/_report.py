@@ -275,7 +275,7 @@ def section(experiment: Experiment, records: Sequence[Record], templates: Path |
 
 
 def _told(tell: Callable[[Sequence[Record]], Any], records: Sequence[Record]) -> Any:
-    """What is told of records; a ValueError names the file of the first of which it cannot be told."""
+    """Fields, claims or pictures of records; a ValueError names the file of the first record without them."""
     try:
         return tell(records)
     except INCOMPLETE as error:

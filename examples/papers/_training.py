@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.papers._files import kept
+from examples.papers._experiment import Run, Trainable
+from examples.papers._files import cached
 from keras_interp_rnn import callbacks
 
 NUM_WARM, MIN_TIMED, MAX_TIMED, MIN_SECONDS = 4, 12, 60, 20.0
@@ -51,7 +53,7 @@ def steps_for_minutes(
                 break
         return {"steps": max(1, round(60 * minutes / float(np.median(seconds[NUM_WARM:])) / epochs))}
 
-    return int(kept(folder / "plan.json", timed, steps=int)["steps"])
+    return int(cached(folder / "plan.json", timed, steps=int)["steps"])
 
 
 def fit(
@@ -92,6 +94,43 @@ def fit(
             verbose=verbose,
         )
     return resumable
+
+
+def train(
+    network: Trainable,
+    run: Run,
+    monitor: str = "val_loss",
+    more: Callable[[Any], Sequence[keras.callbacks.Callback]] = lambda protocol: (),
+) -> tuple[Any, callbacks.Resumable]:
+    """Trains a network in the folder of a run, or resumes its training.
+
+    Args:
+        network: its protocol's steps are replaced where the run has minutes of training, without validation.
+        monitor: as in `fit`. more: protocol -> callbacks.
+
+    Returns:
+        The protocol, and as `fit`.
+    """
+    protocol = network.base
+    if run.minutes is not None:
+
+        def timed() -> tuple[keras.Model, keras.utils.PyDataset]:
+            return network.build(protocol), network.batches(protocol, 0, None)
+
+        steps = steps_for_minutes(run.folder, run.minutes, protocol.epochs, timed)
+        protocol = dataclasses.replace(protocol, steps=steps)
+    print(f"{run.row}: {protocol.epochs} epochs of {protocol.steps} steps.", flush=True)
+    return protocol, fit(
+        run.folder,
+        lambda: network.build(protocol),
+        lambda done, left: network.batches(protocol, done, left),
+        network.validation(protocol),
+        protocol.steps,
+        protocol.epochs,
+        run.verbose,
+        monitor,
+        more(protocol),
+    )
 
 
 def fit_next_epoch(
@@ -178,5 +217,5 @@ class Shuffled(keras.utils.PyDataset):
 
 
 def training_seconds(history: list[dict[str, float]]) -> float:
-    """Of all epochs, without validation."""
+    """The seconds of all epochs, without validation."""
     return sum(entry["training_seconds"] for entry in history)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _characters
-from examples.papers._experiment import Claim, Finding, Record, bits, claim
+from examples.papers._experiment import Claim, Finding, Record, bits
 from examples.papers._verdicts import alike, fewer, reaches, values_of
 
 TRAINED = {"size": "4.5e5", "batch": 64, "length": 50, "clip": 1.0, "epochs": 6, "validation": 64}
@@ -44,38 +44,28 @@ class Ablations(_characters.CharacterTable):
             return alike(of(row), of(f"{row}, {SMALL} weights"), bits, 0.05 * 2.15, SPREAD, row)
 
         return [
-            claim(
-                "section 3.1",
-                "A fully linear network has 3.1 bits per character, slightly fewer than naive Bayes (3.3).",
-                "This perplexity is only slightly better than that of a Naive Bayes model on the task, at 3.3 bits / "
-                "char. (3.1)",
+            self.claim(
+                "linear",
                 "both within 5 %; fewer than naive Bayes",
                 is_about("linear", 3.1),
                 is_about("naive Bayes", 3.3),
                 fewer(of("linear"), of("naive Bayes"), bits, spread=SPREAD),
             ),
-            claim(
-                "section 3.1",
-                "With a nonlinear readout it has 2.15, so the switch is what counts.",
-                "We also trained a fully linear network with a nonlinear readout. This achieves 2.15 bits / char. "
-                "(3.1)",
+            self.claim(
+                "nonlinear readout",
                 "at most 5 % more; the ISAN has fewer",
                 reaches(of(NONLINEAR), 2.15, bits, 0.05 * 2.15, SPREAD),
                 fewer(of("ISAN"), of(NONLINEAR), bits, spread=SPREAD),
             ),
-            claim(
-                "section 3.1",
-                "Both are independent of the number of weights.",
-                "independent of network size. (3.1, of each)",
+            self.claim(
+                "size",
                 f"with {TRAINED['size']} and with {SMALL} weights at most 5 % apart",
                 by_size("linear"),
                 by_size(NONLINEAR),
                 evidence="two networks below the paper's 2.15, whose floor was its training",
             ),
-            claim(
-                "version 1, section 5.1",
-                "Without biases an ISAN has 4.1 bits, the same as unigrams.",
-                "",
+            self.claim(
+                "without biases",
                 "within 5 %; within 0.01 bits of unigrams",
                 is_about("ISAN without biases", 4.1),
                 alike(of("ISAN without biases"), of("unigrams"), bits, 0.01, SPREAD, "unigrams"),

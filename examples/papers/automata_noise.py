@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from examples.papers import _aalpy, _records
-from examples.papers._experiment import Experiment, Record, Run, runs, table
-from examples.papers._files import kept
+from examples.papers import _aalpy
+from examples.papers._experiment import Record, Run, by_row, runs, table
 from examples.papers._lazy import automata, np
-from examples.papers.mlregtest import certified, inferred
+from examples.papers.mlregtest import OnAutomata, certified, inferred
 
 if TYPE_CHECKING:
     Word = tuple[str, ...]
@@ -47,7 +45,7 @@ class Sample(NamedTuple):
     fresh: list[Word]
 
 
-class AutomataFromNoise(Experiment):
+class AutomataFromNoise(OnAutomata):
     """How many automata are found exactly, for several fractions of wrong labels."""
 
     name = "automata-noise"
@@ -59,31 +57,43 @@ class AutomataFromNoise(Experiment):
         **{f"{noise:.0%}, not known": {"noise": noise, "known": False} for noise in (0.01, 0.05)},
     }
 
-    def run(self, run: Run) -> Record:
-        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed})
-        results: dict[str, Any] = {}
-        for index in range(1 if run.smoke else NUM_AUTOMATA):
-            path = run.folder / f"{index}.json"
-            one = results[str(index)] = kept(path, partial(_compared, index, run), states=int)
-            if run.verbose:
-                said = ", ".join(f"{name} {_said(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)
-                print(f"  {one['states']} states, {one['symbols']} symbols: {said}", flush=True)
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
+        return {str(index): automaton(index) for index in range(1 if run.smoke else NUM_AUTOMATA)}
+
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
+        """The result of each learner on the words of an automaton."""
+        sizes = {"short": 60, "longer": 60} if run.smoke else {}
+        noise, index = run.settings["noise"], int(name)
+        drawn = sample(truth, noise, (index, run.seed), **sizes)
+        result = {
+            **{"states": len(truth), "symbols": len(truth.alphabet), "noise": noise},
+            **{"words": len(drawn.words), "wrong": sum(drawn.wrong)},
+            SEARCH: _searched(truth, drawn, run),
+        }
+        for learner in LEARNERS if run.settings["known"] and (not noise or index % EVERY == 0) else ():
+            seconds, dfa = _aalpy.merged(learner, drawn.words, drawn.labels, truth.alphabet, SECONDS)
+            result[learner] = {"seconds": seconds, **_quality(truth, dfa, drawn)}
+        return result
+
+    def described(self, one: Mapping[str, Any]) -> str:
+        learned = ", ".join(f"{name} {_described(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)
+        return f"{one['states']} states, {one['symbols']} symbols: {learned}"
+
+    def about(self, run: Run) -> Record:
         return {
-            "environment": environment,
             "data": {"name": "random automata", "short": SHORT, "longer": LONGER, "longest": LONGEST},
             "model": {"layer": "SRGRU", "compiled": True},
             "protocol": {**run.settings, "method": "search", "seconds": SECONDS, "seed": run.seed},
-            "result": results,
         }
 
     def summary(self, record: Record) -> str:
         found = [one[SEARCH] for one in record["result"].values()]
-        return f"{sum(one['exact'] for one in found)} of {len(found)} exact"
-
-    def called(self, record: Record) -> str:
-        return str(record["table"]["row"])
+        return f"{_of([one['exact'] for one in found])} exact"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        records = [record for group in by_row(records).values() for record in group]
+        every = [(record["protocol"]["noise"], one) for record in records for one in record["result"].values()]
+        others = [(noise, one[learner]["exact"]) for noise, one in every for learner in LEARNERS if learner in one]
         rows: list[list[object]] = []
         labels: list[list[object]] = []
         estimates: list[list[object]] = []
@@ -104,9 +114,12 @@ class AutomataFromNoise(Experiment):
                 estimates.append([row, f"{statistics.median(rates):.2%}", bounds, inside])
             for one in found:
                 if not one[SEARCH]["exact"]:
-                    missed.append([row, one["states"], one["symbols"], _said(one[SEARCH])])
+                    missed.append([row, one["states"], one["symbols"], _described(one[SEARCH])])
         estimated = table("wrong labels | median estimate | range | true rate in the interval", estimates)
         return {
+            "exact": _of([one[SEARCH]["exact"] for _, one in every]),
+            "exact_without_noise": _of([exact for noise, exact in others if not noise]),
+            "exact_with_noise": _of([exact for noise, exact in others if noise]),
             "table": table(
                 "wrong labels | learner | exact | certified | nothing | states too many | median s | longest s | fresh",
                 rows,
@@ -152,34 +165,17 @@ def sample(truth: automata.DFA, noise: float, seed: Sequence[int], short: int = 
     return Sample(words, labels, wrong, fresh)
 
 
-def _compared(index: int, run: Run) -> dict[str, Any]:
-    """What each learner makes of the words of an automaton."""
-    truth = automaton(index)
-    sizes = {"short": 60, "longer": 60} if run.smoke else {}
-    noise, known = run.settings["noise"], run.settings["known"]
-    given = sample(truth, noise, (index, run.seed), **sizes)
-    result = {
-        **{"states": len(truth), "symbols": len(truth.alphabet), "noise": noise},
-        **{"words": len(given.words), "wrong": sum(given.wrong)},
-        SEARCH: _searched(truth, given, run),
-    }
-    for learner in LEARNERS if known and (not noise or index % EVERY == 0) else ():
-        seconds, dfa = _aalpy.merged(learner, given.words, given.labels, truth.alphabet, SECONDS)
-        result[learner] = {"seconds": seconds, **_quality(truth, dfa, given)}
-    return result
-
-
-def _searched(truth: automata.DFA, given: Sample, run: Run) -> dict[str, Any]:
-    """What the search finds."""
+def _searched(truth: automata.DFA, drawn: Sample, run: Run) -> dict[str, Any]:
+    """The result of the search."""
     began = time.monotonic()
     noise = run.settings["noise"] if run.settings["known"] else None
-    found = inferred(given.words, given.labels, truth, run, label_noise=noise)
+    found = inferred(drawn.words, drawn.labels, truth, run, label_noise=noise)
     dfa = found and found.dfa
-    result = {"seconds": time.monotonic() - began, "certified": certified(dfa), **_quality(truth, dfa, given)}
+    result = {"seconds": time.monotonic() - began, "certified": certified(dfa), **_quality(truth, dfa, drawn)}
     if found is None:
         return result
     contradicted = {*found.contradicted}
-    truly = {word for word, wrong in zip(given.words, given.wrong, strict=True) if wrong}
+    truly = {word for word, wrong in zip(drawn.words, drawn.wrong, strict=True) if wrong}
     return {
         **{**result, "method": found.method},
         **{"contradicted": len(contradicted), "wrong_contradicted": len(contradicted & truly)},
@@ -187,22 +183,26 @@ def _searched(truth: automata.DFA, given: Sample, run: Run) -> dict[str, Any]:
     }
 
 
-def _quality(truth: automata.DFA, dfa: automata.DFA | None, given: Sample) -> dict[str, Any]:
+def _quality(truth: automata.DFA, dfa: automata.DFA | None, drawn: Sample) -> dict[str, Any]:
     """States, whether they are the right ones, and accuracy on fresh words; None where nothing was found."""
     if dfa is None:
         return {"found": None, "exact": False, "accuracy": None}
-    right = [dfa.accepts(word) == truth.accepts(word) for word in given.fresh]
+    right = [dfa.accepts(word) == truth.accepts(word) for word in drawn.fresh]
     dfa = dfa.minimize()
     return {"found": len(dfa), "exact": dfa.equivalent(truth), "accuracy": statistics.fmean(right)}
 
 
+def _of(exact: Sequence[bool]) -> str:
+    return f"{sum(exact)} of {len(exact)}"
+
+
 def _cells(found: Sequence[tuple[int, dict[str, Any]]]) -> list[object]:
-    """Of the states of automata, with what a learner found of them."""
+    """Cells of a learner's line, from the number of states of each automaton and the result on it."""
     ended = [(states, one) for states, one in found if one["found"] is not None]
     seconds = [one["seconds"] for _, one in found]
     certified = [one["certified"] for _, one in found if "certified" in one]
     return [
-        f"{sum(one['exact'] for _, one in found)} of {len(found)}",
+        _of([one["exact"] for _, one in found]),
         sum(certified) if certified else None,
         len(found) - len(ended),
         f"{statistics.median(one['found'] - states for states, one in ended):+.0f}" if ended else None,
@@ -212,7 +212,7 @@ def _cells(found: Sequence[tuple[int, dict[str, Any]]]) -> list[object]:
     ]
 
 
-def _said(one: dict[str, Any]) -> str:
+def _described(one: dict[str, Any]) -> str:
     if one["found"] is None:
         return f"nothing, in {one['seconds']:.0f} s"
     return f"{'exact' if one['exact'] else 'another'}, {one['found']} states, in {one['seconds']:.1f} s"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from examples.papers import _aalpy, _languages
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run
 from examples.papers._lazy import automata, datasets, keras, np
 
 ALPHABET = ("0", "1")
@@ -30,25 +30,19 @@ class CompareExtraction(Experiment):
     place = "Wang, Lawrence and Niepert 2022, section 5.1"
     measure = "agreement of the automata with the networks"
     rows = {str(language): {"longest": 10, "most": 20_000} for language in range(1, 8)}
+    small = {"longest": 3, "most": 500}
+    run_name = "{data[name]}"
     header = "language | network | method | states | seconds | symbols | agreement | true language"
 
     def run(self, run: Run) -> Record:
-        settings, networks, learners = dict(run.settings), ["GRU", "LSTM"], _learners()
-        if run.smoke:
-            settings, networks = {"longest": 3, "most": 500}, ["GRU"]
+        settings, learners = self.settings(run), _learners()
         keras.utils.set_random_seed(run.seed)
         truth = automata.tomita(int(run.row))
         words = _languages.short_words(truth, settings["longest"])
         models = {
-            "SR-GRU": automata.train_recognizer(
-                words.words,
-                words.labels,
-                alphabet=ALPHABET,
-                seed=run.seed,
-                verbose=0,
-            )
+            "SR-GRU": automata.train_recognizer(words.words, words.labels, alphabet=ALPHABET, seed=run.seed, verbose=0)
         }
-        for network in networks:
+        for network in ("GRU",) if run.smoke else ("GRU", "LSTM"):
             models[network] = _train(getattr(keras.layers, network)(24), words, num_batches=40 if run.smoke else 400)
         tests = ["".join(random.choices(ALPHABET, k=random.randint(1, 100))) for _ in range(500)]
         rows: list[Record] = []
@@ -65,16 +59,8 @@ class CompareExtraction(Experiment):
             "result": {"rows": rows},
         }
 
-    def summary(self, record: Record) -> str:
-        rows = record["result"]["rows"]
-        learned = [row for row in rows if row["states"] is not None]
-        return f"{len(learned)} of {len(rows)} automata learned, {sum(row['true'] for row in learned)} of them right"
-
-    def called(self, record: Record) -> str:
-        return str(record["data"]["name"])
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
-        return [[record["data"]["name"], *_cells(row)] for record in records for row in record["result"]["rows"]]
+    def lines_of(self, record: Record) -> list[list[object]]:
+        return [[record["data"]["name"], *_cells(row)] for row in record["result"]["rows"]]
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         findings = []
@@ -85,11 +71,8 @@ class CompareExtraction(Experiment):
             figure = f"{record['data']['name']}: {exact['read']} symbols against {fewest} or more"
             findings.append(Finding(figure, exact["agreement"] == 1 and exact["read"] < fewest))
         return [
-            claim(
-                "section 4.2",
-                "Reading an automaton off the centroids is faithful, and cheaper than extracting it afterwards.",
-                "The centroids do not have to be extracted from a clustering of a number of observed hidden states but "
-                "can be read off of the trained model. This renders the extraction also more efficient. (4.2)",
+            self.claim(
+                "faithful",
                 "it agrees on all tried words, and fewer symbols are read than by any learner that asks this network",
                 *findings,
             )
@@ -163,7 +146,7 @@ def _extract(model: automata.Recognizer, max_symbols: int) -> tuple[automata.DFA
 def _tested(
     model: automata.Recognizer, learn: Learner, max_symbols: int, tests: list[str], truth: automata.DFA
 ) -> Record:
-    """What is recorded of an automaton; all but the symbols read is None where the learner gave up."""
+    """The record of an automaton; all but the symbols read is None where the learner gave up."""
     started = time.perf_counter()
     try:
         dfa, read = learn(model, max_symbols)

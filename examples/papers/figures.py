@@ -73,15 +73,15 @@ def word_contributions(contributions: Contributions) -> Figure:
     figure.colorbar(image, ax=upper, label="norm, nats")
     # The next symbol of the text; nothing is known after its end.
     ends = contributions.targets[-1] == len(contributions.symbols)
-    wanted = contributions.symbols[contributions.targets[:-1] if ends else contributions.targets]
+    correct = contributions.symbols[contributions.targets[:-1] if ends else contributions.targets]
     of_word = np.searchsorted(words.starts, contributions.targets, side="right") - 1
     whole = len(norms)
     for count in dict.fromkeys(count for count in (whole, 3, 2, 1) if count <= whole):
-        kept = (words.values[max(1, word - count + 1) : word + 1, t].sum(axis=0) for t, word in enumerate(of_word))
-        probabilities = softmax(contributions.bias + np.array([*kept]), axis=-1)[np.arange(len(wanted)), wanted]
+        near = (words.values[max(1, word - count + 1) : word + 1, t].sum(axis=0) for t, word in enumerate(of_word))
+        probabilities = softmax(contributions.bias + np.array([*near]), axis=-1)[np.arange(len(correct)), correct]
         label = "all words" if count == whole else f"the last {count}" if count > 1 else "this word alone"
         shade = 0.2 + 0.8 * count / whole
-        lower.plot(range(len(wanted)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
+        lower.plot(range(len(correct)), probabilities, "o-", color=BLUE, alpha=shade, label=label, markersize=3)
     lower.set(ylim=(-0.02, 1.05), ylabel="probability of\nwhat comes next", xlabel="after reading")
     lower.set_xticks(range(steps), _read(contributions))
     figure.legend(*lower.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower right", ncols=4)
@@ -89,7 +89,7 @@ def word_contributions(contributions: Contributions) -> Figure:
 
 
 def norm_correlation(norms: NDArray[Any], log_probability: NDArray[Any], largest: float) -> float:
-    """Of norms with log probabilities; NaN where all are rounding, beside the largest norm: an empty subspace."""
+    """Correlation of norms with log probabilities; NaN where all norms are rounding errors: an empty subspace."""
     return float(np.corrcoef(norms, log_probability)[0, 1]) if np.ptp(norms) > 1e-12 * largest else np.nan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._experiment import Claim, Finding, Record, Run, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, keras, ngrams, np
 from examples.papers._verdicts import share
 
@@ -18,11 +18,12 @@ class Ngrams(_isan_text.IsanText):
     place = "Foerster et al. 2017, figure 8"
     measure = "correlations with the counts, and bits per character"
     rows = {"": {"order": 5, "symbols": 20_000}}
+    small = {"order": 3, "symbols": 1000}
     header = "text | origin | unigrams | bigrams, mean | unigrams with the bigrams, mean | letters with better bigrams"
 
     def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
         train, _, test = parts
-        settings = {"order": 3, "symbols": 1000} if run.smoke else run.settings
+        settings = self.settings(run)
         alphabet = datasets.text.ALPHABET
         by_origin = {}
         for name, origin in _isan_text.origins(model, train).items():
@@ -42,22 +43,14 @@ class Ngrams(_isan_text.IsanText):
         }
         bits["ISAN"] = analysis.timescales(model, start, max_age=0).whole
         result = {**by_origin["as trained"], "from_mean_state": by_origin["mean state"], "bits": bits}
-        return dict(settings), result
+        return settings, result
 
-    def summary(self, record: Record) -> str:
-        each = (f"{name} {bits:.3f}" for name, bits in record["result"]["bits"].items())
-        return f"{', '.join(each)} bits per character"
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+    def lines_of(self, record: Record) -> list[list[object]]:
         names = ("unigram_correlation", "bigram_correlation", "unigram_baseline")
+        result = record["result"]
         return [
             [record["data"]["name"], origin, *(f"{one[name]:.2f}" for name in names), f"{one['better']} of 27"]
-            for record in records
-            for origin, one in (
-                ("as trained", record["result"]),
-                ("mean state", record["result"].get("from_mean_state")),
-            )
-            if one
+            for origin, one in (("as trained", result), ("mean state", result["from_mean_state"]))
         ]
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
@@ -77,12 +70,10 @@ class Ngrams(_isan_text.IsanText):
         )
         figure = f"{r:.2f} with the origin at the mean state, {trained['unigram_correlation']:.2f} as trained"
         return [
-            claim(
-                "section 3.6, figure 8a",
-                "The readout's bias gives the unigram probabilities.",
-                "the bias term b_ro gives the unigram probabilities of letters (3.6)",
-                "correlated with them at all: above 0.49, which random vectors of 27 letters exceed in 1 % of cases; "
-                "they are its value: above 0.9",
+            self.claim(
+                "unigrams",
+                "correlated with them at all: above 0.49, which random vectors of 27 letters exceed in 1 % of "
+                "cases; they are its value: above 0.9",
                 Finding(figure, min(r, trained["unigram_correlation"]) >= 0.49),
                 Finding(
                     "the mean logits give a geometric mean, not the unigrams" if r < 0.9 else f"{r:.2f}",
@@ -91,11 +82,8 @@ class Ngrams(_isan_text.IsanText):
                 decides="nothing, as from the mean state the bias is the mean of the logits, whose softmax is a "
                 "geometric mean, and from another origin anything ([origin](notes/origin.md))",
             ),
-            claim(
-                "figures 8b, 8c",
-                "The readout of the biases predicts bigrams better than unigram probabilities do.",
-                "the readout of the bias vector is a better predictor of the conditional distribution than the unigram "
-                "probability. (figure 8)",
+            self.claim(
+                "bigrams",
                 "with the origin at the mean state, a higher correlation in the mean; and after most letters",
                 Finding(f"{own:.2f} against {baseline:.2f}", own > baseline),
                 *share([*[True] * better, *[False] * (27 - better)], 0.5, of="letters"),

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._experiment import Claim, Finding, Record, Run, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras
 
 PHRASE, SENTENCE = " annual revenue ", " the population was higher than in the "
 """Texts of figures 2 and 5."""
 
 MAX_LENGTH = 12
-"""Of the second word in the search."""
+"""Letters of the second word in the search."""
 
 
 class Predictions(_isan_text.IsanText):
@@ -28,11 +28,12 @@ class Predictions(_isan_text.IsanText):
     place = "Foerster et al. 2017, figures 2, 3 and 5"
     measure = "the next letter, and the next letter without one of the words"
     rows = {"": {"prompt": "annual reve", "tried": 5000}}
+    small = {"tried": 50}
     header = "text | after | next letter | second | next letter without | residual"
 
     def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
-        prompt, tried = run.settings["prompt"], 50 if run.smoke else run.settings["tried"]
-        split = _split(model, f" {prompt}")
+        settings = self.settings(run)
+        split = _split(model, f" {settings['prompt']}")
         for name, figure in {
             "figure2.png": drawings.prediction_stack(_split(model, PHRASE)),
             "figure3.png": figures.contribution_column(split),
@@ -43,7 +44,7 @@ class Predictions(_isan_text.IsanText):
         ends = [*words.starts[1:], len(split.symbols) + 1]
         without = [split.without(range(start, end))[-1] for start, end in zip(words.starts, ends, strict=True)]
         winner, runner_up = split.winner()
-        return {"prompt": prompt, "tried": tried}, {
+        return settings, {
             "winner": split.name(winner),
             "runner_up": split.name(runner_up),
             "residual": split.residual,
@@ -51,23 +52,15 @@ class Predictions(_isan_text.IsanText):
                 {"word": word, "says": split.name(int(logits.argmax()))}
                 for word, logits in zip(words.names, without, strict=True)
             ],
-            "decided": [row[1:] for row in decided_by_a_word(model, parts[1][:200_000], tried)[:20]],
+            "decided": [row[1:] for row in decided_by_a_word(model, parts[1][:200_000], settings["tried"])[:20]],
         }
 
-    def summary(self, record: Record) -> str:
+    def lines_of(self, record: Record) -> list[list[object]]:
         result = record["result"]
-        without = ", ".join(f"without {row['word']} {row['says']!r}" for row in result["without"])
-        return f"after {record['protocol']['prompt']!r} comes {result['winner']!r}; {without}"
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
-        rows: list[list[object]] = []
-        for record in records:
-            result = record["result"]
-            without = ", ".join(f"{_spaced(row['word'])}: {_spaced(row['says'])}" for row in result["without"])
-            prompt, residual = f"`{record['protocol']['prompt']}`", f"{result['residual']:.0e}"
-            letters = [_spaced(result[name]) for name in ("winner", "runner_up")]
-            rows.append([record["data"]["name"], prompt, *letters, without, residual])
-        return rows
+        without = ", ".join(f"{_spaced(row['word'])}: {_spaced(row['says'])}" for row in result["without"])
+        prompt, residual = f"`{record['protocol']['prompt']}`", f"{result['residual']:.0e}"
+        letters = [_spaced(result[name]) for name in ("winner", "runner_up")]
+        return [[record["data"]["name"], prompt, *letters, without, residual]]
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         rows = [
@@ -88,27 +81,10 @@ class Predictions(_isan_text.IsanText):
             is_turned = (result["winner"], without) == ("n", "r")
             turned.append(Finding(f"`{result['winner']}`, without `{without}`", is_turned))
         return [
-            claim(
-                "section 3.3, figure 2",
-                "The logits are a sum with one contribution for each symbol read.",
-                "we can also write the unnormalized logit-vector as a sum of terms linear in the biases. (3.3)",
-                "to 1e-12, in float64",
-                Finding(f"off by {residual:.0e}", residual <= 1e-12),
-            ),
-            claim(
-                "figure 3",
-                "After `annual reve` the contributions of `annual` turn the prediction from `r` to `n`.",
-                "without the contributions from '_annual' the most likely decoding of the character after the second "
-                "'e' is 'r' (3.3)",
-                "`n`, and without them `r`",
-                *turned,
-                picture="isan-3.png",
-            ),
-            claim(
-                "section 3.4, figure 5",
-                "A word contributes to the letters of later words.",
-                "This word based representation clearly shows that the system leverages contextual information across "
-                "multiple words. (figure 5)",
+            self.claim("a sum", "to 1e-12, in float64", Finding(f"off by {residual:.0e}", residual <= 1e-12)),
+            self.claim("annual", "`n`, and without them `r`", *turned, picture="isan-3.png"),
+            self.claim(
+                "earlier words",
                 "a correctly predicted letter changes when the contributions of an earlier word are removed",
                 Finding(f"at least {decided} beginnings in the validation text", decided > 0),
             ),

@@ -1,4 +1,4 @@
-"""What an ISAN writes after "annual reve" at several inverse temperatures (Foerster et al., 2017, section 3.1)."""
+"""Samples of an ISAN after "annual reve" at several inverse temperatures (Foerster et al., 2017, section 3.1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent
+from examples.papers._experiment import Claim, Finding, Record, Run, percent
 from examples.papers._lazy import Array, analysis, datasets, keras
 
 OFTEN = 3
@@ -21,11 +21,11 @@ class Samples(_isan_text.IsanText):
     place = "Foerster et al. 2017, section 3.1"
     measure = "share of known words"
     rows = {"": {"prompt": "annual reve", "inverse_temperatures": (1.0, 1.5, 2.0), "symbols": 240, "samples": 10}}
+    small = {"symbols": 20, "samples": 2}
     header = "text | inverse temperature | known words | the first sample"
 
     def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
-        text = datasets.text
-        settings = {**run.settings, **({"symbols": 20, "samples": 2} if run.smoke else {})}
+        text, settings = datasets.text, self.settings(run)
         known = Counter(text.decode(parts[0]).split())
         results = []
         for beta in settings["inverse_temperatures"]:
@@ -47,25 +47,18 @@ class Samples(_isan_text.IsanText):
             results.append({"inverse_temperature": beta, "known": share, "words": len(words), "samples": written})
         return {**settings, "inverse_temperatures": list(settings["inverse_temperatures"])}, {"by_temperature": results}
 
-    def summary(self, record: Record) -> str:
-        shares = [f"{one['known']:.0%} at {one['inverse_temperature']:g}" for one in record["result"]["by_temperature"]]
-        return f"known words: {', '.join(shares)}"
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
-        rows: list[list[object]] = []
-        for record in records:
-            for one in record["result"]["by_temperature"]:
-                known = f"{one['known']:.1%} of {one['words']:,}"
-                rows.append([record["data"]["name"], f"{one['inverse_temperature']:g}", known, one["samples"][0]])
-        return rows
+    def lines_of(self, record: Record) -> list[list[object]]:
+        name = record["data"]["name"]
+        return [
+            [name, f"{one['inverse_temperature']:g}", f"{one['known']:.1%} of {one['words']:,}", one["samples"][0]]
+            for one in record["result"]["by_temperature"]
+        ]
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         samples = [one for record in records for one in record["result"]["by_temperature"]]
         return [
-            claim(
-                "section 3.1",
-                'Samples after "annual reve" are relatively coherent at inverse temperatures of 1.5 and 2.',
-                "Samples of generated text from this model are relatively coherent. (3.1)",
+            self.claim(
+                "coherent",
                 "at each, at least 95 % of the words occur in the training text three times or more",
                 *(
                     Finding(f"{percent(one['known'])} at {one['inverse_temperature']:g}", one["known"] >= 0.95)

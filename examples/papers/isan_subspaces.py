@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._experiment import Claim, Finding, Record, Run, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, keras, np
 
 PARTS = ("whole bias", "readout subspace", "computational subspace")
+
+SPECTRA = ("largest_singular_values", "alignment_with_space")
 
 TRAINED, CENTRED, BALANCED = COORDINATES = "as trained", "from the mean state", "balanced"
 
@@ -60,17 +62,12 @@ class Subspaces(_isan_text.IsanText):
             correlation = drawings.norm_correlation(norm, log_p, norms.whole.max())
             rows.append({"part": part, "correlation": correlation, "cosines": means})
         spectra = analysis.transition_spectra(network, readout)
-        largest, alignment = spectra.values[:, 0].tolist(), spectra.alignment[:, 0].tolist()
-        return {"parts": rows, "largest_singular_values": largest, "alignment_with_space": alignment}
+        greatest = (of[:, 0].tolist() for of in (spectra.values, spectra.alignment))
+        return {"parts": rows, **dict(zip(SPECTRA, greatest, strict=True))}
 
-    def summary(self, record: Record) -> str:
-        rows = record["result"]["readings"][TRAINED]["parts"]
-        return "norm with log p: " + ", ".join(f"{row['part']} {row['correlation']:+.2f}" for row in rows)
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+    def lines_of(self, record: Record) -> list[list[object]]:
         return [
             [record["data"]["name"], name, row["part"], *(f"{c:+.2f}" for c in (row["correlation"], *row["cosines"]))]
-            for record in records
             for name, reading in _ordered(record)
             for row in reading["parts"]
         ]
@@ -80,7 +77,7 @@ class Subspaces(_isan_text.IsanText):
         for record in records:
             for name, reading in _ordered(record):
                 if name != CENTRED:  # as trained: a shift changes no matrix
-                    (space, *letters), alignment = _spectra(reading)
+                    (space, *letters), alignment = map(reading.get, SPECTRA)
                     numbers = (space, min(letters), max(letters), statistics.mean(alignment), max(alignment))
                     rows.append([record["data"]["name"], name, *(f"{number:.2f}" for number in numbers)])
         header = "text | coordinates | space | least letter | greatest letter | alignment, mean | alignment, greatest"
@@ -110,36 +107,26 @@ class Subspaces(_isan_text.IsanText):
 
         coordinates = "the coordinates, which no output determines ([origin](notes/origin.md))"
         return [
-            claim(
-                "section 3.5, figure 6",
-                "The norms of the biases follow the log probability of the letters, but only in the computational "
-                "subspace.",
-                "the norm of the projection of b_x into P_⊥ remains strongly correlated with character frequency, "
-                "while the projection into P_∥ shows little correlation (3.5)",
-                "absolute correlations of at least 0.6 for the whole biases and in that subspace, below 0.6 in the "
-                "readout subspace; in the coordinates of the training, with the origin at the mean state, and in "
-                "balanced ones",
+            self.claim(
+                "norms",
+                "absolute correlations of at least 0.6 for the whole biases and in that subspace, below 0.6 in "
+                "the readout subspace; in the coordinates of the training, with the origin at the mean state, and"
+                " in balanced ones",
                 *map(correlated, COORDINATES),
                 evidence=coordinates,
             ),
-            claim(
-                "figure 7",
-                "Biases of vowels and of consonants form two blocks, but only in the readout subspace.",
-                "the structure in the correlations between the biases is due to their components in P_∥, while the "
-                "correlation in P_⊥ is relatively uniform (3.5)",
-                "mean cosines within both are at least 0.3 above those across, there and not in the rest; in the same "
-                "three systems of coordinates",
+            self.claim(
+                "blocks",
+                "mean cosines within both are at least 0.3 above those across, there and not in the rest; in the "
+                "same three systems of coordinates",
                 *map(blocks, COORDINATES),
                 evidence=coordinates,
                 picture="isan-7.png",
             ),
-            claim(
-                "version 1, section 4.4",
-                "Of the largest singular values the space's is the smallest, and the direction that a matrix stretches "
-                "most predicts a space.",
-                "",
-                "it is the smallest, as trained and in balanced coordinates; in both the mean cosine with the space's "
-                "readout is at least 0.5",
+            self.claim(
+                "singular values",
+                "it is the smallest, as trained and in balanced coordinates; in both the mean cosine with the "
+                "space's readout is at least 0.5",
                 *map(smallest, (TRAINED, BALANCED)),
                 *map(aligned, (TRAINED, BALANCED)),
                 evidence=coordinates,
@@ -150,7 +137,3 @@ class Subspaces(_isan_text.IsanText):
 def _ordered(record: Record) -> list[tuple[str, Any]]:
     """The readings of a record, whose keys are sorted where it is kept."""
     return [(name, record["result"]["readings"][name]) for name in COORDINATES]
-
-
-def _spectra(reading: Record) -> tuple[list[float], list[float]]:
-    return reading["largest_singular_values"], reading["alignment_with_space"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.papers import _isan_text
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, table
+from examples.papers._experiment import Claim, Finding, Record, Run, table
 from examples.papers._lazy import Array, analysis, figures, keras
 
 HISTORY = (0, 1, 2, 3, 5, 10, 20, 50, 100)
@@ -23,10 +23,11 @@ class Timescales(_isan_text.IsanText):
     place = "Foerster et al. 2017, figure 4"
     measure = "decay of contributions in characters, and bits per character"
     rows = {"": {"symbols": 20_000, "oldest": 150}}
+    small = {"symbols": 1000, "oldest": 30}
     header = "text | fast | slow | error of the fit | error of a single exponential"
 
     def analyse(self, model: keras.Model, parts: Sequence[Array], run: Run) -> tuple[Record, Record]:
-        settings = {"symbols": 1000, "oldest": 30} if run.smoke else run.settings
+        settings = self.settings(run)
         scales = analysis.timescales(model, parts[2][: settings["symbols"]], max_age=settings["oldest"])
         fit = scales.fit()
         figures.timescales(scales, fit).savefig(run.folder / "figure4.png", dpi=120)
@@ -40,17 +41,10 @@ class Timescales(_isan_text.IsanText):
             **{name: getattr(scales, name)[:POSITIONS].tolist() for name in medians},
         }
 
-    def summary(self, record: Record) -> str:
-        fast, slow = record["result"]["scales"]
-        return f"decay on {fast:.1f} and {slow:.1f} characters; {record['result']['whole']:.2f} bits per character"
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
-        rows: list[list[object]] = []
-        for record in records:
-            result = record["result"]
-            scales = [f"{scale:.1f}" for scale in result["scales"]]
-            rows.append([_text(record), *scales, f"{result['error']:.1%}", f"{result['error_of_one']:.1%}"])
-        return rows
+    def lines_of(self, record: Record) -> list[list[object]]:
+        result = record["result"]
+        errors = (f"{result[name]:.1%}" for name in ("error", "error_of_one"))
+        return [[_text(record), *(f"{scale:.1f}" for scale in result["scales"]), *errors]]
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         lengths = sorted({int(n) for record in records for n in record["result"]["history"]})
@@ -80,39 +74,26 @@ class Timescales(_isan_text.IsanText):
         of_spaces = best.get("median_separators", best["median_only"])[3:12]
         onset, without = (best[name][1] for name in ("median_all", "median_without"))
         return [
-            claim(
-                "section 3.3, figure 4a",
-                "Contributions decay on two exponential scales, the faster one within the first ten or so characters.",
-                "The norm appears to decay exponentially at two rates, a faster rate for the first ten or so "
-                "characters. (figure 4)",
+            self.claim(
+                "two scales",
                 "two exponentials at least halve the error of one; the faster scale is at most ten characters",
                 Finding(f"{fit}{best['error_of_one']:.1%}", two),
                 Finding(f"{fast:.1f}", fast <= 10),
                 picture="isan-4.png",
             ),
-            claim(
-                "figure 4b",
-                "With the contributions of spaces alone, less than 1 bit at positions more than three letters into "
-                "a word.",
-                "the model can achieve a cross entropy of less than 1 bit / char when the position of the character is "
-                "more than 3 letters from the beginning of the word. (3.3)",
+            self.claim(
+                "spaces",
                 "at each of letters 4 to 12 the median is below 1 bit",
                 *(Finding(f"{letter}: {median:.2f}", median < 1) for letter, median in enumerate(of_spaces, 4)),
                 decides="a second network, trained to its end",
             ),
-            claim(
-                "figure 4b",
-                "The space is of great importance at the onset of a word.",
-                "the disproportionately large importance of '_' in decoding, especially at the onset of a word. "
-                "(figure 4)",
+            self.claim(
+                "onset",
                 "without it the second letter costs at least a tenth more bits",
                 Finding(f"{without:.2f} instead of {onset:.2f}", without >= 1.1 * onset),
             ),
-            claim(
-                "figure 4c",
-                "Prediction improves rapidly up to a history of ten characters and then saturates.",
-                "the prediction quality improves rapidly when extending the history from 0 to 10 characters and then "
-                "saturates. (3.3)",
+            self.claim(
+                "history",
                 "ten characters bring at least 90 % of the gain of the whole history",
                 Finding(f"{gained:.0%}", gained >= 0.9),
             ),
@@ -120,7 +101,7 @@ class Timescales(_isan_text.IsanText):
 
 
 def _text(record: Record) -> str:
-    return f"{record['data']['name']}, {record['protocol'].get('part', 'validation')}"
+    return f"{record['data']['name']}, {record['protocol']['part']}"
 
 
 def _history(record: Record) -> dict[int, float]:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from examples.papers import _records
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, by_row, claim, runs, table
-from examples.papers._files import kept
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, by_row, runs, table
+from examples.papers._files import cached
 from examples.papers._lazy import Array, keras, np
 from examples.papers._minimal_rnn import GATED, NETWORKS, recurrent_layer
 from examples.papers._verdicts import fewer
@@ -18,8 +18,8 @@ PROTOCOL: dict[str, Any] = {
     **{"units": 64, "symbols": 8, "batch": 64, "learning_rate": 2e-3, "clip": 1.0},
     **{"lags": [10, 20, 50, 100, 200, 400], "steps": 2000, "every": 100, "recalls": 0.95},
 }
-"""Of every network: at each lag up to `steps` steps of Adam, until of 1,000 new sequences the fraction `recalls` is
-right, which is tried after `every` steps."""
+"""Every network is trained at each lag, for up to `steps` steps of Adam, until it is right on the fraction `recalls` of
+1,000 new sequences, which is tried after `every` steps."""
 
 TESTED = 1000
 
@@ -37,18 +37,18 @@ class Lags(Experiment):
         **{f"{network}, gates for 100 steps": {"network": network, "gate_steps": 100.0} for network in GATED},
     }
 
+    small = {"units": 8, "batch": 8, "lags": [2, 4], "steps": 20, "every": 10, "recalls": 0.0}
+
     def run(self, run: Run) -> Record:
-        protocol = {**PROTOCOL, **run.settings, "seed": run.seed}
-        if run.smoke:
-            protocol |= {"units": 8, "batch": 8, "lags": [2, 4], "steps": 20, "every": 10, "recalls": 0.0}
+        protocol = {**PROTOCOL, **self.settings(run), "seed": run.seed}
         environment = _records.start_run(run.folder, protocol)
         steps: dict[str, int | None] = {}
         for lag in protocol["lags"]:
-            found = kept(run.folder / f"{lag}.json", partial(_learn, protocol, lag), right=float)["steps"]
+            found = cached(run.folder / f"{lag}.json", partial(_learn, protocol, lag), right=float)["steps"]
             steps[str(lag)] = found
             if run.verbose:
-                said = "not recalled" if found is None else f"recalled after {found} steps of training"
-                print(f"lag {lag}: {said}", flush=True)
+                outcome = "not recalled" if found is None else f"recalled after {found} steps of training"
+                print(f"lag {lag}: {outcome}", flush=True)
             if found is None:
                 break
         longest = max((int(lag) for lag, needed in steps.items() if needed is not None), default=0)
@@ -91,14 +91,11 @@ class Lags(Experiment):
             own, other = (learned[one] for one in critical)
             sooner = fewer(own, other, "{:.0f}".format, of="steps to learn a lag of 100")
         return [
-            claim(
-                "section 3",
-                "It captures dependencies on inputs farther back than other networks do.",
-                "MinimalRNN could be able to capture input far back in the history, i.e., longer range dependencies. "
-                "(3)",
-                "with critical gates a MinimalRNN learns a lag of 100 in fewer steps than the GRU; it recalls a symbol "
-                "after more steps than each of the others, with the layers' own gate biases, with equal ones of 1, and "
-                "with critical gates",
+            self.claim(
+                "farther",
+                "with critical gates a MinimalRNN learns a lag of 100 in fewer steps than the GRU; it recalls a "
+                "symbol after more steps than each of the others, with the layers' own gate biases, with equal "
+                "ones of 1, and with critical gates",
                 sooner,
                 farther("own biases", "MinimalRNN", "vanilla", "GRU", "CFN"),
                 farther("biases of 1", "MinimalRNN", "GRU, gate bias 1", "CFN"),
@@ -148,7 +145,7 @@ def _learn(protocol: Mapping[str, Any], lag: int) -> dict[str, Any]:
 
 
 def _median(steps: Sequence[int | None]) -> str:
-    """Of those that succeeded, and how many did not."""
+    """The median of the runs that succeeded, and the number of the others."""
     learned = [needed for needed in steps if needed is not None]
     if not learned:
         return "-"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _recommendation
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped, runs, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, grouped, runs, table
 from examples.papers._lazy import Array, corpora, drawings, figures, np
-from examples.papers._minimal_rnn import GATED, NETWORKS
+from examples.papers._minimal_rnn import GATED, NETWORKS, gates_of
 from examples.papers._verdicts import fewer, share
 
 SCORES = ("map_20", "recall_20", "ndcg_20")
@@ -21,7 +21,7 @@ STEPS = 100
 WITH_ATTRIBUTES = "MinimalRNN, with attributes"
 
 LAGS = (0, 10, 25)
-"""Of the singular values in records that do not name theirs."""
+"""The lags of the singular values in records that do not name them."""
 
 
 BY_CHANCE = {"diagonal": (1.00, 0.09), "moving": (1.07, 0.01)}
@@ -40,6 +40,7 @@ class Recommendation(Experiment):
         "NAME_item2attributes.json beside NAME.txt"
     )
     options = frozenset({"data"})
+    small = {"units": 8, "batch": 32, "epochs": 2, "negatives": 16, "probe": 4, "lags": (0, 5)}
     rows = {network: {"network": network} for network in NETWORKS} | {
         "GRU, gate bias 1": {"network": "GRU", "gate_bias": 1.0},
         **{f"{network}, gates for {STEPS} steps": {"network": network, "gate_steps": STEPS} for network in GATED},
@@ -64,11 +65,8 @@ class Recommendation(Experiment):
         return _recommendation.identity(*self.load(run))
 
     def run(self, run: Run) -> Record:
-        own = {name: value for name, value in run.settings.items() if name != "network"}
-        if run.smoke:
-            own |= {"units": 8, "batch": 32, "epochs": 2, "negatives": 16, "probe": 4, "lags": (0, 5)}
-        protocol = _recommendation.Protocol(**own)
-        network, (name, data) = run.settings["network"], self.load(run)
+        network, (name, data), own = run.settings["network"], self.load(run), self.settings(run)
+        protocol = _recommendation.Protocol(**{name: own[name] for name in own if name != "network"})
         attributes: Array | None = None
         if protocol.attributes and run.data is not None:
             path = run.data.with_name(f"{name}_item2attributes.json")
@@ -142,58 +140,88 @@ class Recommendation(Experiment):
             ]
 
         return [
-            claim(
-                "figure 2",
-                "MinimalRNN, CFN and GRU reach about the same MAP@20.",
-                "The other three models perform rather similar, reaching MAP@20 of 0.15. (3)",
+            self.claim(
+                "alike",
                 "the MinimalRNN's is less than 5 % below the better of the other two, on each data set",
                 *alike,
                 decides="more seeds",
             ),
-            claim(
-                "figure 2",
-                "A vanilla RNN fails early, by exploding gradients.",
-                "Vanilla RNN failed during early stage of the learning due to gradient explosion. (3)",
+            self.claim(
+                "vanilla fails",
                 "it is behind all others on each data set; its MAP@20 is below a tenth of the GRU's",
                 *behind,
                 *failed,
                 decides="sequences of 500 steps (here 50), no bound on the gradient, and the paper's optimizer",
             ),
-            claim(
-                "figure 2",
-                "The MinimalRNN trains in 30 hours, the CFN in 36, the GRU in 46.",
-                "Learning finished in 30 hours comparing with CFN which takes 36 hours and 46 hours for GRU. (3)",
+            self.claim(
+                "time",
                 "in this order; the MinimalRNN in at most 0.68 of the GRU's time (0.65 in the paper), on each data set",
                 *order,
                 *faster,
                 decides="the layers' time alone (in benchmarks/README.md a GRU takes about twice a MinimalRNN's; here "
                 "embeddings and readout are timed too)",
             ),
-            claim(
-                "figure 3",
-                "Most latent dimensions are used by the items, some by the context.",
-                "most of the latent dimensions are used to capture the item embedding, while remaining ones capture "
-                "the other contexts (3)",
-                "items have the larger mean square weights in more than half of the dimensions, the context in at "
-                "least a tenth",
+            self.claim(
+                "items",
+                "items have the larger mean square weights in more than half of the dimensions, the context in at"
+                " least a tenth",
                 decides="data with context: in ours attributes are a function of the item",
             ),
-            claim(
-                "figure 3",
-                "U_h is strong on its diagonal: forgetting depends on the same dimension of the state.",
-                "we observe strong activations on the diagonal (3)",
-                "for each seed, entries there are larger than others by three standard deviations of an untrained "
-                "orthogonal matrix",
+            self.claim(
+                "diagonal",
+                "for each seed, entries there are larger than others by three standard deviations of an untrained"
+                " orthogonal matrix",
                 *beyond_chance("diagonal"),
             ),
-            claim(
-                "figure 3",
-                "A few columns of U_h are strong in all rows.",
-                "we can observe several dimensions (columns) having strong activations across all rows (3)",
+            self.claim(
+                "columns",
                 "for each seed, entries of the largest column are larger than others by three such standard deviations",
                 *beyond_chance("moving"),
             ),
-            *_of_figure_5(records),
+            *self._of_figure_5(records),
+        ]
+
+    def _of_figure_5(self, records: Sequence[Record]) -> list[Claim]:
+        """Claims on singular values through training, at the lag of ten steps, of every data set and seed."""
+        runs_of: dict[tuple[str, int], dict[str, list[Sequence[float]]]] = {}
+        for record in records:
+            kind, lags = _kind(record), _lags(record)
+            if kind in NETWORKS and 10 in lags:
+                curve = [point["singular_values"][lags.index(10)] for point in record["curve"]]
+                runs_of.setdefault((record["data"]["name"], record["model"]["seed"]), {})[kind] = curve
+        complete = [curves for curves in runs_of.values() if {"GRU", "MinimalRNN", "CFN"} <= set(curves)]
+        highest = [{kind: max(point[-1] for point in curve) for kind, curve in curves.items()} for curves in complete]
+        medians = [
+            {kind: [point[len(point) // 2] for point in curve] for kind, curve in curves.items()} for curves in complete
+        ]
+        largest = [[point[-1] for point in curves["GRU"]] for curves in complete]
+        jumps = [max(b / a for a, b in zip(values, values[1:], strict=False)) for values in largest]
+        return [
+            self.claim(
+                "GRU",
+                "at k = 10, in most networks, the largest one doubles from one evaluation to the next; and "
+                "exceeds those of the others with gates",
+                *share([jump >= 2 for jump in jumps], 0.5),
+                *share([of["GRU"] > max(of["MinimalRNN"], of["CFN"]) for of in highest], 0.5),
+                decides="more seeds",
+                picture="jacobians_in_training.png",
+            ),
+            self.claim(
+                "CFN",
+                "at k = 10 the median falls, in most networks; and ends below 0.001",
+                *share([of["CFN"][-1] < of["CFN"][0] for of in medians], 0.5),
+                *share([of["CFN"][-1] < 1e-3 for of in medians], 0.5),
+                decides="more seeds",
+            ),
+            self.claim(
+                "MinimalRNN",
+                "at k = 10, in most networks, the largest one is never above the GRU's highest; and the median "
+                "does not end below those of the others",
+                *share([of["MinimalRNN"] <= of["GRU"] for of in highest], 0.5),
+                *share([of["MinimalRNN"][-1] >= min(of["GRU"][-1], of["CFN"][-1]) for of in medians], 0.5),
+                evidence="six networks, of two data sets",
+                decides="the bias of the gate, which the paper does not give",
+            ),
         ]
 
     def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
@@ -213,56 +241,6 @@ class Recommendation(Experiment):
         return drawn
 
 
-def _of_figure_5(records: Sequence[Record]) -> list[Claim]:
-    """What the paper says of singular values through training, at the lag of ten steps, of every data set and seed."""
-    runs_of: dict[tuple[str, int], dict[str, list[Sequence[float]]]] = {}
-    for record in records:
-        kind, lags = _kind(record), _lags(record)
-        if kind in NETWORKS and 10 in lags:
-            curve = [point["singular_values"][lags.index(10)] for point in record["curve"]]
-            runs_of.setdefault((record["data"]["name"], record["model"]["seed"]), {})[kind] = curve
-    complete = [curves for curves in runs_of.values() if {"GRU", "MinimalRNN", "CFN"} <= set(curves)]
-    highest = [{kind: max(point[-1] for point in curve) for kind, curve in curves.items()} for curves in complete]
-    medians = [
-        {kind: [point[len(point) // 2] for point in curve] for kind, curve in curves.items()} for curves in complete
-    ]
-    largest = [[point[-1] for point in curves["GRU"]] for curves in complete]
-    jumps = [max(b / a for a, b in zip(values, values[1:], strict=False)) for values in largest]
-    return [
-        claim(
-            "figure 5",
-            "Singular values of the GRU grow rapidly in some iterations.",
-            "the singular values of the Jacobian matrix in GRU grows rapidly in some iterations (3)",
-            "at k = 10, in most networks, the largest one doubles from one evaluation to the next; and exceeds those "
-            "of the others with gates",
-            *share([jump >= 2 for jump in jumps], 0.5),
-            *share([of["GRU"] > max(of["MinimalRNN"], of["CFN"]) for of in highest], 0.5),
-            decides="more seeds",
-            picture="jacobians_in_training.png",
-        ),
-        claim(
-            "figure 5",
-            "Those of the CFN mostly shrink towards 0.",
-            "The singular values of the Jacobians in CFN are shrinking mostly toward 0 as learning goes on. (3)",
-            "at k = 10 the median falls, in most networks; and ends below 0.001",
-            *share([of["CFN"][-1] < of["CFN"][0] for of in medians], 0.5),
-            *share([of["CFN"][-1] < 1e-3 for of in medians], 0.5),
-            decides="more seeds",
-        ),
-        claim(
-            "figure 5",
-            "Those of the MinimalRNN are relatively well-conditioned throughout.",
-            "the Jacobians of MinimalRNN are relatively well-conditioned throughout the learning (3)",
-            "at k = 10, in most networks, the largest one is never above the GRU's highest; and the median does not "
-            "end below those of the others",
-            *share([of["MinimalRNN"] <= of["GRU"] for of in highest], 0.5),
-            *share([of["MinimalRNN"][-1] >= min(of["GRU"][-1], of["CFN"][-1]) for of in medians], 0.5),
-            evidence="six networks, of two data sets",
-            decides="the bias of the gate, which the paper does not give",
-        ),
-    ]
-
-
 def _by_data(records: Sequence[Record]) -> dict[str, list[Record]]:
     return grouped(records, lambda record: record["data"]["name"])
 
@@ -274,13 +252,8 @@ def _score(value: float) -> str:
 
 def _kind(record: Record) -> str:
     """The network, what it reads beside the items, and how its gates start if not by the layer's default."""
-    bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
-    kind = str(record["model"]["layer"])
-    if record["protocol"].get("attributes"):
-        return f"{kind}, with attributes"
-    if steps is not None:
-        return f"{kind}, gates for {steps:g} steps"
-    return kind if bias is None else f"{kind}, gate bias {bias:g}"
+    own = ", with attributes" if record["protocol"].get("attributes") else gates_of(record["protocol"])
+    return f"{record['model']['layer']}{own}"
 
 
 def _lags(record: Record) -> list[int]:
@@ -325,7 +298,7 @@ def _drawn(records: Sequence[Record]) -> str:
 
 
 def _measured(records: Sequence[Record]) -> list[Record]:
-    """Of networks whose U_h was measured: those that read attributes, as the paper's read context; or plain ones."""
+    """Records of U_h: of networks that read attributes, as the paper's read context; or of plain ones."""
     of = grouped([record for record in records if "gate" in record["result"]], _kind)
     return of.get(WITH_ATTRIBUTES) or of.get("MinimalRNN", [])
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, runs, table
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, runs, table
 from examples.papers._lazy import Array, analysis, figures, np
-from examples.papers._minimal_rnn import GATED, NETWORKS, recurrent_layer
+from examples.papers._minimal_rnn import GATED, NETWORKS, gates_of, recurrent_layer
 
 DRAWN = {"units": 128, "length": 50, "batch": 16, "draws": 5, "lags": [0, 5, 10, 25]}
 
@@ -26,13 +26,13 @@ class Start(Experiment):
         "gates for 100 steps": {"scale": 1.0, "gate_steps": 100.0},
     }
 
+    small = {"units": 6, "length": 12, "batch": 2, "draws": 1, "lags": [0, 5]}
+
     def is_deterministic(self, row: str) -> bool:
         return True
 
     def run(self, run: Run) -> Record:
-        protocol = {**DRAWN, **run.settings}
-        if run.smoke:
-            protocol |= {"units": 6, "length": 12, "batch": 2, "draws": 1, "lags": [0, 5]}
+        protocol = {**DRAWN, **self.settings(run)}
         values = singular_values(protocol)
         figures.jacobian_histogram(values, protocol["lags"]).savefig(run.folder / "figure4.png", dpi=150)
         percentiles = {kind: np.percentile(of_kind, [10, 50, 90], axis=1) for kind, of_kind in values.items()}
@@ -47,15 +47,16 @@ class Start(Experiment):
         return f"median singular value of dh_T/dx_(T-{lag}): {', '.join(medians)}"
 
     def called(self, record: Record) -> str:
-        return f"scale {record['protocol']['scale']:g}{_gates(record)}"
+        return f"scale {record['protocol']['scale']:g}{gates_of(record['protocol'])}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        records = sorted(records, key=lambda record: (-record["protocol"]["scale"], _gates(record)))
+        records = sorted(records, key=lambda record: (-record["protocol"]["scale"], gates_of(record["protocol"])))
         rows = []
         for record in records:
+            scale, gates = record["protocol"]["scale"], gates_of(record["protocol"])
             for network, of_network in record["result"].items():
                 cells = [f"{median:.2g} ({low:.1e} to {high:.1e})" for low, median, high in of_network["p10_p50_p90"]]
-                rows.append([f"{record['protocol']['scale']:g}", f"{network}{_gates(record)}", *cells])
+                rows.append([f"{scale:g}", f"{network}{gates}", *cells])
         header = ["inputs' standard deviation", "network", *(f"k = {lag}" for lag in records[0]["protocol"]["lags"])]
         return {"table": table(header, rows), "runs": runs(records, self.called)}
 
@@ -88,52 +89,32 @@ class Start(Experiment):
         phi = (1 + math.sqrt(5)) / 2
         greatest = math.sqrt(1 + 4 * phi**-5)
         return [
-            claim(
-                "section 2, equation 4",
-                "With unitary U_h no singular value of a step's Jacobian exceeds 1.",
-                "Assuming the weight matrix U_h is unitary, then we can easily see that the maximum singular value is "
-                "bounded by 1. (2)",
+            self.claim(
+                "bound",
                 "none of any state, input and gate does ([it comes close to 1.17](notes/gated-recurrences.md))",
                 Finding(f"{greatest:.3f}", greatest <= 1),
                 evidence="a proof",
             ),
-            claim(
-                "figure 4",
-                "At the initial point the singular values of a vanilla RNN vanish quickly.",
-                "the singular values of the input-output Jacobians in vanilla RNN quickly vanishes towards zero as k "
-                "increases. (3)",
+            self.claim(
+                "vanilla",
                 "with the layers' own gate biases, the median at k = 25 is smaller than those of the others",
                 *vanishes,
             ),
-            claim(
-                "figure 4",
-                "Those of a GRU stretch in some directions and shrink in others from k = 10 on.",
-                "The singular values for the GRUs starts to stretch in some directions, and shrink in others when k "
-                "reaches 10. (3)",
-                "at k = 10 and with equal gate biases of 1, their 10th and 90th percentiles are more decades apart "
-                "than with a CFN or a MinimalRNN",
+            self.claim(
+                "GRU",
+                "at k = 10 and with equal gate biases of 1, their 10th and 90th percentiles are more decades "
+                "apart than with a CFN or a MinimalRNN",
                 *spreads,
             ),
-            claim(
-                "figure 4",
-                "Those of a MinimalRNN neither stretch nor shrink up to k = 25.",
-                "the singular values stay normally distributed as k increases, and neither stretching nor shrinking "
-                "in any directions. (3)",
-                "with the layer's own bias and with critical gates the median at k = 25 is at least a tenth of that at "
-                "k = 0",
+            self.claim(
+                "MinimalRNN",
+                "with the layer's own bias and with critical gates the median at k = 25 is at least a tenth of "
+                "that at k = 0",
                 *sorted(stays, key=lambda finding: finding.figure),
                 decides="the bias of the gate, which the paper does not give",
                 picture="jacobians_at_start_critical.png",
             ),
         ]
-
-
-def _gates(record: Record) -> str:
-    """The bias that networks share, or the steps that it is made for; "" where each has its own."""
-    bias, steps = (record["protocol"].get(name) for name in ("gate_bias", "gate_steps"))
-    if steps is not None:
-        return f", gates for {steps:g} steps"
-    return "" if bias is None else f", gate bias {bias:g}"
 
 
 def singular_values(protocol: Mapping[str, Any]) -> dict[str, Array]:

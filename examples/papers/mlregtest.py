@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import statistics
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run, runs, table
-from examples.papers._files import kept
+from examples.papers._files import cached
 from examples.papers._lazy import automata, corpora, np
 
 CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "SF", "Zp", "Reg")
@@ -19,13 +20,13 @@ CLASSES = ("SL", "TSL", "SP", "LT", "TLT", "PT", "LTT", "TLTT", "PLT", "TPLT", "
 for on a tier."""
 
 EVERY = {"04": 3, "16": 5}
-"""Of the languages of so many letters every third, and every fifth, is run."""
+"""Number of letters -> the step between languages that are run: every third, and every fifth."""
 
 NONE = {("16", "SF"), ("16", "Zp")}
 """The benchmark has no such languages."""
 
 NUM_WORDS, FEW_WORDS, NUM_TESTED = 10_000, 1_000, 2_000
-"""Of the training set, of the small one, and of each test set."""
+"""Words of the training set, of the small one, and of each test set."""
 
 FEW: dict[str, Any] = {"words": FEW_WORDS}
 """Settings of a row with the small training set."""
@@ -40,8 +41,39 @@ class Words(NamedTuple):
     labels: list[bool]
 
 
-class OnLanguages(Experiment):
-    """An experiment that makes something of each of the benchmark's languages, and keeps each result."""
+class OnAutomata(Experiment):
+    """An experiment that makes something of each of several automata, and keeps each result."""
+
+    run_name = "{table[row]}"
+
+    @abc.abstractmethod
+    def chosen(self, run: Run) -> Mapping[str, automata.DFA]:
+        """The automata of a row, by name."""
+
+    @abc.abstractmethod
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
+        """The result on an automaton, for the record."""
+
+    @abc.abstractmethod
+    def described(self, one: Mapping[str, Any]) -> str:
+        """A result on an automaton, for the screen."""
+
+    @abc.abstractmethod
+    def about(self, run: Run) -> Record:
+        """Data, network and protocol of the record."""
+
+    def run(self, run: Run) -> Record:
+        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
+        results: dict[str, Any] = {}
+        for name, truth in self.chosen(run).items():
+            results[name] = cached(run.folder / f"{name}.json", partial(self.learned, name, truth, run), states=int)
+            if run.verbose:
+                print(f"  {name}: {self.described(results[name])}", flush=True)
+        return {"environment": environment, **self.about(run), "result": results}
+
+
+class OnLanguages(OnAutomata):
+    """An experiment on the benchmark's languages."""
 
     place = "van der Poel et al. 2024, MLRegTest"
     data = "the benchmark's automata, a folder or an archive of it"
@@ -65,30 +97,9 @@ class OnLanguages(Experiment):
         text = "\n".join(f"{name} {dfa.to_json()}" for name, dfa in self.load(run).items())
         return {"sha256": _records.sha256(np.frombuffer(text.encode(), np.uint8))}
 
-    def chosen(self, run: Run) -> dict[str, automata.DFA]:
-        """The languages of a row."""
-        raise NotImplementedError
-
-    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
-        """What is recorded of a language."""
-        raise NotImplementedError
-
-    def said(self, one: Mapping[str, Any]) -> str:
-        """What was learned of a language, for the screen."""
-        raise NotImplementedError
-
-    def run(self, run: Run) -> Record:
-        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed, **self.identity(run)})
-        results: dict[str, Any] = {}
-        for name, truth in self.chosen(run).items():
-            results[name] = kept(run.folder / f"{name}.json", partial(self.learned, name, truth, run), states=int)
-            if run.verbose:
-                print(f"  {name}: {self.said(results[name])}", flush=True)
+    def about(self, run: Run) -> Record:
         words = {"name": "smoke" if run.smoke else "MLRegTest", "words": run.settings.get("words", NUM_WORDS)}
-        return {"environment": environment, "data": {**words, **self.identity(run)}, "result": results}
-
-    def called(self, record: Record) -> str:
-        return str(record["table"]["row"])
+        return {"data": {**words, **self.identity(run)}}
 
 
 class RegularLanguages(OnLanguages):
@@ -117,16 +128,16 @@ class RegularLanguages(OnLanguages):
     def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
         return searched(truth, word_sets(name, truth, run), run)
 
-    def said(self, one: Mapping[str, Any]) -> str:
+    def described(self, one: Mapping[str, Any]) -> str:
         if one["found"] is None:
             return f"nothing, in {one['seconds']:.0f} s"
         if one["exact"]:
             return f"exact, {one['states']} states, by {one['method']}, in {one['seconds']:.0f} s"
         return f"another automaton of {one['found']} states that contradicts no word; LA {one['LA']:.1%}"
 
-    def run(self, run: Run) -> Record:
+    def about(self, run: Run) -> Record:
         protocol = {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed}
-        return {**super().run(run), "model": {"layer": "SRGRU", "compiled": True}, "protocol": protocol}
+        return {**super().about(run), "model": {"layer": "SRGRU", "compiled": True}, "protocol": protocol}
 
     def summary(self, record: Record) -> str:
         found = record["result"].values()
@@ -146,7 +157,7 @@ class RegularLanguages(OnLanguages):
             ]
             found = {name: one for record in chosen for name, one in record["result"].items()}
             cells = [[record["table"]["row"], *_cells([*record["result"].values()])] for record in chosen]
-            missed = [[name, one["states"], self.said(one)] for name, one in found.items() if not one["exact"]]
+            missed = [[name, one["states"], self.described(one)] for name, one in found.items() if not one["exact"]]
             fields |= {
                 group: table(header, [*cells, ["all", *_cells([*found.values()])]]) if found else "",
                 f"{group}_exact": f"{sum(one['exact'] for one in found.values())} of {len(found)}",
@@ -193,7 +204,7 @@ def quality(dfa: automata.DFA | None, truth: automata.DFA, sets: Mapping[str, Wo
 
 
 def searched(truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
-    """What the search finds of a language, with the seconds of computing that it takes."""
+    """The result of the search on a language, with its seconds of computing."""
     began = time.process_time()
     found = inferred(*sets["train"], truth, run, sampling=run.settings.get("sampling", "weak"))
     seconds, dfa = time.process_time() - began, found and found.dfa
@@ -204,7 +215,7 @@ def searched(truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[s
 def inferred(
     words: Sequence[Sequence[Hashable]], labels: Sequence[bool], truth: automata.DFA, run: Run, **settings: Any
 ) -> Any:
-    """What `automata.infer` finds; None if it finds nothing."""
+    """The result of `automata.infer`; None if it finds nothing."""
     try:
         return automata.infer(words, labels, alphabet=truth.alphabet, seed=run.seed, time_budget=None, **settings)
     except ValueError as error:
@@ -218,10 +229,18 @@ def certified(dfa: automata.DFA | None) -> bool:
     return dfa is not None and automata.certify(automata.compile(dfa), dfa).holds
 
 
+def ended(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The results on the languages for which a learner ended."""
+    return [one for one in found if one["LA"] is not None]
+
+
+def means(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Cells of a table: the mean accuracy on each of `TESTS`, and the median of the seconds."""
+    answers = ended(found)
+    accuracies = [f"{statistics.fmean(one[test] for one in answers):.1%}" if answers else "" for test in TESTS]
+    return [*accuracies, f"{statistics.median(one['seconds'] for one in found):.0f}"]
+
+
 def _cells(found: Sequence[dict[str, Any]]) -> list[object]:
-    learned = [one for one in found if one["found"] is not None]
-    return [
-        *(len(found), sum(one["exact"] for one in found), sum(one["certified"] for one in found), len(learned)),
-        *(f"{statistics.fmean(one[test] for one in learned):.1%}" if learned else "" for test in TESTS),
-        f"{statistics.median(one['seconds'] for one in found):.0f}",
-    ]
+    exact, proved = (sum(one[name] for one in found) for name in ("exact", "certified"))
+    return [len(found), exact, proved, len(ended(found)), *means(found)]

@@ -18,6 +18,8 @@ from examples.papers.mlregtest import (
     TESTS,
     OnLanguages,
     Words,
+    ended,
+    means,
     quality,
     row_of,
     searched,
@@ -25,7 +27,7 @@ from examples.papers.mlregtest import (
 )
 
 UNITS, DROPOUT, BATCH, EPOCHS = 100, 0.1, 64, 30
-"""Of the networks, as in the benchmark's public code, with Adam's own learning rate; UNITS is also the embedding's."""
+"""Settings of the networks, as in the benchmark's public code; UNITS is also the embedding's size."""
 
 PATIENCE = 10
 """Epochs without a higher accuracy on the validation words, after which training ends. The best weights are kept."""
@@ -37,7 +39,7 @@ EVERY = {"EDSM": 4}
 """EDSM, which hardly ever ends in time, is given every fourth language."""
 
 MAX_SYMBOLS = 20_000
-"""That a GRU reads when L* asks it."""
+"""The largest number of symbols that a GRU reads when L* asks it."""
 
 SEARCH, STRONG, NETWORKS = "search", "search, strong", ("SimpleRNN", "GRU", "LSTM")
 
@@ -77,38 +79,37 @@ class Learners(OnLanguages):
         seconds, dfa = _aalpy.merged(learner, *sets["train"], truth.alphabet, SECONDS)
         return {"states": len(truth), "seconds": seconds, **quality(dfa, truth, sets)}
 
-    def said(self, one: Mapping[str, Any]) -> str:
+    def described(self, one: Mapping[str, Any]) -> str:
         accuracy = "nothing" if one["LA"] is None else f"LA {one['LA']:.1%}"
-        asked = f"; L*: {self.said(one['asked'])}" if "asked" in one else ""
+        asked = f"; L*: {self.described(one['asked'])}" if "asked" in one else ""
         return f"{accuracy}{', exact' * bool(one.get('exact'))}, in {one['seconds']:.0f} s{asked}"
 
-    def run(self, run: Run) -> Record:
+    def about(self, run: Run) -> Record:
         networks = {"units": UNITS, "dropout": DROPOUT, "batch": BATCH, "epochs": EPOCHS, "patience": PATIENCE}
         protocol: Record = dict.fromkeys(NETWORKS, {**networks, "max_symbols": MAX_SYMBOLS})
         protocol |= dict.fromkeys(_aalpy.MERGING, {"seconds": SECONDS})
         own = protocol.get(run.settings["learner"], {})
-        return {**super().run(run), "protocol": {**run.settings, **own, "seed": run.seed}}
+        return {**super().about(run), "protocol": {**run.settings, **own, "seed": run.seed}}
 
     def summary(self, record: Record) -> str:
-        learned = [one["LA"] for one in record["result"].values() if one["LA"] is not None]
+        learned = [one["LA"] for one in ended([*record["result"].values()])]
         mean = f", {statistics.fmean(learned):.1%} {self.measure}" if learned else ""
         return f"{len(learned)} of {len(record['result'])} languages{mean}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         header = ["learner", "languages", "nothing", "exact", *TESTS, "median seconds"]
-        fields = {"runs": runs(records, self.called)}
+        fields = {**_found(records), "runs": runs(records, self.called)}
         for more, words in {"": NUM_WORDS, "_few": FEW_WORDS}.items():
-            chosen = [record for record in records if record["data"]["words"] == words]
-            found = {record["protocol"]["learner"]: record["result"] for record in chosen}
-            asked = {name: one["asked"] for name, one in found.get("GRU", {}).items()}
-            rows = [[learner, *_cells(of_it)] for learner, of_it in {**found, ASKED: asked}.items() if of_it]
-            beside = [learner for learner in found if learner not in EVERY]
-            languages = dict.fromkeys(name for learner in beside for name in found[learner])
+            found = _by_learner(records, words)
+            beside = [learner for learner in found if learner not in (*EVERY, ASKED)]
             each = [
-                [name, *(_percent(found[learner].get(name, {}).get("LA")) for learner in beside)] for name in languages
+                [name, *(_percent(found[learner].get(name, {}).get("LA")) for learner in beside)]
+                for name in dict.fromkeys(name for learner in beside for name in found[learner])
             ]
-            fields[f"table{more}"] = table(header, rows) if found else ""
-            fields[f"languages{more}"] = table(["language", *beside], each) if found else ""
+            fields |= {
+                f"table{more}": table(header, [[learner, *_cells([*of.values()])] for learner, of in found.items()]),
+                f"languages{more}": table(["language", *beside], each),
+            }
         return fields
 
 
@@ -152,7 +153,7 @@ def _fitted(model: automata.Recognizer, sets: Mapping[str, Words], smoke: bool) 
 
 
 def _asked(model: automata.Recognizer, truth: automata.DFA, sets: Mapping[str, Words]) -> dict[str, Any]:
-    """What L* learns from a network, until they agree on the training words."""
+    """The automaton that L* learns from a network until they agree on the training words."""
     began = time.process_time()
     try:
         dfa = _aalpy.asked(model, sets["train"].words, truth.alphabet, MAX_SYMBOLS)
@@ -161,14 +162,31 @@ def _asked(model: automata.Recognizer, truth: automata.DFA, sets: Mapping[str, W
     return {"seconds": time.process_time() - began, **quality(dfa, truth, sets)}
 
 
-def _cells(found: Mapping[str, Mapping[str, Any]]) -> list[object]:
-    learned = [one for one in found.values() if one["LA"] is not None]
-    exact = [one["exact"] for one in found.values() if "exact" in one]
-    return [
-        *(len(found), len(found) - len(learned), sum(exact) if exact else None),
-        *(_percent(statistics.fmean(one[test] for one in learned)) if learned else None for test in TESTS),
-        f"{statistics.median(one['seconds'] for one in found.values()):.0f}",
-    ]
+def _cells(found: Sequence[Mapping[str, Any]]) -> list[object]:
+    exact = [one["exact"] for one in found if "exact" in one]
+    return [len(found), len(found) - len(ended(found)), sum(exact) if exact else None, *means(found)]
+
+
+def _by_learner(records: Sequence[Record], words: int) -> dict[str, Record]:
+    """Learner -> what it found of each language from so many words; what L* learns of the GRU comes last."""
+    found = {one["protocol"]["learner"]: one["result"] for one in records if one["data"]["words"] == words}
+    asked = {name: one["asked"] for name, one in found.get("GRU", {}).items()}
+    return {**found, ASKED: asked} if asked else found
+
+
+def _found(records: Sequence[Record]) -> dict[str, str]:
+    """Fields of the first sentences: how many automata are found, and mean accuracies on words one edit apart."""
+    found = {learner: [*of_it.values()] for learner, of_it in _by_learner(records, NUM_WORDS).items()}
+    names = {"search": SEARCH, "strong": STRONG, "rpni": "RPNI", "edsm": "EDSM", "asked": ASKED}
+    exact = {name: [one["exact"] for one in found.get(learner, ())] for name, learner in names.items()}
+    answers = {learner: [one["LA"] for one in ended(of_it)] for learner, of_it in found.items()}
+    accuracies = {learner: statistics.fmean(of_it) for learner, of_it in answers.items() if of_it}
+    best = max(NETWORKS, key=lambda network: accuracies.get(network, 0.0))
+    return {
+        **{f"exact_{name}": f"{sum(of_it)} of {len(of_it)}" for name, of_it in exact.items()},
+        **{"best": best, "best_accuracy": f"{accuracies.get(best, 0.0):.1%}"},
+        "search_accuracy": f"{accuracies.get(SEARCH, 0.0):.1%}",
+    }
 
 
 def _percent(share: float | None) -> str | None:

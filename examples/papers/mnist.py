@@ -7,7 +7,7 @@ from typing import Any
 
 from examples.papers import _classification
 from examples.papers._classification import regularized
-from examples.papers._experiment import Claim, Record, claim
+from examples.papers._experiment import Claim, Record
 from examples.papers._verdicts import above, fewer, reaches, standard_error, values_of
 
 COMMON = {"units": 64, "embedding": 0, "head": "last_and_cell", "dropout": 0.0, "batch": 32}
@@ -70,7 +70,7 @@ class Pixels(_classification.DigitTable):
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         def of(row: str) -> list[float]:
-            """Of networks that take up their centroids slowly, where they are on record."""
+            """Errors of a row, of networks that take up their centroids slowly where they are on record."""
             return values_of(records, f"{row}, slide", "test_error") or values_of(records, row, "test_error")
 
         pixels = f"{self.rows['LSTM']['side'] ** 2} pixels"
@@ -78,47 +78,29 @@ class Pixels(_classification.DigitTable):
         failed = [above(of(f"{kind} (k = 100)"), 0.5, _percent, kind) for kind in ("SR-RNN", "SR-GRU")]
         seeds = "two more seeds of each, an hour each"
         return [
-            claim(
-                "table 5",
-                "An SR-LSTM-P (k = 100, equation 20) has an error of 0.8 % on 784 pixels.",
-                "SR-LSTM-Ps achieve competitive results, outperforming the vanilla LSTM and LSTM-P. (5.3.2)",
+            self.claim(
+                "SR-LSTM-P",
                 f"on {pixels}, not above it by two standard errors of both",
                 reaches(own, 0.008, _percent, error=standard_error(0.008, TESTED)),
                 decides=f"{seeds}: 102 errors against 80 are 1.6 standard errors apart",
             ),
-            claim(
-                "table 5",
-                "It is better than SR-LSTM (1.4 %), LSTM-P (1.5 %) and LSTM (2.3 %).",
-                "SR-LSTM-Ps achieve competitive results, outperforming the vanilla LSTM and LSTM-P. (5.3.2)",
+            self.claim(
+                "better",
                 f"on {pixels}, better than each of them",
                 *(fewer(own, of(row), _percent, of=row) for row in ("SR-LSTM (k = 100)", "LSTM-P", "LSTM")),
                 decides=seeds,
             ),
-            claim(
-                "table 5",
-                "The mixture of equation 20 is better than equation 17 (4.1 %), and that than equation 19 (6.7 %).",
-                "",
+            self.claim(
+                "mixture",
                 f"on {pixels}, in this order",
                 fewer(own, argmax, _percent, of="20, 17"),
                 fewer(argmax, gumbel, _percent, of="17, 19"),
                 decides=f"{seeds}; those of equations 17 and 19 trained half as long as the mixture",
             ),
-            claim(
-                "table 5",
-                "A hundred centroids are better than fifty (1.4 %).",
-                "",
-                f"on {pixels}",
-                fewer(own, of("SR-LSTM-P (k = 50)"), _percent),
-                decides=seeds,
+            self.claim(
+                "hundred centroids", f"on {pixels}", fewer(own, of("SR-LSTM-P (k = 50)"), _percent), decides=seeds
             ),
-            claim(
-                "section 5.3.2",
-                "SR-RNN and SR-GRU fail to converge on pixels.",
-                "On MINST both networks failed to converge with same number of training epochs. (5.3.2)",
-                f"on {pixels}, both have errors of more than a half",
-                *failed,
-                decides=seeds,
-            ),
+            self.claim("fail", f"on {pixels}, both have errors of more than a half", *failed, decides=seeds),
         ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _classification
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, percent, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, percent
 from examples.papers._lazy import Array, analysis, drawings, keras, np
 
 DIGITS = 2000
@@ -19,13 +19,15 @@ SHOWN = 10
 
 
 class MnistCentroids(_classification.DigitTable):
-    """Of the network in `--model`; otherwise of a small one that is trained for an epoch."""
+    """The centroids of the network in `--model`; otherwise of a small one that is trained for an epoch."""
 
     name = "mnist-centroids"
     title = "What centroids stand for, in pixels"
     place = "Wang, Lawrence and Niepert 2022, figures 7, 8 and 9"
     measure = "digits that are classified correctly"
     options = frozenset({"data", "model"})
+    run_name = "{model[run]}"
+    header = "run | pixels | centroids | in use | digits | correct | by transitions"
     rows = {
         "": {
             **{"side": 14, "units": 32, "embedding": 0, "head": "last_and_cell", "dropout": 0.0, "batch": 32},
@@ -68,31 +70,16 @@ class MnistCentroids(_classification.DigitTable):
             },
         }
 
-    def summary(self, record: Record) -> str:
-        result = record["result"]
-        by_transitions = f"{result['by_transitions']:.1%} by their transitions alone"
-        return f"{result['accuracy']:.1%} of the digits are classified correctly, {by_transitions}"
-
-    def called(self, record: Record) -> str:
-        return str(record["model"]["run"])
-
-    def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        rows: list[list[object]] = []
-        for record in records:
-            data, model, result = record["data"], record["model"], record["result"]
-            right = [f"{result[name]:.1%}" for name in ("accuracy", "by_transitions")]
-            own = [model["run"], data["pixels"], model["centroids"], result["centroids_used"], f"{data['digits']:,}"]
-            rows.append([*own, *right])
-        header = "run | pixels | centroids | in use | digits | correct | by transitions"
-        return {"table": table(header, rows), "runs": runs(records, self.called)}
+    def lines_of(self, record: Record) -> list[list[object]]:
+        data, model, result = record["data"], record["model"], record["result"]
+        own = [model["run"], data["pixels"], model["centroids"], result["centroids_used"], f"{data['digits']:,}"]
+        return [[*own, *(f"{result[name]:.1%}" for name in ("accuracy", "by_transitions"))]]
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         scores = [(record["result"]["by_transitions"], record["data"]["pixels"]) for record in records]
         return [
-            claim(
-                "section 7, figure 9",
-                "Transition probabilities tell the digits apart, and serve as features of fewer dimensions.",
-                "the transition probabilities of categories are discriminative. (7)",
+            self.claim(
+                "features",
                 "a linear classifier of their means is right on at least 80 % of the digits",
                 *(Finding(f"{percent(score)} right, on {pixels} pixels", score >= 0.8) for score, pixels in scores),
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _classification, _reading
-from examples.papers._experiment import Claim, Record, claim, percent
+from examples.papers._experiment import Claim, Record, percent
 from examples.papers._lazy import corpora, np
 from examples.papers._verdicts import reaches, standard_error, values_of
 
@@ -22,13 +22,6 @@ LSTM = {"network": "LSTM", "learning_rate": 5e-3, "dropout": 0.2, "word_dropout"
 worse than these settings."""
 
 VOCABULARY, MAX_LENGTH = 10_003, 200
-
-
-QUOTES = (
-    "SR-LSTM is able to achieve classification accuracy of 85.6%. (6)",
-    "removing header and footnotes, which achieves an accuracy of 65.7%. (6)",
-)
-"""The paper's sentences on the rows that have a figure."""
 
 
 class Posts(_reading.Readable, _classification.ClassTable):
@@ -78,16 +71,13 @@ class Posts(_reading.Readable, _classification.ClassTable):
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         tested = min(record["data"]["test"] for record in records)
 
-        def is_reached(row: str, quote: str) -> Claim:
+        def is_reached(row: str) -> Claim:
             paper, errors = float(self.paper[row]), values_of(records, row, "test_error")
-            headers = "with headers" if row.endswith("headers") else "without headers"
-            return claim(
-                "section 6",
-                f"A network with 20 centroids has an error of {percent(paper)} {headers}.",
-                quote,
+            return self.claim(
+                row.removeprefix("SR-LSTM, "),
                 "the SR-LSTM is not above it by two standard errors of both",
                 reaches(errors, paper, percent, error=standard_error(paper, tested)),
                 decides="more seeds",
             )
 
-        return [*map(is_reached, self.paper, QUOTES), *_reading.claims(records, "table 7", "", 0.5)]
+        return [*map(is_reached, self.paper), *self.claims_on_centroids(records, 0.5)]

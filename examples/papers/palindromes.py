@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import Claim, Finding, Record, claim, percent
+from examples.papers._experiment import Claim, Finding, Record
 from examples.papers._languages import NETWORKS, PAPER, rows_of
 from examples.papers._lazy import datasets
-from examples.papers._verdicts import fewer
 
 
 class Palindromes(_languages.LanguageTable):
@@ -45,32 +44,24 @@ class Palindromes(_languages.LanguageTable):
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         of, words = self.by_row(records), "large_paper"
-        shown = [_languages.shown(test) for test in self.tests]
 
         def ahead(better: str, worse: str) -> list[Finding]:
-            none: list[list[float]] = [[]] * len(self.tests)
-            pairs = zip(shown, *(of.get(f"{words}-{network}", none) for network in (better, worse)), strict=True)
-            return [fewer(ours, others, percent, of=f"{better}, {test}") for test, ours, others in pairs]
+            return self.ahead(of, f"{words}-{better}", f"{words}-{worse}", f"{better}, ")
 
         open_yet = (
             "three seeds of the published curriculum (two million steps), and the paper's negatives: ours have half of "
             "the symbols replaced, and the training loss was still falling"
         )
         return [
-            claim(
-                "table 3",
-                "Networks with centroids are better than those without: SR-LSTM-P 10.5 to 29.8 %, LSTM 31.2 to 47.7 %.",
-                "the improved generalization and memorization behavior of state-regularized LSTMs over vanilla LSTMs "
-                "(5.2)",
+            self.claim(
+                "centroids",
                 f"`{words}`: SR-LSTM has fewer errors than LSTM, and SR-LSTM-P than LSTM-P, at each length",
                 *ahead("SR-LSTM", "LSTM"),
                 *ahead("SR-LSTM-P", "LSTM-P"),
                 decides=open_yet,
             ),
-            claim(
-                "table 3",
-                "Networks with peepholes are better than those without.",
-                "",
+            self.claim(
+                "peepholes",
                 f"`{words}`: LSTM-P has fewer errors than LSTM, and SR-LSTM-P than SR-LSTM, at each length",
                 *ahead("LSTM-P", "LSTM"),
                 *ahead("SR-LSTM-P", "SR-LSTM"),

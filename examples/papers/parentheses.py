@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from examples.papers import _languages
-from examples.papers._experiment import Claim, Finding, Record, claim, percent
+from examples.papers._experiment import Claim, Finding, Record, percent
 from examples.papers._languages import NETWORKS, PAPER, rows_of
 from examples.papers._lazy import drawings, figures
 from examples.papers._verdicts import above, alike, fewer, reaches, standard_error
@@ -44,10 +44,7 @@ class Parentheses(_languages.LanguageTable):
     title = "Balanced parentheses"
     place = "Wang, Lawrence and Niepert 2022, tables 1 and 2"
     language = "balanced_parentheses"
-    tests = (
-        *("test_d1_10_l100", "test_d10_20_l100", "test_d10_20_l200"),
-        *("test_d5_l200", "test_d10_l200", "test_d20_l1000"),
-    )
+    tests = _languages.PARENTHESES
     rows = {
         name: row
         for rows in (
@@ -66,11 +63,6 @@ class Parentheses(_languages.LanguageTable):
         of, large, small = self.by_row(records), "large_paper", "small_paper"
         shown = [_languages.shown(test) for test in self.tests]
 
-        def ahead(better: str, worse: str) -> list[Finding]:
-            """Whether a row has fewer errors than another, for each test."""
-            pairs = zip(shown, of.get(better, NONE), of.get(worse, NONE), strict=True)
-            return [fewer(ours, others, percent, of=test) for test, ours, others in pairs]
-
         def almost(test: str, errors: Sequence[float], paper: float) -> Finding:
             found = reaches(errors, paper, percent, 0.01, error=standard_error(max(paper, 0.001), TESTED))
             return Finding(f"{test}: {found.figure}" * bool(found.figure), found.holds)
@@ -85,70 +77,51 @@ class Parentheses(_languages.LanguageTable):
             worst, least = (bound(groups, key=statistics.mean) for bound in (max, min))
             alikes.append(alike(worst, least, percent, 0.12, of=test))
         return [
-            claim(
-                "table 1, large",
-                "An SR-LSTM-P is almost perfect: 0 to 0.4 % errors, and 2.0 % at depth 20.",
-                "the SR-LSTM-P performs almost perfectly on the large data (5.2)",
+            self.claim(
+                "perfect",
                 f"`{large}`: at most one point more, in each column",
                 *map(almost, shown, own, ERRORS["large-SR-LSTM-P"]),
-                decides="the published curriculum in full, 3 million steps: range is learned early and lost "
-                "([range against precision](#range-against-precision-wang-lawrence-and-niepert-2022-table-1))",
+                decides="the published curriculum in full, 3 million steps: range is learned early and lost ([range "
+                "against precision](#range-against-precision-wang-lawrence-and-niepert-2022-table-1))",
             ),
-            claim(
-                "table 1, large",
-                "An LSTM extrapolates badly: 54.3 % errors at depth 20.",
-                "",
+            self.claim(
+                "LSTM",
                 f"`{large}`: more than 40 % in that column, at the end of the training",
                 above(lstm[-1], 0.4, percent, shown[-1]),
             ),
-            claim(
-                "table 1, large",
-                "An SR-LSTM-P extrapolates better than an LSTM.",
-                "both SR-LSTM and SR-LSTM-Ps extrapolate better on longer sequences and sequences with deeper nesting "
-                "(5.2)",
+            self.claim(
+                "SR-LSTM-P",
                 f"`{large}`: fewer errors in each column",
-                *ahead(f"{large}-SR-LSTM-P", f"{large}-LSTM"),
+                *self.ahead(of, f"{large}-SR-LSTM-P", f"{large}-LSTM"),
                 decides="more seeds",
             ),
-            claim(
-                "table 1, large",
-                "An SR-LSTM is better than an LSTM on strings deeper or longer than those of the training.",
-                "both SR-LSTM and SR-LSTM-Ps extrapolate better on longer sequences and sequences with deeper nesting "
-                "(5.2)",
+            self.claim(
+                "SR-LSTM",
                 f"`{large}`: fewer errors in each column",
-                *ahead(f"{large}-SR-LSTM", f"{large}-LSTM"),
+                *self.ahead(of, f"{large}-SR-LSTM", f"{large}-LSTM"),
                 decides="more seeds",
             ),
-            claim(
-                "table 1, small",
-                "An SR-LSTM is better than an LSTM.",
-                "both SR-LSTM and SR-LSTM-Ps extrapolate better on longer sequences and sequences with deeper nesting "
-                "(5.2)",
+            self.claim(
+                "SR-LSTM, small",
                 f"`{small}`: fewer errors in each column",
-                *ahead(f"{small}-SR-LSTM", f"{small}-LSTM"),
+                *self.ahead(of, f"{small}-SR-LSTM", f"{small}-LSTM"),
                 decides="five seeds of each",
             ),
-            claim(
-                "table 1, small",
-                "An SR-LSTM-P is better than an SR-LSTM.",
-                "peephole connections are indeed beneficial (5.2)",
+            self.claim(
+                "SR-LSTM-P, small",
                 f"`{small}`: fewer errors in each column",
-                *ahead(f"{small}-SR-LSTM-P", f"{small}-SR-LSTM"),
+                *self.ahead(of, f"{small}-SR-LSTM-P", f"{small}-SR-LSTM"),
                 decides="five seeds of each",
             ),
-            claim(
-                "table 2",
-                "Two centroids have the fewest errors on most kinds of strings.",
-                "two centroids (k = 2) result in the best error rates for most sequence types (5.2)",
+            self.claim(
+                "two centroids",
                 f"`{small}`: fewer than the best of 5, 10 and 50, in each column",
                 *best,
                 decides="five seeds of each number of centroids",
                 evidence="seeds",
             ),
-            claim(
-                "table 2, figure 6",
-                "The number of centroids matters little.",
-                "the SR-LSTM-P is robust to changes in the hyperparameter k (5.2)",
+            self.claim(
+                "robust",
                 f"`{small}`: best and worst are at most 12 points apart in each column, as in the paper",
                 *alikes,
                 decides="five seeds of each number of centroids",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _languages, _records
-from examples.papers._experiment import Claim, Finding, Record, Run, claim, grouped, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, grouped, runs, table
 from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras, np
 from examples.papers._verdicts import above
 
@@ -40,6 +39,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
     place = "Wang, Lawrence and Niepert 2022, figure 5"
     language = "balanced_parentheses"
     tests = ("test_d5_l200", "test_d10_l200", "test_d20_l1000")
+    run_name = "{data[config]}, seed {protocol[seed]}"
     rows = {
         "large_near": {"config": "large_near", "passes": 1, "centroids": 5},
         "large_paper": {"config": "large_paper", "centroids": 5, **_languages.PAPER},
@@ -92,11 +92,8 @@ class ParenthesesStates(_languages.LanguageExperiment):
         visited = [of["visited"] for of in own if "visited" in of]
         two = f"{', '.join(map(str, sorted(visited)))} centroids" * bool(visited)
         return [
-            claim(
-                "section 5.2, figure 5",
-                "An SR-LSTM-P has two hidden states and counts in its memory; an LSTM counts in its hidden state.",
-                "the LSTM relies primarily on its hidden states for memorization. The SR-LSTM-P, on the other hand, "
-                "does not use its hidden states for memorization. (5.2)",
+            self.claim(
+                "count",
                 f"along {STRINGS} strings the median network is at two centroids for 99 % of the steps; its memory, "
                 f"and the LSTM's hidden state, explain more than {TELLS:.0%} of the count's variance",
                 Finding(two, statistics.median(visited) == 2 if len(visited) > 2 else None),
@@ -104,11 +101,8 @@ class ParenthesesStates(_languages.LanguageExperiment):
                 tells(other, "h"),
                 evidence="the LSTM counts in its memory too, in three of three seeds",
             ),
-            claim(
-                "figure 5",
-                "States of an LSTM drift, those of an SR-LSTM-P do not.",
-                "The visualization also shows a drifting behavior for the LSTM. Drifting is not observable for the "
-                "SR-LSTM-P. (5.2)",
+            self.claim(
+                "drift",
                 "the hidden state of the SR-LSTM-P drifts less in the median; so does its memory",
                 drifts("h"),
                 drifts("c"),
@@ -129,9 +123,6 @@ class ParenthesesStates(_languages.LanguageExperiment):
     def summary(self, record: Record) -> str:
         drifts = {network: of_network["drift"] for network, of_network in record["result"].items()}
         return "; ".join(f"{network}: drift of h {of['h']:.1f}, of c {of['c']:.1f}" for network, of in drifts.items())
-
-    def called(self, record: Record) -> str:
-        return f"{record['data']['config']}, seed {record['protocol']['seed']}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         """A line for each network of each record."""
@@ -181,7 +172,7 @@ def states_along(model: keras.Model, words: datasets.LabelledWords, start_token:
 
 
 def count_in_states(traced: Mapping[str, list[Array]], counts: list[Array]) -> dict[str, Any]:
-    """What the states along strings have of the number of open brackets.
+    """How well the states along strings determine the number of open brackets.
 
     Args:
         traced, counts: as from `states_along`.
@@ -195,9 +186,9 @@ def count_in_states(traced: Mapping[str, list[Array]], counts: list[Array]) -> d
     found: dict[str, Any] = {"count": {}}
     for name in "hc":
         read = _fitted(np.concatenate(traced[name][fitted]), np.concatenate(counts[fitted]))
-        wanted = np.concatenate(counts[held_out])
-        residual = read(np.concatenate(traced[name][held_out])) - wanted
-        found["count"][name] = float(1 - (residual**2).mean() / wanted.var())
+        true = np.concatenate(counts[held_out])
+        residual = read(np.concatenate(traced[name][held_out])) - true
+        found["count"][name] = float(1 - (residual**2).mean() / true.var())
     if "alpha" in traced:
         nearest = np.concatenate(traced["alpha"]).argmax(axis=1)
         shares = np.sort(np.bincount(nearest) / len(nearest))[::-1].cumsum()
@@ -219,15 +210,15 @@ def drift_of_count(traced: Mapping[str, list[Array]], counts: list[Array]) -> fl
 
 
 def counts_read(fitted: Along, deepest: Along) -> list[float]:
-    """What the memory c says, in the mean, at 0, 1, 2, ... open brackets.
+    """The count that is read off the memory c, in the mean, at 0, 1, 2, ... open brackets.
 
     Args:
         fitted: states and counts to which an affine function of c is fitted. deepest: those on which it is read.
     """
     (shallow, known), (deep, true) = fitted, deepest
     read = _fitted(np.concatenate(shallow["c"]), np.concatenate(known))
-    said, counts = read(np.concatenate(deep["c"])), np.concatenate(true)
-    return [float(said[counts == count].mean()) for count in range(int(counts.max()) + 1)]
+    values, counts = read(np.concatenate(deep["c"])), np.concatenate(true)
+    return [float(values[counts == count].mean()) for count in range(int(counts.max()) + 1)]
 
 
 def rejected(model: keras.Model, words: datasets.LabelledWords, start_token: bool) -> float:
@@ -240,9 +231,3 @@ def _fitted(x: Array, y: Array) -> Callable[[Array], Array]:
     origin = x.mean(axis=0)
     weights, *_ = np.linalg.lstsq(x - origin, y - y.mean(), rcond=None)
     return lambda new: y.mean() + (new - origin) @ weights
-
-
-def _rank(record: Record) -> tuple[bool, float]:
-    """Sorts strings as the paper's before others, and networks by their errors on the strings that are counted."""
-    errors = record["result"].get("SR-LSTM-P", {}).get("errors", {})
-    return not _languages.is_of_the_paper(record), errors.get(COUNTED, math.inf)

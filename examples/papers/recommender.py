@@ -90,14 +90,14 @@ class Catalogue(keras.layers.Layer):
         An id i is drawn with P(i) = log((i + 2) / (i + 1)) / log(items + 2), as by `tf.random`'s log-uniform sampler,
         until there are `negatives` distinct ones, at most 4 * `negatives` times.
         """
-        wanted = min(self.negatives, self.items)
+        size = min(self.negatives, self.items)
         seed = tf.stack([self.seed, tf.cast(step, tf.int32)])
-        uniform = tf.random.stateless_uniform([4 * wanted], seed, dtype=tf.float64)
+        uniform = tf.random.stateless_uniform([4 * size], seed, dtype=tf.float64)
         all_draws = tf.cast(tf.exp(uniform * tf.math.log(tf.cast(self.items + 2, tf.float64))), tf.int64) - 1
         # The largest uniform number may give items + 1, by rounding.
         distinct, which = tf.unique(tf.minimum(all_draws, self.items))
-        last = tf.cast(tf.equal(which, wanted - 1), tf.int32)
-        return distinct[:wanted], tf.where(tf.reduce_max(last) > 0, tf.argmax(last) + 1, 4 * wanted)
+        last = tf.cast(tf.equal(which, size - 1), tf.int32)
+        return distinct[:size], tf.where(tf.reduce_max(last) > 0, tf.argmax(last) + 1, 4 * size)
 
     def _expected(self, ids: Tensor, draws: Tensor) -> Tensor:
         """Probability that an id occurs in `draws` draws, 1 - (1 - P)^draws, float64."""

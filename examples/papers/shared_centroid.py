@@ -31,9 +31,11 @@ class SharedCentroid(Experiment):
     place = "Wang, Lawrence and Niepert 2022, section 5.1"
     measure = "words on which network and automaton are wrong"
     rows = {f"{k} centroids": {"centroids": k, "epochs": 100} for k in (4, 5)}
+    small = {"centroids": 4, "epochs": 1}
+    run_name = "{table[row]}, seed {model[seed]}"
 
     def run(self, run: Run) -> Record:
-        settings = {"centroids": 4, "epochs": 1} if run.smoke else dict(run.settings)
+        settings = self.settings(run)
         longest, tried = (3, 4) if run.smoke else (LONGEST, TRIED)
         truth = automata.tomita(LANGUAGE)
         words, every = (_languages.short_words(truth, length) for length in (longest, tried))
@@ -67,9 +69,6 @@ class SharedCentroid(Experiment):
         result = record["result"]
         says = "certified" if result["certified"] else result["failure"]
         return f"{result['wrong']} of {result['tried']} words wrong, {result['used']} centroids in use; {says}"
-
-    def called(self, record: Record) -> str:
-        return f"{record['table']['row']}, seed {record['model']['seed']}"
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         """A line for each network; and the mixtures of the first that is right on every word, by state."""
@@ -136,7 +135,7 @@ def train(words: Any, every: Any, centroids: int, epochs: int, run: Run) -> tupl
 
 
 def wrong(model: keras.Model, words: Any) -> Any:
-    """Which words are misclassified."""
+    """Whether each word is misclassified."""
     return (_logits(model, words.words) > 0) != words.labels
 
 

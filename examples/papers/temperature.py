@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, percent
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, percent
 from examples.papers._lazy import analysis, automata, datasets, figures, np
 
 
@@ -18,12 +17,12 @@ class Temperature(Experiment):
     place = "Wang, Lawrence and Niepert 2022, figure 3"
     measure = "words that are classified correctly"
     rows = {"1": {"word": "10", "longest": 10, "centroids": 10, "temperatures": [0.1, 0.5, 1.0, 2.0, 5.0, 10.0]}}
+    small = {"longest": 3, "centroids": 4, "temperatures": [0.5, 1.0, 5.0]}
+    run_name = "{data[name]}"
     header = "language | seed | temperature | least sure | automaton exact | words right | proved"
 
     def run(self, run: Run) -> Record:
-        settings: dict[str, Any] = dict(run.settings)
-        if run.smoke:
-            settings.update(longest=3, centroids=4, temperatures=[0.5, 1.0, 5.0])
+        settings = self.settings(run)
         word, longest = settings["word"], settings["longest"]
         truth = automata.tomita(int(run.row))
         words = _languages.short_words(truth, longest)
@@ -69,36 +68,20 @@ class Temperature(Experiment):
             "result": {"temperatures": rows, "trained": trained, "largest": largest},
         }
 
-    def summary(self, record: Record) -> str:
-        result = record["result"]
-        return f"trained at temperature {result['trained']:g}, certified up to {result['largest']:.3g}"
-
-    def called(self, record: Record) -> str:
-        return str(record["data"]["name"])
-
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
+    def lines_of(self, record: Record) -> list[list[object]]:
         rows: list[list[object]] = []
-        for record in records:
-            for row in record["result"]["temperatures"]:
-                own = [
-                    record["data"]["name"],
-                    record["model"]["seed"],
-                    f"{row['temperature']:g}",
-                    f"{row['least']:.4f}",
-                ]
-                exact, proved = ("yes" if row[name] else "no" for name in ("exact", "certified"))
-                rows.append([*own, exact, f"{row['right']:.1%}", proved])
+        for row in record["result"]["temperatures"]:
+            own = [record["data"]["name"], record["model"]["seed"], f"{row['temperature']:g}", f"{row['least']:.4f}"]
+            exact, proved = ("yes" if row[name] else "no" for name in ("exact", "certified"))
+            rows.append([*own, exact, f"{row['right']:.1%}", proved])
         return rows
 
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         rows = [row for record in records for row in record["result"]["temperatures"] if row["temperature"] <= 1]
         least, exact = min(row["least"] for row in rows), sum(row["exact"] for row in rows)
         return [
-            claim(
-                "figure 3",
-                "Up to a temperature of 1 a network on Tomita 1 behaves like the minimal automaton.",
-                "Up to temperature τ = 1 the behavior of the trained SR-GRUs is almost identical to that of a DFA. "
-                "(figure 3)",
+            self.claim(
+                "up to 1",
                 "its automaton is the right one, and no transition of it is less probable than 99 %",
                 Finding(f"the right one at {exact} of {len(rows)} temperatures", exact == len(rows)),
                 Finding(percent(least), least >= 0.99),

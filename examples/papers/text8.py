@@ -13,7 +13,6 @@ from examples.papers._experiment import (
     Finding,
     Record,
     bits,
-    claim,
     grouped,
     hardware,
     mean_and_range,
@@ -35,21 +34,10 @@ PAPER = {
 
 OTHERS = tuple(network for network in PAPER if network != "ISAN")
 
-BILLION_WORD = {
-    "An LSTM (1.1 bits per byte) is ahead of an ISAN (1.36) on the Billion Word corpus.": (
-        "Our best LSTM model reached 1.1 bits per character. (3.2)"
-    ),
-    "A wider ISAN is better there: 1.36 bits instead of 1.40.": (
-        "Our best ISAN models reached 1.4 bits per character. (3.2)"
-    ),
-    "Its samples keep lower and upper case apart, and are coherent over short segments.": "",
-}
-"""Claim -> the paper's sentence."""
-
 UNTRIED = "networks of 18 to 44 million weights would read the corpus for a week each"
 
 TUNED = ("GRU", "LSTM")
-"""Of the others, those whose learning rate was searched."""
+"""The others whose learning rate was searched."""
 
 EACH = [(network, size) for size in SIZES for network in NETWORKS] + [
     (network, size) for size in SIZES[1:] for network in RECENT
@@ -77,7 +65,7 @@ class Text8(_characters.CharacterTable):
     }
 
     def called(self, record: Record) -> str:
-        minutes, network = record["protocol"].get("minutes"), record["model"].get("layer")
+        minutes, network = record["protocol"].get("minutes"), record["model"]["layer"]
         parts = [record["data"]["name"], record["model"]["size"], network, f"{minutes:g} minutes" if minutes else None]
         return ", ".join(filter(None, parts)) + EQUAL_TEXT * (_kind(record) == "equal text")
 
@@ -101,7 +89,7 @@ class Text8(_characters.CharacterTable):
         groups: dict[tuple[str, str, str], list[Record]] = {}
         for record in records:
             if record["data"]["characters"] == longest:
-                which = _kind(record), record["model"].get("layer", "ISAN"), record["model"]["size"]
+                which = _kind(record), record["model"]["layer"], record["model"]["size"]
                 groups.setdefault(which, []).append(record)
 
         def of(kind: str, network: str, size: str, measure: str = "test_bits") -> list[float]:
@@ -135,43 +123,33 @@ class Text8(_characters.CharacterTable):
             )
             step = [Finding(figure, abs(fewer_products / 27 - 1) <= 0.1)]
         return [
-            claim(
-                "table 1",
-                "An ISAN with 1.28 million weights predicts text8 with 1.58 bits per character.",
-                "All analyses use ISAN trained with 1.28e6 maximum parameters (1.58 bpc cross entropy). (3.1)",
+            self.claim(
+                "largest",
                 "at most 5 % more, on as long a text",
                 reaches(of("to the end", "ISAN", "1.28e6"), 1.58, bits, 0.05 * 1.58, spread),
             ),
-            claim(
-                "table 1",
-                "With 1.28 million weights it is as good as RNN, IRNN, GRU and LSTM (1.58 to 1.59).",
-                "For the largest parameter count, the ISAN matches almost exactly the performance of all other "
-                "nonlinear models with the same number of maximum parameters. (3.1)",
+            self.claim(
+                "as good",
                 "less than 0.01 bits behind the best of them, in equal time; and after equal text",
                 keeps_up("timed", "in equal time"),
                 keeps_up("equal text", "after equal text"),
                 decides="RNN, IRNN and LSTM of 1.28 million weights on 128 million characters: 3 to 7 hours each on a "
                 "core",
             ),
-            claim(
-                "table 1",
-                "With 80,000 weights it is considerably worse than the others (1.92 against 1.83 to 1.89).",
-                "for small numbers of parameters the ISAN performs considerably worse than other architectures. (3.1)",
+            self.claim(
+                "smallest",
                 "after equal text, each is more than 0.01 bits ahead",
                 *(ahead(network) for network in OTHERS),
                 decides="512 million characters, a search of the rates of RNN and IRNN, and three seeds of each",
             ),
-            claim(
-                "section 5.1",
-                "A step of an ISAN over K symbols costs 1/K of a step of another network with as many weights.",
-                "For K possible inputs and N parameters, the computational cost per update step is O(N/K), a factor "
-                "of K speedup over non-switched architectures. (5.1)",
+            self.claim(
+                "cost of a step",
                 "an LSTM of as many weights multiplies the state by 27 times as many, to a tenth",
                 *step,
             ),
             *(
-                claim("section 3.2", says, quote, "on the whole corpus, 0.8 billion words", decides=UNTRIED)
-                for says, quote in BILLION_WORD.items()
+                self.claim(name, "on the whole corpus, 0.8 billion words", decides=UNTRIED)
+                for name in ("Billion Word", "wider", "samples")
             ),
         ]
 
@@ -179,7 +157,7 @@ class Text8(_characters.CharacterTable):
         rows = []
         for group in sorted(grouped(records, _alike).values(), key=_by_data_size_and_mean_bits):
             record, results = group[0], [each["result"] for each in group]
-            model, network = record["model"], record["model"].get("layer", "ISAN")
+            model, network = record["model"], record["model"]["layer"]
             minutes = statistics.mean(result["seconds"] for result in results) / 60
             own = [network, model["size"], model["units"], f"{model['parameters']:,}", len(group)]
             found = [mean_and_range([result["test_bits"] for result in results], bits)]
@@ -211,9 +189,9 @@ def _kind(record: Record) -> str:
 
 
 def _alike(record: Record) -> tuple[Any, ...]:
-    """What networks have in common that differ in their seeds alone, on hardware of one kind."""
+    """The same for networks that differ in their seeds alone, on hardware of one kind."""
     model, read = record["model"], record["result"]["characters"]
-    return record["data"]["name"], model["size"], model.get("layer", "ISAN"), read, hardware(record["environment"])
+    return record["data"]["name"], model["size"], model["layer"], read, hardware(record["environment"])
 
 
 def _by_data_size_and_mean_bits(records: Sequence[Record]) -> tuple[str, float, float]:

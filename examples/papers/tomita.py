@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from examples.papers import _languages
-from examples.papers._experiment import Claim, Experiment, Record, Run, claim, grouped, runs, table
+from examples.papers._experiment import Claim, Experiment, Record, Run, grouped, runs, table
 from examples.papers._lazy import automata
 from examples.papers._verdicts import share
 
@@ -19,9 +19,11 @@ class Tomita(Experiment):
     place = "Wang, Lawrence and Niepert 2022, section 5.1"
     measure = "automata that are right, and certified"
     rows = {str(language): {"longest": 10, "attempts": 4} for language in range(1, 8)}
+    small = {"longest": 3, "attempts": 1}
+    run_name = "{data[name]}"
 
     def run(self, run: Run) -> Record:
-        settings = {"longest": 3, "attempts": 1} if run.smoke else dict(run.settings)
+        settings = self.settings(run)
         num_long, max_length = (2, 30) if run.smoke else (200, 1000)
         truth = automata.tomita(int(run.row))
         words = _languages.short_words(truth, settings["longest"])
@@ -71,9 +73,6 @@ class Tomita(Experiment):
         certified = "certified" if result["certified"] else "not certified"
         return f"{exact}, {result['states']} states, {certified}, {result['seconds']:.0f} s"
 
-    def called(self, record: Record) -> str:
-        return str(record["data"]["name"])
-
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
         languages = grouped(records, self.called)
         rows = [_row(language, [record["result"] for record in group]) for language, group in languages.items()]
@@ -84,26 +83,19 @@ class Tomita(Experiment):
     def claims(self, records: Sequence[Record]) -> list[Claim]:
         results = [record["result"] for record in records if record["data"]["name"][-1] in "12347"]
         return [
-            claim(
-                "section 5.1, figure 4",
-                "The minimal automata of Tomita's languages 1 to 4 and 7 are read off trained networks.",
-                "In all cases, we could recover the minimal and correct DFA corresponding to the grammars. (5.1)",
+            self.claim(
+                "minimal",
                 "in more than four of five networks, trained by the recipe of this package",
                 *share([result["exact"] for result in results], 0.8),
                 picture="tomita-3.svg",
             ),
-            claim(
-                "theorem 4.2",
-                "As the temperature goes to 0, a network without memory behaves like its automaton.",
-                "For τ → 0 the state transition behavior of an SR-RNN without ∞-memory is equivalent to that of a "
-                "deterministic finite automaton. (4.1)",
+            self.claim(
+                "certified",
                 "proved for every word, at the temperature of deployment, for more than four of five networks",
                 *share([record["result"]["certified"] for record in records], 0.8),
             ),
-            claim(
-                "section 5.1",
-                "A network uses as many centroids as the minimal automaton has states, even if it has more.",
-                "the SR-GRU only utilizes the required minimal number of states for each of the grammars (5.1)",
+            self.claim(
+                "centroids",
                 "with twelve centroids, in more than half of the networks; and in more than four of five",
                 *share([result["centroids"] == result["states"] for result in results], 0.5, 0.8),
                 decides="more seeds",

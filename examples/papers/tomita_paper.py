@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from examples.papers import _languages, _records
-from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, claim, grouped
+from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, grouped
 from examples.papers._lazy import automata, callbacks, datasets, keras, layers, np, training
 
 LEARNED = ("1", "2", "3", "4", "7")
@@ -55,6 +55,8 @@ class TomitaPaper(Experiment):
         f"{language}-SR-GRU{LONG}": {"language": language, "network": "SR-GRU", "more": PROTOCOL["epochs"]}
         for language in LEARNED
     }
+    small = SMOKE
+    run_name = "{table[row]}, seed {model[seed]}"
     header = (
         "language | network | all training words right | epochs | seconds | validation errors | states | "
         "right by counts | centroids by counts | right by steps | centroids by steps | least sure"
@@ -62,7 +64,8 @@ class TomitaPaper(Experiment):
 
     def run(self, run: Run) -> Record:
         language, network = run.settings["language"], run.settings["network"]
-        protocol = {**PROTOCOL, "more": run.settings.get("more", 0), **(SMOKE if run.smoke else {}), "seed": run.seed}
+        own = {name: value for name, value in self.settings(run).items() if name not in ("language", "network")}
+        protocol = {**PROTOCOL, "more": 0, **own, "seed": run.seed}
         truth = automata.tomita(int(language))
         if run.smoke:
             train = validation = _languages.short_words(truth, 4)
@@ -97,15 +100,6 @@ class TomitaPaper(Experiment):
             "result": result,
             "curve": curve,
         }
-
-    def summary(self, record: Record) -> str:
-        result = record["result"]
-        converged = "converged" if result["converged"] else "did not converge"
-        read = f", {result['centroids']} centroids in use" if "centroids" in result else ""
-        return f"{converged} after {result['epochs']} epochs, {result['seconds']:.0f} s{read}"
-
-    def called(self, record: Record) -> str:
-        return f"{record['table']['row']}, seed {record['model']['seed']}"
 
     def lines(self, records: Sequence[Record]) -> list[list[object]]:
         rows: list[list[object]] = []
@@ -151,20 +145,15 @@ class TomitaPaper(Experiment):
                 seconds.append(long - short)
         hour = [Finding(f"at most {max(seconds):.0f} s later", max(seconds) <= 360)] if seconds else [Finding()]
         return [
-            claim(
-                "section 5.1",
-                "Of fifty centroids a network uses as many as the minimal automaton has states.",
-                "even though we provide more centroids (here k = 50) the SR-GRU only utilizes the required minimal "
-                "number of states for each of the grammars (5.1)",
-                "by the paper's algorithm 1 the automaton is the right one, and has this number of centroids, for "
-                "languages 1 to 4 and 7; of each, the networks that trained longest",
+            self.claim(
+                "centroids",
+                "by the paper's algorithm 1 the automaton is the right one, and has this number of centroids, for"
+                " languages 1 to 4 and 7; of each, the networks that trained longest",
                 *minimal,
                 evidence="of the five networks that the authors published, those for Tomita 2 and 3 fail too",
             ),
-            claim(
-                "section 5.1",
-                "A network with centroids converges about as fast as the plain GRU.",
-                "The difference in time to convergence between the vanilla GRU and the SR-GRU was negligible. (5.1)",
+            self.claim(
+                "time",
                 "at most a tenth of the hour that the paper gives; at most twice as many epochs, for each language",
                 *hour,
                 *epochs,
@@ -174,7 +163,7 @@ class TomitaPaper(Experiment):
 
 
 def _kind(record: Record) -> tuple[int, int, str, str, str]:
-    """What is in one line of the table: a language, a network and what is its own, after two numbers that sort them."""
+    """A line of the table: two numbers that sort it, the language, the network, and the end of its name."""
     name, network, row = record["data"]["name"], record["model"]["layer"], record["table"]["row"]
     own = "".join(row.partition(",")[1:]) + EARLIER * ("gate" not in record["protocol"])
     return int(name.split()[1]), NETWORKS.index(network), name, network, own

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
-from examples.papers._experiment import Experiment, Record, Run, Tunable
-from examples.papers._lazy import keras
+from examples.papers._experiment import Experiment, Record, Run, Trainable
+from examples.papers._lazy import callbacks, keras
 
 if TYPE_CHECKING:
     import keras_tuner
 
 
-def hypermodel(network: Tunable) -> keras_tuner.HyperModel:
+def hypermodel(network: Trainable) -> keras_tuner.HyperModel:
     """A network as KerasTuner takes it: a trial's score is the lowest validation loss of its epochs."""
     import keras_tuner
 
@@ -37,7 +37,17 @@ def hypermodel(network: Tunable) -> keras_tuner.HyperModel:
             return network.build(network.protocol(hp))
 
         def fit(self, hp: Any, model: keras.Model, *args: Any, **kwargs: Any) -> dict[str, float]:
-            losses = network.fit(network.protocol(hp), model, **kwargs).history["val_loss"]
+            protocol = network.protocol(hp)
+            own = [callbacks.CarriedState(across_epochs=True), *kwargs.pop("callbacks", [])]
+            losses = model.fit(
+                network.batches(protocol, 0, protocol.steps * protocol.epochs),
+                epochs=protocol.epochs,
+                steps_per_epoch=protocol.steps,
+                shuffle=False,
+                validation_data=network.validation(protocol),
+                callbacks=own,
+                **kwargs,
+            ).history["val_loss"]
             # At most `worst`: KerasTuner fails on a loss that is not finite.
             return {"val_loss": min(loss if loss < network.worst else network.worst for loss in losses)}
 
@@ -45,7 +55,7 @@ def hypermodel(network: Tunable) -> keras_tuner.HyperModel:
 
 
 def search(
-    network: Tunable,
+    network: Trainable,
     folder: Path,
     max_trials: int = 20,
     *,
@@ -109,7 +119,7 @@ def trials(tuner: keras_tuner.Tuner, worst: float) -> list[dict[str, Any]]:
     ]
 
 
-def _space(network: Tunable, keep: Collection[str]) -> keras_tuner.HyperParameters:
+def _space(network: Trainable, keep: Collection[str]) -> keras_tuner.HyperParameters:
     """The settings that are fixed before a search: KerasTuner returns these when the network asks for them."""
     import keras_tuner
 
@@ -132,24 +142,35 @@ class Searches(Experiment):
     place = "`tune`"
     measure = "validation loss"
     rows = {}
+    run_name = "{table[table]}, {table[row]}"
     header = "table | row | trials | steps of each | best loss | median | worst | learning rate | others"
 
     def run(self, run: Run) -> Record:
         raise NotImplementedError("`tune` searches.")
 
-    def lines(self, records: Sequence[Record]) -> list[list[object]]:
-        return [_line(record) for record in records if record["result"]["trials"]]
+    def fields(self, records: Sequence[Record]) -> dict[str, str]:
+        searches = [_losses(record) for record in records]
+        medians = [(losses[0], statistics.median(losses)) for losses in searches]
+        gains = [1 - best / median for best, median in medians if math.isfinite(median)]
+        diverged = sum(math.isinf(loss) for losses in searches for loss in losses)
+        return {
+            "searches": f"{len(searches)}",
+            "gains": f"{min(gains):.0%} to {max(gains):.0%}" if gains else "no finite number",
+            "diverged": f"{diverged} of {sum(map(len, searches))}",
+            **super().fields(records),
+        }
 
-    def called(self, record: Record) -> str:
-        return f"{record['table']['table']}, {record['table']['row']}"
+    def lines_of(self, record: Record) -> list[list[object]]:
+        trials, protocol, losses = record["result"]["trials"], record["protocol"], _losses(record)
+        settings = dict(trials[0]["settings"])
+        rate = settings.pop("learning_rate")
+        others = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in sorted(settings.items()))
+        found = [f"{loss:.3f}" for loss in (losses[0], statistics.median(losses), losses[-1])]
+        place = record["table"]["table"], record["table"]["row"]
+        return [[*place, len(trials), protocol["steps"] * protocol["epochs"], *found, f"{rate:.3g}", others]]
 
 
-def _line(record: Record) -> list[object]:
-    trials, protocol = record["result"]["trials"], record["protocol"]
-    losses = sorted(math.inf if trial["val_loss"] is None else trial["val_loss"] for trial in trials)
-    settings = dict(trials[0]["settings"])
-    rate = settings.pop("learning_rate")
-    others = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in sorted(settings.items()))
-    found = [f"{loss:.3f}" for loss in (losses[0], statistics.median(losses), losses[-1])]
-    place = record["table"]["table"], record["table"]["row"]
-    return [*place, len(trials), protocol["steps"] * protocol["epochs"], *found, f"{rate:.3g}", others]
+def _losses(record: Record) -> list[float]:
+    """The losses of a search in ascending order; infinite where a training diverged."""
+    losses = (trial["val_loss"] for trial in record["result"]["trials"])
+    return sorted(math.inf if loss is None else loss for loss in losses)

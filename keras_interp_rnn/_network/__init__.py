@@ -6,7 +6,15 @@ that read one layer refuse a model with none or several; pass the layer itself.
 """
 
 from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
-from keras_interp_rnn._network.along import CellAlong, check_num_steps, linear_steps, output_in_state
+from keras_interp_rnn._network.along import (
+    CellAlong,
+    check_num_steps,
+    draws_noise,
+    innermost,
+    linear_steps,
+    output_in_state,
+    state_names,
+)
 from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
@@ -17,6 +25,7 @@ from keras_interp_rnn._network.arrays import (
     generator,
     listed,
 )
+from keras_interp_rnn._network.chain import NotAChain, calls_of
 from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, gives_probabilities, predict_on_batch
 from keras_interp_rnn._network.linear_recurrences import feature_addends
 from keras_interp_rnn._network.made_isans import isan_like, isan_of
@@ -58,11 +67,16 @@ __all__ = [
     "GivenNames",
     "ISANWeights",
     "Names",
+    "NotAChain",
     "OpenedText",
     "Stack",
     "Stepper",
     "WordNames",
     "apply_head",
+    "calls_of",
+    "draws_noise",
+    "innermost",
+    "state_names",
     "as_array",
     "as_float64",
     "generator",

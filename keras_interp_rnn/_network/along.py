@@ -264,13 +264,13 @@ def read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
 
 def vocabulary_of(cell: Any) -> int | None:
     """The vocabulary size of the innermost cell; None if it does not read symbols."""
-    size = getattr(_innermost(cell), "vocabulary_size", None)
+    size = getattr(innermost(cell), "vocabulary_size", None)
     return None if size is None else int(size)
 
 
 def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]) -> Callable[[Array], Array]:
     """P -> P @ ds_t/dx_t, through the encoder, if the cell has one. Ids count as one-hot vectors."""
-    encoder = getattr(_innermost(cell), "encoder", None)
+    encoder = getattr(innermost(cell), "encoder", None)
     if encoder is None and vocabulary_of(cell) is not None:
         return pull
     if encoder is None:
@@ -286,7 +286,7 @@ def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]
     return through_encoder
 
 
-def _innermost(cell: Any) -> Any:
+def innermost(cell: Any) -> Any:
     """The cell that reads the inputs."""
     while hasattr(cell, "cell"):
         cell = cell.cell
@@ -356,7 +356,7 @@ def cell_map(network: Any, held: Array) -> CellMap:
             f"The cell must compute the same state from the same state. Received: {layer.name}, which draws noise. "
             "Rebuild it with another transition, and give it the same weights."
         )
-    features = getattr(_innermost(layer.cell), "kernel", None)
+    features = getattr(innermost(layer.cell), "kernel", None)
     if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):
         raise ValueError(
             f"`inputs` must have the {features.shape[0]} features that the cell reads. Received: inputs of shape "

@@ -161,7 +161,7 @@ def open_chain(network: Any, inputs: Any, mask: Any = None, step: int = -1) -> C
         )
     if isinstance(network, keras.Model) and not hasattr(network, "inputs"):
         network(given)
-    calls = _calls(network)
+    calls = calls_of(network)
     for size in vocabulary_sizes(network) if isinstance(network, keras.Model) else ():
         if size is not None:
             check_id_range(given, size)
@@ -253,7 +253,12 @@ def _call(operation: Any, node: Any = None) -> _Call:
     return _Call(operation, run, str(keras.backend.standardize_dtype(read.dtype)))
 
 
-def _calls(network: Any) -> list[_Call]:
+def calls_of(network: Any) -> list[_Call]:
+    """The layers and operations of a network from its inputs on, those of nested models too.
+
+    Raises:
+        NotAChain: if one of them reads several tensors, or the network has not one input and one output.
+    """
     if not isinstance(network, keras.Model):
         return [_call(network)]
     if not getattr(network, "inputs", None) or len(network.inputs) != 1 or len(network.outputs) != 1:
@@ -267,7 +272,7 @@ def _calls(network: Any) -> list[_Call]:
             return [None] * len(node.output_tensors)
         if len(chains) != 1 or (len(read) > 1 and not isinstance(operation, keras.layers.Layer)):
             raise _refusal(f"{operation.name}, which reads {len(read)} tensors")
-        parts = _calls(operation) if isinstance(operation, keras.Model) else [_call(operation, node)]
+        parts = calls_of(operation) if isinstance(operation, keras.Model) else [_call(operation, node)]
         return [[*chains[0], *parts]] * len(node.output_tensors)
 
     start: Any = []

@@ -124,14 +124,18 @@ class DenseEquations(CellEquations):
     ) -> Step:
         """The step, given the product h_{t-1} U; `patch` replaces its quantities, each before another one reads it."""
 
+    def kept(self, xp: ArrayModule, product: Tensor, step: Step) -> Tensor:
+        """The part (batch, width) of a step that `pull_back` reads: here the product h_{t-1} U."""
+        return product
+
     @abstractmethod
     def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
     ) -> Callable[[Tensor], PulledBack]:
         """The map from P (batch, r, s), or a single row (batch, s), to P times the derivatives of the step.
 
         Args:
-            product: h_{t-1} U where it is known, so that it is not formed again; or None.
+            states: before the step. kept: `self.kept` of the step.
         """
 
     def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
@@ -174,16 +178,18 @@ class DenseEquations(CellEquations):
         return times(xp, pulled[0], xp.transpose(self.kernel))
 
     def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
-        pull = self.pull_back(xp, states, drive)
+        product = self.product(xp, states)
+        kept = self.kept(xp, product, self.step_given_product(xp, states, product, drive))
+        pull = self.pull_back(xp, states, drive, kept)
         units = self.recurrent_kernel.shape[0]
 
-        def before(product: Tensor) -> Tensor:
-            pulled = pull(product)
+        def before(left: Tensor) -> Tensor:
+            pulled = pull(left)
             through = times(xp, pulled.product, xp.transpose(self.recurrent_kernel))
             first = pulled.states[..., :units] + through
             return first if len(states) == 1 else xp.concatenate([first, pulled.states[..., units:]], axis=-1)
 
-        return LinearStep(before, lambda product: self.into_input(xp, drive, pull(product).drive))
+        return LinearStep(before, lambda left: self.into_input(xp, drive, pull(left).drive))
 
 
 @functools.singledispatch

@@ -6,7 +6,7 @@ eq. 4),
 
     dh_t/dh_{t-1} = D_{diagonal} + sum_g D_{slopes_g} U_g^T,        dh_t/dlatent_t = D_{input_derivative}.
 
-The gradients of the layers use the same vectors (`_sequence.gated`).
+The gradients of the layers use the same vectors (`_sequence.dense`).
 """
 
 from __future__ import annotations
@@ -74,13 +74,16 @@ class GatedEquations(DenseEquations):
             gates = xp.concatenate([patch(name, gate) for name, gate in each], axis=-1)
         return Step((self.next_state(xp, states[0], gates, latent),), self.quantities(xp, gates, latent))
 
+    def kept(self, xp: ArrayModule, product: Tensor, step: Step) -> Tensor:
+        gates = [step.quantities[name] for name in self.gate_names]
+        return gates[0] if len(gates) == 1 else xp.concatenate(gates, axis=-1)
+
     def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
     ) -> Callable[[Tensor], PulledBack]:
-        [state], (latent, gate_part) = states, drive
-        gates = self.gates(xp, self.product(xp, states) if product is None else product, gate_part)
-        diagonal, slopes = self.slopes(xp, state, gates, latent)
-        input_derivative = self.input_derivative(xp, gates)
+        [state], [latent, _] = states, drive
+        diagonal, slopes = self.slopes(xp, state, kept, latent)
+        input_derivative = self.input_derivative(xp, kept)
         count = slopes.shape[-1] // state.shape[-1]
 
         def pull(left: Tensor) -> PulledBack:

@@ -99,12 +99,10 @@ class GRU(DenseEquations):
         return update, reset, candidate, inner
 
     def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
     ) -> Callable[[Tensor], PulledBack]:
-        [state], [now] = states, drive
-        update, reset, candidate, inner = self._parts(
-            xp, state, self.product(xp, states) if product is None else product, now
-        )
+        [state] = states
+        update, reset, candidate, inner = self._parts(xp, state, kept, drive[0])
         through_update = (state - candidate) * update * (1 - update)
         through_candidate = (1 - update) * (1 - candidate * candidate)
         candidate_kernel = xp.transpose(self.recurrent_kernel[:, 2 * state.shape[-1] :])

@@ -62,14 +62,15 @@ class LSTM(DenseEquations):
         peephole = self.peephole(gate)
         return argument if peephole is None else argument + peephole * memory
 
+    def kept(self, xp: ArrayModule, product: Tensor, step: Step) -> Tensor:
+        return xp.concatenate([step.quantities[name] for name in ("i", "f", "o", "candidate")], axis=-1)
+
     def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
     ) -> Callable[[Tensor], PulledBack]:
         before = states[1]
-        product = self.product(xp, states) if product is None else product
-        (_, memory), gates = self.step_given_product(xp, states, product, drive)
-        i, f, o, candidate = (gates[name] for name in ("i", "f", "o", "candidate"))
-        squashed = xp.tanh(memory)
+        i, f, o, candidate = xp.split(kept, 4, axis=-1)
+        squashed = xp.tanh(f * before + i * candidate)
 
         def pull(left: Tensor) -> PulledBack:
             state_part, memory_part = xp.split(left, 2, axis=-1)

@@ -49,13 +49,14 @@ class SimpleRNN(DenseEquations):
             (ACTIVATIONS[self.activation][0](xp, x) if isinstance(self.activation, str) else self.activation(x),), {}
         )
 
+    def kept(self, xp: ArrayModule, product: Tensor, step: Step) -> Tensor:
+        return step.states[0]
+
     def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], product: Tensor | None = None
+        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
     ) -> Callable[[Tensor], PulledBack]:
-        product = self.product(xp, states) if product is None else product
-        [state] = self.step_given_product(xp, states, product, drive).states
         assert isinstance(self.activation, str)
-        slope = ACTIVATIONS[self.activation][1](xp, state)
+        slope = ACTIVATIONS[self.activation][1](xp, kept)
 
         def pull(left: Tensor) -> PulledBack:
             through = scaled(left, slope)

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._sequence.dense import dense_states
-from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
+from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import DenseEquations, StochasticComponent
 from keras_interp_rnn.layers._rnn import SequenceRNN
@@ -31,15 +31,17 @@ class DenseRNN(SequenceRNN):
         """The stochastic component after the recurrent cell, with its current weights; None without one."""
         return None
 
-    def path(self, sequences: Tensor) -> Path:
-        return whole_or_stepwise(self.fused, self.obstacle()) or Path("whole_sequence", str(self.at_once))
+    def unknown_derivative(self) -> str | None:
+        """Why the loop has no adjoint of its own, with the remedy; None if it has one."""
+        known = equations_of(self.recurrent_cell, lambda weight: weight)
+        if isinstance(known, DenseEquations) and known.has_derivative and known.multiplies_once:
+            return None
+        return f"the cell of {type(self).__name__} runs step by step: pass fused=False"
 
     def obstacle(self) -> str | None:
-        """Why the cell runs step by step, with the remedy; None if whole sequences can be computed."""
+        if unknown := self.unknown_derivative():
+            return unknown
         cell = self.recurrent_cell
-        known = equations_of(cell, lambda weight: weight)
-        if not (isinstance(known, DenseEquations) and known.has_derivative and known.multiplies_once):
-            return f"the cell of {type(self).__name__} runs step by step: pass fused=False"
         if any(getattr(cell, name, 0) for name in ("dropout", "recurrent_dropout")):
             return "a cell with dropout runs step by step: pass fused=False"
         if getattr(cell, "compute_dtype", None) != self.variable_dtype:
@@ -51,10 +53,9 @@ class DenseRNN(SequenceRNN):
     ) -> tuple[Tensor, list[Tensor]]:
         sequences = ops.swapaxes(sequences, 0, 1)
         mask = None if mask is None else ops.transpose(mask)
-        # copy: a tensor, as TensorFlow's custom gradients take no variables
-        known = equations_of(self.recurrent_cell, ops.copy)
+        known = equations_of(self.recurrent_cell, self._rounded)
         assert isinstance(known, DenseEquations)
-        after = dense_states(
+        states_after, last = dense_states(
             known,
             self.component(),
             states,
@@ -63,7 +64,11 @@ class DenseRNN(SequenceRNN):
             mask=mask,
             unroll=self.unroll,
         )
-        return ops.swapaxes(after[0], 0, 1), [state[-1] for state in after]
+        return ops.swapaxes(states_after, 0, 1), last
+
+    def _rounded(self, weight: Any) -> Tensor:
+        """A weight in the dtype of products: a copy, as TensorFlow's custom gradients take no variables."""
+        return ops.copy(ops.cast(weight, self.recurrent_cell.compute_dtype))
 
     def _drive(self, known: DenseEquations, sequences: Tensor) -> tuple[Tensor, ...]:
         """The drive of all steps, each part (time, batch, width)."""
@@ -72,4 +77,5 @@ class DenseRNN(SequenceRNN):
         rows = ops.reshape(sequences, (-1, *features))
         encode = getattr(self.recurrent_cell, "encode", None)
         rows = ops.cast(rows, self.variable_dtype) if encode is None else encode(rows)
-        return tuple(ops.reshape(x, (time, batch, x.shape[-1])) for x in known.drive(ops, rows))
+        drive = (ops.cast(x, self.variable_dtype) for x in known.drive(ops, rows))
+        return tuple(ops.reshape(x, (time, batch, x.shape[-1])) for x in drive)

@@ -9,11 +9,11 @@ import keras
 from keras import ops, random
 
 from keras_interp_rnn._checks import fraction
-from keras_interp_rnn._sequence.gated import gated_states
 from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._cell import Cell
-from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
+from keras_interp_rnn.layers._dense import DenseRNN
+from keras_interp_rnn.layers._rnn import Extras, MakesItsCell
 
 
 class GatedCell(Cell):
@@ -88,31 +88,17 @@ class GatedCell(Cell):
         return random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator)
 
 
-class GatedRNN(MakesItsCell, SequenceRNN):
-    """A `GatedCell` over whole sequences: projections of all steps first, then a loop with one product per step."""
+class GatedRNN(MakesItsCell, DenseRNN):
+    """A `GatedCell` over whole sequences, also with dropout and in mixed precision."""
 
-    at_once = "projections of all steps at once, a loop with its own adjoint"
+    def obstacle(self) -> str | None:
+        return self.unknown_derivative()
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        inputs = self.cell.apply_input_dropout(sequences, training, over_time=True)
-        # Time-major for the loop; time joins the batch, so that one call projects all steps.
-        inputs = ops.swapaxes(inputs, 0, 1)
-        time, batch, *features = ops.shape(inputs)
-        rows = ops.reshape(inputs, (-1, *features))
-        latent, gate_inputs = (ops.reshape(x, (time, batch, x.shape[-1])) for x in self.cell.drive(rows))
-        states_after = gated_states(
-            # copy: a tensor, as TensorFlow's custom gradients take no variables
-            self.cell.equations(lambda weight: ops.copy(ops.cast(weight, self.compute_dtype))),
-            states[0],
-            gate_inputs,
-            latent,
-            None if mask is None else ops.transpose(mask),
-            self.cell.recurrent_dropout_mask(batch, training),
-            self.unroll,
-        )
-        return ops.swapaxes(states_after, 0, 1), [states_after[-1]]
+        sequences = self.cell.apply_input_dropout(sequences, training, over_time=True)
+        return super().whole_sequence(path, sequences, states, mask, training)
 
     def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
         """Dropout of the state, one draw for all steps."""

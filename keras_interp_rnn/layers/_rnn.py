@@ -93,8 +93,11 @@ class SequenceRNN(keras.layers.RNN):
 
     def path(self, sequences: Tensor) -> Path:
         """The path on which these sequences are computed."""
-        obstacle = None if self.at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
-        return whole_or_stepwise(self.fused, obstacle) or Path("whole_sequence", str(self.at_once))
+        return whole_or_stepwise(self.fused, self.obstacle()) or Path("whole_sequence", str(self.at_once))
+
+    def obstacle(self) -> str | None:
+        """Why the layer runs step by step, with the remedy; None if it runs whole sequences."""
+        return None if self.at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool

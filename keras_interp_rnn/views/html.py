@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._results import AGAINST, FOR, GREY, Result, as_html, as_text, rgb, visible
+from keras_interp_rnn._results import AGAINST, FOR, GREY, Result, as_html, as_text, rgb, separator, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -43,6 +43,7 @@ from keras_interp_rnn.presets.cards import Card
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import svg, text
 from keras_interp_rnn.views.interactive import view_of
+from keras_interp_rnn.views.labelling import label_names
 from tensorboard_plugins.interp_rnn.document import page
 from tensorboard_plugins.interp_rnn.recording import TooLarge
 
@@ -57,6 +58,7 @@ TITLES = {
     Contributions: "Contributions to a prediction",
     DFA: "Automaton",
     Derivatives: "Jacobians",
+    Inference: "Automaton from words",
     Learned: "Automaton learned by queries",
     LearnedValues: "Weighted automaton learned by queries",
     Substitutions: "What if a symbol were another",
@@ -113,6 +115,7 @@ def lead_of(result: Any) -> str:
 @as_html.register(Extraction)
 @as_html.register(Learned)
 @as_html.register(Certificate)
+@as_html.register(Inference)
 @as_html.register(Preset)
 def framed(result: Any) -> str:
     """The page in a frame, with the numbers folded below it; the numbers alone if there is no such page."""
@@ -379,20 +382,28 @@ def sentences(result: Result) -> str:
     return "<div>" + "".join(f"<p>{html.escape(line)}</p>" for line in as_text(result).splitlines()) + "</div>"
 
 
-@as_html.register
+@numbers.register
 def inference(result: Inference) -> str:
     """The evidence, the automaton with how often words take its edges, and the words whose labels would tell most."""
+    names, labels = label_names(result), result.dfa.labels
+    between = separator(result.dfa.alphabet)
     rows = (
-        (f"{i}", html.escape(" ".join(visible(str(symbol)) for symbol in word)))
+        (
+            f"{i}",
+            html.escape(names[labels.index(result.dfa.output(word))]),
+            html.escape(between.join(visible(str(symbol)) for symbol in word)) or "the empty word",
+        )
         for i, word in enumerate(result.questions, start=1)
     )
     asked = (
-        "<h2>What should happen here?</h2><p>Edges have the number of times that your words take them; no word takes "
-        "those in parentheses. Each of these words tells this automaton from another one that fits your words as well. "
-        "Label them, the first ones above all, and infer again.</p>"
-        f"{table(('', 'word'), rows)}"
+        "<h2>What should happen here?</h2><p>Each of these words tells this automaton from another one that fits your "
+        "words as well. Label them, the first ones above all, and infer again.</p>"
+        f"{table(('', 'this automaton', 'word'), rows)}"
     )
-    drawn = svg.as_svg(result) if len(result.dfa) <= MAX_STATES else ""
+    counted = "Edges have the number of times that your words take them; no word takes those in parentheses."
+    drawn = ""
+    if len(result.dfa) <= MAX_STATES:
+        drawn = f'<figure><div class="drawn">{svg.as_svg(result)}</div><figcaption>{counted}</figcaption></figure>'
     return f"<div>{sentences(result)}{drawn}{asked * bool(result.questions)}</div>"
 
 

@@ -11,12 +11,13 @@ import scipy.stats
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from keras_interp_rnn.automata.inference import _searches, sample_of
+from keras_interp_rnn.automata.inference import _searches, _state_merging, sample_of
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
-from keras_interp_rnn.automata.inference._prefix_tree import Words, is_shorter
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._searches import search
+from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
 from tests.automata.machines import words
-from tests.automata.networks import LABELS, MODULO_3, drawn
+from tests.automata.networks import LABELS, MODULO_3, dfa_of, drawn
 from tests.automata.test_state_splitting import long_words
 
 
@@ -265,3 +266,94 @@ def test_rejects_words_that_cannot_be_learned_from(some, labels, alphabet, sente
 def test_rejects_invalid_settings(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         automata.infer(["0", "1", "00", "11"], [0, 1, 0, 1], **options)
+
+
+def test_words_that_are_hard_to_predict_do_not_lose_an_automaton_of_a_short_description(monkeypatch):
+    """The words held out are those that another automaton labels otherwise, which merging finds without them."""
+    truth = DFA([[1, 0], [2, 0], [3, 1], [3, 4], [4, 0]], {0, 2, 3}, alphabet="ab")
+    some = words("ab", 8)
+    labels = outputs_of(truth, some)
+    other = DFA([[1, 0], [2, 0], [3, 1], [3, 4], [4, 1]], {0, 2, 3}, alphabet="ab")
+    hard = np.array([other.accepts(word) != label for word, label in zip(some, labels, strict=True)])
+    sample = sample_of(some, labels, "ab", 0, consistent=True)._replace(held_out=hard)
+    searched, first = [], Machine(np.array(other.transitions), np.array(other.outputs).astype(np.int64))
+    for by in ("patterns", "splitting"):
+        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_, by=by: searched.append(by))
+
+    def merged(part, limits, start=None):
+        return smallest_automaton(part, limits, start) if len(part) == len(some) else first
+
+    monkeypatch.setitem(_searches.SEARCHES, "merging", merged)
+    found = _searches.first_found(sample, Limits())
+    assert found.automaton == truth
+    assert found.held_out_right == 0
+    assert not searched
+    monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
+    assert _searches.first_found(sample, Limits()) is None
+    assert searched == ["patterns", "splitting"]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_answers_to_questions_never_lose_the_automaton(monkeypatch, seed):
+    """Few words are held out here, and chance explains one or two errors if no search does better."""
+    for by in ("patterns", "splitting"):
+        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_: None)
+    rng = np.random.default_rng(seed)
+    truth = drawn(rng, 6, "abc")
+    some = words("abc", 4) + [tuple(rng.choice(list("abc"), rng.integers(5, 12)).tolist()) for _ in range(60)]
+    for _ in range(8):
+        found = automata.infer(some, outputs_of(truth, some))
+        assert not found.contradicted
+        if not found.questions:
+            break
+        some += found.questions
+    assert not found.questions
+    assert found.dfa == truth
+
+
+def test_an_automaton_of_the_shortest_words_is_that_of_all_if_it_contradicts_none(monkeypatch):
+    truth, read = drawn(np.random.default_rng(3), 5, "ab"), []
+
+    def recorded(part, limits, start=None):
+        read.append((len(part), max(map(len, part.words))))
+        return smallest_automaton(part, limits, start)
+
+    monkeypatch.setitem(_searches.SEARCHES, "merging", recorded)
+    monkeypatch.setattr(_searches, "PART", 100)
+    some = words("ab", 11)
+    found = automata.infer(some, outputs_of(truth, some))
+    assert found.dfa == truth
+    assert read == [(100, 6)]
+    assert found.held_out_accuracy == 1
+
+
+@pytest.mark.parametrize("by", ["merging", "splitting"])
+def test_of_all_parts_the_automaton_that_contradicts_fewest_words_remains(monkeypatch, by):
+    truth = tomita(4)
+    some = words("01", 9)
+    every = Words([tuple(map(int, word)) for word in some], np.array(outputs_of(truth, some)).astype(np.int64), 2, 2)
+    right = Machine(np.array(truth.transitions), np.array(truth.outputs).astype(np.int64))
+    wrong = Machine(np.zeros((1, 2), np.int64), np.array([0]))
+    better = Machine(right.table[:, [0, 0]], right.outputs)  # wrong on some words
+    found = iter([better, None, wrong, right, wrong])
+    starts = []
+    monkeypatch.setitem(_searches.SEARCHES, by, lambda words, limits, start: starts.append(start) or next(found))
+    monkeypatch.setattr(_searches, "PART", 10)
+    assert _searches._on_growing_parts(by, every, Limits(), None) is (right if by == "merging" else better)
+    assert starts == [None, *[better] * (3 if by == "merging" else 2)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_automaton_that_contradicts_a_few_words_is_repaired(monkeypatch, seed):
+    """Where merging itself finds nothing."""
+    monkeypatch.setattr(_state_merging, "merge_states", lambda *_, **__: None)
+    rng = np.random.default_rng(seed)
+    truth = drawn(rng, 6, "ab")
+    some = words("ab", 8)
+    every = Words([tuple(map("ab".index, word)) for word in some], np.array(outputs_of(truth, some), np.int64), 2, 2)
+    table = np.array(truth.transitions)
+    table[rng.integers(len(table)), 0] = rng.integers(len(table))
+    start = Machine(table, np.array(truth.outputs).astype(np.int64))
+    found = smallest_automaton(every, Limits(), start)
+    assert every.error(found) == 0
+    assert dfa_of(found, "ab").equivalent(truth)

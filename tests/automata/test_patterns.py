@@ -231,9 +231,9 @@ def test_rules_of_few_words_go_on_from_the_words_that_contradict_them(monkeypatc
         read.append((len(part), None if start is None else int((~part.right(start)).sum())))
         return shortest_rules(part, limits, start)
 
-    monkeypatch.setattr(_searches, "shortest_rules", recorded)
+    monkeypatch.setitem(_searches.SEARCHES, "patterns", recorded)
     monkeypatch.setattr(_searches, "PART", 400)
-    machine = _searches._on_growing_parts(every, Limits(), None)
+    machine = _searches._on_growing_parts("patterns", every, Limits(), None)
     sizes, contradicted = zip(*read, strict=True)
     assert sizes[0] == 400
     assert contradicted[0] is None

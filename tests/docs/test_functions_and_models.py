@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, automata, layers
+from keras_interp_rnn import analysis, automata, deploy, layers
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions-and-models.md"
 SYMBOLS, TEXT = 5, [1, 3, 2, 1]
@@ -64,6 +64,7 @@ FUNCTIONS = {
     "transition_probabilities": lambda model: analysis.transition_probabilities(model, IDS),
     "extract": lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3),
     "learn": lambda model: automata.learn(model, {"a": 1, "b": 2}, max_words=20, max_length=4),
+    "to_c": deploy.to_c,
 }
 
 

@@ -180,7 +180,7 @@ def test_a_memory_made_slower_reads_four_steps_as_one():
     bias = np.concatenate([rng.normal(-5, 0.5, 3), rng.normal(5, 0.5, 3), rng.normal(size=6)])
     kernel, recurrent = rng.normal(size=(1, 12)) / 4, rng.normal(size=(3, 12)) / 4
     first.set_weights([kernel, recurrent, bias])
-    classification._take_over(first, slow)
+    assert classification._taken_over(first, slow) is slow
     x = rng.normal(size=(8, 20, 1)).astype("float32")
     wanted, found = np.array(first(x)[2]), np.array(slow(np.repeat(x, 4, axis=1))[2])
     assert np.abs(wanted).max() > 0.02

@@ -409,7 +409,9 @@ def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, mo
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
     out = tmp_path / "of mine" / "results.md"
     assert report("--records", str(RECORDS), "--out", str(out)) == 0
+    [spectra] = committed("isan-spectra")
     drawn = [
+        *["isan-1-balanced.png", "isan-1.png"] * ("spectrum" in spectra["result"]["networks"][0]),
         *("jacobians_in_training.png", "jacobians_in_training_by_gates.png"),
         *("parentheses-centroids.png", "parentheses-counts.png", "recommendation_progress.png"),
     ]

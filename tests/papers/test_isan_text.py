@@ -9,6 +9,7 @@ from examples.papers import (
     isan_ngrams,
     isan_predictions,
     isan_samples,
+    isan_spectra,
     isan_subspaces,
     isan_timescales,
 )
@@ -90,9 +91,34 @@ def test_a_part_of_the_biases_that_is_empty_has_no_correlation(given, tmp_path):
     _, result = isan_subspaces.Subspaces().analyse(
         isan(), datasets.text.split(datasets.text.read(given["data"])), a_run(tmp_path)
     )
-    whole, readout, rest = (row["correlation"] for row in result["parts"])
+    whole, readout, rest = (row["correlation"] for row in result["readings"]["as trained"]["parts"])
     assert whole == pytest.approx(readout)
     assert np.isnan(rest)
+
+
+def test_figure_1_has_the_spectra_in_both_coordinates_and_none_without_a_record_of_them():
+    spectra = {"ISAN, 3 units": [0.5, 0.3, 0.2], "ISAN in balanced coordinates, 3 units": [0.9, 0.05, 0.05]}
+    spectra["GRU, 2 units"] = [0.75, 0.25]
+    networks = [
+        {"network": name, "units": len(shares), "directions": directions, "spectrum": shares}
+        for (name, shares), directions in zip(spectra.items(), ([1, 3, 3], [1, 1, 3], [1, 2, 2]), strict=True)
+    ]
+    experiment, record = isan_spectra.Spectra(), {"result": {"networks": networks}}
+    drawn = {
+        file: {line.get_label(): line.get_ydata().tolist() for line in figure.axes[0].lines}
+        for file, figure in experiment.pictures([record]).items()
+    }
+    trained, balanced, other = spectra
+    assert drawn == {
+        "isan-1.png": {name: spectra[name] for name in (trained, other)},
+        "isan-1-balanced.png": {name: spectra[name] for name in (balanced, other)},
+    }
+    [claim] = experiment.claims([record])
+    assert [finding.holds for finding in claim.findings] == [False, False]
+    older = [{name: row[name] for name in row if name != "spectrum"} for row in networks if row["network"] != balanced]
+    assert experiment.pictures([{"result": {"networks": older}}]) == {}
+    [claim] = experiment.claims([{"result": {"networks": older}}])
+    assert [finding.holds for finding in claim.findings] == [False, None]
 
 
 def test_words_decide_where_the_prediction_without_them_is_another():

@@ -6,7 +6,7 @@ import pytest
 
 from examples.papers import mlregtest, mlregtest_learners
 from keras_interp_rnn import automata
-from tests.papers.common import EXPERIMENTS, a_run
+from tests.papers.common import EXPERIMENTS, a_run, committed
 
 EXPERIMENT, LEARNERS = EXPERIMENTS["mlregtest"], EXPERIMENTS["mlregtest-learners"]
 
@@ -49,6 +49,11 @@ def test_what_the_search_does_not_find_is_said_and_other_errors_are_raised(tmp_p
     raising("Another")
     with pytest.raises(ValueError, match="Another"):
         mlregtest.searched(truth, sets, a_run(tmp_path))
+
+
+def test_every_network_of_an_automaton_that_was_found_is_certified():
+    found = [one for record in committed("mlregtest") for one in record["result"].values()]
+    assert [one["certified"] for one in found] == [one["found"] is not None for one in found]
 
 
 @pytest.mark.parametrize("layer", mlregtest_learners.NETWORKS)

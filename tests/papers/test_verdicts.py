@@ -9,8 +9,8 @@ from scipy import stats
 from examples import papers
 from examples.papers import _report
 from examples.papers import _verdicts as verdicts
-from examples.papers._experiment import Finding, claim
-from tests.papers.common import RECORDS, needs_records
+from examples.papers._experiment import CLAIMS, Claim, Finding, claims_of
+from tests.papers.common import EXPERIMENTS, RECORDS, needs_records
 
 OPEN = Finding("a figure")
 MISSING = Finding()
@@ -37,7 +37,7 @@ def shown(value):
     ],
 )
 def test_a_verdict_follows_from_what_holds(findings, verdict):
-    assert claim("table 1", "a claim", "", "a rule", *findings).verdict == verdict
+    assert Claim("table 1", "a claim", "", "a rule", findings or (MISSING,)).verdict == verdict
 
 
 def test_a_share_is_above_a_bound_with_its_whole_interval():
@@ -89,6 +89,20 @@ def test_a_mean_is_above_a_bound_with_its_whole_interval():
     assert verdicts.above([1.0, 1.01, 0.99], 0.9, shown, "it is") == Finding("it is 1.00 (3 seeds)", True)
     assert verdicts.above([1.0, 1.01, 0.99], 1.1, shown).holds is False
     assert verdicts.above([1.0, 1.5, 0.5], 0.9, shown).holds is None
+
+
+@needs_records
+def test_every_claim_of_the_papers_is_held_against_the_records():
+    records = _report.read(RECORDS)
+    told, listed = ({name: [] for name in EXPERIMENTS} for _ in range(2))
+    for experiment, of_this in _report.by_experiment(papers.EXPERIMENTS, records):
+        told[experiment.name] = [(one.place, one.says, one.quote) for one in experiment.claims(of_this)]
+        listed[experiment.name] = [*claims_of(experiment.name).values()]
+    assert told == listed
+    pages = " ".join(" ".join(path.read_text("utf-8").replace("\n> ", " ").split()) for path in CLAIMS.glob("*.md"))
+    every = {claim for of_experiment in told.values() for claim in of_experiment}
+    assert len(every) == pages.count("**") / 2 > 70
+    assert all(f"({place}). {says}" in pages and quote in pages for place, says, quote in every)
 
 
 @needs_records

@@ -36,6 +36,9 @@ def test_a_recognizer_is_made_stored_and_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(_presets, "WORD_LENGTH", 5)
     preset = made(tmp_path, "tomita-1", QUICK)
     assert preset.card.record["experiment"] == "tomita"
+    shipped = cards.read_card("tomita-1")
+    for part in ("what", "data", "licence", "limits"):
+        assert getattr(preset.card, part) == getattr(shipped, part)
     words = ["", "1", "10", "0110"]
     wrong = preset.card.figure("wrong")
     assert wrong == sum(
@@ -114,8 +117,6 @@ def test_every_preset_has_a_recipe_that_agrees_with_its_card():
     assert set(known) == {*presets.list()}
     for name in presets.list():
         card, recipe = cards.read_card(name), known[name]
-        assert (card.what, card.data, card.licence) == (recipe.what, recipe.trained_on, recipe.licence)
-        assert card.limits == recipe.limits
         assert card.make == recipe.make
         assert card.record["experiment"] == recipe.experiment
         assert card.settings["weights"]["dtype"] == recipe.dtype

@@ -1,6 +1,7 @@
 """Saved pages in Chromium with no network: nothing is requested, and the page's own policy refuses nothing."""
 
 import itertools
+import json
 import shutil
 
 import keras
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
-from keras_interp_rnn._results import as_html
+from keras_interp_rnn._results import INK, as_html, rgb
 from keras_interp_rnn.views import html as html_views
 from tests.views.test_views import RESULTS, VIEWS, every_result, model_of_symbols, whole_text
 
@@ -619,3 +620,122 @@ def test_a_live_page_of_a_recognizer_reads_words(driver, tmp_path):
         verdict = "accepting" if automata.tomita(4).accepts(text) else "rejecting"
         assert driver.find_element(By.CSS_SELECTOR, ".says").text.endswith(f", {verdict}.")
     assert not driver.get_log("browser")
+
+
+def labelled_words(alphabet, labels):
+    """Words with the first symbol at their start alone, labelled by their number of third symbols."""
+    first, second, third = alphabet
+    words = [(first, *word) for n in range(6) for word in itertools.product((second, third), repeat=n)]
+    return words, [labels[word.count(third) % len(labels)] for word in words]
+
+
+def label(driver, name, place):
+    """Presses a label of the word of a place: of a question, or -1 for the typed word."""
+    if place < 0:
+        group = driver.find_element(By.XPATH, "//p[starts-with(., 'Its label should be')]/span")
+    else:
+        group = driver.find_elements(By.CSS_SELECTOR, "td .switch")[place]
+    button = group.find_element(By.XPATH, f"button[.='{name}']")
+    press(driver, button, Keys.SPACE)
+
+
+def write_word(driver, text):
+    write = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+    driver.execute_script(write, driver.find_element(By.CSS_SELECTOR, "input[type=text]"), text)
+
+
+def answers_in(driver):
+    return driver.find_element(By.CSS_SELECTOR, "textarea").get_attribute("value")
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "labels", "names", "typed"),
+    [
+        ("cab", (False, True), ("reject", "accept"), "bab"),
+        (("log in", "read", "'\""), ("none", "one", "two"), ("none", "one", "two"), "323"),
+        ((7, 10, -3), (0, 1), ("0", "1"), "-3 10 -3"),
+    ],
+)
+def test_words_are_labelled_by_keyboard_and_the_search_goes_on(driver, alphabet, labels, names, typed, tmp_path):
+    words, known = labelled_words(alphabet, labels)
+    found = automata.infer(words, known, alphabet=alphabet)
+    opened(driver, found, tmp_path)
+    assert len(driver.find_elements(By.CSS_SELECTOR, "td .switch")) == len(found.questions) > 1
+    assert not driver.find_elements(By.CSS_SELECTOR, "textarea")
+    label(driver, names[1], 1)
+    focused = driver.switch_to.active_element
+    assert (focused.text, focused.get_attribute("aria-pressed")) == (names[1], "true")
+    word = (alphabet[2], alphabet[1], alphabet[2])
+    rights = [each.count(alphabet[2]) % len(labels) for each in (found.questions[0], word)]
+    label(driver, names[rights[0] - 1], 0)
+    label(driver, names[rights[0]], 0)
+    label(driver, names[1], 1)  # withdrawn
+    write_word(driver, typed)
+    label_of_word = names[found.dfa.labels.index(found.dfa.output(word))]
+    assert driver.find_element(By.ID, "read").text.endswith(f" This automaton gives it the label {label_of_word}.")
+    label(driver, names[rights[1]], -1)
+    assert driver.switch_to.active_element.tag_name == "input"
+    assert driver.find_element(By.CSS_SELECTOR, "input[type=text]").get_attribute("value") == ""
+    expected = [found.questions[0], word], [labels[right] for right in rights]
+    scope = {"words": [], "labels": []}
+    exec(answers_in(driver), scope)
+    assert ([*map(tuple, scope["words"])], scope["labels"]) == expected
+    driver.find_element(By.XPATH, "//button[.='JSON']").click()
+    driver.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    driver.find_element(By.XPATH, "//button[.='Download']").click()
+    until(driver, (tmp_path / "answers.json").exists)
+    saved = json.loads((tmp_path / "answers.json").read_text(encoding="utf-8"))
+    assert ([*map(tuple, saved["words"])], saved["labels"]) == expected
+    again = automata.infer(words + saved["words"], known + saved["labels"], alphabet=alphabet)
+    assert [again.dfa.output(word) for word in expected[0]] == [
+        labels.index(one) == 1 if len(labels) == 2 else one for one in expected[1]
+    ]
+    assert not driver.get_log("browser")
+
+
+def test_a_word_with_other_symbols_gets_no_label(driver, tmp_path):
+    opened(driver, automata.infer(*labelled_words("cab", (False, True))), tmp_path)
+    write_word(driver, "axb")
+    assert driver.find_element(By.ID, "read").text == "No symbol of the automaton: “x” (number 2)."
+    assert all(not button.is_enabled() for button in driver.find_elements(By.CSS_SELECTOR, "p .switch button"))
+    write_word(driver, "")
+    assert "the empty word" in driver.find_element(By.ID, "read").text
+    label(driver, "accept", -1)
+    assert answers_in(driver) == 'words += [\n    "",\n]\nlabels += [\n    True,\n]\n'
+    assert not driver.get_log("browser")
+
+
+def test_answers_outlive_a_change_of_colours_and_are_given_in_a_notebook(driver, tmp_path):
+    found = automata.infer(*labelled_words("cab", (False, True)))
+    cell = f'<!doctype html><meta charset="utf-8">{as_html(found)}'
+    (tmp_path / "notebook.html").write_text(cell, encoding="utf-8")
+    driver.get((tmp_path / "notebook.html").as_uri())
+    driver.switch_to.frame(driver.find_element(By.TAG_NAME, "iframe"))
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    try:
+        until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "td .switch"))
+        label(driver, "accept", 0)
+        text = answers_in(driver)
+        assert "True" in text
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+        until(driver, lambda: driver.execute_script("return matchMedia('(prefers-color-scheme: dark)').matches"))
+        until(driver, lambda: answers_in(driver) == text)
+        driver.find_element(By.XPATH, "//button[.='Copy']").click()
+        assert driver.find_element(By.CSS_SELECTOR, ".downloads [role=status]").text == "Copied."
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        driver.switch_to.default_content()
+    assert not driver.get_log("browser")
+
+
+def test_a_drawing_on_white_keeps_its_ink_on_a_dark_page(driver, tmp_path):
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    )
+    try:
+        opened(driver, automata.infer(*labelled_words("cab", (False, True))), tmp_path)
+        texts = "[...document.querySelectorAll('svg text')]"
+        fills = driver.execute_script(f"return {texts}.map((text) => getComputedStyle(text).fill)")
+        assert set(fills) == {"rgb" + str(rgb(INK)).replace("[", "(").replace("]", ")")}
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

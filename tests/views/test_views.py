@@ -175,6 +175,7 @@ VIEWS = {
     "extraction of a stack": "states",
     "automaton of a function": "states",
     "singular values": "memory",
+    "inference": "labels",
     "a preset": "typing",
     "a network": "typing",
 }

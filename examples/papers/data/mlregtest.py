@@ -99,7 +99,7 @@ class Sampler:
         self.start = complete.start
         self.accepting = np.isin(np.arange(len(complete)), list(complete.accepting))
         self.completions = {label: [(self.accepting == label).astype(int).tolist()] for label in (True, False)}
-        """Of a label: for each length and state, the number of words that lead to a state of the label, exactly."""
+        """Label -> for each length and state, the exact number of words that lead to a state of the label."""
 
     def words(self, label: bool, length: int, number: int, rng: np.random.Generator) -> Ints:
         """(number, length) symbols of words of a label; (0, length) if there is none."""

@@ -39,7 +39,7 @@ class Evidence(Sentence):
         questions: words to be labelled next, the shortest first, 100 at most: each tells the automaton from another one
             that contradicts no more of your words, in which one transition leads elsewhere. They are looked for during
             a second of computing, beginning with the transitions that fewest words take.
-        accepted: the label of accepted words, if there are two labels.
+        accepted, rejected: the labels of accepted and of rejected words, if there are two labels.
     """
 
     automaton_accuracy: float
@@ -54,6 +54,7 @@ class Evidence(Sentence):
     unsupported: Transitions = ()
     questions: tuple[Word, ...] = ()
     accepted: Hashable = True
+    rejected: Hashable = False
 
     @property
     def held_out_interval(self) -> tuple[float, float]:
@@ -102,6 +103,7 @@ def evidence_of(
         "unsupported": tuple((int(state), automaton.alphabet[i]) for state, i in np.argwhere(support == 0)),
         "questions": tuple(tuple(sample.alphabet[i] for i in word) for word in asked),
         "accepted": sample.accepted,
+        "rejected": sample.rejected,
     }
 
 

@@ -109,9 +109,13 @@ def max_states(tree: PrefixTree) -> int:
     return states
 
 
-def is_shorter(tree: PrefixTree, machine: Machine) -> bool:
-    """Whether an automaton, with the labels that it contradicts, is a shorter description than the labels alone."""
-    return bits(tree, machine.table) < _multinomial_bits(tree.counts.sum(axis=0))
+def is_shorter(tree: PrefixTree, machine: Machine, factor: float = 1.0) -> bool:
+    """Whether an automaton, with the labels that it contradicts, is a shorter description than the labels alone.
+
+    Args:
+        factor: of the bits of the labels.
+    """
+    return bits(tree, machine.table) < factor * _multinomial_bits(tree.counts.sum(axis=0))
 
 
 def _multinomial_bits(counts: Iterable[float]) -> float:

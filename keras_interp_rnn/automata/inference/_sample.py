@@ -35,7 +35,8 @@ class Sample(NamedTuple):
             `classes`. If copies disagree, the most frequent label; of equally frequent ones the first of `classes`.
         counts: (N, C), number of copies of each word with each label.
         held_out: bool (N,).
-        alphabet, classes: the symbols and the labels. accepted: the label of accepted words, if there are two labels.
+        alphabet, classes: the symbols and the labels.
+        accepted, rejected: the labels of accepted and of rejected words, if there are two labels.
     """
 
     words: list[Word]
@@ -45,6 +46,7 @@ class Sample(NamedTuple):
     alphabet: tuple[Hashable, ...]
     classes: tuple[Hashable, ...] = (False, True)
     accepted: Hashable = True
+    rejected: Hashable = False
 
     def of(self, labels: Iterable[Hashable]) -> NDArray[Any]:
         """Labels of the words in the form of `labels`; -1 for a label outside `classes`."""
@@ -100,9 +102,9 @@ def sample_of(
             f"Every word must have a label. Received: {len(copies)} words and {len(labels)} labels. Pass one for each."
         )
     places, classes = labels_and_classes(labels)
-    accepted: Hashable = True
+    rejected, accepted = classes if len(classes) == 2 else (False, True)
     if len(classes) == 2:
-        classes, accepted = (False, True), classes[1]
+        classes = (False, True)
     row: dict[Word, int] = {}
     rows = [row.setdefault(word, len(row)) for word in copies]
     known, different = set(symbols), list(row)
@@ -126,7 +128,7 @@ def sample_of(
         )
     held_out = _held_out(different, majority, hold_out, np.random.default_rng(seed))
     values = majority.astype(bool) if len(classes) == 2 else majority
-    return Sample(different, values, counts, held_out, symbols, classes, accepted)
+    return Sample(different, values, counts, held_out, symbols, classes, accepted, rejected)
 
 
 def _symbols_of(words: list[Word]) -> tuple[Hashable, ...]:

@@ -2,12 +2,24 @@
 
 Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. With a
 deadline each search gets half of the remaining time, and the last one all of it. A search first runs without the words
-held out; if its automaton predicts these, it runs on all words.
+held out, and goes on with all words if its automaton predicts these.
+
+If no label is wrong, a search of many words runs on growing parts of them, each with words that the automaton of the
+part before contradicts; an automaton of a part that contradicts no word is the result.
+
+Words whose labels tell an automaton from others, as its questions do, are hard to predict when they are held out. So
+an automaton that contradicts no word may fail there if it is a far shorter description than the labels: by Occam's
+razor an automaton of b bits that contradicts none of N words is wrong on a fraction of at most (b ln 2 + ln(1 /
+delta)) / N of such words, except with probability delta. If it fails by no more than chance explains, it is the
+result unless another search finds a better one.
+
+Reference: Blumer, Ehrenfeucht, Haussler and Warmuth, "Occam's razor", Information Processing Letters 24, 1987.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -32,9 +44,13 @@ SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] =
 
 MAX_HELD_OUT_ERRORS = 0.05
 """Fraction of the words held out, in addition to wrong labels, that an automaton may misclassify."""
+MAX_DESCRIPTION = 1 / 3
+"""Bits of an automaton per bit of the labels, up to which it may misclassify more if it contradicts no word."""
+LEVEL = 0.9  # of the interval of the errors that chance explains
 
-PART, GROWTH, SECONDS_OF_PART = 2000, 5, 20.0
-"""Words of the first part on which rules are looked for, the factor of the next one, and computing time for each."""
+PART, SECONDS_OF_PART = 2000, 20.0  # words of the first part, and computing time for each part
+GROWTH = {"merging": 1.5, "patterns": 5, "splitting": 5}
+"""Size of a part relative to the one before. Merging a small part takes little time; the others take as long for it."""
 
 FIRST_SHARE = 2 / 3  # fraction of the time of a search that is spent without the words held out
 MANY_PREFIXES = 15
@@ -62,7 +78,7 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
     every = sample.as_ids()
     held_out = np.flatnonzero(sample.held_out)
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
-    order = list(SEARCHES)
+    order, doubtful = list(SEARCHES), []
     if len(every.tree.child) >= MANY_PREFIXES * len(every):  # merging takes long
         order = ["patterns", "splitting", "merging"]
     for by in order:
@@ -73,7 +89,9 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
             continue
         right = every.right(first)[held_out]
         noise = others.error(first) if limits.noise is None else limits.noise
-        if len(right) and right.mean() < 1 - MAX_HELD_OUT_ERRORS - 1.5 * noise:
+        expected = 1 - MAX_HELD_OUT_ERRORS - 1.5 * noise
+        predicts = not len(right) or right.mean() >= expected
+        if not (predicts or limits.exact):
             continue
         machine = first
         if len(right):
@@ -83,48 +101,58 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
         table = machine.table.tolist()
         automaton = automaton_of(table, outputs, sample.classes, alphabet=sample.alphabet).minimize()
         wrong = int(sample.num_contradicted(sample.labels_by(automaton)).sum())
-        if limits.noise is None or interval(wrong, int(sample.counts.sum()), 0.99)[0] <= limits.noise:
-            return Found(automaton, by, int(right.sum()))
-    return None
+        if limits.noise is not None and interval(wrong, int(sample.counts.sum()), 0.99)[0] > limits.noise:
+            continue
+        found = Found(automaton, by, int(right.sum()))
+        if predicts or is_shorter(every.tree, machine, MAX_DESCRIPTION):
+            return found
+        if interval(found.held_out_right, len(right), LEVEL)[1] >= expected:
+            doubtful.append(found)
+    return min(doubtful, key=lambda found: len(found.automaton), default=None)
 
 
 def search(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
     """The automaton that a search finds.
 
     Args:
-        by: of `SEARCHES`. start: an automaton of some of the words, to begin with.
+        by: of `SEARCHES`. start: an automaton of some of the words, to begin with; the result if no label is wrong and
+            it contradicts no word.
 
     Returns:
         The automaton. None unless it is a shorter description than the labels alone and, if no label is wrong,
         contradicts no word.
     """
-    if by == "patterns" and limits.exact and not limits.strong:
-        start = _on_growing_parts(words, limits, start)
-    found = SEARCHES[by](words, limits, start)
+    if limits.exact and not limits.strong:
+        start = _on_growing_parts(by, words, limits, start)
+    found = start
+    if start is None or not limits.exact or words.error(start) > 0:
+        found = SEARCHES[by](words, limits, start)
     if found is None or (limits.exact and words.error(found) > 0):
         return None
     # Rules have been compared with the labels as rules: a few of them may make many states.
     return found if by == "patterns" or is_shorter(words.tree, found) else None
 
 
-def _on_growing_parts(words: Words, limits: Limits, start: Machine | None) -> Machine | None:
-    """The rules that are found in part of the words, as soon as they contradict no word.
+def _on_growing_parts(by: str, words: Words, limits: Limits, start: Machine | None) -> Machine | None:
+    """The automaton of a part of the words that contradicts fewest of all words; the first one that contradicts none.
 
-    A search takes longer the more words there are, for rules that a few of them tell as well. A part has the words that
-    the rules of the one before contradict; each has half of the remaining time.
+    A search takes longer the more words there are, for an automaton that a few of them determine as well. A part is
+    drawn at random; for merging it has the shortest words, which share endings. It also has words that the best
+    automaton so far contradicts. Each part has half of the remaining time.
     """
-    order = np.random.default_rng(limits.seed).permutation(len(words))
-    size = PART
-    while size < len(words) / 2:
+    rng = np.random.default_rng(limits.seed)
+    order = rng.permutation(len(words))
+    if by == "merging":
+        order = order[np.argsort([len(words.words[row]) for row in order], kind="stable")]
+    size, fewest = PART, math.inf if start is None else words.error(start)
+    while size < len(words) / 2 and fewest > 0:
         rows = order[:size]
         if start is not None:
-            wrong = np.flatnonzero(~words.right(start))
-            if not len(wrong):
-                break
-            rows = np.union1d(rows, np.random.default_rng(limits.seed).permutation(wrong)[: size // 2])
+            rows = np.union1d(rows, rng.permutation(np.flatnonzero(~words.right(start)))[: size // 2])
         now = time.monotonic()
-        found = shortest_rules(
-            words[rows], limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_PART), start
-        )
-        start, size = found or start, GROWTH * size
+        part = limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_PART)
+        found = SEARCHES[by](words[rows], part, start)
+        if found is not None and words.error(found) < fewest:
+            start, fewest = found, words.error(found)
+        size = int(GROWTH[by] * size)
     return start

@@ -4,7 +4,8 @@ The words' prefixes are the states of a tree, each with the counts of its labels
 Pearlmutter and Price, 1998) the red states are final and their other children are blue. The blue state with the most
 words below it is merged with a red one, its subtree folded onto the transitions of the red one, or becomes red itself.
 
-Without noise a merge may not join different labels, and the merge that joins most equal ones is made, as in EDSM. If
+Without noise a merge may not join different labels, and the merge that joins most equal ones is made, as in EDSM; an
+automaton of some of the words is also repaired, by single changes of its table. If
 labels are wrong with probability eta, the labels of a state have the likelihood
 
     L_c(n) = (1 - eta)^{n_c} (eta / (C - 1))^{n - n_c},     L(n) = mean_c L_c(n),
@@ -43,15 +44,17 @@ def smallest_automaton(words: Words, limits: Limits, start: Machine | None = Non
     """The automaton of the shortest description that is found; without noise, one that contradicts no word.
 
     Args:
-        start: an automaton of some of the words, to begin with; not used without noise.
+        start: an automaton of some of the words, to begin with.
 
     Returns:
         The automaton; None if none of at most `words.max_states` is found in time.
     """
     limits, tree = limits.within(SECONDS), words.tree
     if limits.exact:
-        both = (merge_states(words, 0.0, limits.until, by_evidence=order) for order in (True, False))
-        return min((machine for machine in both if machine is not None), key=len, default=None)
+        found = [] if start is None else [refined(tree, start.table, limits.until)]
+        found = [machine for machine in found if words.error(machine) == 0]
+        merged = (merge_states(words, 0.0, limits.until, by_evidence=order) for order in (True, False))
+        return min([*found, *(machine for machine in merged if machine is not None)], key=len, default=None)
 
     def judged(table: Ints) -> tuple[float, Machine]:
         machine = refined(tree, table, limits.until)

@@ -60,8 +60,13 @@ def infer(
     The first search merges states of the words' prefixes. It needs words that share endings, as short ones do. The
     second looks for rules: a decision tree that asks which factors, subsequences and counts a word has, on all symbols
     or on a tier of them; long words suffice. The third splits states as long as that shortens the description of the
-    automaton and the labels. Merging comes last if the words share few prefixes, as long random words do. The automaton
-    must be a shorter description than the labels alone, and predict words that were held out.
+    automaton and the labels. Merging comes last if the words share few prefixes, as long random words do. If no label
+    is wrong, many words are read in growing parts, and an automaton of a part that contradicts no word is the result.
+
+    The automaton must be a shorter description than the labels alone, and predict words that were held out: 95 % of
+    them, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict. So
+    an automaton that contradicts no word and has a third of the bits of the labels need not predict them:
+    `held_out_accuracy` is then what it predicts.
 
     Copies of a word are merged first, as they are no further evidence, so the words held out differ from all others.
     They are a tenth, drawn from every label that has enough words, and from all lengths.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keras_interp_rnn._checks import invalid
+from keras_interp_rnn._checks import c_identifier, invalid
 from keras_interp_rnn.automata.machines._deterministic import Deterministic
 
 NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@")
@@ -303,8 +303,7 @@ int {name}_{question}(const unsigned char *word, size_t length) {{
 def write_c(automaton: Deterministic, name: str) -> str:
     """C code, a table and a loop; a missing transition leads to a last state that rejects."""
     _check_size(automaton)
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
-        raise invalid("name", "an identifier of C", name, "Pass letters.")
+    c_identifier("name", name)
     count = len(automaton.alphabet)
     if count > 255:
         raise ValueError(

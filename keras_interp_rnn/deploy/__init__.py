@@ -1,0 +1,8 @@
+"""Trained networks without Keras: as code that runs on a microcontroller.
+
+- `to_c`: a small recurrent network as one file of C99.
+"""
+
+from keras_interp_rnn.deploy.network import to_c
+
+__all__ = ["to_c"]

@@ -1,0 +1,346 @@
+"""A model as one file of C99: a struct of states, a function that resets it, and one that reads a step.
+
+The model is a chain of layers that treat steps one by one, and of recurrent ones. A cell is written by its equations
+(`equations`), which run on `_code.Code` in place of an array namespace: a cell with equations of its own needs nothing
+here. What is not known is refused: C that computes something else than the model would be worse than none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import tree
+
+from keras_interp_rnn import layers
+from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._checks import c_identifier, choice, invalid
+from keras_interp_rnn._network import NotAChain, as_float64, calls_of, check_finite, draws_noise, innermost, state_names
+from keras_interp_rnn._network.parts import Activation, Linear, Normalized, parts_of
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
+from keras_interp_rnn.deploy._code import Code, Given, Index, Value
+from keras_interp_rnn.equations import CellEquations
+
+RECURRENT = (
+    *(keras.layers.RNN, keras.layers.SimpleRNN, keras.layers.GRU, keras.layers.LSTM),
+    *(getattr(layers, name) for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)),
+)
+"""Layers that run their cell step by step, by exact type: a subclass may do something else."""
+
+ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
+    keras.activations.linear: lambda code, x: x,
+    keras.activations.relu: lambda code, x: code.maximum(x, 0.0),
+    keras.activations.tanh: lambda code, x: code.tanh(x),
+    keras.activations.sigmoid: lambda code, x: code.sigmoid(x),
+    keras.activations.hard_sigmoid: lambda code, x: code.minimum(code.maximum(x / 6 + 0.5, 0.0), 1.0),
+    keras.activations.softmax: lambda code, x: code.softmax(x),
+}
+"""Activation of Keras -> what it computes."""
+
+
+FILE = """\
+/* The recurrent network {model} in C99, written by keras_interp_rnn.deploy.to_c.
+ *
+ *     {name}_state state;
+ *     float output[{name}_outputs];
+ *     {name}_reset(&state);                      begins a sequence
+ *     {name}_step(&state, {argument}, output);     {meaning}
+ *
+ * The output is that of the network if the sequence ends there. Constants take {constant_bytes} bytes, the state
+ * {state_bytes}. States are rows.
+ */
+#include <math.h>
+#include <stdint.h>
+
+enum {{ {name}_{inputs} = {size}, {name}_outputs = {outputs} }};
+
+typedef struct {{
+{fields}
+}} {name}_state;
+
+void {name}_reset({name}_state *state);
+{returned} {name}_step({name}_state *state, {parameter}, float *output);
+
+{definitions}
+
+void {name}_reset({name}_state *state)
+{{
+{reset}
+}}
+
+{returned} {name}_step({name}_state *state, {parameter}, float *output)
+{{
+{step}
+}}
+"""
+
+OF_SYMBOLS = {
+    "inputs": "symbols",
+    "returned": "int",
+    "parameter": "int symbol",
+    "argument": "symbol",
+    "meaning": "0; -1 for an unknown symbol, which changes nothing",
+}
+OF_VECTORS = {
+    "inputs": "inputs",
+    "returned": "void",
+    "parameter": "const float *x",
+    "argument": "x",
+    "meaning": "reads one vector",
+}
+
+
+def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32") -> str:
+    """A trained model of small recurrent layers as one file of C99, for a microcontroller.
+
+    The file has a struct `NAME_state`, `NAME_reset(state)`, which begins a sequence, and `NAME_step(state, x, output)`,
+    which reads one step and writes what the model would output if the sequence ended there. It allocates nothing, has
+    no variables but constants, computes in float, and needs math.h and stdint.h alone. It compiles as C++ too.
+
+    Args:
+        model: Sequential or functional, built, in float32, a chain of these layers: Embedding; recurrent layers of
+            Keras or of this package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense,
+            BatchNormalization, and the activations linear, relu, tanh, sigmoid, hard_sigmoid and softmax. Dropout and
+            other layers that do nothing outside training are left out. A `stateful` layer begins where the C is reset.
+        name: prefix of all identifiers.
+        weights: "float32"; or "int8", for matrices of integers with a scale for each column, which take about a fourth
+            of the memory. Vectors stay in float32, and arithmetic in float.
+
+    Returns:
+        The text of the file. A model that reads ids has `int NAME_step(state, int symbol, float *output)`, which
+        returns 0; for an id that the model does not have it returns -1, and leaves states and output as they are. So
+        does id 0, with the value 0, if the Embedding masks it. A model that reads vectors has
+        `void NAME_step(state, const float *x, float *output)`.
+
+    Exactness: operations are those of the cell's equations, in float, in another order than Keras's. Finite inputs are
+        expected.
+
+    Raises:
+        ValueError: if the model has several inputs or outputs, or a layer, a flag, an activation or a dtype that is not
+            listed; if it is not built; if a weight is not finite; if the name is no identifier of C.
+
+    Example:
+
+    >>> import keras
+    >>> from keras_interp_rnn import deploy, layers
+    >>> model = keras.Sequential([
+    ...     keras.Input((None,), dtype="int32"),
+    ...     layers.ISAN(4, vocabulary_size=3, return_sequences=True),
+    ...     keras.layers.Dense(2),
+    ... ])
+    >>> "int parity_step(parity_state *state, int symbol, float *output);" in deploy.to_c(model, name="parity")
+    True
+    """
+    prefix = c_identifier("name", name)
+    choice("weights", weights, MATRICES)
+    operations = _operations(model)
+    shape = model.inputs[0].shape
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] is None):
+        raise _refusal(f"{model.name}, which reads {shape}", "Give it an Input (time,) of ids, or (time, features).")
+    code = Code(prefix, weights)
+    read: Any = code.symbol if len(shape) == 2 else Given(code, shape[2], Place("x"))
+    output = read
+    for operation in operations:
+        output = _written(code, operation, output)
+    if not code.states:
+        raise _refusal(f"{model.name}, which has no recurrent layer", "Pass a model that has one.")
+    return _file(code, model, read, output)
+
+
+def _refusal(received: str, remedy: str) -> ValueError:
+    return ValueError(
+        "A model that is written as C must be one chain of layers that can be read step by step, all of a kind that "
+        f"`to_c` lists. Received: {received}. {remedy}"
+    )
+
+
+EXPORT = "Rebuild the model without it, or export it: model.export(path, format='onnx')."
+
+
+def _operations(model: Any) -> list[Any]:
+    """The layers of a model from its inputs on, those of nested models too.
+
+    Raises:
+        ValueError: if it is no chain in float32 with finite weights.
+    """
+    if not isinstance(model, keras.Model):
+        raise invalid("model", "a Keras model", model, "Put the layers into a keras.Sequential.")
+    if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
+        raise _refusal(
+            f"{model.name}, a {type(model).__name__} whose graph is not known",
+            "Build a Sequential with an Input, or a functional model, of its layers.",
+        )
+    operations = _chain(model)
+    for layer in walk_layers(model):
+        policy = "float32" if isinstance(layer, keras.Model | keras.layers.InputLayer) else layer.dtype_policy.name
+        if policy != "float32":
+            remedy = "Rebuild it in float32, and give it the same weights."
+            raise _refusal(f"{layer.name} with the dtype policy {policy}", remedy)
+    check_finite(model)
+    return operations
+
+
+def _chain(network: Any) -> list[Any]:
+    try:
+        return [call.operation for call in calls_of(network)]
+    except NotAChain as error:
+        raise _refusal(error.received, EXPORT) from None
+
+
+def _written(code: Code, operation: Any, x: Any) -> Any:
+    """The value, or the symbol, that an operation makes of one."""
+    name = f"{operation.name} ({type(operation).__name__})"
+    try:
+        if isinstance(operation, keras.layers.RNN):
+            return _recurrent(code, operation, name, x)
+        if isinstance(operation, keras.layers.Embedding) and type(operation).call is keras.layers.Embedding.call:
+            code.skips_padding = operation.mask_zero
+            return code.take(code.read(operation.embeddings), x)
+        if operation_name(operation) == "OneHot" and operation.axis in (-1, 2):
+            return code.one_hot(x, operation.num_classes)
+        parts = parts_of(operation)
+        if parts is None:
+            raise _refusal(name, EXPORT)
+        return code.block([f"/* {_plain(name)} */"], lambda: _of_parts(code, name, parts, x)) if parts else x
+    except Unwritten as error:
+        raise _refusal(f"{name}, which needs {error}", EXPORT) from None
+
+
+def _of_parts(code: Code, name: str, parts: list[Any], x: Any) -> Value:
+    """A value after the parts of a layer."""
+    for part in parts:
+        if type(part) is Linear:
+            product = code.matmul(x, code.read(part.layer.kernel))
+            x = product if part.layer.bias is None else product + code.read(part.layer.bias)
+        elif type(part) is Normalized:
+            matrix, offset = part.arrays
+            x = x * np.diag(matrix) + offset
+        elif type(part) is Activation and part.function in ACTIVATIONS:
+            x = ACTIVATIONS[part.function](code, x)
+        else:
+            raise _refusal(name, EXPORT)
+    return code.value(x)
+
+
+def _recurrent(code: Code, layer: Any, name: str, x: Any) -> Value:
+    """The output of a recurrent layer, of one cell or of a stack of cells."""
+    read_otherwise = ("go_backwards", "return_state", *(["zero_output_for_mask"] if code.skips_padding else []))
+    flags = [f"{flag}=True" for flag in read_otherwise if getattr(layer, flag)]
+    if not getattr(layer, "regularize_last_step", True):
+        flags.append("regularize_last_step=False")
+    if type(layer) not in RECURRENT or flags:
+        raise _refusal(" with ".join([name, *flags]), EXPORT)
+    starts = [as_float64(state)[0] for state in tree.flatten(layer.get_initial_state(1))]
+    for cell in getattr(layer.cell, "cells", [layer.cell]):
+        count = len(tree.flatten(cell.state_size))
+        x, starts = _cell(code, cell, name, starts[:count], x), starts[count:]
+    output: Value = x
+    return output
+
+
+def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Value:
+    """The output of a cell, once its states are replaced by the next ones."""
+    found = None if draws_noise(cell) else equations_of(cell, code.read)
+    if found is None:
+        reason = "draws noise" if draws_noise(cell) else "has no equations that are known"
+        raise _refusal(f"{name}, whose cell {type(cell).__name__} {reason}", EXPORT)
+    equations = _with_activations(code, found, name)
+    encoder = getattr(innermost(cell), "encoder", None)
+    if encoder is not None:
+        for operation in _chain(encoder):
+            x = _written(code, operation, x)
+    names, number = state_names(len(starts)), len(code.states) + 1
+    states = tuple(code.state(f"{each}{number}", start) for each, start in zip(names, starts, strict=True))
+
+    def compute() -> Value:
+        drive = equations.drive(code, x)
+        after, quantities = equations.step(code, states, drive)
+        new = tuple(map(code.value, after))
+        for each, value in (*quantities.items(), *zip(names, new, strict=True)):
+            if isinstance(value, Value):
+                value.name = re.sub(r"\W", "_", f"{each}_t", flags=re.ASCII)
+        places = [value.place for value in new]  # all of them before a state is replaced
+        for state, place in zip(states, places, strict=True):
+            code.lines += loop(state.size, f"{state.at('i')} = {place.at('i')};")
+        output = equations.output(code, new, drive)
+        return states[0] if output is new[0] else code.value(output)
+
+    return code.block(_comment(name, equations, x, starts), compute)
+
+
+def _with_activations(code: Code, equations: Any, name: str) -> Any:
+    """Equations whose activations are those of `code`, in place of Keras's."""
+    changed: dict[str, Any] = {}
+    for field in dataclasses.fields(equations) if dataclasses.is_dataclass(equations) else ():
+        value = getattr(equations, field.name)
+        if isinstance(value, CellEquations):
+            changed[field.name] = _with_activations(code, value, name)
+        elif callable(value) and value in ACTIVATIONS:
+            changed[field.name] = functools.partial(ACTIVATIONS[value], code)
+        elif callable(value):
+            received = f"{name} with {field.name}={getattr(value, '__name__', value)}"
+            raise _refusal(received, f"Train it with {', '.join(each.__name__ for each in ACTIVATIONS)}.")
+    return dataclasses.replace(equations, **changed) if changed else equations
+
+
+def _plain(text: str) -> str:
+    """A text that neither begins nor ends a comment, in ASCII."""
+    text = re.sub(r"[^ -~]", "_", text)
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "").replace("??", "? ?")
+
+
+def _comment(name: str, equations: Any, x: Value | Index, starts: list[Array]) -> Lines:
+    """A comment with the equations of a cell, as its module has them, without Jacobians."""
+    width = "a symbol" if isinstance(x, Index) else x.shape[-1]
+    lines = [f"{name}: {width} -> {', '.join(str(start.size) for start in starts)}"]
+    inner = equations
+    while isinstance(inner, CellEquations):
+        text = inspect.cleandoc(inspect.getdoc(inspect.getmodule(type(inner))) or "").splitlines()
+        lines += [*text[:1], *(line for line in text if line.startswith("    ") and not re.search("D_|dh_t", line))]
+        inner = getattr(inner, "cell", None)
+    return _commented(lines)
+
+
+def _commented(lines: Lines) -> Lines:
+    first, *others = map(_plain, lines)
+    return [f"/* {first}", *(f" * {line}".rstrip() for line in others), " */"]
+
+
+def _file(code: Code, model: Any, read: Value | Index, output: Value) -> str:
+    """The whole text, once all layers are written."""
+    if isinstance(read, Index):
+        form = {**OF_SYMBOLS, "size": code.num_symbols}
+        before = [f"if (symbol < 0 || symbol >= {code.name}_symbols) return -1;"]
+        before += ["if (symbol == 0) return 0; /* padding */"] if code.skips_padding else []
+        after = ["return 0;"]
+    else:
+        form = {**OF_VECTORS, "size": read.size}
+        before, after = [] if read.is_read else ["(void)x;"], []
+    reset = []
+    for field, start in code.states.items():
+        value = code.constant(start).entry("0", "i") if start.any() else "0.0f"
+        reset += loop(start.size, f"state->{field}[i] = {value};")
+    return FILE.format(
+        **form,
+        name=code.name,
+        model=_plain(model.name),
+        outputs=output.size,
+        fields=_indented([f"float {field}[{start.size}];" for field, start in code.states.items()]),
+        definitions="\n\n".join("\n".join(lines) for lines in code.definitions()),
+        constant_bytes=code.num_bytes,
+        state_bytes=4 * sum(start.size for start in code.states.values()),
+        reset=_indented(reset),
+        step=_indented([*before, *code.lines, "", *output.into(Place("output")), *after]),
+    )
+
+
+def _indented(lines: Lines) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in lines)

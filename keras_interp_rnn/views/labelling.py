@@ -1,0 +1,93 @@
+"""The page of an automaton that was found from words: a reader labels the words that would tell it from others.
+
+The page holds the automaton, its questions, and the literals of Python and JSON for the symbols and labels.
+static/labels.js takes the labels of these words, and of others that the reader types, and writes them as code, with
+which `infer` goes on.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_interp_rnn._results import visible
+from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata.inference import Inference
+from keras_interp_rnn.views.interactive import View, view_of
+
+KIND = "questions"
+"""The name, in the page, of the only tag that it shows."""
+
+
+@view_of.register
+def inference_view(result: Inference) -> View | None:
+    """The view; None if neither Python nor JSON has literals for the symbols and labels."""
+    dfa, alphabet = result.dfa, result.dfa.alphabet
+    forms = _forms(alphabet, _labels(result))
+    if not forms:
+        return None
+    place = {symbol: i for i, symbol in enumerate(alphabet)}
+    names = [str(symbol) for symbol in alphabet]
+    series: dict[str, Any] = {
+        "alphabet": names if _can_be_typed(names) else [str(i) for i in range(1, len(names) + 1)],
+        "typed": [*range(len(names))],
+        "unknown": None,
+        "frame": [[], []],
+        "symbols": [*map(visible, names)],
+        "letters": names if all(isinstance(symbol, str) and len(symbol) == 1 for symbol in alphabet) else None,
+        "questions": [[place[symbol] for symbol in word] for word in result.questions],
+        "transitions": [list(row) for row in dfa.transitions],
+        "start": dfa.start,
+        "outputs": [dfa.labels.index(output) for output in dfa.outputs],
+        "labels": label_names(result),
+        "forms": forms,
+        "steps": [0],
+    }
+    tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
+    data = {"views": {"labels": [KIND]}, "folders": [], "state": {"place": "labels"}, "runs": {"": {KIND: tag}}}
+    return View("labels", data)
+
+
+def label_names(result: Inference) -> list[str]:
+    """The names of the labels, in the order of `result.dfa.labels`."""
+    labels = _labels(result)
+    return ["reject", "accept"] if labels[0] is False else [visible(str(label)) for label in labels]
+
+
+def _labels(result: Inference) -> tuple[Hashable, ...]:
+    """The labels of the words, in the order of `result.dfa.labels`."""
+    return (result.rejected, result.accepted) if isinstance(result.dfa, DFA) else result.dfa.labels
+
+
+def _can_be_typed(names: Sequence[str]) -> bool:
+    """Whether a typed text of the names determines the symbols: all are single characters, or have no blanks."""
+    if len(set(names)) < len(names):
+        return False
+    return all(len(name) == 1 and name not in "\r\n" for name in names) or all(name.split() == [name] for name in names)
+
+
+def _forms(*values: Iterable[Any]) -> dict[str, dict[str, list[str]]]:
+    """The literals of symbols and labels in each language that has literals for all of them."""
+    symbols, labels = ([x.item() if isinstance(x, np.generic) else x for x in several] for several in values)
+    forms = {}
+    if all(map(_is_python, (*symbols, *labels))):
+        forms["Python"] = {"symbols": [*map(repr, symbols)], "labels": [*map(repr, labels)]}
+    if all(map(_is_json, (*symbols, *labels))):
+        forms["JSON"] = {"symbols": [*map(json.dumps, symbols)], "labels": [*map(json.dumps, labels)]}
+    return forms
+
+
+def _is_python(value: Any) -> bool:
+    try:
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _is_json(value: Any) -> bool:
+    return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
