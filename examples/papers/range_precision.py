@@ -59,6 +59,9 @@ class RangeAndPrecision(_languages.LanguageExperiment):
         record = super().run(run)
         return {**record, "curve": [_compact(point) for point in record["curve"]]}
 
+    def tests_of(self, run: Run) -> tuple[str, ...]:
+        return self.tests  # the tables need all
+
     def protocol(self, run: Run) -> _languages.Protocol:
         protocol = super().protocol(run)
         return dataclasses.replace(protocol, total=8) if run.smoke else protocol
