@@ -12,7 +12,7 @@ vectors. It is subtracted from them and added to the LSTM's bias, so that it bec
 packages take. The networks read vectors; the shares of a step's features are added up.
 
     pip install shap captum xplique                       # optional
-    PYTHONPATH=. python benchmarks/explainers.py          # four minutes on one thread
+    PYTHONPATH=. python benchmarks/explainers.py          # five minutes on one thread
     PYTHONPATH=. python benchmarks/explainers.py --smoke
 
 The results, with hardware, date and commit, are in benchmarks/README.md.

@@ -1,6 +1,6 @@
 """The experiments of the papers, in the order of the report: `python -m examples.papers`, from the root of a clone.
 
-A new table is a file here with a subclass of `Experiment`, a line in `EXPERIMENTS`, and a Markdown template beside the
+A new table is a file here with a subclass of `Experiment`, a line in `EXPERIMENTS`, and a Markdown template next to the
 records.
 """
 

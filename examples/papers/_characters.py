@@ -79,7 +79,7 @@ LONG: dict[str, dict[str, Any]] = {
     "IRNN": {"learning_rate": 0.4, "scale": 0.53},
     "LSTM": {"batch": 32},
 }
-"""Settings in these rows beside those of `BASELINE`. The searches had short trials; with their larger rates networks
+"""Settings in these rows, added to `BASELINE`. The searches had short trials; with their larger rates networks
 stop improving early."""
 
 
@@ -89,7 +89,7 @@ class Text:
 
     Attributes:
         parts: symbols of train, validation and test. symbols: their number, K.
-        info: what the record says of the text. characters_per_symbol: characters in a symbol.
+        info: of the text, for the record. characters_per_symbol: characters in a symbol.
     """
 
     parts: Mapping[str, Array]
@@ -187,7 +187,7 @@ def linear_recurrence(network: str, ids: Any, units: int, symbols: int, flags: M
     """States of a network of `RECENT`: those of one layer over an Embedding, or of two blocks around such layers.
 
     A block adds y W * sigmoid(y V) to its input x, where y is what the layer makes of the normalized x; a convolved one
-    gives the layer a causal depthwise convolution over four steps of it, which starts anew in each window.
+    gives the layer a causal depthwise convolution over four steps of it, which starts afresh in each window.
     """
     name, _, blocks = network.partition(",")
     made = layers.GatedLinearAttention if name == "GLA" else getattr(layers, name)

@@ -67,7 +67,7 @@ class Sequences:
     Attributes:
         train, test: (x, y); x ids (rows, time), 0 for padding, or real (rows, time, features); y int classes.
         classes: names of the classes. vocabulary: names of the ids, None where x is real.
-        info: what the record says of the data.
+        info: of the data, for the record.
         groups: (rows of train,), rows of one number are held out together, as reviews of one film; None for each row by
             itself.
     """
@@ -206,7 +206,7 @@ def split(data: Sequences, seed: int) -> tuple[Array, Array]:
     _, of_row, sizes = np.unique(data.groups, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise ValueError(
-            "Training needs a group of rows beside the one that is held out. "
+            "Training needs a group of rows besides the one that is held out. "
             f"Received: {len(of_row)} rows of one group. Read more of the data."
         )
     order = rng.permutation(len(sizes))
@@ -231,7 +231,7 @@ def trainable(protocol: Protocol, data: Sequences, seed: int) -> Trainable:
             settings["word_dropout"] = hp.Float("word_dropout", 0.0, 0.4)
         if protocol.network.startswith("SR"):
             settings["centroids"] = hp.Choice("centroids", [5, 10, 20, 50])
-            # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), says.
+            # About the paper's 1; at 0.05 networks diverge, as StateRegularizedCell's gradient, 1 / (12 tau), shows.
             settings["temperature"] = hp.Float("temperature", 0.05, 4.0, sampling="log")
         return settings
 

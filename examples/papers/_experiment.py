@@ -29,7 +29,7 @@ class Run:
     """One run of a row.
 
     Attributes:
-        row: its name. settings: what the experiment says of it.
+        row: its name. settings: those of the row.
         data: file or folder of local data; None downloads them. model: file of the trained model that is analysed, if
             the experiment takes one. minutes: of training; None for the row's own number of epochs.
         seed: of weights and draws. folder: for checkpoints, logs and figures.
@@ -187,7 +187,7 @@ class Trainable:
         batches: (protocol, number of batches done, number left) -> those left. validation: protocol -> as `fit` takes
             it.
         space: hyperparameters of KerasTuner -> the settings of a trial that differ from `base`.
-        data: what a record says of the data. seed: of the weights. worst: the loss that counts for a training that
+        data: of the data, for a record. seed: of the weights. worst: the loss that counts for a training that
             diverged.
     """
 
@@ -209,7 +209,7 @@ class Experiment(abc.ABC):
     """A table or figure of a paper, repeated.
 
     A subclass has a file of its own and is listed in `EXPERIMENTS`. Its prose is a Markdown template, `<name>.md`
-    beside the records, in which `{table}` and the other names of `fields` are replaced.
+    next to the records, in which `{table}` and the other names of `fields` are replaced.
 
     Attributes:
         name: name on the command line, in records and of the template.

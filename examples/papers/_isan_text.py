@@ -14,7 +14,7 @@ from examples.papers._lazy import Array, analysis, datasets, keras, layers, loss
 
 BATCH, LENGTH = 64, 50
 UNITS, STEPS, EPOCHS = 128, 100, 6
-"""State size and training of the ISAN that stands in where no trained one is given."""
+"""State size and training of the ISAN that is read where `--model` names none."""
 
 NUM_TEXTS, OF_MEAN = 60, 1000
 """Number of the texts, from the start of the training text, on which the mean state is taken, and their length."""

@@ -1,4 +1,4 @@
-"""Counts of a text beside what an ISAN predicts: agreement with unigrams and bigrams, and naive Bayes.
+"""Counts of a text compared with an ISAN's predictions: agreement with unigrams and bigrams, and naive Bayes.
 
 Foerster et al., ICML 2017, sections 3.1 and 3.6; back-off n-grams are `analysis.BackoffModel`.
 """
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class NgramAgreement(NamedTuple):
-    """Predictions of the network after no symbol and after one, beside those counted in a text.
+    """Predictions of the network after no symbol and after one, next to counts of a text.
 
     Attributes:
         unigram: (K,), softmax(c).

@@ -76,7 +76,7 @@ class Recipe(abc.ABC):
 
     @property
     def make(self) -> str:
-        """The command that makes it anew."""
+        """The command that makes it again."""
         return f"python -m examples.papers preset {self.name}" + f" --data {self.takes}" * bool(self.takes)
 
     @property
@@ -193,7 +193,7 @@ def _stream(seed: int, batch: int, length: int) -> Any:
 
 
 class Lookup(Recipe):
-    """A DeltaNet that stores values under keys and looks them up: its tables are drawn anew for every batch."""
+    """A DeltaNet that stores values under keys and looks them up: its tables are drawn for every batch."""
 
     name = "lookup-delta-net"
     example = "a=3 b=7 c=1 a?"

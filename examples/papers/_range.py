@@ -77,7 +77,7 @@ class Judge(keras.callbacks.Callback):
 
 
 def differences(words: datasets.LabelledWords) -> Array:
-    """How many parentheses of each word are too many or too few; 3 stands for more too."""
+    """How many parentheses of each word are too many or too few; 3 is three or more."""
     return np.minimum([abs(word.count("(") - word.count(")")) for word in words.words], NUM_DIFFERENCES - 1)
 
 

@@ -33,7 +33,7 @@ class Protocol:
         longest: interactions kept of a user. negatives: items drawn for a batch.
         probe: histories whose Jacobians are taken after each epoch, at these lags.
         gate_bias, gate_steps: as `recurrent_layer`.
-        attributes: whether the layer reads the attributes of an item beside it.
+        attributes: whether the layer reads the attributes of an item too.
     """
 
     units: int = 64
@@ -59,7 +59,7 @@ def recommender(
     attributes: Array | None = None,
     **gates: Any,
 ) -> Recommender:
-    """Items, through one recurrent layer, to states of `units`; time gaps and attributes beside them.
+    """Items, through one recurrent layer, to states of `units`; with time gaps and attributes, if there are any.
 
     Args:
         with_gaps: whether there are time gaps, with a quarter of the features. gates: as `recurrent_layer`.

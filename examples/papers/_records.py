@@ -101,7 +101,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def has_digest(record: Mapping[str, Any]) -> bool:
-    """Whether a record says exactly which data it is of."""
+    """Whether a record has a digest of its data."""
     return bool(set(DIGESTS) & set(record.get("data", {})))
 
 

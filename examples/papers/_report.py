@@ -89,7 +89,7 @@ def pages(
         experiments: in the order of the report.
         templates: folder of the Markdown templates, `<name of the experiment>.md`; an experiment without one gets a
             heading and its tables.
-        path: of the first page; the others are beside it, `<its stem>-<name>.md`. Pictures that are not in its folder,
+        path: of the first page; the others are next to it, `<its stem>-<name>.md`. Pictures that are not in its folder,
             or all without a path, are left out.
         failed: where to put the reason for each experiment that cannot be shown, which is then left out.
 
@@ -124,7 +124,7 @@ def write(
     templates: Path | None = None,
     failed: dict[str, str] | None = None,
 ) -> None:
-    """Writes the pages, and in the folder `figures` beside them the pictures drawn from the records; as `pages`."""
+    """Writes the pages, and in the folder `figures` next to them the pictures drawn from the records; as `pages`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for experiment, of_this in by_experiment(experiments, records):
         with _left_out(experiment, failed):
@@ -161,7 +161,7 @@ def _left_out(experiment: Experiment, failed: dict[str, str] | None) -> Iterator
 def by_experiment(
     experiments: Sequence[Experiment], records: Sequence[Record]
 ) -> list[tuple[Experiment, list[Record]]]:
-    """The experiments that have records, with these, whose rows stand where the experiment has them now.
+    """The experiments that have records, with these; rows are in the order that the experiment has now.
 
     Raises:
         ValueError: if a record is of none of them.

@@ -1,4 +1,4 @@
-"""Random automata from words with wrong labels: the search beside RPNI and EDSM, which take every label for right."""
+"""Random automata from words with wrong labels: the search, and RPNI and EDSM, which take every label for right."""
 
 from __future__ import annotations
 

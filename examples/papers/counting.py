@@ -2,7 +2,7 @@
 
 The network outputs the nesting levels of several types of parentheses one step late. A basis is sought in which its
 states and matrices are zeros and ones: given the true counts, and without them. A network made of the rounded matrices
-is tested beside the trained one on fresh symbols.
+is tested with the trained one on fresh symbols.
 """
 
 from __future__ import annotations

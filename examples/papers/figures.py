@@ -127,7 +127,7 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
 
 
 def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: int = 0) -> Figure:
-    """Foerster, figure 8: unigrams and bigrams of the network, after `symbol`, beside those counted in a text."""
+    """Foerster, figure 8: unigrams and bigrams of the network, after `symbol`, next to counts of a text."""
     names = [_shown(name) for name in names]
     figure = Figure(figsize=(13.2, 3.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3)

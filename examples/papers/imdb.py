@@ -147,7 +147,7 @@ def films(folder: Path | None) -> tuple[str, Array | None]:
     """The unit that is held out, in words, and the film of each training review, in the order of `corpora.imdb.load`.
 
     The archive has lists of addresses, one for each id, by which films are known. Without them ids are known: reviews
-    with neighbouring ids are often of one film, in both classes about the same ones, so `BLOCK` of them stand for a
+    with neighbouring ids are often of one film, in both classes about the same ones, so `BLOCK` of them count as one
     film. TFDS has neither.
     """
     if folder is None:

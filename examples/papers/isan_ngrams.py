@@ -11,7 +11,7 @@ from examples.papers._verdicts import share
 
 
 class Ngrams(_isan_text.IsanText):
-    """An ISAN beside the n-grams of its text."""
+    """An ISAN compared with the n-grams of its text."""
 
     name = "isan-ngrams"
     title = "n-grams"

@@ -1,4 +1,4 @@
-"""Figure 1 of Foerster et al., 2017: the variance of states along their principal directions, beside other networks."""
+"""Figure 1 of Foerster et al., 2017: the variance of states along their principal directions, in several networks."""
 
 from __future__ import annotations
 
@@ -62,13 +62,10 @@ class Spectra(_isan_text.IsanText):
         ]
 
     def fields(self, records: Sequence[Record]) -> dict[str, str]:
-        shares, balanced = _flatness(records), ""
-        if BALANCED in shares:
-            balanced = (
-                "; in balanced ones, which outputs and text determine up to signs, 90 % of the variance takes "
-                f"{shares[BALANCED]:.0%} of the directions, and of the other networks at most {shares[OTHERS]:.0%}"
-            )
-        return {**super().fields(records), "balanced": balanced}
+        shares = _flatness(records)
+        names = {"trained": "ISAN", "balanced": BALANCED, "others": OTHERS}
+        shown = {name: f"{shares[key]:.0%}" if key in shares else "not measured" for name, key in names.items()}
+        return {**super().fields(records), **shown}
 
     def pictures(self, records: Sequence[Record]) -> dict[str, figures.Figure]:
         """Figure 1, in the coordinates of the training and in balanced ones; none of a record without spectra."""

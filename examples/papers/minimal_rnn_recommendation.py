@@ -251,7 +251,7 @@ def _score(value: float) -> str:
 
 
 def _kind(record: Record) -> str:
-    """The network, what it reads beside the items, and how its gates start if not by the layer's default."""
+    """The network, its inputs besides the items, and how its gates start if not by the layer's default."""
     own = ", with attributes" if record["protocol"].get("attributes") else gates_of(record["protocol"])
     return f"{record['model']['layer']}{own}"
 

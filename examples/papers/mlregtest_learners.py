@@ -1,4 +1,4 @@
-"""MLRegTest: the search beside networks with the benchmark's settings, RPNI, EDSM, and a GRU asked by L*."""
+"""MLRegTest: the search compared with networks of the benchmark's settings, RPNI, EDSM, and a GRU asked by L*."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures 7, 8 and 9 of Wang, Lawrence and Niepert, 2022: what the centroids of a network on pixels stand for."""
+"""Figures 7, 8 and 9 of Wang, Lawrence and Niepert, 2022: the meaning of the centroids of a network on pixels."""
 
 from __future__ import annotations
 

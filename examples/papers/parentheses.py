@@ -55,7 +55,7 @@ class Parentheses(_languages.LanguageTable):
         for name, row in rows.items()
     }
     rows["large_paper-SR-LSTM-P-shared"] = {**rows["large_paper-SR-LSTM-P"], "shared_peephole": True}
-    # The same errors beside networks on the package's own strings and on those of the paper's grammar.
+    # The same errors for networks on the package's own strings and on those of the paper's grammar.
     paper_errors = ERRORS | {name.replace("-", "_paper-", 1): errors for name, errors in ERRORS.items()}
     paper = _languages.percentages(paper_errors)
 

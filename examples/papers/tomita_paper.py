@@ -132,7 +132,7 @@ class TomitaPaper(Experiment):
             own, plain = (of(name, network, "", EARLIER) for network in ("SR-GRU", "GRU"))
             results = of(name, "SR-GRU", LONG, LONG + EARLIER, "", EARLIER)
             right = [_is_minimal(result) for result in results if result["converged"]]
-            # What has not learned the words says nothing of the automaton.
+            # A network that has not learned the words decides nothing.
             minimal.append(
                 Finding(f"{name}: {sum(right)} of {len(right)} networks" * bool(right), all(right) if right else None)
             )

@@ -234,23 +234,24 @@ def _refusal(received: str, remedy: str = OWN_INPUTS) -> NotAChain:
 
 
 class _Call(NamedTuple):
-    """A layer or an operation of a chain, what it makes of a tensor, and the dtype in which it computes."""
+    """A layer or an operation of a chain, what it makes of a tensor, the dtype in which it computes, and the node."""
 
     operation: Any
     run: Callable[..., Any]
     dtype: str
+    node: Any
 
 
 def _call(operation: Any, node: Any = None) -> _Call:
     if isinstance(operation, keras.layers.Layer):
-        return _Call(operation, operation, str(operation.compute_dtype))
+        return _Call(operation, operation, str(operation.compute_dtype), node)
     read = node.input_tensors[0]
 
     def run(x: Any) -> Any:
         args, kwargs = node.arguments.fill_in({id(read): x})  # the others from the graph
         return operation(*args, **kwargs)
 
-    return _Call(operation, run, str(keras.backend.standardize_dtype(read.dtype)))
+    return _Call(operation, run, str(keras.backend.standardize_dtype(read.dtype)), node)
 
 
 def calls_of(network: Any) -> list[_Call]:

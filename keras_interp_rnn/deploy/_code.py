@@ -287,8 +287,8 @@ class Code:
     def read(self, weight: Any, name: str = "") -> Array:
         """A weight as an array, which is stored under its name."""
         array = as_float64(weight)
-        name = name or str(getattr(weight, "name", "constant"))
-        self._read.append((re.sub(r"\W", "_", name, flags=re.ASCII), array))
+        name = re.sub(r"\W", "_", name or str(getattr(weight, "name", "constant")), flags=re.ASCII)
+        self._read.append((re.sub("_scale$", "_scales", name), array))  # a matrix has an array NAME_scale
         return array
 
     def state(self, name: str, start: Array) -> Value:

@@ -19,7 +19,7 @@ import numpy as np
 from keras import tree
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name, walk_layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
 from keras_interp_rnn._network import NotAChain, as_float64, calls_of, check_finite, draws_noise, innermost, state_names
@@ -141,15 +141,17 @@ def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32")
     """
     prefix = c_identifier("name", name)
     choice("weights", weights, MATRICES)
-    operations = _operations(model)
-    shape = model.inputs[0].shape
-    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] is None):
-        raise _refusal(f"{model.name}, which reads {shape}", "Give it an Input (time,) of ids, or (time, features).")
+    calls = _calls(model)
+    [place] = model.inputs
+    shape = place.shape
+    if len(shape) != 2 and (len(shape) != 3 or shape[2] is None or "float" not in place.dtype):
+        remedy = "Give it an Input (time,) of ids, or (time, features) of floats."
+        raise _refusal(f"{model.name}, which reads {place.dtype} of shape {shape}", remedy)
     code = Code(prefix, weights)
     read: Any = code.symbol if len(shape) == 2 else Given(code, shape[2], Place("x"))
     output = read
-    for operation in operations:
-        output = _written(code, operation, output)
+    for operation, is_masked in calls:
+        output = _written(code, operation, output, is_masked)
     if not code.states:
         raise _refusal(f"{model.name}, which has no recurrent layer", "Pass a model that has one.")
     return _file(code, model, read, output)
@@ -165,8 +167,8 @@ def _refusal(received: str, remedy: str) -> ValueError:
 EXPORT = "Rebuild the model without it, or export it: model.export(path, format='onnx')."
 
 
-def _operations(model: Any) -> list[Any]:
-    """The layers of a model from its inputs on, those of nested models too.
+def _calls(model: Any) -> list[tuple[Any, bool]]:
+    """The layers of a model from its inputs on, those of nested models too, each with whether it reads a mask.
 
     Raises:
         ValueError: if it is no chain in float32 with finite weights.
@@ -178,28 +180,45 @@ def _operations(model: Any) -> list[Any]:
             f"{model.name}, a {type(model).__name__} whose graph is not known",
             "Build a Sequential with an Input, or a functional model, of its layers.",
         )
-    operations = _chain(model)
+    calls = _chain(model)
     for layer in walk_layers(model):
+        for node in nodes_of(layer) if isinstance(layer, keras.Model) else ():
+            _is_masked(layer, node)
         policy = "float32" if isinstance(layer, keras.Model | keras.layers.InputLayer) else layer.dtype_policy.name
         if policy != "float32":
             remedy = "Rebuild it in float32, and give it the same weights."
             raise _refusal(f"{layer.name} with the dtype policy {policy}", remedy)
     check_finite(model)
-    return operations
+    return calls
 
 
-def _chain(network: Any) -> list[Any]:
+def _chain(network: Any) -> list[tuple[Any, bool]]:
     try:
-        return [call.operation for call in calls_of(network)]
+        calls = calls_of(network)
     except NotAChain as error:
         raise _refusal(error.received, EXPORT) from None
+    return [(call.operation, call.node is not None and _is_masked(call.operation, call.node)) for call in calls]
 
 
-def _written(code: Code, operation: Any, x: Any) -> Any:
+def _is_masked(operation: Any, node: Any) -> bool:
+    """Whether an operation is called with the mask of what it reads; ValueError if it is called with anything else."""
+    read, *others = node.arguments.args
+    arguments = tree.flatten([others, node.arguments.kwargs])
+    masks = [each for each in arguments if isinstance(each, keras.KerasTensor)]
+    values = [each for each in arguments if each is not None and each is not False]
+    if len(values) > len(masks) or any(mask is not mask_of(read) for mask in masks):
+        received = f"{operation.name} ({type(operation).__name__}), which is called with more than what it reads"
+        raise _refusal(received, "Call it without initial_state, mask and training.")
+    return bool(masks)
+
+
+def _written(code: Code, operation: Any, x: Any, is_masked: bool = False) -> Any:
     """The value, or the symbol, that an operation makes of one."""
     name = f"{operation.name} ({type(operation).__name__})"
     try:
         if isinstance(operation, keras.layers.RNN):
+            if is_masked != code.skips_padding:
+                raise _refusal(f"{name}, to which the mask of the Embedding does not come", EXPORT)
             return _recurrent(code, operation, name, x)
         if isinstance(operation, keras.layers.Embedding) and type(operation).call is keras.layers.Embedding.call:
             code.skips_padding = operation.mask_zero
@@ -255,9 +274,10 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
     equations = _with_activations(code, found, name)
     encoder = getattr(innermost(cell), "encoder", None)
     if encoder is not None:
-        for operation in _chain(encoder):
+        for operation, _ in _chain(encoder):
             x = _written(code, operation, x)
-    names, number = state_names(len(starts)), len(code.states) + 1
+    names = state_names(len(starts))
+    number = 1 + sum(field.startswith("h") for field in code.states)
     states = tuple(code.state(f"{each}{number}", start) for each, start in zip(names, starts, strict=True))
 
     def compute() -> Value:
@@ -266,7 +286,7 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
         new = tuple(map(code.value, after))
         for each, value in (*quantities.items(), *zip(names, new, strict=True)):
             if isinstance(value, Value):
-                value.name = re.sub(r"\W", "_", f"{each}_t", flags=re.ASCII)
+                value.name = re.sub(r"\W|^(?=\d)", "_", f"{each}_t", flags=re.ASCII)
         places = [value.place for value in new]  # all of them before a state is replaced
         for state, place in zip(states, places, strict=True):
             code.lines += loop(state.size, f"{state.at('i')} = {place.at('i')};")
@@ -298,12 +318,14 @@ def _plain(text: str) -> str:
 
 
 def _comment(name: str, equations: Any, x: Value | Index, starts: list[Array]) -> Lines:
-    """A comment with the equations of a cell, as its module has them, without Jacobians."""
+    """A comment with the equations of a cell, as their docstring has them, without Jacobians."""
     width = "a symbol" if isinstance(x, Index) else x.shape[-1]
     lines = [f"{name}: {width} -> {', '.join(str(start.size) for start in starts)}"]
     inner = equations
     while isinstance(inner, CellEquations):
-        text = inspect.cleandoc(inspect.getdoc(inspect.getmodule(type(inner))) or "").splitlines()
+        kind = type(inner)
+        documented = inspect.getmodule(kind) if kind.__module__.startswith("keras_interp_rnn.") else kind
+        text = (inspect.getdoc(documented) or "").splitlines()
         lines += [*text[:1], *(line for line in text if line.startswith("    ") and not re.search("D_|dh_t", line))]
         inner = getattr(inner, "cell", None)
     return _commented(lines)

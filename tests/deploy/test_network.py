@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import deploy, layers, presets
+from keras_interp_rnn.equations import Step
 from tests.deploy.compiled import FLAGS, Network, needs_compiler
-from tests.network.test_own_equations import EulerCell, SilentCell
+from tests.network.test_own_equations import Euler, EulerCell, SilentCell
 
 pytestmark = needs_compiler
 
@@ -339,6 +340,33 @@ def test_the_text_is_the_same_each_time_and_ascii():
     assert deploy.to_c(model).isascii()
 
 
+class Odd(Euler):
+    """An equation whose quantity has a name that no array of C has."""
+
+    def step_given_product(self, xp: Any, states: Any, product: Any, drive: Any) -> Any:
+        change = xp.tanh(product + drive[0])
+        return Step((states[0] + change,), {"2 */": change})
+
+
+class OddCell(EulerCell):
+    """A cell whose weights have the names of other arrays in the C."""
+
+    def build(self, input_shape: Any) -> None:
+        self.kernel = self.add_weight(shape=(input_shape[-1], self.units), name="kernel")
+        self.recurrent_kernel = self.add_weight(shape=(self.units, self.units), name="kernel_2")
+        self.bias = self.add_weight(shape=(self.units,), name="kernel_scale")
+
+    def equations(self, read: Any) -> Odd:
+        return Odd(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
+
+
+def test_names_of_a_cell_do_not_collide(tmp_path):
+    model = sequential(embedding(), keras.layers.RNN(OddCell(3)))
+    text = Network(model, tmp_path, "int8").text
+    assert "float _2____t[3];" in text
+    assert "An equation whose quantity has a name that no array of C has." in text
+
+
 def test_weights_that_are_used_twice_are_written_once():
     text = deploy.to_c(model_of("SRGRU", units=5))
     assert len(re.findall("static const float network_1_centroids", text)) == 1
@@ -387,6 +415,24 @@ def last_state() -> Any:
     return keras.Model(place, memory)
 
 
+def called_with(**arguments: Any) -> Any:
+    place = keras.Input((None,), dtype="int32")
+    made = {name: make(place) for name, make in arguments.items()}
+    return keras.Model(place, keras.layers.GRU(2, dropout=0.5)(embedding()(place), **made))
+
+
+def unmasked() -> Any:
+    place = keras.Input((None,), dtype="int32")
+    inner = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.GRU(2)])
+    return keras.Model(place, inner(embedding(mask_zero=True)(place)))
+
+
+def nested_in_training() -> Any:
+    place = keras.Input((None, FEATURES))
+    inner = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Dropout(0.5), keras.layers.GRU(2)])
+    return keras.Model(place, inner(place, training=True))
+
+
 def of_vectors(*parts: Any) -> Any:
     return keras.Sequential([keras.Input((None, FEATURES)), *parts])
 
@@ -406,6 +452,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "branches": (branched, "which reads 2 tensors"),
     "two outputs": (two_outputs, "which has not exactly one input and one output"),
     "the last state": (last_state, r"lstm\w* \(LSTM\) with return_state=True"),
+    "an initial state": (
+        lambda: called_with(initial_state=lambda place: keras.ops.ones((1, 2))),
+        "called with more than what it reads. Call it without initial_state, mask and training",
+    ),
+    "a mask of its own": (
+        lambda: called_with(mask=lambda place: keras.ops.not_equal(place, 3)),
+        "called with more than what it reads",
+    ),
+    "training": (lambda: called_with(training=lambda place: True), "called with more than what it reads"),
+    "training of a nested model": (nested_in_training, r"\(Sequential\), which is called with more than what it"),
+    "a mask that a nested model gets": (unmasked, r"\(GRU\), to which the mask of the Embedding does not come"),
     "no recurrent layer": (lambda: of_vectors(keras.layers.Dense(2)), "which has no recurrent layer"),
     "ids as outputs": (lambda: sequential(keras.layers.Dropout(0.5)), "which has no recurrent layer"),
     "backwards": (lambda: of_vectors(keras.layers.GRU(2, go_backwards=True)), r"\(GRU\) with go_backwards=True"),
@@ -453,14 +510,19 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: of_vectors(layers.ISAN(3, FEATURES)),
         r"\(ISAN\), which needs `einsum` of what a step computes",
     ),
+    "ids with an axis of one": (
+        lambda: sequential(layers.FactoredISAN(2, 2, 1), place=keras.Input((None, 1), dtype="int32")),
+        r"which reads int32 of shape \(None, None, 1\). Give it an Input \(time,\) of ids",
+    ),
     "images": (
         lambda: keras.Sequential([keras.Input((None, 2, 2)), keras.layers.TimeDistributed(keras.layers.Flatten())]),
-        r"which reads \(None, None, 2, 2\)",
+        r"which reads float32 of shape \(None, None, 2, 2\)",
     ),
 }
 
 
 @pytest.mark.core
+@pytest.mark.filterwarnings("ignore:Layer .* was passed an input with a mask")
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_known_is_refused(case):
     make, sentence = REFUSED[case]

@@ -66,7 +66,7 @@ def test_a_group_is_left_to_train_on(sizes):
 
 def test_a_single_group_cannot_be_split():
     data = classification.Sequences((np.zeros((7, 1)), None), None, ("a",), None, {}, np.zeros(7))
-    with pytest.raises(ValueError, match="beside the one that is held out. Received: 7 rows of one group"):
+    with pytest.raises(ValueError, match="besides the one that is held out. Received: 7 rows of one group"):
         classification.split(data, 0)
 
 

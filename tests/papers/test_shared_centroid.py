@@ -46,7 +46,7 @@ def test_the_proof_is_refused_with_a_word_that_the_network_classifies_rightly(ne
 
 
 def test_a_run_counts_what_network_and_automaton_get_wrong(tmp_path):
-    record = EXPERIMENT.run(a_run(tmp_path, "4 centroids"))
+    record = EXPERIMENT.run(a_run(tmp_path, "4 centroids", settings=EXPERIMENT.rows["4 centroids"]))
     result, words = record["result"], _languages.short_words(TRUTH, 4)
     assert (result["tried"], result["read"]) == (len(words), len(words))
     model = shared_centroid.keras.models.load_model(tmp_path / "model.keras")

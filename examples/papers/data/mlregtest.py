@@ -5,7 +5,7 @@
     mlregtest.automaton("04.03.TLT.2.1.0", source="mlregtest")                 # the language itself
 
 The benchmark's automata (CC BY 4.0) are not downloaded: a `source` is a folder of its files `NAME.att`, or a .tar,
-.tar.gz or .tar.xz archive of it. A name says the size of the alphabet, that of its part which the rule is about, the
+.tar.gz or .tar.xz archive of it. A name has the size of the alphabet, the size of its part which the rule is about, the
 class, and the rule's parameters. The words are drawn here after the benchmark's protocol, from a seed:
 
 | split | words |
@@ -208,7 +208,7 @@ def _edited(words: Ints, num_symbols: int, lengths: range, rng: np.random.Genera
     place = rng.integers(length + (change == 1), size=(number, 1))
     symbols = rng.integers(num_symbols, size=(number, 1))
     at = np.arange(length + change)
-    # Where each place of a word is read from: one further behind a removed symbol, one less behind an inserted one.
+    # Where each place of a word is read from: one further after a removed symbol, one less after an inserted one.
     source = at + (at >= place) if change < 0 else np.clip(at - (at > place) * change, 0, length - 1) + 0 * place
     kept = np.take_along_axis(words, source, axis=1)
     return kept if change < 0 else np.where(at == place, symbols, kept)
