@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -98,8 +97,12 @@ def literal(x: float) -> str:
         single = float(np.float32(x))
     if not math.isfinite(single):
         raise Unwritten("numbers beyond the range of float")
+    return _literal(single)
+
+
+def _literal(single: float) -> str:
     digits = f"{single:.9g}"
-    return f"{digits}f" if re.search("[.e]", digits) else f"{digits}.0f"
+    return f"{digits}f" if "." in digits or "e" in digits else f"{digits}.0f"
 
 
 def loop(size: int, statement: str) -> Lines:
@@ -184,17 +187,21 @@ class Constant(NamedTuple):
     def definition(self) -> Lines:
         """The lines that define it."""
         if not self.is_quantized:
-            return _static("float", self.name, map(literal, self.array.flat))
+            return _floats(self.name, self.array)
         scales = self._scales()
         integers = np.rint(self.array / np.where(scales == 0, 1, scales)[..., None, :]).astype(int)
         return [
             *_static("int8_t", self.name, map(str, integers.flat)),
-            *_static("float", f"{self.name}_scale", map(literal, scales.flat)),
+            *_floats(f"{self.name}_scale", scales),
         ]
 
     def _scales(self) -> Array:
         """(..., columns), the value of the integer 1 in each column."""
         return np.asarray(np.abs(self.array).max(axis=-2) / LARGEST_INTEGER)
+
+
+def _floats(name: str, array: Array) -> Lines:
+    return _static("float", name, map(_literal, array.astype(np.float32).ravel().tolist()))
 
 
 def _static(kind: str, name: str, entries: Iterable[str]) -> Lines:

@@ -223,6 +223,8 @@ def _written(code: Code, operation: Any, x: Any, is_masked: bool = False) -> Any
         if isinstance(operation, keras.layers.Embedding) and type(operation).call is keras.layers.Embedding.call:
             code.skips_padding = operation.mask_zero
             return code.take(code.read(operation.embeddings), x)
+        if type(operation) is layers.WordDropout:
+            return x  # drops words in training alone
         if operation_name(operation) == "OneHot" and operation.axis in (-1, 2):
             return code.one_hot(x, operation.num_classes)
         parts = parts_of(operation)

@@ -153,7 +153,7 @@ MODELS = {
         keras.layers.Dense(OUTPUTS, "softmax"),
     ),
     "the last output alone": lambda: sequential(embedding(), layers.MinimalRNN(4), keras.layers.Dense(1, "sigmoid")),
-    "a recurrent layer alone": lambda: sequential(layers.ISAN(3, SYMBOLS)),
+    "a recurrent layer alone": lambda: sequential(layers.WordDropout(0.5), layers.ISAN(3, SYMBOLS)),
     "a layer with its own readout alone": lambda: sequential(embedding(), layers.LRU(4, 3, **EVERY)),
     "Embedding as encoder": lambda: sequential(layers.MinimalRNN(4, encoder=keras.layers.Embedding(SYMBOLS, 4))),
     "a Sequential as encoder": lambda: sequential(

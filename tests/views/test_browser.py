@@ -17,6 +17,7 @@ webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.expected_conditions import staleness_of  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -717,9 +718,11 @@ def test_answers_outlive_a_change_of_colours_and_are_given_in_a_notebook(driver,
         label(driver, "accept", 0)
         text = answers_in(driver)
         assert "True" in text
+        drawn = driver.find_element(By.CSS_SELECTOR, "textarea")
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-        until(driver, lambda: driver.execute_script("return matchMedia('(prefers-color-scheme: dark)').matches"))
-        until(driver, lambda: answers_in(driver) == text)
+        WebDriverWait(driver, 60).until(staleness_of(drawn))  # the page is drawn again
+        until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "textarea"))
+        assert answers_in(driver) == text
         driver.find_element(By.XPATH, "//button[.='Copy']").click()
         assert driver.find_element(By.CSS_SELECTOR, ".downloads [role=status]").text == "Copied."
     finally:
