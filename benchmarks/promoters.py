@@ -32,6 +32,11 @@ NETWORKS: dict[str, Callable[[], list[keras.layers.Layer]]] = {
     "MinimalRNN(24)": lambda: [keras.layers.Embedding(4, UNITS), layers.MinimalRNN(UNITS)],
     "SRLSTM(24, 10)": lambda: [keras.layers.Embedding(4, UNITS), layers.SRLSTM(UNITS, 10)],
     "LSTM(24)": lambda: [keras.layers.Embedding(4, UNITS), keras.layers.LSTM(UNITS)],
+    "24 convolutions of 12 bases": lambda: [
+        keras.layers.Embedding(4, UNITS),
+        keras.layers.Conv1D(UNITS, 12, activation="relu"),
+        keras.layers.GlobalMaxPooling1D(),
+    ],
 }
 
 
