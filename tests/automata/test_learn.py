@@ -150,7 +150,7 @@ RECURRENT = {
     "GRUs": lambda: [keras.layers.GRU(4, return_sequences=True), keras.layers.GRU(3)],
     "Bidirectional": lambda: [keras.layers.Bidirectional(keras.layers.LSTM(2))],
     "backwards": lambda: [keras.layers.SimpleRNN(3, go_backwards=True)],
-    "no recurrent layer": lambda: [keras.layers.GlobalMaxPooling1D()],
+    "no recurrent layer": lambda: [keras.layers.GlobalAveragePooling1D()],
 }
 
 
