@@ -127,7 +127,7 @@ def test_copies_are_counted_but_are_no_evidence():
     assert (often.num_words, often.num_labels, often.num_held_out) == (63, 63 * 60, 6)
     assert often.held_out_interval == once.held_out_interval
     assert str(often).startswith("found by merging from 63 different words (3,780 in all): automaton of 3 states")
-    assert str(often).endswith("; held out 6 words, right on 6; 6 of 6 transitions taken by your words")
+    assert repr(often).endswith("; held out 6 words, right on 6; 6 of 6 transitions taken by your words")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,9 @@ def test_a_session_of_one_event_has_a_word_and_a_label_and_no_sequence():
 
 def test_labels_in_a_file_are_bools_or_integers(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text("id,event,ok,bad,note\na,x,True,0,true\na,y,True,0,no\nb,x, FALSE,1,false\nb,,,1,false\nb,x,false,1,-\n")
+    path.write_text(
+        "id,event,ok,bad,note\na,x,True,0,true\na,y,True,0,no\nb,x, FALSE,1,false\nb,,,1,false\nb,x,false,1,-\n"
+    )
     read_labels = {label: datasets.sessions(path, "event", by="id", label=label).labels for label in ("ok", "bad")}
     assert read_labels == {"ok": (True, False), "bad": (0, 1)}
     assert [type(value) for labels in read_labels.values() for value in labels] == [bool, bool, int, int]

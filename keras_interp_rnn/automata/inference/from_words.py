@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import choice, fraction, positive
+from keras_interp_rnn._results import as_text
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
@@ -43,6 +44,9 @@ class Inference(Evidence):
     def machine(self) -> Automaton:
         """`dfa`, by a name that fits a Moore machine too."""
         return self.dfa
+
+    def __repr__(self) -> str:
+        return as_text(self, edges=False)
 
 
 def infer(
