@@ -57,6 +57,17 @@ def as_sequences(inputs: Any) -> NDArray[Any]:
     return sequences
 
 
+def check_batched(model: Any, inputs: Any) -> None:
+    """Raises ValueError for a single sequence; Keras itself adds a last axis of one feature."""
+    expected = [tuple(tensor.shape) for tensor in getattr(model, "inputs", None) or ()]
+    shape = tuple(getattr(inputs, "shape", ()))
+    if shape and len(expected) == 1 and len(shape) == len(expected[0]) - 1 and expected[0][-1] != 1:
+        raise ValueError(
+            f"`inputs` must be a batch of sequences, of shape {expected[0]}. Received: one of shape {shape}. Pass "
+            "inputs[None]."
+        )
+
+
 def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which steps (batch, time) are read, all where `mask` is None; raises ValueError for another shape."""
     read = np.ones(shape, bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)

@@ -17,6 +17,7 @@ from keras_interp_rnn._network.arrays import (
     as_array,
     as_mask,
     as_sequences,
+    check_batched,
     check_finite,
     check_id_range,
     check_own_mask,
@@ -213,6 +214,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
         )
     several = isinstance(inputs, dict) or len(model.inputs) > 1
     inputs = inputs if several else as_array("The inputs", inputs)
+    check_batched(model, inputs)
     for ids, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
         if size is not None:
             check_id_range(ids, size)

@@ -336,3 +336,21 @@ def test_refuses_invalid_arguments():
     for shape in ((1, 3, 2), (2, 8), (2, 8, 1, 1)):
         sentence = r"must be numbers \(batch, time, n\) of at least four steps.*Received: float64 \("
         refused(sentence + str(shape)[1:-1], drift, np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        analysis.trace,
+        analysis.attribution,
+        lambda model, x: analysis.jacobian_singular_values(model, x, lags=[1]),
+        analysis.lyapunov_exponents,
+    ],
+    ids=["trace", "attribution", "jacobians", "lyapunov"],
+)
+def test_a_single_sequence_is_refused_in_one_sentence(read):
+    model = keras.Sequential([keras.Input((5, 3)), keras.layers.LSTM(4), keras.layers.Dense(1)])
+    with pytest.raises(
+        ValueError, match=r"must be a batch .* \(None, 5, 3\). Received: one of shape \(5, 3\). Pass inp"
+    ):
+        read(model, np.ones((5, 3), "float32"))
