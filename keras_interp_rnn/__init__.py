@@ -60,4 +60,4 @@ __all__ = [
     "regularizers",
     "views",
 ]
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -194,8 +194,10 @@ def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, N
         given: any of the names above.
 
     Raises:
-        ValueError: if what is given names nothing.
+        ValueError: if what is given names nothing; for a preset in place of its model.
     """
+    if not isinstance(network, keras.layers.Layer) and isinstance(getattr(network, "model", None), keras.Model):
+        raise ValueError(f"A network must be a Keras model. Received: a {type(network).__name__}. Pass its `model`.")
     layer = _text_layer(network)
     carried = names_of(layer) if layer is not None else _carried(network)
     network = network if layer is None else _after(network, layer)

@@ -307,7 +307,9 @@ class _Model(_Predictor):
         self.at_each_step = False
 
     def ids(self, session: Any) -> Ints:
-        return integers("sequences", read_text("A session", session, self.alphabet), ndim=1).astype(np.int64)
+        return integers("sequences", read_text("A session", session, self.alphabet), ndim=1, below=2**31).astype(
+            np.int64
+        )
 
     def logs(self, texts: Sequence[Ints]) -> list[Array]:
         longest = max(texts, key=len)
