@@ -203,8 +203,8 @@ def certify(
             error of tanh, sigmoid or exp is larger than the proof assumes.
 
     Exactness: sound under the assumptions of docs/notes/certificate.md (IEEE arithmetic in the layers' dtype, functions
-        within 2^-20 of their value). A failed proof tells nothing about the network. In addition, the model itself reads
-        the shortest words and one word for each transition, and is not certified if it contradicts the proof.
+        within 2^-20 of their value). A failed proof tells nothing about the network. In addition, the model itself
+        reads the shortest words and one word for each transition, and is not certified if it contradicts the proof.
 
     Example:
 
