@@ -116,7 +116,9 @@ def phase_portrait(
         num_symbols, alphabet = form.num_symbols, form.alphabet if alphabet is None else alphabet
         fixed, constants = _fixed(form)
     if not len(symbols):
-        raise ValueError("`sequences` must have a step that is read. Received: none. A model counts from the second.")
+        raise ValueError(
+            "`sequences` must have a step that is read. Received: none. Steps of a model count from the second on."
+        )
     direction = _direction(before.shape[1], towards, against)
     logits, changes = before @ direction, (after - before) @ direction
     lines = np.array([_line(logits[symbols == x], changes[symbols == x]) for x in range(num_symbols)])

@@ -242,7 +242,8 @@ class _Automaton(_Predictor):
     def __init__(self, automaton: LinearAutomaton, alphabet: Any) -> None:
         if alphabet is not None:
             raise ValueError(
-                "The alphabet of an automaton must be its own. Received: an automaton and `alphabet`. Leave it out."
+                "`alphabet` must be None for an automaton, which has its own. Received: an automaton and `alphabet`. "
+                "Leave it out."
             )
         self.initial, self.transitions, final = (
             np.asarray(array, np.float64) for array in (automaton.initial, automaton.transitions, automaton.final)

@@ -115,8 +115,8 @@ def trace(
     if set and len(found) > 1:
         prefixes = ", ".join(prefix.rstrip("/") for prefix, *_ in found)
         raise ValueError(
-            f"`set` must be of a single recurrent layer. Received: a network with {prefixes}. Pass the layer and its "
-            "own inputs."
+            f"`set` must be used with a single recurrent layer. Received: a network with {prefixes}. Pass the layer "
+            "and its own inputs."
         )
     quantities: dict[str, NDArray[Any]] = {}
     are_read = []

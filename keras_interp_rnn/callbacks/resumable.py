@@ -241,8 +241,8 @@ class Resumable(keras.callbacks.Callback):
         if steps and self._steps and steps != self._steps and carried_states.stateful_layers(self.model):
             raise ValueError(
                 f"A run of a stateful network must have the same number of steps in every epoch. Received: {steps}, "
-                f"and {self.directory}, where epochs have {self._steps}. Use the batch size, length and text of "
-                "before, or pass another directory."
+                f"and {self.directory}, where epochs have {self._steps}. Use the same batch size, length and "
+                "text as before, or pass another directory."
             )
 
     def _read(self) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def label_basis(
         worst = int(errors.max(axis=0).argmax())
         raise ValueError(
             f"`labels` must be affine functions of the states, to within 0.5. Received: label {worst}, which the best "
-            f"one misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
+            f"function misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
         )
     points = _distinct(binary.astype(bool))
     rank = int(np.linalg.matrix_rank(points.astype(float)))

@@ -131,7 +131,7 @@ class OfNetwork(Sentence):
         limit = self.network.max_length
         if limit is not None and max_length > limit:
             remedy = f"Pass max_length={limit} or less, or give the model Input((None,))."
-            raise invalid("max_length", f"at most {limit}, what the model reads", max_length, remedy)
+            raise invalid("max_length", f"at most {limit}, the longest that the model reads", max_length, remedy)
         rng = random.Random(int(seed))
         alphabet = self.network.alphabet
         short_ones = short_words(alphabet, num_short, max_length=limit)

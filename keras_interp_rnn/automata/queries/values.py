@@ -241,7 +241,7 @@ def _values_of(network: Network) -> Callable[[Sequence[Word]], Array]:
             word = words[int(np.argmin(np.isfinite(found)))]
             raise ValueError(
                 f"Values must be finite numbers. Received: {found[~np.isfinite(found)][0]} for the word {word!r}. "
-                "Bound what the network returns."
+                "Bound the values that the network returns."
             )
         return found
 
