@@ -137,7 +137,7 @@ def attribution(
             affine before its last activation.
         reference: (features,), (time, features) or (batch, time, features), the vectors that replace the steps taken
             away; None for zeros or, if the layer reads symbols as an ISAN does, for the mean of all symbols.
-        mask: bool (batch, time), False where a layer does not read a step; a model computes its own.
+        mask: bool (batch, time), False at steps that a layer does not read; None for a model, which computes its own.
         with_respect_to: index or name of the input whose steps are taken away, if there are several. The others stay
             fixed.
         num_points: points of the quadrature of "path_integral".

@@ -78,7 +78,7 @@ def input_output_jacobian(
         inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts, if the model carries
             the names of its ids.
         lag: int >= 0, k. T is the last step that a sequence reads; masked steps do not count.
-        mask: bool (batch, time), False where a step is not read; a model computes its own.
+        mask: bool (batch, time), False at steps that are not read; None for a model, which computes its own.
         with_respect_to: "input"; or, for a single layer, "state": $\partial h_T / \partial h_{T-k}$, whose columns
             belong to the whole state (h and c of an LSTM side by side).
 

@@ -81,7 +81,7 @@ def trace(
         network: a recurrent layer, possibly Bidirectional, or a model with at least one.
         inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts of one length, strings
             or lists of tokens, if the tokens have names.
-        mask: bool (batch, time), False where a step is not read; a model computes its own.
+        mask: bool (batch, time), False at steps that are not read; None for a model, which computes its own.
         set: {step: state}, for a single layer: replaces the state after a step, counted from 0 in reading order, by
             (n,) or (batch, n). The next step continues from it. If the cell has several states, pass a list: `[h, c]`
             for an LSTM.

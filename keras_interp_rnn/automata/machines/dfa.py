@@ -156,7 +156,7 @@ class DFA(Automaton):
     # Words of a length
 
     def count(self, length: int) -> int:
-        """The number of words of a length in the language, an int of any size.
+        """The number of words of a given length in the language, an int of any size.
 
         Raises:
             ValueError: if counting would take more than 1 GB.
@@ -169,7 +169,7 @@ class DFA(Automaton):
         return count_completions(self, length)[0][self.start]
 
     def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
-        """A word drawn from those of a length in the language, each with the same probability.
+        """A word of a given length in the language, drawn uniformly.
 
         Args:
             length: int >= 0.
@@ -200,7 +200,7 @@ class DFA(Automaton):
         return tuple(word)
 
     def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
-        """All words of a length in the language, in the order of the alphabet.
+        """All words of a given length in the language, in the order of the alphabet.
 
         Raises:
             ValueError: if counting would take more than 1 GB.
