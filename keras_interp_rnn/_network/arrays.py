@@ -29,8 +29,8 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
         )
     if np.ma.is_masked(given):
         raise ValueError(
-            f"{what} must be an array without a mask of its own. Received: a masked array. Pass `given.filled(...)`, "
-            "and which steps are read as the `mask`."
+            f"{what} must be an array without a mask of its own. Received: a masked array. Pass `array.filled(...)`, "
+            "and the steps that are read as `mask`."
         )
     try:
         array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)
@@ -74,7 +74,7 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if read.shape != shape:
         raise ValueError(
             f"`mask` must have the shape (batch, time) = {shape} of the inputs. Received: {read.shape}. Pass one entry "
-            "a step."
+            "per step."
         )
     return read
 
@@ -84,7 +84,7 @@ def check_reads(read: NDArray[np.bool_]) -> None:
     empty = np.flatnonzero(~read.any(axis=1))
     if empty.size:
         raise ValueError(
-            "Every sequence must read at least one step. Received: a mask that is False all along for sequence "
+            "Every sequence must read at least one step. Received: a mask that is False at every step of sequence "
             f"{empty[0]}. Leave such sequences out."
         )
 

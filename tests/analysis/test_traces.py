@@ -317,7 +317,7 @@ def test_refuses_invalid_arguments():
             call(*arguments, **options)
 
     unread = np.array([[True] * 6, [False] * 6, [True] * 6])
-    refused("mask that is False all along for sequence 1", trace, LAYERS["SRGRU"](), batch(), mask=unread)
+    refused("mask that is False at every step of sequence 1", trace, LAYERS["SRGRU"](), batch(), mask=unread)
     sentence = "a single state-regularized layer. Received: .*forward/centroid, backward/centroid"
     refused(sentence, probabilities, both(LAYERS["SRGRU"]()), batch())
     refused("must be a recurrent layer, keras.layers.RNN or a subclass", trace, keras.layers.Dense(2), batch())
@@ -331,7 +331,7 @@ def test_refuses_invalid_arguments():
         (1, [ones, ones], r"Received: \(2, 4\) for step 1"),
     ):
         refused(rule, trace, LAYERS["GRU"](), batch(), set={step: state})
-    sentence = "`set` must be of a single recurrent layer. Received: a network with forward, backward"
+    sentence = "`set` must be used with a single recurrent layer. Received: a network with forward, backward"
     refused(sentence, trace, both(keras.layers.GRU(UNITS)), batch(), set={1: ones})
     for shape in ((1, 3, 2), (2, 8), (2, 8, 1, 1)):
         sentence = r"must be numbers \(batch, time, n\) of at least four steps.*Received: float64 \("
