@@ -16,12 +16,12 @@ COUNTS = np.ones((2, 3, 3), np.float32)
 TABLE = {"transitions": [[0, 1], [1, 0]], "accepting": [0], "start": 0, "centroids": [0, 1]}
 
 
-def write(folder, kind, tensor, *, tag="tag", step=0, wall_time=1e9, **content):
+def write(folder, kind, tensor, *, tag="tag", wall_time=1e9, **content):
     """One event with a wall time and a tensor of the test's choice, as no summary writer would write it."""
     writer = EventFileWriter(str(folder))
     proto = tensor if isinstance(tensor, tensor_pb2.TensorProto) else tensor_util.make_tensor_proto(tensor)
     value = summary_pb2.Summary.Value(tag=tag, metadata=schema.metadata(kind, **content), tensor=proto)
-    writer.add_event(event_pb2.Event(wall_time=wall_time, step=step, summary=summary_pb2.Summary(value=[value])))
+    writer.add_event(event_pb2.Event(wall_time=wall_time, step=0, summary=summary_pb2.Summary(value=[value])))
     writer.close()
 
 
