@@ -389,3 +389,14 @@ def test_an_error_says_why_the_searches_ended_and_which_remedies_apply(monkeypat
     wrong = sum(label != found for label in labels)
     assert (f" The best automaton, of 1 state, contradicts {wrong} words. Pass" in text) == (found is not None)
     assert remedy in text if remedy else "label_noise" not in text
+
+
+def test_an_error_names_an_automaton_that_fits_and_predicts_too_little(monkeypatch):
+    some = words("ab", 8)
+    labels = [word.count("a") % 3 == 1 for word in some]
+    monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
+    monkeypatch.setattr(_searches, "MAX_HELD_OUT_ERRORS", -1.0)  # a perfect prediction is not enough
+    with pytest.raises(
+        ValueError, match=r"of 3 states, contradicts no word, but .* predicts too few of those held out"
+    ):
+        automata.infer(some, labels)

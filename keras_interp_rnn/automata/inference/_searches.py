@@ -122,6 +122,7 @@ def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
                 whole = limits.ending(now + seconds)
                 machine = search(by, every, whole, first) or first
                 cut_off = cut_off or time.monotonic() > whole.until.moment
+        tried.append(machine)
         minimal = automaton(machine)
         wrong = int(sample.num_contradicted(sample.labels_by(minimal)).sum())
         if limits.noise is not None and interval(wrong, int(sample.counts.sum()), 0.99)[0] > limits.noise:

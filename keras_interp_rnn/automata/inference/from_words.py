@@ -148,9 +148,9 @@ def _none_found(sample: Sample, found: NotFound, noise: float | None, budget: fl
     end = f"The searches ended after {taken:.0f} s; a larger time_budget would change nothing."
     if found.cut_off:
         end = f"A search was cut off by time_budget={budget:g}."
-    best = (
-        f" The best automaton, of {states:,} state{'s' * (states > 1)}, contradicts {found.num_contradicted:,} words."
-    )
+    fits = "no word, but is too large for so few words, or predicts too few of those held out."
+    wrong = f"{found.num_contradicted:,} words." if found.num_contradicted else fits
+    best = f" The best automaton, of {states:,} state{'s' * (states > 1)}, contradicts {wrong}"
     remedies = ["Pass more words, short ones above all"]
     if noise is not None:
         remedies.append("label_noise if labels may be wrong" if noise == 0 else "label_noise=None if more are wrong")
