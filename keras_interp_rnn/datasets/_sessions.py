@@ -41,6 +41,7 @@ class Sessions(Result):
         groups: the values of the columns `by`, one tuple for each session.
         labels: the label of each session; empty if there is no such column.
         num_missed: rows that were left out, as a value was missing.
+        num_short: sessions that were left out, as they have one row.
     """
 
     x: Ints
@@ -51,6 +52,7 @@ class Sessions(Result):
     groups: tuple[tuple[Value, ...], ...]
     labels: tuple[Value, ...]
     num_missed: int
+    num_short: int
 
     def __len__(self) -> int:
         return len(self.x)
@@ -124,7 +126,7 @@ def sessions(
         missing: values that also count as missing, such as -1; NaN, None and empty cells always do.
 
     Returns:
-        `Sessions`. A session of fewer than two rows has no step, and is left out.
+        `Sessions`. A session of one row has no step, and is left out: `num_short` counts them.
 
     Raises:
         DataError: if the file cannot be read, a column does not exist, columns have different lengths, a label is not
@@ -165,6 +167,7 @@ def sessions(
             )
         for rows in rows_of.values():
             rows.sort(key=lambda row: read[order][row])
+    num_short = sum(len(rows) == 1 for rows in rows_of.values())
     rows_of = {group: rows for group, rows in rows_of.items() if len(rows) > 1}
     if not rows_of:
         raise DataError(
@@ -178,7 +181,7 @@ def sessions(
         symbols = [number[tuple(read[name][row] for name in of_symbol)] for row in rows]
         x[i, : len(rows) - 1], weights[i, : len(rows) - 1] = symbols[:-1], 1
         y[i, : len(rows) - 1] = symbols[1:] if target is None else [place[read[target][row]] for row in rows[1:]]
-    return Sessions(x, y, weights, names, targets, tuple(rows_of), labels, count - len(present))
+    return Sessions(x, y, weights, names, targets, tuple(rows_of), labels, count - len(present), num_short)
 
 
 def _columns(table: Any, names: Sequence[str]) -> dict[str, list[Any]]:

@@ -95,6 +95,12 @@ def test_a_data_frame_is_read():
     assert data.x.tolist() == [[1]]
 
 
+def test_sessions_of_one_row_are_counted_and_left_out():
+    """A row whose value is missing is none, so session 2 has one row and session 3 has none."""
+    data = datasets.sessions({"id": [0, 0, 1, 2, 2, 3], "event": ["a", "b", "a", "b", None, None]}, "event", by="id")
+    assert (data.words, data.num_short, data.num_missed) == ([("a", "b")], 2, 2)
+
+
 @pytest.mark.parametrize(
     ("table", "options", "sentence"),
     [

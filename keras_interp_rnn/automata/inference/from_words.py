@@ -14,8 +14,9 @@ from keras_interp_rnn._checks import choice, fraction, positive
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
+from keras_interp_rnn.automata.inference._prefix_tree import bits_alone
 from keras_interp_rnn.automata.inference._sample import sample_of
-from keras_interp_rnn.automata.inference._searches import first_found
+from keras_interp_rnn.automata.inference._searches import fewest_bits, first_found
 from keras_interp_rnn.automata.machines import Automaton, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
@@ -66,7 +67,8 @@ def infer(
     The automaton must be a shorter description than the labels alone, and predict words that were held out: 95 % of
     them, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict. So
     an automaton that contradicts no word and has a third of the bits of the labels need not predict them:
-    `held_out_accuracy` is then what it predicts.
+    `held_out_accuracy` is then what it predicts. Labels in random order, of B bits, have such an automaton with a
+    probability below 2^(1 - 2 B / 3): 1 in 2,048 at the 18 bits of the smallest one over two symbols.
 
     Copies of a word are merged first, as they are no further evidence, so the words held out differ from all others.
     They are a tenth, drawn from every label that has enough words, and from all lengths.
@@ -96,7 +98,7 @@ def infer(
         ValueError: if the numbers of words and labels differ; if a word has a symbol outside the alphabet; if there are
             not two different words of each of two labels; if a word has several labels and `label_noise` is 0; if a
             label is missing (None or NaN); if it is not known which of two labels means that a word is in the language;
-            if no automaton is found.
+            if no automaton is found, which is certain if the labels have too few bits.
 
     Example:
 
@@ -125,6 +127,13 @@ def infer(
         end = time.monotonic() + seconds - reserved
         within = f", within {seconds:g} s"
     sample = sample_of(words, labels, alphabet, seed, consistent=noise == 0)
+    alone, needed = bits_alone(sample.as_ids().tree), fewest_bits(len(sample.alphabet))
+    if alone <= needed:
+        raise ValueError(
+            f"No automaton was found: labels must have more than {needed:.1f} bits, those of the smallest automaton. "
+            f"Received: {len(sample.words):,} different words, whose labels have {alone:.1f} bits. Pass more words, "
+            "above all of the rarer label."
+        )
     found = first_found(sample, Limits(noise, Deadline(end), seed, strong))
     if found is None:
         raise ValueError(
