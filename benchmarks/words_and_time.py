@@ -2,9 +2,9 @@
 
 For each language, words in four sizes, each a part of the next: is the language's automaton found, and in how many
 seconds, of a budget of 60? Both are seconds of the processor, so that what else the machine runs does not matter. The
-languages are random automata of 6 to 16 states over two to eight symbols, with the shortest words and as many longer
-ones, and four of MLRegTest over four letters, one of a class, whose words are long (--data is the benchmark's folder or
-archive). A line of JSON for each; lines that are in --out are not repeated.
+languages are seven random automata of 4 to 20 states over two to eight symbols, with the shortest words and as many
+longer ones, and thirteen of MLRegTest over four letters, one of a class, whose words are long (--data is the folder or
+archive of the benchmark). A line of JSON for each; lines that are in --out are not repeated.
 
     PYTHONPATH=. nice -n 10 python benchmarks/words_and_time.py --data mlregtest --out benchmarks/words_and_time.jsonl
     PYTHONPATH=. python benchmarks/words_and_time.py --table benchmarks/words_and_time.jsonl
@@ -31,8 +31,16 @@ from keras_interp_rnn import automata
 
 SECONDS = 60.0
 SIZES = (1_000, 2_000, 10_000, 50_000)
-CLASSES = ("SL", "TLT", "PT", "Reg")
-RANDOM = ((6, "ab"), (10, "abcd"), (16, "ab"), (8, "abcdefgh"))  # states and symbols
+CLASSES = tuple("SL TLT PT Reg SP LT LTT PLT SF TLTT TPLT TSL Zp".split())
+RANDOM = (
+    (6, "ab"),
+    (10, "abcd"),
+    (16, "ab"),
+    (8, "abcdefgh"),
+    (4, "abcd"),
+    (12, "abc"),
+    (20, "ab"),
+)  # states and symbols
 LONGEST = 25  # symbols of a word of a random automaton
 
 Words = list[tuple[str, ...]]

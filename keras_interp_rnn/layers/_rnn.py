@@ -29,20 +29,20 @@ Extras = Mapping[str, Tensor]
 class SequenceRNN(keras.layers.RNN):
     """`keras.layers.RNN` with five differences.
 
-    - A subclass may run whole sequences at once; `chosen_path` has the path of the last call, and the reason for it.
+    - A subclass may run whole sequences at once; `chosen_path` gives the path of the last call, and the reason.
     - States keep the variable dtype under mixed precision: rounding errors would add up along the sequence.
-    - With `stateful=True` a text starts from the current initial state of the cell, which may be trained, also after
-      `reset_state()`.
+    - With `stateful=True` a text starts from the current initial state of the cell, which may be trained. So does the
+      text after `reset_state()`.
     - The states can be set, to resume an interrupted run.
-    - Masks are passed on to the next layer by every version of Keras: `keras.layers.RNN` stops that in 3.16.
+    - Masks reach the next layer in every version of Keras; those of `keras.layers.RNN` no longer do in 3.16.
 
     The cell decides which inputs are valid. A subclass defines in `at_once` and `whole_sequence` how all steps run at
     once, and in `per_step` and `stepper` what its steps read besides the inputs.
 
     Args:
-        fused: "auto", True or False: whether all steps are computed at once where the layer can do that, with the same
-            values and its own gradient. True raises an error where it cannot, with the reason. `chosen_path` has the
-            path of the last call.
+        fused: "auto", True or False: whether the layer computes all steps at once, with the same values and its own
+            gradient. "auto" does so if the layer can; True raises an error with the reason if it cannot.
+            `chosen_path` gives the path of the last call.
         return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
         **kwargs: as `keras.layers.RNN`: name, dtype, trainable, activity_regularizer.
 

@@ -225,7 +225,7 @@ REFUSED = {
     ),
     "backwards": (
         lambda: a_model(keras.layers.GRU(3, go_backwards=True, **STEPS)),
-        "read it forwards, each step alike.*Received: gru.*, which treats the end",
+        "must read forwards, each step alike.*Received: gru.*, which treats the end",
     ),
     "last step": (
         lambda: a_model(layers.SRGRU(3, 2, regularize_last_step=False, **STEPS)),
@@ -233,18 +233,18 @@ REFUSED = {
     ),
     "convolution": (
         lambda: a_model(keras.layers.Conv1D(4, 3, padding="causal"), keras.layers.GRU(3, **STEPS)),
-        "only its recurrent layers look back.*outputs are .* apart.*Leave out layers that mix time steps",
+        "Only recurrent layers must look back.*outputs are .* apart.*Leave out layers that mix time steps",
     ),
     "noise": (
         lambda: a_model(layers.SRGRU(6, 4, transition="sample", centroids_initializer="normal", **STEPS)),
-        "nothing in it is random",
+        "no layer must draw noise.*outputs are .* apart.*Leave out layers that .*draw noise",
     ),
     "layer": (lambda: layers.ISAN(3, K), "must be a model, from ids to logits.*Received: <ISAN"),
     "one-hot": (
         lambda: keras.Sequential([keras.Input((None, K)), layers.ISAN(3, K, **STEPS), keras.layers.Dense(K)]),
-        r"reads ids \(batch, time\).*Received: sequential.*with inputs and outputs of \[3, 3\] axes",
+        r"must be .*read ids \(batch, time\).*Received: sequential.*with inputs and outputs of \[3, 3\] axes",
     ),
-    "no graph": (Wrapped, r"Sequential or functional model.*Received: wrapped.*, a Wrapped"),
+    "no graph": (Wrapped, r"must be Sequential or functional.*Received: wrapped.*, a Wrapped"),
 }
 
 

@@ -150,7 +150,7 @@ RECURRENT = {
     "GRUs": lambda: [keras.layers.GRU(4, return_sequences=True), keras.layers.GRU(3)],
     "Bidirectional": lambda: [keras.layers.Bidirectional(keras.layers.LSTM(2))],
     "backwards": lambda: [keras.layers.SimpleRNN(3, go_backwards=True)],
-    "no recurrent layer": lambda: [keras.layers.GlobalMaxPooling1D()],
+    "no recurrent layer": lambda: [keras.layers.GlobalAveragePooling1D()],
 }
 
 
@@ -180,7 +180,7 @@ def test_a_network_of_a_fixed_length_is_asked_for_no_longer_words():
     model = plain([keras.layers.LSTM(4)], length=9)
     found = learn(model, ENCODING, max_words=600, max_length=8)
     assert max(map(len, found.counterexamples), default=0) <= 8
-    sentence = r"`max_length` must be at most 8, what the network reads\. Received: max_length=9\. Pass max_length=8"
+    sentence = r"`max_length` must be at most 8, the longest that the network reads\. Received: max_length=9\. Pass"
     with pytest.raises(ValueError, match=sentence):
         learn(model, ENCODING, max_length=9)
 

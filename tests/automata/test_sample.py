@@ -143,7 +143,7 @@ def test_a_drawing_has_how_often_words_take_its_edges():
         machine.to_svg(support=[[1, 2], [3, 4]])
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 6])
+@pytest.mark.parametrize("seed", [0, 1, 6, 7])
 def test_a_question_tells_from_an_automaton_that_fits_the_words_as_well(seed):
     """All tables with one transition changed are tried; sinks are states of the larger table."""
     rng = random.Random(seed)
