@@ -255,6 +255,22 @@ def test_rejects_words_that_cannot_be_learned_from(some, labels, alphabet, sente
         automata.infer(some, labels, alphabet=alphabet)
 
 
+@pytest.mark.parametrize("accepted", [6, 9, 12])
+def test_labels_in_random_order_rarely_have_an_automaton_of_a_third_of_their_bits(accepted):
+    """Counted from all automata of two states; of labels of less than 18 bits a third is less than one of them has."""
+    some = [tuple(map(int, word)) for word in words("01", 5)][1:25]
+    fitted = set()
+    for table, outputs in itertools.product(np.ndindex(2, 2, 2, 2), ([0, 1], [1, 0])):
+        tree = Words(some, np.zeros(len(some), np.int64), 2, 2).tree
+        labels = np.array(outputs)[tree.states(np.array(table).reshape(2, 2))[tree.ends]]
+        if labels.sum() == accepted:
+            fitted.add(tuple(labels.tolist()))
+    alone = math.log2(math.comb(len(some), accepted))
+    third = description_length(2, 0, tree) < alone * _searches.MAX_DESCRIPTION
+    assert third == (accepted > 6)
+    assert not third or len(fitted) * 2**-alone < 2 ** (1 - 2 * alone / 3) < 1 / 2048
+
+
 def test_says_at_once_that_labels_have_too_few_bits(monkeypatch):
     """24 sessions, 3 of them flagged: log2 C(24, 3) = 11 bits, and a rule on one of 27 symbols has 4.8 and saves 10."""
     monkeypatch.setattr(from_words, "first_found", None)
