@@ -421,14 +421,16 @@ class _Objective:
         """Weighted means (rows,) of the loss over targets, outputs and weights, each (rows, batch, ...)."""
         if len(y.shape) < len(output.shape) and output.shape[-1] == 1:
             y = y[..., None]
-        rows, batch = output.shape[:2]
-        y, output = (ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output))
-        losses = self.loss.call(y, output) if isinstance(self.loss, keras.losses.Loss) else self.loss(y, output)
-        losses = ops.reshape(losses, (rows, batch, *losses.shape[1:]))
-        if len(losses.shape) < len(sample_weight.shape):
+        (rows, batch), of_weights = output.shape[:2], tuple(sample_weight.shape)
+        losses = None
+        if all(size in (None, other) for size, other in zip(output.shape, of_weights, strict=False)):
+            flat = [ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output)]
+            losses = self.loss.call(*flat) if isinstance(self.loss, keras.losses.Loss) else self.loss(*flat)
+            losses = ops.reshape(losses, (rows, batch, *losses.shape[1:]))
+        if losses is None or len(losses.shape) < len(of_weights):
             raise ValueError(
-                f"The loss must have a value for each step. Received: losses of shape {tuple(losses.shape[1:])}, and "
-                f"weights {tuple(sample_weight.shape[1:])}. Give the model outputs (batch, time, outputs)."
+                f"The loss must have a value for each step. Received: outputs of shape {tuple(output.shape[1:])}, and "
+                f"weights {of_weights[1:]}. Give the model outputs (batch, time, outputs)."
             )
         sample_weight = ops.reshape(
             sample_weight, (*sample_weight.shape, *[1] * (len(losses.shape) - len(sample_weight.shape)))

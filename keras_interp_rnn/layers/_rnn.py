@@ -305,7 +305,6 @@ class MakesItsCell:
 
     Attributes:
         cell_class: class of the cell. cell_name: name of the cell.
-        precise: whether the cell computes in the variable dtype even under mixed precision.
     """
 
     cell_class: ClassVar[type]
@@ -313,7 +312,6 @@ class MakesItsCell:
     _taken: ClassVar[Any]
     __signature__: ClassVar[Any]
     cell_name: ClassVar[str] = "cell"
-    precise: ClassVar[bool] = False
     cell: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -337,11 +335,6 @@ class MakesItsCell:
         self._check_arguments(args, kwargs)
         of_layer = {name: kwargs.pop(name) for name in (*self._of_layer, *OF_EVERY_LAYER) if name in kwargs}
         shared = {name: of_layer[name] for name in ("dtype", "trainable") if name in of_layer}
-        if self.precise:
-            policy = keras.dtype_policies.get(shared.get("dtype") or keras.config.dtype_policy())
-            if not isinstance(policy, keras.dtype_policies.DTypePolicy):  # of a saved configuration
-                raise invalid("dtype", "a dtype policy or its name", shared["dtype"])
-            shared["dtype"] = policy.variable_dtype
         super().__init__(self.make_cell(*args, **kwargs, **shared), **of_layer)  # type: ignore[call-arg]
 
     @classmethod

@@ -148,7 +148,6 @@ class DiagonalISAN(MakesItsCell, SequenceRNN):
 
     cell_class = DiagonalISANCell
     cell_name = "diagonal_isan_cell"
-    precise = True
 
     def path(self, sequences: Tensor) -> Path:
         if self.block_size > 1:

@@ -184,7 +184,6 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
     cell: FactoredISANCell
     cell_class = FactoredISANCell
     cell_name = "factored_isan_cell"
-    precise = True
     at_once = "gains and biases of all steps at once, a loop with its own adjoint"
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

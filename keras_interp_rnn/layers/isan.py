@@ -116,7 +116,6 @@ class ISAN(MakesItsCell, SequenceRNN):
 
     cell_class = ISANCell
     cell_name = "isan_cell"
-    precise = True
 
     def path(self, sequences: Tensor) -> Path:
         batch, reads_ids = sequences.shape[0], holds_integers(sequences)

@@ -39,6 +39,7 @@ def test_random_automata_are_extracted(alphabet, seed):
     found = automata.extract(model)
     assert found.dfa.minimize() == truth
     assert sorted(found.centroids) == list(range(len(truth)))
+    assert found.support.tolist() == np.zeros_like(found.dfa.transitions).tolist()
     some = words(alphabet, 5)
     np.testing.assert_array_equal(model.classify(some), [truth.accepts(word) for word in some])
 

@@ -58,7 +58,7 @@ def compile(
 ) -> keras.Model:
     r"""A network that classifies words as an automaton does, with weights computed from the automaton.
 
-    It can be certified with `certify`, and trained further.
+    `certify` proves that a state-regularized network agrees with the automaton. Every network can be trained further.
 
     Args:
         dfa: the automaton, or a Moore machine of three labels or more.
