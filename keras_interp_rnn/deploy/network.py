@@ -163,33 +163,35 @@ OF_VECTORS: dict[str, Any] = {
 def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32") -> str:
     """A trained model of small recurrent layers as one file of C99, for a microcontroller.
 
-    The file has a struct `NAME_state`, `NAME_reset(state)`, which begins a sequence, and `NAME_step(state, x, output)`,
-    which reads one step and writes what the model would output if the sequence ended there. It allocates nothing, has
-    no variables but constants, computes in float, and needs math.h and stdint.h alone. It compiles as C++ too.
+    The file has a struct `NAME_state` and two functions: `NAME_reset(state)` begins a sequence, and
+    `NAME_step(state, x, output)` reads one step and writes the output that the model would give if the sequence ended
+    there. The code allocates no memory, has no global variables but constants, computes in float, and needs only math.h
+    and stdint.h. It also compiles as C++.
 
     Args:
-        model: Sequential or functional, built, in float32, a chain of these layers: Embedding; recurrent layers of
-            Keras or of this package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense,
-            Normalization, Rescaling, BatchNormalization, LayerNormalization over the last axis, and the activations
-            linear, relu, tanh, sigmoid, hard_sigmoid and softmax; Masking before the first recurrent layer. Dropout and
-            other layers that do nothing outside training are left out. A `stateful` layer begins where the C is reset.
+        model: Sequential or functional, built, in float32: a chain of Embedding; recurrent layers of Keras or of this
+            package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense; Normalization;
+            Rescaling; BatchNormalization; LayerNormalization over the last axis; and the activations linear, relu,
+            tanh, sigmoid, hard_sigmoid and softmax. Masking may come before the first recurrent layer. Dropout and
+            other layers that do nothing outside training are omitted. The code ignores `stateful`: a sequence begins
+            with `NAME_reset`.
         name: prefix of all identifiers.
-        weights: "float32"; or "int8", for matrices of integers with a scale for each column, which take about a fourth
-            of the memory. Vectors stay in float32, and arithmetic in float.
+        weights: "float32"; or "int8", for matrices of integers with one scale per column, which take about a fourth of
+            the memory. Vectors stay in float32, and arithmetic in float.
 
     Returns:
-        The text of the file. A model that reads ids has `int NAME_step(state, int symbol, float *output)`, which
-        returns 0; for an id that the model does not have it returns -1, and leaves states and output as they are. So
-        does id 0, with the value 0, if the Embedding masks it. A model that reads vectors has
-        `void NAME_step(state, const float *x, float *output)`; it leaves states and output as they are at a step that
-        a Masking layer masks.
+        The text of the file. For a model that reads ids the step is `int NAME_step(state, int symbol, float *output)`,
+        which returns 0. For an id that the model does not have it returns -1, and changes neither the state nor the
+        output. An id 0 that the Embedding masks changes neither and returns 0. For a model that reads vectors the step
+        is `void NAME_step(state, const float *x, float *output)`, which changes neither if a Masking layer masks the
+        step.
 
-    Exactness: operations are those of the cell's equations, in float, in another order than Keras's. Inputs must be
-        finite: a NaN can stay in the state until it is reset.
+    Exactness: the operations are those of the cell's equations in float, in a different order from Keras's. Inputs must
+        be finite: a NaN can stay in the state until it is reset.
 
     Raises:
         ValueError: if the model has several inputs or outputs, or a layer, a flag, an activation or a dtype that is not
-            listed; if it is not built; if a weight is not finite; if the name is no identifier of C.
+            supported; if it is not built; if a weight is not finite; if the name is not a C identifier.
 
     Example:
 

@@ -250,6 +250,7 @@ class TestStatesThatStand:
         check_clear({(0, 2): "x", (2, 3): "y"}, drawing)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("output", [None, "no", "x", "a label of many letters"])
 @pytest.mark.parametrize("name", ["7", "(12, 3)", "(100, 200, 300)"])
 def test_what_stands_inside_of_a_state_fits_into_its_circle(name, output):
