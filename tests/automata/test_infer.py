@@ -12,10 +12,10 @@ import scipy.stats
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from keras_interp_rnn.automata.inference import _searches, _state_merging, sample_of
+from keras_interp_rnn.automata.inference import _searches, _state_merging, from_words, sample_of
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
-from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
-from keras_interp_rnn.automata.inference._searches import search
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, description_length, is_shorter
+from keras_interp_rnn.automata.inference._searches import fewest_bits, search
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
 from tests.automata.machines import words
 from tests.automata.networks import LABELS, MODULO_3, dfa_of, drawn
@@ -258,6 +258,36 @@ def test_rejects_labels_that_cannot_be_learned(labels, sentence):
 def test_rejects_words_that_cannot_be_learned_from(some, labels, alphabet, sentence):
     with pytest.raises(ValueError, match=sentence):
         automata.infer(some, labels, alphabet=alphabet)
+
+
+@pytest.mark.parametrize("accepted", [6, 9, 12])
+def test_labels_in_random_order_rarely_have_an_automaton_of_a_third_of_their_bits(accepted):
+    """Counted from all automata of two states; of labels of less than 18 bits a third is less than one of them has."""
+    some = [tuple(map(int, word)) for word in words("01", 5)][1:25]
+    fitted = set()
+    for table, outputs in itertools.product(np.ndindex(2, 2, 2, 2), ([0, 1], [1, 0])):
+        tree = Words(some, np.zeros(len(some), np.int64), 2, 2).tree
+        labels = np.array(outputs)[tree.states(np.array(table).reshape(2, 2))[tree.ends]]
+        if labels.sum() == accepted:
+            fitted.add(tuple(labels.tolist()))
+    alone = math.log2(math.comb(len(some), accepted))
+    third = description_length(2, 0, tree) < alone * _searches.MAX_DESCRIPTION
+    assert third == (accepted > 6)
+    assert not third or len(fitted) * 2**-alone < 2 ** (1 - 2 * alone / 3) < 1 / 2048
+
+
+def test_says_at_once_that_labels_have_too_few_bits(monkeypatch):
+    """24 sessions, 3 of them flagged: log2 C(24, 3) = 11 bits, and a rule on one of 27 symbols has 4.8 and saves 10."""
+    monkeypatch.setattr(from_words, "first_found", None)
+    sessions = [(f"E{i}", "E26") for i in range(24)]
+    sentence = r"labels must have more than 14\.8 bits, .* Received: 24 different words, whose labels have 11\.0 bits\."
+    with pytest.raises(ValueError, match=f"No automaton was found: {sentence} Pass more words"):
+        automata.infer(sessions, [i < 3 for i in range(24)], alphabet=[f"E{i}" for i in range(27)])
+
+
+def test_labels_of_few_bits_are_those_of_no_automaton_of_two_states():
+    tree = Words([(0,), (1,)], np.array([0, 1]), 2, 2).tree
+    assert fewest_bits(2) == description_length(2, 0, tree) == 6
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,13 @@ def test_a_data_frame_is_read():
     assert data.x.tolist() == [[1]]
 
 
+def test_a_row_whose_value_is_missing_is_no_event():
+    """So session 2 has one event, and session 3 has none."""
+    data = datasets.sessions({"id": [0, 0, 1, 2, 2, 3], "event": ["a", "b", "a", "b", None, None]}, "event", by="id")
+    assert data.x.shape == (1, 1)
+    assert (data.words, data.num_short, data.num_missed) == ([("a", "b"), ("a",), ("b",)], 2, 2)
+
+
 @pytest.mark.parametrize(
     ("table", "options", "sentence"),
     [

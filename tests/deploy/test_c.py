@@ -55,6 +55,6 @@ def test_operations_with_0_and_1_are_left_out():
 @pytest.mark.parametrize(("shape", "axis"), [((1, 2, 3), -1), ((1, 3), 0)])
 def test_functions_of_several_rows_have_no_c(shape, axis):
     code = Code("our", "float32")
-    for function in (code.softmax, code.argmax):
+    for function in (code.softmax, code.mean, code.argmax):
         with pytest.raises(Unwritten, match="functions of several rows"):
             function(Value(code, shape), axis=axis)

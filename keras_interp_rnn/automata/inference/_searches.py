@@ -28,7 +28,7 @@ import numpy as np
 
 from keras_interp_rnn.automata.inference._deadline import Limits
 from keras_interp_rnn.automata.inference._evidence import interval
-from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
+from keras_interp_rnn.automata.inference._pattern_rules import MIN_SAVED, shortest_rules
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._sample import Sample
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
@@ -45,7 +45,11 @@ SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] =
 MAX_HELD_OUT_ERRORS = 0.05
 """Fraction of the words held out, in addition to wrong labels, that an automaton may misclassify."""
 MAX_DESCRIPTION = 1 / 3
-"""Bits of an automaton per bit of the labels, up to which it may misclassify more if it contradicts no word."""
+"""Bits of an automaton per bit of the labels, up to which it may misclassify more if it contradicts no word.
+
+As fewer than 2^(b + 1) automata have b bits or less, B bits of labels in random order have such an automaton with a
+probability below 2^(1 - 2 B / 3). It misclassifies at most (ln 2) / 3 + ln(1 / delta) / N of such words.
+"""
 LEVEL = 0.9  # of the interval of the errors that chance explains
 
 PART, SECONDS_OF_PART = 2000, 20.0  # words of the first part, and computing time for each part
@@ -138,6 +142,11 @@ def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
         return NotFound(cut_off)
     best = min(tried, key=every.error)
     return NotFound(cut_off, len(automaton(best)), int((~every.right(best)).sum()))
+
+
+def fewest_bits(num_symbols: int) -> float:
+    """Bits of labels up to which no search can find an automaton: those of two states, or of a rule on one symbol."""
+    return min(2.0 * (num_symbols + 1), MIN_SAVED + math.log2(num_symbols))
 
 
 def search(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:

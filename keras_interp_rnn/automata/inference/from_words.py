@@ -15,8 +15,9 @@ from keras_interp_rnn._results import as_text
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
+from keras_interp_rnn.automata.inference._prefix_tree import bits_alone
 from keras_interp_rnn.automata.inference._sample import Sample, sample_of
-from keras_interp_rnn.automata.inference._searches import NotFound, first_found
+from keras_interp_rnn.automata.inference._searches import NotFound, fewest_bits, first_found
 from keras_interp_rnn.automata.machines import Automaton, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
@@ -71,7 +72,8 @@ def infer(
     The automaton must be a shorter description than the labels alone. It must also predict 95 % of the words that were
     held out, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict.
     An automaton that contradicts no word and takes at most a third of the bits of the labels therefore need not reach
-    95 %; `held_out_accuracy` reports its accuracy.
+    95 %; `held_out_accuracy` reports its accuracy. If the order of the labels is random, such an automaton exists with
+    a probability below 2^(1 - 2 B / 3), for labels of B bits: at most 1 in 2,048 with two symbols or more.
 
     Copies of a word are merged first, because they are no further evidence, so the words held out differ from all
     others. A tenth is held out, from all lengths, and from every label with enough words.
@@ -103,7 +105,7 @@ def infer(
         ValueError: if the numbers of words and labels differ; if a word has a symbol outside the alphabet; if there are
             not two different words of each of two labels; if a word has several labels and `label_noise` is 0; if a
             label is missing (None or NaN); if it is unclear which of two labels means membership; if no automaton is
-            found.
+            found, which is certain if the labels have too few bits.
 
     Example:
 
@@ -129,6 +131,13 @@ def infer(
     seconds = math.inf if time_budget is None else positive("time_budget", time_budget)
     end = begin + seconds - min(RESERVED * seconds, MAX_RESERVED)
     sample = sample_of(words, labels, alphabet, seed, consistent=noise == 0)
+    alone, needed = bits_alone(sample.as_ids().tree), fewest_bits(len(sample.alphabet))
+    if alone <= needed:
+        raise ValueError(
+            f"No automaton was found: labels must have more than {needed:.1f} bits, those of the smallest automaton. "
+            f"Received: {len(sample.words):,} different words, whose labels have {alone:.1f} bits. Pass more words, "
+            "above all of the rarer label."
+        )
     found = first_found(sample, Limits(noise, Deadline(end), seed, strong))
     if isinstance(found, NotFound):
         raise ValueError(_none_found(sample, found, noise, seconds, time.monotonic() - begin))
