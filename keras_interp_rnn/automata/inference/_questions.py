@@ -14,7 +14,7 @@ To ask where candidates disagree: Seung, Opper and Sompolinsky, "Query by commit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
 import numpy as np
@@ -73,7 +73,7 @@ def questions(
     return sorted(found, key=rank)
 
 
-def _path(rows: list[list[int]], word: Word) -> Iterator[Edge]:
+def _path(rows: list[list[int]], word: Sequence[int]) -> Iterator[Edge]:
     """The transitions that a word takes."""
     state = 0
     for symbol in word:
