@@ -1,19 +1,19 @@
-"""Recurrent networks for Keras whose workings can be read exactly, and the tools that read them.
+"""Recurrent layers for Keras whose inner workings can be read exactly, and tools that read any recurrent Keras network.
 
 - `layers`: cells and layers that plug into ordinary Keras models.
 - `analysis`: exact analysis of trained layers, in float64 NumPy.
 - `automata`: finite automata, and their extraction from networks.
-- `constraints`: what keeps recurrent matrices in bounds while they are trained.
-- `regularizers`: penalties that make switches slow or sparse, or alike among subjects.
+- `constraints`: bounds on recurrent matrices during training.
+- `regularizers`: penalties that make switches slow or sparse, or similar among subjects.
 - `initializers`: gate biases with which gradients reach a given number of steps back.
-- `losses`: what is minimised, in the papers' units.
-- `callbacks`: for `fit`.
+- `losses`: losses in the papers' units.
+- `callbacks`: callbacks for `fit`, which carry states, resume runs and log to TensorBoard.
 - `fitting`: second-order fits of small networks, many at once.
 - `deploy`: trained networks as code for microcontrollers.
-- `datasets`: text and TensorFlow Datasets builders.
+- `datasets`: texts, words of formal languages, and logs of sessions.
 - `presets`: trained networks that ship with the package.
-- `views`: what results look like, as text, HTML and SVG.
-- `figures`: figures of the papers; imported by itself, as it needs matplotlib.
+- `views`: results as text, HTML and SVG.
+- `figures`: figures of the papers; import it by itself, because it needs matplotlib.
 """
 
 import sys

@@ -2,17 +2,17 @@ r"""Constraints on recurrent matrices, which bound their products during trainin
 
 An input-switched affine network has no nonlinearity that would bound its state: reading the symbol a for m steps
 multiplies the state by $W_a^m$. If the spectral radius of $W_a$ is above 1, the state grows by that factor at every
-step of a run such as `-----`, and so do the loss and its gradient. Runs of a rare symbol are too seldom in training to
-hold its matrix back, while Adam moves every entry of it by a full step. With a radius c below 1
+step of a run such as `-----`, and so do the loss and its gradient. Runs of a rare symbol are too infrequent in training
+to limit its matrix, while Adam changes every entry by a full step. With a radius c below 1
 
 $$\|W_a^m\| \to 0 \text{ like } c^m, \qquad h_m \to b_a (I - W_a)^{-1},$$
 
-and a run takes the state to a fixed point. The same holds for a pair of symbols in turn, `=-=-=-`, and the radius of
+and a run takes the state to a fixed point. The same holds for two symbols that alternate, `=-=-=-`, and the radius of
 $W_a W_b$.
 
-`MaxSpectralRadius` holds both near a bound, at no cost in bits. It does not bound longer products: a run with a longer
-period, such as `AX>'AX>'AX>'`, can still blow up the state early in training. Only a bound on the norms, such as
-`MaxSpectralNorm`, bounds every product. It costs an ISAN on character text some hundredths of a bit.
+`MaxSpectralRadius` holds both radii near a bound, at no cost in bits. It does not bound longer products: a run with a
+longer period, such as `AX>'AX>'AX>'`, can still make the state explode early in training. Only a bound on the norms,
+such as `MaxSpectralNorm`, bounds every product. It costs an ISAN on character text some hundredths of a bit per symbol.
 """
 
 from __future__ import annotations
@@ -52,35 +52,35 @@ SMALLEST = 1e-30
 class MaxSpectralRadius(keras.constraints.Constraint):
     r"""Holds spectral radii near a bound: $\rho(W_a) \le c$ for every matrix, and $\rho(W_a W_b) \le c^2$ for pairs.
 
-    Power iteration, with states as rows: four states read a symbol a repeatedly, others read a and a partner b in
-    turn, $h \leftarrow h W / \|h W\|$. Let $\hat\rho_a$ and $\hat\rho_{ab}$ be the largest growth per step, over two
-    steps of the second half, of the states that read a, or a and b. First every matrix is scaled as a whole,
+    It uses power iteration, $h \leftarrow h W / \|h W\|$ with states as rows: four states read a symbol a repeatedly,
+    others read a and a partner b alternately. Let $\hat\rho_a$ and $\hat\rho_{ab}$ be the largest growth per step, over
+    two steps of the second half, of the states that read a, or a and b. First every matrix is scaled as a whole,
 
     $$W_a \leftarrow \min(1, c / \hat\rho_a) W_a.$$
 
-    Scaling changes no direction, so that the measured growth is then at most c. If a pair still exceeds the bound
-    by a factor $e^{\epsilon_i}$ per step, its matrices shrink the states $h_i$ that they read last, and map the
-    orthogonal complement as before:
+    Scaling changes no direction, so the measured growth is then at most c. If a pair still exceeds the bound by a
+    factor $e^{\epsilon_i}$ per step, its matrices shrink the states $h_i$ that they read last, and map their orthogonal
+    complement as before:
 
     $$W_a \leftarrow W_a - \sum_i \beta_i h_i^\top h_i W_a, \qquad
     \beta_i = \frac{\epsilon_i \left(1 - e^{-\epsilon_i}\right)}{\sum_j \epsilon_j (h_i h_j^\top)^2},$$
 
-    so that several pairs with one direction shrink it once. Matrices whose states grow by at most c per step are
-    unchanged.
+    so that several pairs with the same direction shrink it only once. Matrices whose states grow by at most c per step
+    are unchanged.
 
-    The result is continuous in the weights: nothing is drawn, and growth and excess enter by maxima and sums alone. Two
-    trainings that differ by rounding stay as close with the constraint as without it. The initial states turn slowly
-    as the weights change, so that a later call finds what one call misses.
+    The result is continuous in the weights: nothing is drawn at random, and growth and excess enter only through maxima
+    and sums. Two training runs that differ by rounding stay as close with the constraint as without it. The initial
+    states turn slowly as the weights change, so that a later call finds what an earlier one missed.
 
-    Growth over a few steps is an estimate, not a bound. In training with Adam, radii of matrices stay within a tenth
-    of the bound; a pair is scaled down over several calls.
+    Growth over a few steps is an estimate, not a bound. In training with Adam, radii of matrices stay within a tenth of
+    the bound; a pair is scaled down over several calls.
 
     Args:
         max_value: float > 0, the bound $c$ on the growth per step.
-        steps: int >= 4, even: of the power iteration.
-        words: int >= 0 or None, number of pairs of each symbol a: with the symbols a + 1 to a + `words`, cyclically.
-            For up to 2 `words` + 1 symbols these are all pairs. None allows 2,080 pairs in total: all of up to 65
-            symbols, 21 for each of 96, 8 for each of 256, 0 above 2,080 symbols.
+        steps: int >= 4, even, number of steps of the power iteration.
+        words: int >= 0 or None, number of pairs of each symbol a, with the symbols a + 1 to a + `words`, cyclically.
+            For up to 2 `words` + 1 symbols these are all pairs. None allows 2,080 pairs in total: all pairs of up to 65
+            symbols, 21 for each of 96 symbols, 8 for each of 256, and 0 above 2,080 symbols.
 
     Call arguments:
         w: (K, n, n), a matrix for each symbol; or (n, n).
@@ -165,14 +165,14 @@ class MaxSpectralRadius(keras.constraints.Constraint):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class MaxSpectralNorm(keras.constraints.Constraint):
-    r"""Bounds every product of matrices, by limiting the singular values of each to $c$.
+    r"""Bounds every product of matrices by limiting the singular values of each matrix to $c$.
 
     With $W_a = U \Sigma V^\top$,
 
     $$W_a \leftarrow U \min(\Sigma, c) V^\top,$$
 
     the nearest matrix whose spectral norm is at most c. Then $\|h W_{x_1} \cdots W_{x_m}\| \le c^m \|h\|$ for every
-    word, and with c < 1 no state of an ISAN is longer than $\|h_0\| + \max_a \|b_a\| / (1 - c)$, whatever it reads.
+    word, and with c < 1 no state of an ISAN has a norm above $\|h_0\| + \max_a \|b_a\| / (1 - c)$, whatever it reads.
 
     Args:
         max_value: float > 0, the bound $c$.
@@ -212,11 +212,11 @@ class MaxSpectralNorm(keras.constraints.Constraint):
 class Interval(keras.constraints.Constraint):
     r"""Keeps every weight between two bounds, $w \leftarrow \min(\max(w, a), b)$.
 
-    Decays of a `DiagonalISAN` between 0 and 1 make each unit a leaky sum of what it reads: nothing grows, and nothing
-    changes its sign from step to step. `fitting.fit_lbfgs` searches within the interval.
+    If the decays of a `DiagonalISAN` lie between 0 and 1, each unit is a leaky sum of its inputs: its past neither
+    grows nor changes its sign from step to step. `fitting.fit_lbfgs` searches within the interval.
 
     Args:
-        min_value, max_value: the bounds $a \le b$; infinite for none.
+        min_value, max_value: the bounds $a \le b$; infinite for no bound.
 
     Call arguments:
         w: a weight of any shape.
@@ -244,11 +244,11 @@ class Interval(keras.constraints.Constraint):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class Zero(keras.constraints.Constraint):
-    r"""Keeps a weight at zero: the network is trained without it, with the same layer.
+    r"""Keeps a weight at zero, so that the network is trained without it.
 
     An `ISAN` whose biases are zero is linear in its initial state, $h_T = h_0 W_{x_1} \cdots W_{x_T}$, so the
-    loss shows what the biases contribute. Initialize the weight with "zeros" too: the constraint applies from the first
-    training step on.
+    loss shows how much the biases help. Initialize the weight with "zeros" too: the constraint applies only after the
+    first training step.
 
     Call arguments:
         w: a weight of any shape.

@@ -1,15 +1,15 @@
-r"""Second-order fits of small networks: L-BFGS in float64, from several starts, of many networks at once.
+r"""Second-order fits of small networks by L-BFGS in float64, from several starts, many networks at once.
 
-Adam needs thousands of steps, and a learning rate, where a network has a hundred weights. L-BFGS needs some hundred
-evaluations and no rate. What is minimized is the weighted mean of the model's loss, plus its penalties,
+For a network of a hundred weights Adam needs thousands of steps and a learning rate. L-BFGS needs some hundred
+evaluations and no learning rate. It minimizes the weighted mean of the model's loss, plus its penalties,
 
 $$\frac{\sum_i w_i \, \ell(y_i, \hat y_i)}{\sum_i w_i} + \lambda \cdot \text{penalties},$$
 
 over the sequences of a fit, with a factor $\lambda$ for each fit. The gradient comes from the backend's automatic
 differentiation; layers of this package bring their own adjoint.
 
-What it leaves out: models of more than some thousand weights, mini-batches, and dropout: the model runs as in
-`predict`.
+It does not suit models of more than some thousand weights. There are no mini-batches and no dropout: the model runs as
+in `predict`.
 
 Reference: Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", Mathematical Programming
 45, 1989; several starts as in Ji-An, Benna and Mattar, Nature 644, 2025.
@@ -61,9 +61,9 @@ class Fits(Sentence):
         model: the model, with the weights of the first fit.
         weights: (fits, P), the trainable weights of each fit, one after the other as in `model.trainable_variables`.
         losses: (fits, starts), minima of the objective: mean loss plus penalties.
-        converged: bool (fits, starts).
-        num_steps: int (fits, starts).
-        seconds: how long it took.
+        converged: bool (fits, starts), whether the search converged.
+        num_steps: int (fits, starts), steps of each search.
+        seconds: duration of the call.
 
     Example: see `fit_lbfgs`.
     """
@@ -78,7 +78,7 @@ class Fits(Sentence):
 
     @property
     def loss(self) -> Array:
-        """(fits,), the least objective of each fit."""
+        """(fits,), the smallest objective of each fit."""
         return np.asarray(np.nanmin(self.losses, axis=1))
 
     def __len__(self) -> int:
@@ -105,11 +105,11 @@ class Fits(Sentence):
         """The mean loss of each fit, without penalties, on other data or sequences.
 
         Args:
-            data: as of `fit_lbfgs`.
+            data: as for `fit_lbfgs`.
             subsets: bool (fits, batch), the sequences of each fit; by default all of them.
 
         Returns:
-            (fits,); NaN where a fit has no sequence.
+            (fits,); NaN if a fit has no sequence.
         """
         rows = np.arange(len(self))
         with _backend.double_precision():
@@ -131,29 +131,28 @@ def fit_lbfgs(
 ) -> Fits:
     r"""Fits a small compiled model, or many copies of it, by L-BFGS in float64.
 
-    The first start is the model's weights, the others are drawn by its initializers. The best of each fit counts.
+    The first start is the model's weights; its initializers draw the others. The best start of each fit is returned.
     Constraints hold exactly: bounds, such as `constraints.Interval` and Keras's `NonNeg`, bound the search; any other
-    is applied to the weights inside the objective.
+    constraint is applied to the weights inside the objective.
 
     Args:
         model: a built model of one output, compiled with a loss.
-        data: (x, y) or (x, y, sample_weight), arrays of sequences as in `fit`. A weight of 0 leaves a step out.
-        subsets: bool (fits, batch), the sequences of each fit: of one subject, one fold, both. By default there is one
-            fit, of all sequences.
-        penalty_factors: (fits,), non-negative numbers by which the model's penalties are multiplied: one batch tries
-            several of them. By default 1.
-        num_restarts: starts of each fit.
-        max_steps: of each start.
+        data: (x, y) or (x, y, sample_weight), arrays of sequences as in `fit`. A step with weight 0 does not count.
+        subsets: bool (fits, batch), the sequences of each fit, such as those of one subject or one fold. By default
+            there is one fit, to all sequences.
+        penalty_factors: (fits,), non-negative factors of the model's penalties, one for each fit. By default 1.
+        num_restarts: number of starts of each fit.
+        max_steps: maximum number of steps of each start.
         seed: of the starts.
-        verbose: 1 prints the progress in a terminal, 0 nothing.
+        verbose: 1 prints the progress in a terminal, 0 prints nothing.
 
     Returns:
-        The fits. The model has the weights of the first one.
+        The fits. The model has the weights of the first fit.
 
     Raises:
-        ValueError: if the model is not built, not compiled, or cannot be copied; if arrays do not fit together.
+        ValueError: if the model is not built, not compiled, or cannot be copied; if the shapes of arrays do not match.
 
-    Units: nats, or those of the loss.
+    Units: those of the loss, usually nats.
     Example:
 
     >>> from keras_interp_rnn import layers
@@ -422,14 +421,16 @@ class _Objective:
         """Weighted means (rows,) of the loss over targets, outputs and weights, each (rows, batch, ...)."""
         if len(y.shape) < len(output.shape) and output.shape[-1] == 1:
             y = y[..., None]
-        rows, batch = output.shape[:2]
-        y, output = (ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output))
-        losses = self.loss.call(y, output) if isinstance(self.loss, keras.losses.Loss) else self.loss(y, output)
-        losses = ops.reshape(losses, (rows, batch, *losses.shape[1:]))
-        if len(losses.shape) < len(sample_weight.shape):
+        (rows, batch), of_weights = output.shape[:2], tuple(sample_weight.shape)
+        losses = None
+        if all(size in (None, other) for size, other in zip(output.shape, of_weights, strict=False)):
+            flat = [ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output)]
+            losses = self.loss.call(*flat) if isinstance(self.loss, keras.losses.Loss) else self.loss(*flat)
+            losses = ops.reshape(losses, (rows, batch, *losses.shape[1:]))
+        if losses is None or len(losses.shape) < len(of_weights):
             raise ValueError(
-                f"The loss must have a value for each step. Received: losses of shape {tuple(losses.shape[1:])}, and "
-                f"weights {tuple(sample_weight.shape[1:])}. Give the model outputs (batch, time, outputs)."
+                f"The loss must have a value for each step. Received: outputs of shape {tuple(output.shape[1:])}, and "
+                f"weights {of_weights[1:]}. Give the model outputs (batch, time, outputs)."
             )
         sample_weight = ops.reshape(
             sample_weight, (*sample_weight.shape, *[1] * (len(losses.shape) - len(sample_weight.shape)))

@@ -1,16 +1,17 @@
-r"""Initial biases of gated networks, with which an input has influence for a given number of steps.
+r"""Initial biases of gated networks that make an input influence the state for a given number of steps.
 
-In a wide network with random matrices the arguments of the gates are normally distributed, so the effect of a
-step on the variance of the state, and of a small perturbation, is a few integrals over a Gaussian: the mean field.
-With $u$ the gate that keeps the state, $c$ the candidate, and $\sigma$ the scale of the recurrent matrices,
+In a wide network with random matrices the arguments of the gates are normally distributed. The effect of a step on the
+variance of the state, and on that of a small perturbation, is therefore given by a few Gaussian integrals, the mean
+field. With the gate $u$ that keeps the state, the candidate $c$, and the scale $\sigma$ of the recurrent matrices,
 
 $$Q = E[u^2]\, Q + E[(1 - u)^2]\, E[c^2], \qquad \chi = E[u^2] + (\text{what passes through gates and candidate}),$$
 
-where Q is the mean square of the state, $\chi$ the mean square of the singular values of a step's Jacobian. After k
-steps they have shrunk by $\chi^k$. At $\chi = 1$, the critical point, gradients neither vanish nor explode in the mean.
-With orthogonal matrices the bias of u moves $\chi$ from a third to nearly 1. `CriticalBias` solves for a given value.
+where Q is the mean square of the state, and $\chi$ the mean square of the singular values of a step's Jacobian. After k
+steps the mean square has shrunk by $\chi^k$. At $\chi = 1$, the critical point, gradients neither vanish nor explode on
+average. With orthogonal matrices the bias of u moves $\chi$ from a third to nearly 1. `CriticalBias` computes the bias
+for a given value of $\chi$.
 
-The derivation and its assumptions are in docs/notes/mean-field.md. After Chen, Pennington and Schoenholz,
+The derivation and its assumptions are in docs/notes/mean-field.md. It follows Chen, Pennington and Schoenholz,
 "Dynamical isometry and a mean field theory of RNNs", ICML 2018, arXiv:1806.05394 (MinimalRNN), and Gilboa et al., 2019,
 arXiv:1901.08987 (GRU, LSTM).
 """
@@ -64,7 +65,7 @@ class MeanField:
 
     @property
     def steps(self) -> float:
-        """Steps in which the root mean square of the singular values shrinks to 1/e; negative if it grows."""
+        """Number of steps in which the root mean square of the singular values shrinks to 1/e; negative if it grows."""
         return math.inf if self.growth == 1 else -2 / math.log(self.growth)
 
 
@@ -80,10 +81,10 @@ def mean_field(
 
     Args:
         cell: "MinimalRNN", with the default encoder; "GRU" or "LSTM".
-        gate_bias: of the gate that keeps the state: u of a MinimalRNN, Keras's z of a GRU, f of an LSTM, whose input
-            gate has its negative. All other biases are 0.
+        gate_bias: bias of the gate that keeps the state: u of a MinimalRNN, z of a GRU in Keras's notation, f of an
+            LSTM, whose input gate has the negative bias. All other biases are 0.
         recurrent_scale: $\sigma$ > 0 of each recurrent matrix: 1 if it is orthogonal, or has entries of variance 1/n.
-        input_variance: >= 0, mean square of the input's term in the argument of each gate and candidate, or, for a
+        input_variance: >= 0, mean square of the input's term in the argument of each gate and candidate or, for a
             MinimalRNN, of its encoder's tanh. It is v for features with mean square v and an orthogonal kernel. Inputs
             of different steps are assumed to be independent.
         reset_after: for a GRU, as in Keras.
@@ -94,9 +95,9 @@ def mean_field(
     Raises:
         ValueError: if the cell is unknown or a number is out of range.
 
-    Exactness: the limit of infinitely many units with independent matrices at every step. The steps of a layer share
-    their matrices, and agree within 2 % at a gate bias of 3 or more; at a bias of 0 the growth of a GRU or an
-    LSTM is up to a quarter higher (docs/notes/mean-field.md).
+    Exactness: the limit of infinitely many units with independent matrices at every step. A layer, whose steps share
+    their matrices, agrees within 2 % at a gate bias of 3 or more; at a bias of 0 the growth of a GRU or an LSTM is up
+    to a quarter higher (docs/notes/mean-field.md).
     Reference: Chen, Pennington and Schoenholz, 2018, arXiv:1806.05394, section 3.
 
     Example:
@@ -121,13 +122,13 @@ def mean_field(
 class CriticalBias(keras.initializers.Initializer):
     r"""Biases with which the influence of an input shrinks to 1/e in a given number of steps.
 
-    The bias b of the gate that keeps the state solves $\chi(b) = e^{-2/k}$ in the mean field of `mean_field`: the
-    larger the number of steps k, the closer the network is to its critical point, $\chi = 1$. The input gate of an
-    LSTM has -b, the other biases are 0. The layer should have orthogonal recurrent matrices, Keras's default.
+    The bias b of the gate that keeps the state solves $\chi(b) = e^{-2/k}$ in the mean field of `mean_field`. The
+    larger the number of steps k, the closer the network is to its critical point, $\chi = 1$. The bias of the input
+    gate of an LSTM is -b; all other biases are 0. The layer should have orthogonal recurrent matrices, Keras's default.
 
     Args:
         cell: "MinimalRNN", "GRU" or "LSTM": the layer whose `bias_initializer` this is. `keras.layers.LSTM` needs
-            `unit_forget_bias=False`, as it otherwise initializes its gates separately.
+            `unit_forget_bias=False`, because it otherwise initializes its gates separately.
         steps: k > 0, finite.
         recurrent_scale, input_variance, reset_after: as `mean_field`.
 

@@ -17,7 +17,7 @@ __all__ = ["BitsPerSymbol"]
 class BitsPerSymbol(keras.losses.Loss):
     r"""Cross-entropy of the next symbol in bits, $-\log_2 \mathrm{softmax}(l)_y$ (Foerster et al. 2017, eqs. 2, 3).
 
-    Over characters this is the bits per character (bpc) of the papers' tables. Gradients are $1/\ln 2 = 1.44$ times
+    For characters these are the bits per character (bpc) of the papers' tables. Gradients are $1/\ln 2 = 1.44$ times
     as large as with the cross-entropy in nats: scale a clipping norm accordingly.
 
     Call arguments:

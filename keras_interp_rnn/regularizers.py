@@ -1,7 +1,7 @@
 r"""Penalties that pull the switches of small networks towards simple ones.
 
-Keras's penalties pull every weight to 0: of a decay that means to forget at once. These pull switches to what is simple
-for a recurrence: to leave the state as it is, or to do what the switches of other subjects do.
+The penalties of Keras pull every weight to 0, and a decay of 0 forgets everything at once. The penalties here pull a
+switch towards leaving the state unchanged, or towards the switches of other subjects.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class _Deviation(keras.regularizers.Regularizer):
 class FromIdentity(_Deviation):
     r"""Makes switches slow or sparse: $\sum_a \lambda_1 |W_a - I|_1 + \lambda_2 \lVert W_a - I \rVert_F^2$.
 
-    Squares make a network slow: a unit forgets what it must. Absolute values make its switches sparse: most symbols
-    leave most units as they are. `bias_regularizer="l1"` does the same for what symbols add.
+    Squares make a network slow: a unit forgets only what it must. Absolute values make its switches sparse: most
+    symbols leave most units unchanged. `bias_regularizer="l1"` does the same for the biases that symbols add.
 
     Args:
         l1, l2: float >= 0, $\lambda_1$ and $\lambda_2$.
 
     Call arguments:
-        w: (K, n, n), the kernel of an `ISAN`; (K, n / m, m, m), that of a `DiagonalISAN`.
+        w: (K, n, n), the kernel of an `ISAN`; or (K, n / m, m, m), the kernel of a `DiagonalISAN`.
 
     Returns: a scalar.
     Raises: ValueError, if a factor is negative, or the matrices are not square.
@@ -70,24 +70,24 @@ class FromIdentity(_Deviation):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class FromMean(_Deviation):
-    r"""Gives subjects a shared part and a small one of their own: pulls their weights to the mean over them.
+    r"""Pulls the weights of each subject towards the mean over the subjects.
 
     With subjects $s$, each with its own switch over K symbols (the layer reads the symbol $K s + a$),
 
     $$\lambda_2 \sum_{s, a} \lVert W_{s, a} - \bar W_a \rVert^2
-      = \min_V \lambda_2 \sum_{s, a} \lVert W_{s, a} - V_a \rVert^2:$$
+      = \min_V \lambda_2 \sum_{s, a} \lVert W_{s, a} - V_a \rVert^2.$$
 
-    the weights of a subject are a shared part V and a deviation from it with a Gaussian prior.
+    The weights of a subject are thus a shared part V plus a deviation with a Gaussian prior.
 
     Args:
         num_groups: int > 0, the number of subjects.
-        l1, l2: float >= 0, factors of absolute values and squares.
+        l1, l2: float >= 0, factors of absolute values and of squares.
 
     Call arguments:
         w: (num_groups K, ...), one subject after the other.
 
     Returns: a scalar.
-    Raises: ValueError, if an argument is out of range, or the first axis is no multiple of `num_groups`.
+    Raises: ValueError, if an argument is out of range, or the first axis is not a multiple of `num_groups`.
     Example:
 
     >>> float(FromMean(2, l2=1.0)(np.array([1.0, 5.0, 3.0, 5.0])))  # two subjects, two symbols

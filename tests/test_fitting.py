@@ -1,3 +1,5 @@
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -121,14 +123,18 @@ def test_constraints_hold(constraint, holds):
     assert fits.evaluate((x, y))[0] == pytest.approx(fits.loss[0], abs=1e-12)
 
 
-def test_a_model_whose_layers_have_no_stack_is_fitted_too():
+def test_a_model_whose_layers_have_no_stack_is_fitted_too(monkeypatch, capsys):
     x, y = choices(3, 12, 6)
     inputs = keras.Input((None,), dtype="int32")
     states = layers.CFN(2, return_sequences=True)(keras.layers.Embedding(K, 3)(inputs))
     model = keras.Model(inputs, keras.layers.Dense(1)(states))
     model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True))
     before = model.evaluate(x, y[..., None], verbose=0)
-    fits = fitting.fit_lbfgs(model, (x, y), subsets=np.eye(3, dtype=bool), num_restarts=2, max_steps=8, verbose=0)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    fits = fitting.fit_lbfgs(model, (x, y), subsets=np.eye(3, dtype=bool), num_restarts=2, max_steps=8)
+    first, *_, last = capsys.readouterr().out.strip("\r\x1b[K").split("\r\x1b[K")
+    assert first == "L-BFGS: 0 of 6 starts done, evaluation 1"
+    assert last.startswith("L-BFGS: 6 of 6 starts done")
     assert fits.losses.shape == (3, 2)
     each = fits.evaluate((x, y), subsets=np.eye(3, dtype=bool))
     assert each == pytest.approx(fits.loss, abs=1e-9)
@@ -181,6 +187,7 @@ X, Y = choices(3, 5, 10)
 MODEL = network()
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("model", "data", "options", "sentence"),
     [

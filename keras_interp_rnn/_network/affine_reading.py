@@ -258,7 +258,7 @@ class AffineReading:
             shift = as_array("An origin's numbers", origin).astype(np.float64)
         if shift.shape != start.shape or not np.isfinite(shift).all():
             raise ValueError(
-                f"`origin` must be a state of {len(start)} finite numbers. Received: shape {shift.shape}. Pass that of "
+                f"`origin` must be a state of {len(start)} finite numbers. Received: shape {shift.shape}. Pass "
                 "`mean_state(network, sequences)`."
             )
         return (

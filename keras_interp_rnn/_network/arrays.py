@@ -29,8 +29,8 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
         )
     if np.ma.is_masked(given):
         raise ValueError(
-            f"{what} must be an array without a mask of its own. Received: a masked array. Pass `given.filled(...)`, "
-            "and which steps are read as the `mask`."
+            f"{what} must be an array without a mask of its own. Received: a masked array. Pass `array.filled(...)`, "
+            "and the steps that are read as `mask`."
         )
     try:
         array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)
@@ -57,13 +57,24 @@ def as_sequences(inputs: Any) -> NDArray[Any]:
     return sequences
 
 
+def check_batched(model: Any, inputs: Any) -> None:
+    """Raises ValueError for a single sequence; Keras itself adds a last axis of one feature."""
+    expected = [tuple(tensor.shape) for tensor in getattr(model, "inputs", None) or ()]
+    shape = tuple(getattr(inputs, "shape", ()))
+    if shape and len(expected) == 1 and len(shape) == len(expected[0]) - 1 and expected[0][-1] != 1:
+        raise ValueError(
+            f"`inputs` must be a batch of sequences, of shape {expected[0]}. Received: one of shape {shape}. Pass "
+            "inputs[None]."
+        )
+
+
 def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which steps (batch, time) are read, all where `mask` is None; raises ValueError for another shape."""
     read = np.ones(shape, bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
     if read.shape != shape:
         raise ValueError(
             f"`mask` must have the shape (batch, time) = {shape} of the inputs. Received: {read.shape}. Pass one entry "
-            "a step."
+            "per step."
         )
     return read
 
@@ -73,7 +84,7 @@ def check_reads(read: NDArray[np.bool_]) -> None:
     empty = np.flatnonzero(~read.any(axis=1))
     if empty.size:
         raise ValueError(
-            "Every sequence must read at least one step. Received: a mask that is False all along for sequence "
+            "Every sequence must read at least one step. Received: a mask that is False at every step of sequence "
             f"{empty[0]}. Leave such sequences out."
         )
 

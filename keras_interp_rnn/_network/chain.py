@@ -27,6 +27,7 @@ from keras_interp_rnn._network.arrays import (
     as_sequences,
     as_symbols,
     at_step,
+    check_batched,
     check_finite,
     check_id_range,
     check_own_mask,
@@ -151,6 +152,7 @@ def open_chain(network: Any, inputs: Any, mask: Any = None, step: int = -1) -> C
             f"{network.name}, which has {len(network.inputs)} inputs",
         )
     given = as_sequences(inputs)
+    check_batched(network, given)
     if not np.isfinite(given.astype(np.float64)).all():
         raise ValueError("The inputs must be finite. Received: NaN or infinity. Remove those sequences.")
     check_own_mask(network, mask)

@@ -17,6 +17,7 @@ from keras_interp_rnn._network.arrays import (
     as_array,
     as_mask,
     as_sequences,
+    check_batched,
     check_finite,
     check_id_range,
     check_own_mask,
@@ -135,7 +136,7 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
         )
         if not right or not all(np.isfinite(array).all() for array in arrays):
             raise ValueError(
-                f"`set` must hold {len(sizes)} finite arrays a step, of shape {', '.join(map(str, sizes))}, with or "
+                f"`set` must hold {len(sizes)} finite arrays per step, of shape {', '.join(map(str, sizes))}, with or "
                 f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}. "
                 f"Pass the states of {layer.name}."
             )
@@ -213,6 +214,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
         )
     several = isinstance(inputs, dict) or len(model.inputs) > 1
     inputs = inputs if several else as_array("The inputs", inputs)
+    check_batched(model, inputs)
     for ids, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
         if size is not None:
             check_id_range(ids, size)
@@ -242,7 +244,7 @@ def _reads_inside(
         elif len(masks) < len(others):
             raise ValueError(
                 "A recurrent layer must begin with its own initial state. Received: "
-                f"{part.name}, to which {model.name} gives another one. Pass the layer and its own inputs."
+                f"{part.name}, to which {model.name} passes another state. Pass the layer and its own inputs."
             )
         else:
             found.append((name, part, *own))
@@ -352,8 +354,8 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     alone, [together] = run(states[:, None])[:, 0], run(np.concatenate([states, states])[None])
     if not np.allclose(together, np.concatenate([alone, alone]), rtol=1e-4, atol=1e-6):
         raise ValueError(
-            f"A layer of a stack must read of each step what is made of that step alone. Received: {model.name}, where "
-            f"what {above.name} reads depends on other steps too. Leave the layers between out."
+            f"The input of a layer of a stack must depend, at each step, on that step alone. Received: {model.name}, "
+            f"where the input of {above.name} depends on other steps too. Remove the layers between the recurrent ones."
         )
     return alone
 

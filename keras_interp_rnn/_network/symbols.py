@@ -69,7 +69,7 @@ class Names(Sequence[str]):
         if int(token) not in self._names:
             raise ValueError(
                 f"`tokens` must name every id that occurs. Received: {len(self._names)} names, none for the id "
-                f"{int(token)}. Pass those of the vocabulary that made the ids, or none."
+                f"{int(token)}. Pass the names of the vocabulary that made the ids, or leave `tokens` out."
             )
         return str(self._names[int(token)])
 
@@ -97,7 +97,7 @@ class Names(Sequence[str]):
         if len(lengths) > 1 and not self.pads:
             raise ValueError(
                 f"Texts that are read together must have one length. Received: lengths from {lengths[0]} to "
-                f"{lengths[-1]}. Pass one at a time; or ids, padded as those that the model was trained on."
+                f"{lengths[-1]}. Pass one text at a time, or ids that are padded like the training data."
             )
         return np.stack([np.pad(row, (0, lengths[-1] - len(row))) for row in rows])
 
@@ -223,7 +223,9 @@ def names_of(given: GivenNames) -> Names:
     if hasattr(given, "encode") and hasattr(given, "unknown"):
         return _AlphabetNames(given)
     if isinstance(given, bytes) or not isinstance(given, Sequence | Mapping | np.ndarray):
-        raise ValueError(f"`tokens` must be a list or a dict of names. Received: {given!r}. Pass one, or none.")
+        raise ValueError(
+            f"`tokens` must be a list or a dict of names. Received: {given!r}. Pass one of these, or leave it out."
+        )
     return Names(given if isinstance(given, Mapping) else list(given))
 
 

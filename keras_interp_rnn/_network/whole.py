@@ -134,7 +134,7 @@ class Whole:
         if not self._sources:
             raise ValueError(
                 f"A layer must make vectors (batch, time, features) of the ids. Received: {self._model.name}, in which "
-                "none does by itself. Make the Embedding a layer of the model."
+                "no layer does so by itself. Make the Embedding a layer of the model."
             )
         arrays = [as_float64(tensor) for tensor in self._found]
         if len(arrays) == 1:

@@ -4,12 +4,11 @@
   `surprise` ranks sessions of events; `generate` writes text.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
-- A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equality of two, the smallest
-  one, exact Shapley values.
+- A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equivalence of two, the smallest
+  equivalent one, exact Shapley values.
 - A baseline: back-off n-grams.
 
-`network` (a model, a layer or a cell) is resolved by one rule: a layer or a cell is taken as it is, a model for its one
-recurrent layer.
+`network` is a recurrent layer, a cell, or a model with exactly one recurrent layer.
 """
 
 from keras_interp_rnn.affine import AffineMap

@@ -60,22 +60,22 @@ WORKING_MEMORY = 2**27
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribution(Result):
-    r"""Shares of the steps of each sequence in one output, or in several.
+    r"""The share of each step of each sequence in one output, or in several.
 
     Attributes:
         shares: (batch, time), or (batch, time, K) in K outputs; 0 at masked steps.
-        output: (batch,) or (batch, K), the outputs that are explained, in float64; with "contributions" the logits
-            before the activation at the end of the network, if there is one.
-        reference_output: as `output`, with no step there; with "contributions" the part due to no symbol.
+        output: (batch,) or (batch, K), the explained outputs, in float64; with "contributions" the logits before the
+            last activation, if there is one.
+        reference_output: as `output`, with all steps taken away; with "contributions" the part due to no symbol.
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
             the error of the quadrature for "path_integral", the gap for "occlusion".
         difference: largest difference between `output` (after the activation) and the output that the network computes
             in its own dtype; NaN for a stateful ISAN, which is not run.
-        method: the method that was used. reason: why it was.
-        targets: as `output`, ints, which outputs these are.
+        method: the method that was used. reason: why it was used.
+        targets: int, as `output`, the indices of the outputs.
         features: with "path_integral" the shares of the features of each step, (batch, time, features) or
-            (batch, time, features, K), which sum to `shares`; None with other methods. Of ids the features are those of
-            their vectors.
+            (batch, time, features, K), which sum to `shares`; None with other methods. For ids these are the features
+            of their vectors.
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
         read: bool (batch, time), False at masked steps, whose shares are 0; None if the masks are not known.
 
@@ -102,7 +102,7 @@ class Attribution(Result):
         Args:
             num_steps: maximum number of steps.
             sequence: which sequence of the batch.
-            output: which of several outputs that are explained.
+            output: which of the explained outputs.
 
         Returns:
             [(step, share), ...]; steps count from 0.
@@ -125,25 +125,25 @@ def attribution(
     num_points: int = 32,
     alphabet: GivenNames | None = None,
 ) -> Attribution:
-    r"""Splits an output of any network with a recurrent layer among the steps, and features, that it read.
+    r"""Splits an output of any network with a recurrent layer among the steps that it read, and among their features.
 
     Args:
         network: a model with a recurrent layer, Sequential, functional or a subclass; or a recurrent layer, whose last
             state is then explained.
-        inputs: (batch, time) ids or (batch, time, features), as the network reads them; or a text or texts, strings or
-            lists of symbols, if the ids have names; of one length, unless the names have padding. For a model with
-            several inputs a list, or a dict by their names.
-        target: index of the output that is explained, or indices of several; None for the largest output of each
-            sequence.
-        step: of outputs at every step the one that is explained, from 0, or negative from the end.
-        method: "telescoping", "path_integral", "occlusion" or "contributions", as described in the module. "auto" is
-            "contributions" if these are exact given the inputs alone, as for an ISAN, in both directions or under a
-            mean too, with a head that is affine before its activation; otherwise "telescoping".
-        reference: (features,), (time, features) or (batch, time, features): the vectors in place of steps that are not
-            there; None for zeros, or for the mean of all symbols if the layer reads symbols, as an ISAN does.
-        mask: bool (batch, time), False where a layer does not read a step; a model computes its own.
-        with_respect_to: of several inputs the one whose steps are taken away, by its index or name. The others are
-            held.
+        inputs: (batch, time) ids or (batch, time, features), as the network reads them. If the ids have names, one text
+            or several are accepted too, as strings or lists of symbols; they must have one length unless a name is
+            padding. For a model with several inputs pass a list, or a dict by their names.
+        target: index of the output to explain, or indices of several; None for the largest output of each sequence.
+        step: the step to explain if there are outputs at every step, from 0, or negative from the end.
+        method: "telescoping", "path_integral", "occlusion" or "contributions": see docs/attributions.md. "auto" is
+            "contributions" if these are exact given the inputs alone, otherwise "telescoping". They are exact for an
+            ISAN or a linear recurrence, in one direction or two, whose states or their mean pass through a head that is
+            affine before its last activation.
+        reference: (features,), (time, features) or (batch, time, features), the vectors that replace the steps taken
+            away; None for zeros or, if the layer reads symbols as an ISAN does, for the mean of all symbols.
+        mask: bool (batch, time), False at steps that a layer does not read; None for a model, which computes its own.
+        with_respect_to: index or name of the input whose steps are taken away, if there are several. The others stay
+            fixed.
         num_points: points of the quadrature of "path_integral".
         alphabet: names of the ids: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a text layer of Keras; by
             default the names that a model carries, or the ids.
@@ -156,9 +156,9 @@ def attribution(
             a weight is not finite; if an argument is out of range.
 
     Units: of the output.
-    Exactness: float64 for one layer after the other, where the cells' equations are known and the head is Dense,
-        softmax or mean pooling; all else is run and differentiated in its own dtype, such as several inputs, attention
-        and convolutions before the recurrent layer. `residual` and `difference` report the errors.
+    Exactness: float64 for a chain of layers whose cells have known equations and whose head is Dense, softmax or mean
+        pooling. Any other network, such as one with several inputs, attention or convolutions, is run and
+        differentiated in its own dtype. `residual` and `difference` report the errors.
     Example:
 
         >>> from keras_interp_rnn import analysis

@@ -58,8 +58,8 @@ class BackoffModel:
         ValueError: if the order is below 1 or above 62, the discount outside (0, 1], a symbol outside the vocabulary,
             or K^order too large for 63 bits.
 
-    Memory: 16 bytes for each different n-gram, n = 1, ..., order, and 40 for each context; while counting, 8 more for
-    each symbol of the text and as much again for sorting.
+    Memory: 16 bytes for each different n-gram, n = 1, ..., order, and 40 for each context. Counting takes 16 more for
+        each symbol of the text, half of them for sorting.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -91,7 +91,7 @@ class BackoffModel:
         ]
 
     def bits(self, symbols: ArrayLike) -> float:
-        """Bits per symbol: the mean of -log2 p of each symbol given those before it; the first have shorter histories.
+        """Bits per symbol: the mean of -log2 p of each symbol given its history (shorter for the first symbols).
 
         Raises:
             ValueError: if there is no symbol, or one is outside the vocabulary.

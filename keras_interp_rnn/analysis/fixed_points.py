@@ -35,11 +35,11 @@ MIXED = (1, 2, 4, 8)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellFixedPoints(Result):
-    """Fixed points of a cell under one input, the attractors first, then by the number of unstable directions.
+    """Fixed points of a cell under one input, sorted by their number of unstable directions, attractors first.
 
     Attributes:
         states: (points, s), the whole state, h first.
-        eigenvalues: complex (points, s), of the Jacobian at each point, by descending modulus.
+        eigenvalues: complex (points, s), eigenvalues of the Jacobian at each point, by descending modulus.
         num_converged: number of starts that led to a fixed point.
         residual: largest |F(s*) - s*|.
 
@@ -76,26 +76,27 @@ def fixed_points(
 
     Args:
         network: an ISAN, its cell, or a model with one; with `inputs`, a recurrent layer, or a model with exactly one.
-        inputs: (features,), input of the cell at every step; None for an ISAN's symbols, in closed form.
-        states: (num_states, s), whole states such as `h` of `trace`. Starts are drawn from them and from means of two,
-            four or eight of them; None draws starts from [-1, 1].
+        inputs: (features,), the input of the cell at every step; None for the maps of an ISAN's symbols, in closed
+            form.
+        states: (num_states, s), whole states such as `h` of `trace`. Newton's method starts from some of them, and from
+            means of two, four or eight of them; None draws the starts from [-1, 1].
         num_starts: number of starts of Newton's method.
-        max_steps: maximum number of its steps.
-        tolerance: largest |F(s) - s| at a fixed point. Points closer than its square root count as one. By default
-            1e-10, or 1e-5 for a cell whose equations are not known.
+        max_steps: maximum number of steps of Newton's method.
+        tolerance: largest |F(s) - s| at a fixed point. Points closer to each other than its square root count as one.
+            By default 1e-10, or 1e-5 for a cell whose equations are not known.
         seed: of the starts.
 
     Returns:
-        `FixedPoints` of an ISAN, NaN for a map with an eigenvalue 1 to rounding; with `inputs`, `CellFixedPoints`.
+        `FixedPoints` of an ISAN, NaN for a map with an eigenvalue of 1 up to rounding; with `inputs`,
+        `CellFixedPoints`.
 
     Raises:
         ValueError: without inputs, if there is no ISAN, or more than one; with inputs, if there is no recurrent layer,
             if it draws noise, or if inputs or states have other shapes or are not finite.
 
-    Exactness: float64 by the equations of this package's cells, of Keras's with their usual activations, and of a
-        SimpleRNN with relu, sigmoid or none; other cells and activations run, and are differentiated, in their own
-        dtype. `residual` is the largest error of the equation at the points returned. Newton's method need not find all
-        points.
+    Exactness: float64, by the equations of this package's cells, of Keras's cells with their usual activations, and of
+        a SimpleRNN with relu, sigmoid or no activation. Other cells run, and are differentiated, in their own dtype.
+        `residual` is the largest error of the equation at the points returned. Newton's method may miss points.
     Example:
 
         >>> from keras_interp_rnn import analysis

@@ -68,28 +68,28 @@ def generate(
     r"""Continues a text with symbols drawn from the predictions of a model.
 
     Args:
-        network: a model, Sequential or functional, from ids (batch, time) to logits of the next symbol, or
-            probabilities by a softmax; with any recurrent layers of Keras or of this package. Batch size, length and
-            `stateful` of its layers do not matter; the states that they carry are neither read nor changed.
+        network: a model, Sequential or functional, that maps ids (batch, time) to logits of the next symbol, or to
+            probabilities by a softmax, with any recurrent layers of Keras or of this package. Its batch size, length
+            and `stateful` do not matter; the states that its layers carry are neither read nor changed.
         prompt: the beginning of the text, at least one symbol, read from the layers' initial states; a string, a list
             of symbols, or int (time,).
         num_symbols: number of symbols to add.
-        inverse_temperature: $\beta$ >= 0; 1 draws from the model's own probabilities, 0 draws all symbols with equal
-            probability, infinity takes the most probable symbol.
+        inverse_temperature: $\beta$ >= 0, factor of the logits; 1 draws from the model's own probabilities, 0 draws all
+            symbols with equal probability, infinity takes the most probable symbol.
         seed: of the draws; None for different draws at each call.
         alphabet: symbols by id, `datasets.text.Alphabet` or `datasets.text.ALPHABET`; by default that of the model.
 
     Returns:
-        The prompt with its continuation: a string, or a list of symbols with several letters, if the prompt is a text
-        or an alphabet is given; otherwise int32 (time + num_symbols,).
+        The prompt with its continuation: if the prompt is a text or an alphabet is passed, a string, or a list if
+        symbols have several letters; otherwise int32 (time + num_symbols,).
 
     Raises:
-        ValueError: if the prompt is empty or has other symbols, if a string comes without an alphabet, if the sizes of
-            the alphabet and of the logits differ, if a layer other than the recurrent ones mixes time steps, or if a
-            logit is NaN.
+        ValueError: if the prompt is empty or has unknown symbols, if it is a string and there is no alphabet, if the
+            sizes of the alphabet and of the logits differ, if a layer other than the recurrent ones mixes time steps,
+            or if a logit is NaN.
 
-    Exactness: the logits equal the model's on the whole text, to the rounding of its dtype; the layers' own cells run,
-        step by step, outside training.
+    Exactness: the logits equal those of the model on the whole text, to the rounding of its dtype. The layers' own
+        cells run step by step, outside training.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers

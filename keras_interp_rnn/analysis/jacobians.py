@@ -40,7 +40,7 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
 
     Attributes:
         method: "closed form", from the cell's equations in float64; or "autodiff", by the backend in the layer's dtype.
-        lags: lag of each entry of the first axis of singular values; () for a Jacobian, or for a part of the array.
+        lags: the lag of each entry along the first axis of singular values; () for a Jacobian, or a part of the array.
 
     Example: see `input_output_jacobian`.
     """
@@ -72,30 +72,30 @@ def input_output_jacobian(
 
     Args:
         network: a layer of this package, any `keras.layers.RNN` (LSTM, GRU, SimpleRNN, your own cell in an `RNN`), or a
-            model with such a layer. Steps count in reading order, `go_backwards` included, from the layer's own initial
-            state. Of several recurrent layers, and of a Bidirectional one, h is the output of the uppermost one, x is
-            read by the lowest one, and steps count from the start of the sequence.
+            model with such a layer. Steps count in reading order, also with `go_backwards`, from the layer's own
+            initial state. In a stack of recurrent layers, or with Bidirectional, h is the output of the uppermost layer
+            and x the input of the lowest, and steps count from the start of the sequence.
         inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts, if the model carries
             the names of its ids.
         lag: int >= 0, k. T is the last step that a sequence reads; masked steps do not count.
-        mask: bool (batch, time), False where a step is not read; a model computes its own.
-        with_respect_to: "input"; or "state", for $\partial h_T / \partial h_{T-k}$, whose columns belong to the whole
-            state (h and c of an LSTM side by side), of a single layer.
+        mask: bool (batch, time), False at steps that are not read; None for a model, which computes its own.
+        with_respect_to: "input"; or, for a single layer, "state": $\partial h_T / \partial h_{T-k}$, whose columns
+            belong to the whole state (h and c of an LSTM side by side).
 
     Returns:
         `Derivatives` (batch, n, features) or (batch, n, state entries), float64. Row i belongs to $h_T[i]$, as in the
-        paper. For an `ISAN` or a `FactoredISAN` ids count as one-hot vectors, features = K. The attribute `method` is
-        "closed form" or "autodiff".
+        paper. For an `ISAN` or a `FactoredISAN` ids count as one-hot vectors with K features. The attribute `method`
+        is "closed form" or "autodiff".
 
     Raises:
         ValueError: if a sequence reads fewer than lag + 1 steps, if no layer is recurrent, if a weight or the Jacobian
-            is not finite, if the layer embeds ids, by which nothing can be differentiated, or, of several layers, if
-            they are not one chain, as for `attribution`.
+            is not finite, if the layer embeds ids (an id has no derivative), or if several layers are not a chain, as
+            for `attribution`.
 
-    Exactness: in closed form and float64 for every layer of this package, Keras's SimpleRNN, GRU and LSTM, and cells
-        that provide their equations, also inside a state-regularized layer; the encoder of a `MinimalRNN` runs in its
-        own dtype. A hard transition is differentiated as in training, as a mixture. All other cells, activations other
-        than tanh and sigmoid, and noise outside training are differentiated by the backend, in reverse mode and the
+    Exactness: in closed form and float64 for every layer of this package, for Keras's SimpleRNN, GRU and LSTM, and for
+        cells that provide their equations, also inside a state-regularized layer. The encoder of a `MinimalRNN` runs in
+        its own dtype. A hard transition is differentiated as in training, as a mixture. The backend differentiates all
+        other cells, activations other than tanh and sigmoid, and noise outside training, in reverse mode and the
         layer's dtype; the products are in float64.
     Example:
 
@@ -118,7 +118,7 @@ def jacobian_singular_values(
 
     Args:
         network, inputs, mask, with_respect_to: as `input_output_jacobian`.
-        lags: ints >= 0. One backward pass, to the largest lag, serves all.
+        lags: ints >= 0. One backward pass, to the largest lag, computes all of them.
 
     Returns:
         `Derivatives` (lags, batch, min(n, features)), float64, in descending order along the last axis.

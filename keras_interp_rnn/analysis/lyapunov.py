@@ -27,12 +27,11 @@ from keras_interp_rnn._types import Array
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LyapunovExponents(Result):
-    """Exponents of each sequence, with the growth of each step, in nats a step.
+    """Exponents of each sequence, with the growth of each step, in nats per step.
 
     Attributes:
-        exponents: (batch, s), of the s entries of the whole state, in descending order; -inf of a direction that a step
-            maps to 0.
-        growth: (batch, steps, s), log |R_ii| of each step that counts, in reading order; the exponents are its means.
+        exponents: (batch, s), in descending order; -inf for a direction that a step maps to 0.
+        growth: (batch, steps, s), log |R_ii| of each step that counts, in reading order; the exponents are the means.
         method: "closed form" or "autodiff", as for `input_output_jacobian`.
 
     Example: see `lyapunov_exponents`.
@@ -44,7 +43,7 @@ class LyapunovExponents(Result):
 
     @property
     def standard_error(self) -> Array:
-        """(batch, s), from the means of ten blocks of steps; NaN for fewer than ten steps."""
+        """(batch, s), estimated from the means of ten blocks of steps; NaN for fewer than ten steps."""
         steps = self.growth.shape[1] // 10 * 10
         if not steps:
             return np.full(self.exponents.shape, np.nan)
@@ -59,19 +58,20 @@ def lyapunov_exponents(
 
     Args:
         network, inputs, mask: as `input_output_jacobian`, of a single layer in one direction.
-        num_exponents: the largest ones alone; None for all entries of the state (h and c of an LSTM).
-        num_skipped: steps at the beginning that turn the directions and do not count. Of sequences of different lengths
-            the last steps are read, as many as the shortest one has.
+        num_exponents: number of exponents, the largest ones; None for as many as the state has entries (h and c of an
+            LSTM).
+        num_skipped: number of steps at the beginning that only align the directions and do not count. If sequences
+            differ in length, the last steps count, as many as the shortest sequence has.
 
     Returns:
-        `LyapunovExponents`: `exponents` (batch, s), nats a step, and `standard_error`.
+        `LyapunovExponents`: `exponents` (batch, s), in nats per step, and `standard_error`.
 
     Raises:
         ValueError: as `input_output_jacobian` with respect to the state; if a sequence reads too few steps.
 
-    Exactness: Jacobians in float64 as of `input_output_jacobian`. Of all s exponents the sum is the mean of
-        $\log \lvert \det J_t \rvert$ to rounding. Each of them is that of these steps: the limit of long sequences is
-        approached as `standard_error` falls.
+    Exactness: Jacobians as in `input_output_jacobian`, in float64. The sum of all s exponents is the mean of
+        $\log \lvert \det J_t \rvert$, to rounding. The exponents are those of these steps; `standard_error` estimates
+        their distance from the limit of long sequences.
     Example:
 
         >>> from keras_interp_rnn import analysis

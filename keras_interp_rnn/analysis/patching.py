@@ -44,14 +44,14 @@ Recorded = dict[Any, dict[tuple[str, int], Array]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Patching(Result):
-    """The output of every patched run, next to the outputs of the clean and the corrupted one.
+    """The output of every patched run, and those of the clean and the corrupted run.
 
     Attributes:
-        names: of the quantities that are patched; several that are patched together are joined by "+".
+        names: the patched quantities; those patched together are joined by "+".
         outputs: (pairs, quantities, time), in reading order; NaN at a step that a pair does not read.
-        clean, corrupted: (pairs,), without a patch.
+        clean, corrupted: (pairs,), outputs without a patch.
         targets: (pairs,), index of the output.
-        difference: largest difference of clean and corrupted outputs from those of the network itself.
+        difference: largest difference of the clean and corrupted outputs from those that the network itself computes.
 
     Example: see `patching`.
     """
@@ -65,17 +65,17 @@ class Patching(Result):
 
     @property
     def num_pairs(self) -> NDArray[np.int64]:
-        """(quantities, time), over how many pairs an effect is averaged: those that read the step."""
+        """(quantities, time), the number of pairs over which an effect is averaged: those that read the step."""
         return np.asarray((~np.isnan(self.outputs)).sum(axis=0))
 
     @property
     def effects(self) -> Array:
-        """(quantities, time), means over the pairs of patched minus corrupted outputs; NaN at a step of no pair."""
+        """(quantities, time), mean over the pairs of patched minus corrupted outputs; NaN if no pair reads the step."""
         return self._mean(self.outputs - self.corrupted[:, None, None])
 
     @property
     def restored(self) -> Array:
-        """(quantities, time), `effects` as shares of the mean change from corrupted to clean; NaN if that is 0."""
+        """(quantities, time), `effects` as fractions of the mean change from corrupted to clean; NaN if that is 0."""
         change = np.where(np.isnan(self.outputs), np.nan, (self.clean - self.corrupted)[:, None, None])
         mean = self._mean(change)
         return np.asarray(self.effects / np.where(mean == 0, np.nan, mean) + 0.0)  # no -0
@@ -94,34 +94,34 @@ def patching(
     step: int = -1,
     alphabet: GivenNames | None = None,
 ) -> Patching:
-    r"""How much of the change of an output is restored by a state or a gate of another sequence, step by step.
+    r"""How much of the change of an output a state or a gate of another sequence restores, step by step.
 
     Args:
-        network: a Sequential or functional model of layers one after the other, or a recurrent layer, as the chains of
-            `attribution`; in one direction, over cells whose equations are known.
+        network: a model that is a chain of layers, or a recurrent layer; in one direction, over cells whose equations
+            are known.
         clean, corrupted: (batch, time) ids or (batch, time, features), of one shape; or texts, if the ids have names.
-            Sequence i of one and of the other are a pair, and read the same steps.
-        target: index of the output; None for the largest one of each clean sequence.
-        quantities: by the names of `trace`; a sequence of names is patched together. None for each of them alone, and
-            for all states of a cell together, if it has several.
-        step: of outputs at every step the one that counts, from 0, or negative from the end.
-        alphabet: names of the ids, as of `attribution`.
+            Sequence i of both are a pair, and must read the same steps.
+        target: index of the output; None for the largest output of each clean sequence.
+        quantities: names as in `trace`; quantities named together in a sequence are patched together. None for each
+            quantity alone and, if a cell has several states, all of them together.
+        step: the step of the output if there are outputs at every step, from 0, or negative from the end.
+        alphabet: names of the ids, as for `attribution`.
 
     Returns:
         `Patching`, with `effects` and `restored` (quantities, time).
 
     Raises:
-        ValueError: if the network is not such a chain, is stateful or draws noise; if a cell has no equations, or no
-            quantity of a name; if an input or a weight is not finite; if the sequences of a pair differ in shape or in
+        ValueError: if the network is not such a chain, is stateful or draws noise; if a cell has no equations, or lacks
+            a named quantity; if an input or a weight is not finite; if the sequences of a pair differ in shape or in
             the steps that they read.
 
     Units: of the output.
-    Exactness: float64, by the equations of the cells; layers around them as in `attribution`. All states of the network
-        together restore the clean output to rounding if a pair reads the same after the step, and the output reads the
-        states of later steps alone. States can be patched of every cell, after the step; gates and candidates of LSTM,
-        PeepholeLSTM, GRU, CFN and MinimalRNN. What reads a gate within the step reads its clean value, as the candidate
-        of a GRU does the reset gate.
-    Cost: for each quantity and step a run of every pair.
+    Exactness: float64, by the equations of the cells; the other layers as in `attribution`. All states of the network
+        together restore the clean output, up to rounding, if the pair has the same inputs after the step and the output
+        reads only the states of later steps. A state is replaced after the step, in any cell. Gates and candidates can
+        be patched in LSTM, PeepholeLSTM, GRU, CFN and MinimalRNN; whatever reads a patched gate within the step, such
+        as the candidate of a GRU the reset gate, reads its clean value.
+    Cost: one run of every pair for each quantity and step.
     Example:
 
         >>> from keras_interp_rnn import analysis

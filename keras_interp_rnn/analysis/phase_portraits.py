@@ -30,16 +30,17 @@ from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PhasePortrait(Result):
-    """Steps of a network over symbols.
+    """The logit before each step of a network, and its change by the step.
 
     Attributes:
         logits: (points,), before each step. changes: (points,), by each step. symbols: int (points,).
-        slopes, intercepts: (K,), of the line of each symbol, by least squares; NaN where its logits are all the same.
-        residual: (K,), the largest distance of a change from its line; NaN where there is none.
-        fixed_points: (K,), the logit that a symbol leads to when it is repeated; NaN where there is none, and for
-            networks that are not affine.
-        time_constants: (K, n), steps, falling; infinite for what a symbol leaves as it is; NaN for networks that are
+        slopes, intercepts: (K,), of the line fitted to each symbol's changes by least squares; NaN if its logits are
+            all the same.
+        residual: (K,), the largest distance of a change from its line; NaN if there is no line.
+        fixed_points: (K,), the logit to which repeating a symbol leads; NaN if there is none, and for networks that are
             not affine.
+        time_constants: (K, n), steps, in descending order; infinite for a direction that a symbol leaves unchanged; NaN
+            for networks that are not affine.
         alphabet: names of the symbols, or None.
 
     Units: nats; steps.
@@ -69,25 +70,26 @@ def phase_portrait(
     against: int | None = None,
     alphabet: Sequence[Hashable] | None = None,
 ) -> PhasePortrait:
-    """By how much each symbol changes a logit, against the logit before it.
+    """How much each symbol changes a logit, as a function of the logit before it.
 
     Args:
-        network: as of `equivalent`: a model of an ISAN and a Dense head, an `automata.WeightedAutomaton`; or any model
-            of symbols with outputs at every step, such as a GRU, whose steps count from the second on.
-        sequences: of symbols, of any lengths, such as `sequences` of `datasets.sessions`.
-        towards, against: outputs whose difference counts; of two outputs the second and the first, of one output it
-            alone.
+        network: a network that `equivalent` reads, such as a model of an ISAN and a Dense head, or an
+            `automata.WeightedAutomaton`; or any model of symbols with outputs at every step, such as a GRU, of which
+            the steps from the second on count.
+        sequences: sequences of symbols, of any lengths, such as `sequences` of `datasets.sessions`.
+        towards, against: the outputs whose difference is the logit. By default the second and the first of two outputs,
+            or a single output itself.
         alphabet: names of the symbols; by default those that the network carries.
 
     Returns:
         `PhasePortrait`; `figures.phase_portrait` draws it.
 
     Raises:
-        ValueError: if there is no step, if a network of several outputs is given no `towards` and `against`, or if it
-            has no output at every step.
+        ValueError: if there is no step, if a network of three or more outputs comes without `towards` and `against`, or
+            if it has no output at every step.
 
     Units: nats (logits); steps.
-    Exactness: in float64 for affine networks. Their fixed points and time constants are those of the weights.
+    Exactness: in float64 for affine networks, whose fixed points and time constants are computed from the weights.
     Example:
 
     >>> from keras_interp_rnn import automata
@@ -114,7 +116,9 @@ def phase_portrait(
         num_symbols, alphabet = form.num_symbols, form.alphabet if alphabet is None else alphabet
         fixed, constants = _fixed(form)
     if not len(symbols):
-        raise ValueError("`sequences` must have a step that is read. Received: none. A model counts from the second.")
+        raise ValueError(
+            "`sequences` must have a step that is read. Received: none. Steps of a model count from the second on."
+        )
     direction = _direction(before.shape[1], towards, against)
     logits, changes = before @ direction, (after - before) @ direction
     lines = np.array([_line(logits[symbols == x], changes[symbols == x]) for x in range(num_symbols)])

@@ -22,8 +22,8 @@ def cross_entropy_bits(logits: Array, occurred: NDArray[np.int64]) -> Array:
 def relative_drift(states: NDArray[Any]) -> NDArray[np.float64]:
     r"""The drift of states over a sequence, in units of the mean step.
 
-    The distance between the means of the first and the last quarter, divided by the mean distance of one step. About 0
-    for states that return, up to $3 T / 4$ for states that move in one direction.
+    The drift is the distance between the mean states of the first and the last quarter, divided by the mean distance of
+    one step. It is about 0 for states that return, and up to $3 T / 4$ for states that move in one direction.
 
     Args:
         states: (batch, time, n), of a `trace` without a mask.

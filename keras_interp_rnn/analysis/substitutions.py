@@ -38,11 +38,11 @@ class Substitutions(Result):
         symbols: (T,), the text.
         alternatives: (A,), the symbols that replace each symbol in turn.
         outputs: (T, A, outputs); `outputs[t, a]` for the text with `alternatives[a]` at position t, from 0.
-        original: (outputs,), for the text as it is.
+        original: (outputs,), for the text without a change.
         alphabet: names of the symbols, for views; None for their ids.
         are_probabilities: whether the outputs come from a softmax; otherwise they are logits.
-        deleted: (T, outputs), for the text without the symbol at each position; None if the network reads texts of one
-            length alone, or the text has one symbol.
+        deleted: (T, outputs), for the text without the symbol at each position; None if the network reads only texts of
+            one length, or the text has one symbol.
 
     Example: see `substitutions`.
     """
@@ -62,7 +62,7 @@ class Substitutions(Result):
         return softmax(self.outputs, axis=-1), softmax(self.original)
 
     def changes(self, output: int | None = None) -> Array:
-        """(T, A): by how much each replacement changes the probability of an output, or the value of a single output.
+        """(T, A), the change of an output's probability, or of the value of a single output, by each replacement.
 
         Args:
             output: by default the most probable one.
@@ -82,7 +82,7 @@ class Substitutions(Result):
             output: as for `changes`.
 
         Returns:
-            [(position, symbol read instead, change), ...], the largest change first, of either sign.
+            [(position, replacement, change), ...], the largest absolute change first.
         """
         integer("num_substitutions", num_substitutions, 0)
         changes = np.where(self.symbols[:, None] == self.alternatives, 0.0, self.changes(output))
@@ -107,27 +107,28 @@ def substitutions(
     target: int = -1,
     alphabet: Sequence[str] | None = None,
 ) -> Substitutions:
-    r"""The outputs of a network for the T (A + 1) texts that differ from a text in one symbol, replaced or left out.
+    r"""The outputs of a network for all texts in which one symbol of a text is replaced or deleted.
 
     Args:
-        network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs);
-            not a stateful one.
+        network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs),
+            and is not stateful.
         symbols: int (T,), one text; or a string or a list of symbols, if there is an alphabet; for a `Recognizer` a
             word.
-        alternatives: int (A,), or a string or a list of symbols, which are tried in each place; by default the whole
-            alphabet.
-        target: step whose outputs count, if there are outputs for every step; negative from the end.
+        alternatives: int (A,), or a string or a list of symbols, the replacements tried at each position; by default
+            the whole alphabet.
+        target: the step whose outputs count if there are outputs at every step; negative from the end.
         alphabet: names of the ids; by default the names that the model carries (`datasets.text.Alphabet`).
 
     Returns:
-        `Substitutions`; `print` lists the strongest, and `views.save` makes a page in which each can be tried.
+        `Substitutions`; `print` lists the replacements with the largest effect, and `views.save` makes a page on which
+        you can try each.
 
     Raises:
         ValueError: if the network is not a model, does not read ids or is stateful, if the text is empty, if there is
             neither an alphabet nor alternatives, if a symbol is not in the alphabet, or if a weight is not finite.
 
     Exactness: the network itself reads every text, in its own dtype.
-    Cost: T A texts.
+    Cost: T (A + 1) texts.
     Example:
 
         >>> from keras_interp_rnn import analysis, presets

@@ -46,18 +46,17 @@ BATCH = 256
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurprisingEvent(Result):
-    """An event that was not expected, and the share of each event before it in the log-odds.
+    """A surprising event, with the share of each earlier event in the log-odds of the expected event against it.
 
     Attributes:
         session, position: which session, from 0, and which of its events, from 1.
-        symbols: (position - 1,), the events before.
-        came, expected: the event that came, and the most probable one.
-        nats: the surprise of the event that came. expected_nats: that of the expected one.
-        shares: (position - 1,), the share of each event before in ln p(expected) / p(came).
-        rest: the share of no event, such as that of the bias of a readout; NaN for shares by deletion.
-        residual: of the contributions, by which shares and rest miss the log-odds; NaN for shares by deletion, which
-            need not sum.
-        method: "contributions", exact, or "deletion": by how much the log-odds fall without the event.
+        symbols: (position - 1,), the earlier events.
+        came, expected: the event that came, and the most probable event.
+        nats: the surprise of the event that came. expected_nats: the surprise of the expected event.
+        shares: (position - 1,), the share of each earlier event in the log-odds ln(p(expected) / p(came)).
+        rest: the part of the log-odds due to no event, such as the bias of a readout; NaN for shares by deletion.
+        residual: the error of the sum of shares and rest; NaN for shares by deletion, which need not sum.
+        method: "contributions", which are exact, or "deletion": the decrease of the log-odds without the event.
         names: of the events, for views.
 
     Units: nats.
@@ -80,7 +79,7 @@ class SurprisingEvent(Result):
 
     @property
     def log_odds(self) -> float:
-        """The logarithm of p(expected) / p(came), in nats."""
+        """ln(p(expected) / p(came)), in nats."""
         return self.nats - self.expected_nats
 
     def name(self, symbol: int) -> str:
@@ -94,12 +93,13 @@ class Surprise(Result):
 
     Attributes:
         symbols: for each session its events (T,).
-        nats: for each session the surprise of each event (T,); NaN where none is predicted, as of the first event of a
-            network without a start token.
-        expected: for each session the most probable event at each place (T,); -1 where none is predicted.
-        expected_nats: for each session the surprise that it would have been (T,).
-        events: the most surprising events of all sessions, the most surprising first, each with its shares.
-        names: of the events, for views. An automaton has one more, the "end" of a session, an event like the others.
+        nats: for each session the surprise of each event (T,); NaN if the network does not predict the event, as for
+            the first event without a start token.
+        expected: for each session the most probable event at each position (T,); -1 if there is no prediction.
+        expected_nats: for each session the surprise that the expected event would have had (T,).
+        events: the most surprising events of all sessions, the most surprising first, with the shares of the events
+            before them.
+        names: of the events, for views. An automaton has one more event, the "end" of a session.
 
     Units: nats.
 
@@ -118,10 +118,10 @@ class Surprise(Result):
         return len(self.symbols)
 
     def scores(self, by: str = "mean") -> Array:
-        """(sessions,): how surprising each session is; 0 where no event is predicted.
+        """(sessions,), how surprising each session is; 0 if none of its events is predicted.
 
         Args:
-            by: the "mean" over its events, their "total", which is -ln of the session's probability, or the "largest".
+            by: "mean" over its events; "total", which is -ln of the session's probability; or "largest".
         """
         choice("by", by, BY)
         predicted = [row[~np.isnan(row)] for row in self.nats]
@@ -130,7 +130,7 @@ class Surprise(Result):
         return np.array([row.sum() / (max(len(row), 1) if by == "mean" else 1) for row in predicted])
 
     def ranked(self, by: str = "mean") -> Ints:
-        """(sessions,): the numbers of the sessions, the most surprising first; by as for `scores`."""
+        """(sessions,), the numbers of the sessions, the most surprising first; `by` as for `scores`."""
         return np.argsort(-self.scores(by), kind="stable")
 
     def name(self, symbol: int) -> str:
@@ -145,25 +145,27 @@ def surprise(
     alphabet: GivenNames | None = None,
     num_events: int = 5,
 ) -> Surprise:
-    r"""How surprising each event of each session is, in nats, and why the most surprising ones are.
+    r"""How surprising each event of each session is, in nats, and why the most surprising events are.
 
     Args:
-        network: a model that reads ids (batch, time) and predicts the next one, by logits or a softmax over all K ids:
-            at each step, (batch, time, K), from this step and those before alone; or (batch, K) after the last. Or an
-            automaton of probabilities, such as `WeightedAutomaton.from_words`, whose sessions also end.
-        sequences: the sessions: lists of ids, or of symbols, if there are names; of any lengths.
-        alphabet: names of the ids; by default those that the model carries, or the automaton's alphabet.
+        network: a model that reads ids (batch, time) and predicts the next id, by logits or a softmax over all K ids,
+            either at each step from the steps so far, (batch, time, K), or after the last step, (batch, K). Or an
+            automaton of probabilities, as from `WeightedAutomaton.from_words`, which also predicts the end of a
+            session.
+        sequences: the sessions, of any lengths: lists of ids, or of symbols if the ids have names.
+        alphabet: names of the ids; by default those that the model carries, or the alphabet of the automaton.
         num_events: maximum number of events that are explained.
 
     Returns:
-        `Surprise`; `print` lists the most surprising sessions and events, `views.save` makes a page of them.
+        `Surprise`; `print` lists the most surprising sessions and events, and `views.save` makes a page of them.
 
     Raises:
         ValueError: if there is no session, or one without events; if the network has other outputs, reads later events
-            or carries its state over batches; if an automaton has no probabilities; if an event is not in the alphabet.
+            or is stateful; if an automaton does not give probabilities; if an event is not in the alphabet.
 
     Units: nats.
-    Exactness: an automaton and contributions in float64, the latter with a residual; a model predicts in its own dtype.
+    Exactness: an automaton and contributions are computed in float64, the latter with a residual. A model predicts in
+        its own dtype.
     Example:
 
     >>> from keras_interp_rnn import automata
@@ -240,7 +242,8 @@ class _Automaton(_Predictor):
     def __init__(self, automaton: LinearAutomaton, alphabet: Any) -> None:
         if alphabet is not None:
             raise ValueError(
-                "The alphabet of an automaton must be its own. Received: an automaton and `alphabet`. Leave it out."
+                "`alphabet` must be None for an automaton, which has its own. Received: an automaton and `alphabet`. "
+                "Leave it out."
             )
         self.initial, self.transitions, final = (
             np.asarray(array, np.float64) for array in (automaton.initial, automaton.transitions, automaton.final)

@@ -60,7 +60,7 @@ def trace(
     set: Mapping[int, Any] | None = None,
     tokens: GivenNames | None = None,
 ) -> Trace:
-    r"""Every quantity of every step, by its paper's name.
+    r"""Every quantity of every step, by its name in the paper.
 
     | layer | names |
     |---|---|
@@ -69,30 +69,30 @@ def trace(
     | `CFN` | update gate `u`, input gate `i`, `candidate` |
     | GRU of Keras | update gate `u`, reset gate `r`, `candidate` |
     | LSTM of Keras, `PeepholeLSTM` | gates `i`, `f`, `o`, `candidate` |
-    | your own cell that provides its equations | those that its `step` returns |
-    | state-regularized | state before regularization `u`, `alpha` (k), `centroid`; those of the inner cell |
+    | your own cell that provides its equations | the names that its `step` returns |
+    | state-regularized | state before regularization `u`, `alpha` (k), `centroid`; the names of the inner cell |
     | a stack of cells | the same names with the prefix `0/`, `1/`, ... |
     | Bidirectional | the same names with the prefix `forward/`, `backward/` |
-    | a model with several recurrent layers | the same names with the layer's name and a slash in front |
+    | a model with several recurrent layers | the same names with the layer's name and a slash as prefix |
 
     An update gate of the cell inside a state-regularized layer is called `cell_u`.
 
     Args:
-        network: a recurrent layer, Bidirectional too, or a model with at least one.
+        network: a recurrent layer, possibly Bidirectional, or a model with at least one.
         inputs: (batch, time, ...), the inputs of the layer or of the model; or a text or texts of one length, strings
             or lists of tokens, if the tokens have names.
-        mask: bool (batch, time), False where a step is not read; a model computes its own.
-        set: {step: state}, for a single layer: the state after a step, counted from 0 in reading order, is replaced by
-            (n,) or (batch, n), from which the next step goes on. A list if the cell has several states: `[h, c]` for an
-            LSTM.
+        mask: bool (batch, time), False at steps that are not read; None for a model, which computes its own.
+        set: {step: state}, for a single layer: replaces the state after a step, counted from 0 in reading order, by
+            (n,) or (batch, n). The next step continues from it. If the cell has several states, pass a list: `[h, c]`
+            for an LSTM.
         tokens: names of the ids, for views; by default the names that a model carries, or the ids.
 
     Returns:
-        `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order: time
-        runs backwards for a layer with `go_backwards`, but not for the backward layer of a Bidirectional one, whose
-        entries are at the step that it read. A masked step repeats `h` and `c`, its other quantities are NaN and its
-        `centroid` is -1; so are `alpha` and `centroid` of a step without the stochastic component
-        (`regularize_last_step=False`). `centroid` is the one chosen; in a mixture, the most probable one.
+        `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order. For
+        a layer with `go_backwards` time therefore runs backwards; the backward layer of a Bidirectional one has each
+        entry at the step that it read. A masked step repeats `h` and `c`; its other quantities are NaN, and its
+        `centroid` is -1. So are `alpha` and `centroid` at a step without the stochastic component
+        (`regularize_last_step=False`). `centroid` is the chosen centroid; in a mixture, the most probable one.
 
     Raises:
         ValueError: if a sequence reads no step, if no layer is recurrent, if a weight is not finite, or if a state of
@@ -115,8 +115,8 @@ def trace(
     if set and len(found) > 1:
         prefixes = ", ".join(prefix.rstrip("/") for prefix, *_ in found)
         raise ValueError(
-            f"`set` must be of a single recurrent layer. Received: a network with {prefixes}. Pass the layer and its "
-            "own inputs."
+            f"`set` must be used with a single recurrent layer. Received: a network with {prefixes}. Pass the layer "
+            "and its own inputs."
         )
     quantities: dict[str, NDArray[Any]] = {}
     are_read = []

@@ -1,6 +1,6 @@
-"""Finite automata: operations on them, automata from words and by queries, and networks that are automata, with proofs.
+"""Finite automata: operations, automata found from words or by queries, and networks that are automata, with proofs.
 
-Each name is imported on first use, as automata and the proofs of certificates need no Keras.
+Each name is imported on first use, because automata and the proofs of certificates need no Keras.
 """
 
 from __future__ import annotations

@@ -49,36 +49,37 @@ def train_recognizer(
     seed: int = 0,
     verbose: int = 1,
 ) -> Recognizer:
-    r"""Trains a state-regularized GRU to be an automaton that classifies the words as labelled.
+    r"""Trains a state-regularized GRU to become an automaton that classifies the words as labelled.
 
-    First the plain cell (strength 0) learns, from short words to long ones. Then `strength` is raised to 1, by steps
+    First the plain cell (strength 0) learns, from short words to long ones. Then `strength` is raised to 1, in steps
     that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make the
-    transitions certain. Batches hold the same number of words of each label. At the end the automaton is extracted
-    (`extract`, "exact"); unless it classifies every word as labelled and every transition is probable enough, training
-    starts again with more units. A network that has learned is certified (`certify`). Words that are too few for the
-    automaton to be a shorter description than their labels alone do not carry it: `report.learned` is then False.
+    transitions certain. Batches have the same number of words of each label. At the end the automaton is extracted
+    (`extract`, "exact"). Unless it classifies every word as labelled and every transition is probable enough, training
+    starts again with more units. A network that has learned is certified (`certify`). If the words are so few that the
+    automaton is no shorter a description than their labels, they do not support it, and `report.learned` is False.
 
-    Copies of a word are merged first. A tenth of the different words is held out, from every label that has enough.
-    `infer` finds an automaton from words without a network, in seconds, and `compile` turns it into a network.
+    Copies of a word are merged first. A tenth of the different words of each label is held out, if there are enough.
+    To find an automaton in seconds without training, use `infer`; `compile` turns it into a network.
 
     Args:
-        words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: one for each word, as `infer`; three labels or more are ints or strings. The network then has an output
-            for each, the largest decides, and the automaton is a Moore machine.
+        words: sequences of symbols. Short words are the most informative: all words up to some length are a good
+            choice.
+        labels: one for each word, as in `infer`; three labels or more must be ints or strings. The network then has an
+            output for each label, the largest of which decides, and the automaton is a Moore machine.
         alphabet: the symbols, ints or strings; by default those of the words, in ascending order.
-        num_centroids: should exceed the number of states of the automaton.
-        num_attempts: maximum number of attempts. The first has 24 units, each further one 8 more.
+        num_centroids: number of centroids; it should exceed the number of states of the automaton.
+        num_attempts: maximum number of attempts. The first has 24 units, each further attempt 8 more.
         seed: of the whole run; the same seed gives the same run on the same machine.
         verbose: 1 prints the progress, on one line in a terminal, elsewhere on one line for each phase; 0 prints
             nothing.
 
     Returns:
-        The network of the best attempt, also on Ctrl-C, with its alphabet and start token. It is returned even if
-        training failed: check `report.learned`. `report.unsupported` lists the transitions that no word takes.
+        The network of the best attempt, also on Ctrl-C, with its alphabet and start token. Training may have failed:
+        check `report.learned`. `report.unsupported` lists the transitions that no word takes.
 
     Raises:
-        ValueError: as `infer` with `label_noise=0`; if a symbol, or one of three labels or more, is neither int nor
-            string; if a number is not positive.
+        ValueError: as `infer` with `label_noise=0`; if a symbol, or one of three labels or more, is neither an int nor
+            a string; if a number is not positive.
 
     Example:
 

@@ -42,11 +42,11 @@ class WeightedAutomaton(Result):
     Args:
         initial: (n,), $\alpha$.
         transitions: (K, n, n), $A_x$ for every symbol; states are rows.
-        final: (n,), $\omega$, for one number a word; or (n, outputs), for several.
-        alphabet: the K symbols, hashable and different; None for the ids 0 to K - 1.
+        final: (n,), $\omega$, for one number per word; or (n, outputs), for several.
+        alphabet: the K symbols, hashable and all different; None for the ids 0 to K - 1.
 
     Raises:
-        ValueError: if the shapes do not pair up, a number is not finite, or the alphabet does not fit.
+        ValueError: if the shapes do not match, a number is not finite, or the alphabet does not fit.
 
     Example:
 
@@ -86,11 +86,11 @@ class WeightedAutomaton(Result):
         """The value of a word: a float, or (outputs,) if `final` has several columns.
 
         Args:
-            word: symbols of the alphabet, or ids without one.
+            word: symbols of the alphabet; ids if there is no alphabet.
 
         Returns:
-            The nearest number of float64, however small or large the states become on the way: 0.0 for a value below
-            2.5e-324, whose logarithm is `log_value`.
+            The nearest float64, even if intermediate states underflow or overflow: 0.0 for a value below 2.5e-324, of
+            which `log_value` gives the logarithm.
 
         Raises:
             ValueError: if a symbol is not in the alphabet, or the value is too large for float64.
@@ -151,16 +151,15 @@ class WeightedAutomaton(Result):
     def to_svg(self, names: Sequence[str] | None = None) -> str:
         """A drawing of a sparse automaton, as an SVG element.
 
-        Edges are labelled symbol:weight, with three digits and without a weight of 1. A state with a final weight has a
-        double ring and the weight beneath its name, unless it is 1. A single initial weight of 1 is an arrow; others
-        label edges from a dashed circle. Tooltips have the whole of labels that are cut.
+        Edges are labelled symbol:weight, with three digits; a weight of 1 is omitted. A state with a final weight has a
+        double ring, and the weight under its name unless it is 1. A single initial weight of 1 is drawn as an arrow;
+        other initial weights label edges from a dashed circle. Tooltips show labels that are cut off in full.
 
         Args:
             names: of the states; by default their numbers.
 
         Raises:
-            ValueError: if there is not one name for each state, or if there are more than 60 edges, which could not be
-                read.
+            ValueError: if there is not one name for each state, or if there are more than 60 edges, too many to read.
 
         Example:
 
@@ -182,7 +181,7 @@ class WeightedAutomaton(Result):
 
     @property
     def is_drawable(self) -> bool:
-        """Whether it has few enough edges for `to_svg`."""
+        """Whether the automaton has few enough edges for `to_svg`."""
         edges = int(self.transitions.any(axis=0).sum()) + int((self.initial != 0).sum())
         return edges <= weighted_drawing.MAX_EDGES
 
@@ -216,22 +215,22 @@ class WeightedAutomaton(Result):
         return replace(self, initial=initial, transitions=pairs, final=final)
 
     def scale(self, factor: float) -> WeightedAutomaton:
-        """The automaton whose value is `factor` times this one's."""
+        """The automaton whose value is `factor` times the value of this one."""
         return replace(self, final=self.final * float(factor))
 
     def minimize(self, *, tolerance: float = 1e-10) -> WeightedAutomaton:
-        """The automaton of the fewest states, at least one, with the same values.
+        """The automaton with the fewest states, at least one, and the same values.
 
         If a coordinate is the constant 1, it comes last, as in `from_network`.
 
         Args:
-            tolerance: as `analysis.minimize`, which finds the smallest ISAN and reports how clear its size is.
+            tolerance: as in `analysis.minimize`, which also reports how clearly the tolerance determines the size.
 
         Raises:
             ValueError: if the tolerance is outside [0, 1).
 
-        Exactness: as `analysis.minimize`, whose `residual` bounds the difference of values;
-            `analysis.equivalent(automaton, automaton.minimize())` proves it where it can.
+        Exactness: as `analysis.minimize`, whose `residual` bounds the difference of the values.
+            `analysis.equivalent(automaton, automaton.minimize())` can prove the two equivalent.
         """
         tolerance = fraction("tolerance", tolerance)
         [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, self._columns, tolerance)
@@ -245,11 +244,11 @@ class WeightedAutomaton(Result):
     def prefix_sums(self) -> WeightedAutomaton:
         r"""The automaton whose value of a word is the sum of the values of all words that begin with it.
 
-        $\omega' = (1 - \sum_x A_x)^{-1} \omega$. Probabilities of words become probabilities of prefixes, so that the
+        It has $\omega' = (1 - \sum_x A_x)^{-1} \omega$. Probabilities of words become probabilities of prefixes: the
         probability of the next symbol x after w is f'(wx) / f'(w).
 
         Raises:
-            ValueError: if the sums do not converge, as the spectral radius of $\sum_x A_x$ is not below 1.
+            ValueError: if the sums do not converge, because the spectral radius of $\sum_x A_x$ is not below 1.
         """
         total = self.transitions.sum(axis=0)
         radius = float(np.abs(np.linalg.eigvals(total)).max())
@@ -285,12 +284,12 @@ class WeightedAutomaton(Result):
 
     @classmethod
     def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
-        """The automaton of a network that is affine in its state, with a linear readout: n + 1 states, the last is 1.
+        """The automaton of a network that is affine in its state: n + 1 states, the last of which is always 1.
 
         Args:
-            network: a model of an ISAN, of a FactoredISAN over a vocabulary, or of a linear recurrence that reads an
-                Embedding or one-hot vectors, with a linear Dense head, followed by a softmax or not; a layer or a cell;
-                or a pair (layer, readout).
+            network: a model of an ISAN, a FactoredISAN over a vocabulary, or a linear recurrence that reads an
+                Embedding or one-hot vectors, with a linear Dense head and possibly a softmax after it; a layer or a
+                cell; or a pair (layer, readout).
             readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
 
         Raises:
@@ -312,9 +311,9 @@ class WeightedAutomaton(Result):
         return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
 
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
-        """An ISAN with a linear Dense readout that outputs the value of every word: a model of ids.
+        """A model of ids, an ISAN with a linear Dense readout, that outputs the value of every word.
 
-        A last coordinate that is the constant 1 becomes biases; without one, biases are 0.
+        If the last coordinate is the constant 1, it becomes the biases; otherwise the biases are 0.
 
         Args:
             return_sequences: whether the model outputs the value of every nonempty prefix.
@@ -351,9 +350,9 @@ class WeightedAutomaton(Result):
 
     @classmethod
     def from_dfa(cls, dfa: FiniteAutomaton) -> WeightedAutomaton:
-        """The automaton, with the states and alphabet of a `DFA`, whose value is 1 for accepted words, else 0.
+        """The automaton with the states and alphabet of a `DFA` whose value is 1 for accepted words and 0 for others.
 
-        For a `MooreMachine` it has a value for each of its labels, 1 for words with that label.
+        For a `MooreMachine` it has one value for each label, 1 for words with that label and 0 for others.
         """
         initial, transitions, final = arrays_of_dfa(dfa)
         return cls(initial, transitions, final[:, 0] if final.shape[1] == 1 else final, tuple(dfa.alphabet))
@@ -371,15 +370,15 @@ class WeightedAutomaton(Result):
         r"""The automaton whose value is the probability of a word under a hidden Markov model.
 
         State i emits symbol x with probability emissions[i, x] and moves to j with probability transitions[i, j].
-        Without `stop` the value is the probability that an endless text begins with the word; with it, that the text is
-        the word: before each symbol the model ends with probability stop[i].
+        With `stop` the model ends before each symbol with probability stop[i], and the value is the probability of the
+        whole word. Without it the value is the probability that an endless text begins with the word.
 
         Args:
             initial: (n,). transitions: (n, n), or (n, K, n) if the next state depends on the symbol too.
             emissions: (n, K). stop: (n,). alphabet: the K symbols; None for ids.
 
         Raises:
-            ValueError: unless all are probabilities: at least 0, every distribution with sum 1.
+            ValueError: unless all arguments are probabilities, at least 0, and every distribution sums to 1.
 
         Example:
 
@@ -418,17 +417,17 @@ class WeightedAutomaton(Result):
 
     @classmethod
     def from_ngrams(cls, ngrams: NgramModel, *, max_states: int = 4096) -> WeightedAutomaton:
-        r"""A back-off model as a weighted automaton with log probabilities for outputs: a start for training an ISAN.
+        r"""A back-off model as a weighted automaton whose outputs are log probabilities, a start for training an ISAN.
 
-        States are the contexts of up to order - 1 symbols, outputs the K values ln p(c | context), so that
-        `from_ngrams(ngrams).to_isan()` followed by a softmax is the back-off model.
+        The states are the contexts of up to order - 1 symbols, and the outputs the K values ln p(c | context). With a
+        softmax after it, `from_ngrams(ngrams).to_isan()` therefore is the back-off model.
 
         Args:
             ngrams: an `analysis.BackoffModel` with a discount below 1, so that no probability is 0.
-            max_states: bound on the number of states, (K^order - 1) / (K - 1) for K symbols.
+            max_states: limit of the number of states, which is (K^order - 1) / (K - 1) for K symbols.
 
         Raises:
-            ValueError: if there would be more states, or a probability is 0.
+            ValueError: if there would be more states, or if a probability is 0.
 
         Example:
 
@@ -473,27 +472,27 @@ class WeightedAutomaton(Result):
         num_symbols: int | None = None,
         pseudo_count: float = 0.01,
     ) -> WeightedAutomaton:
-        r"""The probabilities of words, from words of one kind alone, such as normal sessions.
+        r"""An automaton of the probabilities of words, learned from words of one kind alone, such as normal sessions.
 
-        The states are deterministic: of the words' prefixes those are merged after which words go on alike, by Akaike's
-        criterion. A state that N words pass gives a symbol, or the end, that n of them have next the probability
-        (n + c) / (N + (K + 1) c), where c is `pseudo_count`; a symbol that no word has there keeps the state.
-        `analysis.surprise` reads the automaton.
+        The states are deterministic. Prefixes of the words after which the words continue alike are merged, by Akaike's
+        criterion. If N words pass a state and n of them have a symbol (or the end) next, the state gives it the
+        probability (n + c) / (N + (K + 1) c), where c is `pseudo_count`. A symbol that no word has there does not
+        change the state. `analysis.surprise` reads the automaton.
 
         Args:
-            words: each as often as it came.
+            words: sequences of symbols, each as often as it occurred.
             alphabet: the symbols; None for words of ids.
-            num_symbols: K, without an alphabet; None for one more than the largest id.
-            pseudo_count: float >= 0; 0 for the frequencies themselves, by which what never came is impossible.
+            num_symbols: K, if there is no alphabet; None for one more than the largest id.
+            pseudo_count: float >= 0; 0 for the relative frequencies, for which a symbol that never came is impossible.
 
         Returns:
             The automaton, whose value of a word is its probability.
 
         Raises:
-            ValueError: if there is no word, a symbol is not in the alphabet, or a number is out of range; if words have
-                more than two million different prefixes.
+            ValueError: if there is no word, a symbol is not in the alphabet, or a number is out of range; if the words
+                have more than two million different prefixes.
 
-        Exactness: an estimate, which converges to a deterministic stochastic automaton that drew the words.
+        Exactness: an estimate. If a deterministic stochastic automaton drew the words, it converges to that automaton.
         Example:
 
         >>> words = [n * "ab" for n in range(6) for _ in range(2 ** (6 - n))]  # half as many for each ab more
@@ -532,8 +531,9 @@ class WeightedAutomaton(Result):
     ) -> WeightedAutomaton:
         r"""Spectral learning: an automaton of `rank` states from words, or from values of words.
 
-        The table H(p, s) = f(ps) over prefixes p and suffixes s has the rank of the smallest automaton of f. With its
-        largest singular values and vectors, $H \approx U D V^T$, and the tables $H_x(p, s) = f(pxs)$,
+        Let f(v) be the value of the word v. The rank of the table H(p, s) = f(ps) over prefixes p and suffixes s is the
+        number of states of the smallest automaton of f. With the largest singular values and vectors of the table,
+        $H \approx U D V^T$, and the tables $H_x(p, s) = f(pxs)$,
 
         $$A_x = D^{-1} U^T H_x V, \qquad \alpha = H(\varepsilon, \cdot) V, \qquad
         \omega = D^{-1} U^T H(\cdot, \varepsilon).$$
@@ -542,13 +542,14 @@ class WeightedAutomaton(Result):
         v; then, with $A = \sum_x A_x$, $\alpha (1 - A)$ and $(1 - A) \omega$ give the probability of the whole word.
 
         Args:
-            words: drawn words, whose probability the automaton's value estimates; or {word: value}, with the value 0
-                for other words.
+            words: drawn words, whose probabilities the automaton then estimates; or {word: value}, with the value 0 for
+                all other words.
             rank: int > 0, number of states.
             alphabet: the symbols; None for words of ids.
-            num_symbols: K, without an alphabet; None for one more than the largest id.
-            max_length: of the prefixes and suffixes.
-            max_basis: maximum number of prefixes, and of suffixes: the most frequent, or of the largest values.
+            num_symbols: K, if there is no alphabet; None for one more than the largest id.
+            max_length: maximum length of the prefixes and suffixes.
+            max_basis: maximum number of prefixes and of suffixes; those that are most frequent, or have the largest
+                values, are used.
 
         Returns:
             The automaton. Estimates may be below 0.
@@ -556,8 +557,8 @@ class WeightedAutomaton(Result):
         Raises:
             ValueError: if the table does not have that rank, or a symbol is not in the alphabet.
 
-        Exactness: exact for values of an automaton of that rank, if the basis has the rank; for drawn words an estimate
-            that converges with their number.
+        Exactness: exact for values of an automaton of that rank, if the table has the rank. For drawn words an estimate
+            that converges as their number grows.
         Example:
 
         >>> values = {"a" * n: 0.5 ** (n + 1) for n in range(9)}

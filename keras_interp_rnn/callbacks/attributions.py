@@ -15,10 +15,10 @@ from keras_interp_rnn.callbacks._texts import TextProbe
 
 
 class Attributions(TextProbe):
-    r"""Logs the share of every step of fixed texts in the outputs of a network after the last step, during `fit`.
+    r"""Logs, during `fit`, the share of every step of fixed texts in the outputs of a network after the last step.
 
-    - `interp_rnn/attributions/text_i`, for the plugin: (T + 3) outputs numbers a text and step; of more than 64 outputs
-      the 16 that are most probable at that step;
+    - `interp_rnn/attributions/text_i`, for the plugin: (T + 3) outputs numbers per text and step; if there are more
+      than 64 outputs, only the 16 most probable at that step;
     - `interp_rnn/attributions_residual`, the largest difference between the outputs and their sums of shares over all
       texts: rounding for "telescoping" and "contributions".
 
@@ -26,8 +26,8 @@ class Attributions(TextProbe):
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `attributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 500, as the model reads them; or strings, if there is an alphabet.
+        log_dir: the folder of the logs; this callback writes to `attributions` in it, a run of its own.
+        texts: a few texts, each int (T,), T <= 500, as the model reads them; or strings, if there is an alphabet.
         method: as `analysis.attribution`.
         alphabet: names of the ids, and of the outputs if there are as many; as `analysis.attribution`.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
@@ -36,7 +36,8 @@ class Attributions(TextProbe):
         ValueError: if there is no text, one is empty or too long, the method is unknown, or the frequency is not
             positive; when training begins, as `analysis.attribution`.
 
-    Cost: "telescoping" and "occlusion" read T + 1 sequences a text and step, "path_integral" 32 for each output.
+    Cost: "telescoping" and "occlusion" read T + 1 sequences per text and step, "path_integral" 32 for each
+        output.
 
     Example:
 

@@ -44,10 +44,10 @@ class Automaton(Probe):
     - `interp_rnn/automaton`, the automaton of the centroids, for the plugin;
     - `interp_rnn/automaton_states`, the size of the minimal automaton; `interp_rnn/automaton_centroids`, the number of
       centroids that words reach;
-    - `interp_rnn/automaton_agreement`, the fraction of words on which network and automaton agree: short words and,
-      with a reference, words of each of its labels;
-    - `interp_rnn/automaton_confidence`, the least confidence of a transition; `interp_rnn/automaton_entropy`, the mean
-      entropy of the transitions in nats, 0 for a hard automaton;
+    - `interp_rnn/automaton_agreement`, the fraction of words on which the network and the automaton agree: short words
+      and, with a reference, words of each of its labels;
+    - `interp_rnn/automaton_confidence`, the smallest confidence of a transition; `interp_rnn/automaton_entropy`, the
+      mean entropy of the transitions in nats, 0 for a hard automaton;
     - with a reference, `interp_rnn/automaton_equivalent`, 1 if the automaton accepts the same language and 0 if not,
       and `interp_rnn/automaton_distance`, the fraction of the reference's words that it labels differently, averaged
       over the labels of the reference: 1/2 if it rejects all words and the reference does not.
@@ -59,24 +59,24 @@ class Automaton(Probe):
     | `SRSimpleRNN`, `SRGRU`, models of `automata.train_recognizer` | "exact" | none |
     | `SRLSTM`, `SRPeepholeLSTM`, whose cells also have a memory | "counts" or "mean_probability" | words |
 
-    A model of `automata.train_recognizer` carries its alphabet, and so does one with `Alphabet.layer()`; for any other
-    pass `alphabet`. Pass `start` and `end` if its words have such tokens.
+    A model of `automata.train_recognizer` carries its alphabet, and so does a model with `Alphabet.layer()`. For any
+    other model pass `alphabet`, and `start` and `end` if its words have such tokens.
 
     Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
-    logging stops with one warning; training continues. While the network's strength is below 1 its centroids are not
-    its states, and nothing is written.
+    logging stops with one warning; training continues. While the network's strength is below 1, its states are not
+    centroids, and the callback writes nothing.
 
     Args:
-        log_dir: its events go to the folder `automaton` in it, a run of its own.
+        log_dir: the folder of the logs; this callback writes to `automaton` in it, a run of its own.
         reference: the expected automaton, over the same symbols; a `MooreMachine` if the network has labels.
         data, method, alphabet, start, end: as `automata.extract`.
-        num_words: int > 0. Agreement is computed over at most this many short words, distance over at most this many
-            words of the reference, as many of each label (accepted and rejected), the shortest first.
+        num_words: int > 0. Agreement is computed over at most this many short words, and distance over at most this
+            many words of the reference, the shortest ones, with equal numbers for each label (accepted and rejected).
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
-        ValueError: if a number is not positive, or the reference or the alphabet is not valid; when training begins, if
-            the network has labels and the reference has none, or the reverse; and as `automata.extract`.
+        ValueError: if a number is not positive, or the reference or the alphabet is not valid. When training begins, if
+            only one of the network and the reference has labels; and as `automata.extract`.
 
     Example:
 

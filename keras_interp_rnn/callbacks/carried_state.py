@@ -13,13 +13,13 @@ from keras_interp_rnn._network import carried_states
 class CarriedState(keras.callbacks.Callback):
     """Resets the carried states before each epoch and each validation; training continues from its own states.
 
-    Without it a `stateful=True` layer starts an epoch from the state at the end of the text, so its states may grow
-    through all epochs to values that no fresh text reaches. It starts the validation text from the state of the
-    training text, and continues training from the state of the validation text.
+    Without this callback a `stateful=True` layer starts an epoch from the state at the end of the text, so its states
+    may grow through all epochs to values that no new text reaches. The layer would also start the validation text from
+    the state after the training text, and continue training from the state after the validation text.
 
     Args:
-        across_epochs: bool. True carries the states from one epoch to the next, for data where each epoch continues
-            the text of the one before, such as `Windows(text, ..., num_windows=epochs * steps)` with
+        across_epochs: bool. True carries the states from one epoch to the next, for data in which each epoch continues
+            the text of the previous one, such as `Windows(text, ..., num_windows=epochs * steps)` with
             `steps_per_epoch=steps`.
 
     Example:

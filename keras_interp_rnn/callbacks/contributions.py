@@ -22,20 +22,19 @@ MAX_NUMBERS = 2**22
 class Contributions(TextProbe):
     r"""Logs the contributions $\kappa_s^t$ of every source to every target of fixed texts during `fit`.
 
-    - `interp_rnn/contributions/text_i/step_n`, for the plugin: all of them, 2 T (T + 3) outputs bytes a text and step,
-      if these are at most 2^22 numbers, 16 MiB. Otherwise as many outputs as fit, at each target those that are
-      most probable there, and the sum of all others: of 5,000 outputs 781 for T = 100, 31 for T = 500.
-      If a network reads the text as a whole (such as by a mean of states) or in both directions, the contributions to
-      the last target alone;
+    - `interp_rnn/contributions/text_i/step_n`, for the plugin: 2 T (T + 3) outputs bytes per text and step. Above 2^22
+      numbers (16 MiB), only as many outputs as fit, at each target the most probable ones, and the sum of all others:
+      of 5,000 outputs 781 for T = 100, 31 for T = 500. If the network reads the text in both directions, or as a whole
+      (such as by a mean of states), only the contributions to the last target;
     - `interp_rnn/contributions_residual`, the largest difference between their sum and the logits over all texts.
 
     Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `contributions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 1,444, as the ISAN reads them; or strings, if there is an alphabet. A text
-            of 1,444 symbols has terms of two outputs.
+        log_dir: the folder of the logs; this callback writes to `contributions` in it, a run of its own.
+        texts: a few texts, each int (T,), T <= 1,444, as the ISAN reads them; or strings, if there is an alphabet. For
+            a text of 1,444 symbols the terms of two outputs fit.
         alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
         readout: as `analysis.contributions`, if the model's head is not affine before its activation.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.

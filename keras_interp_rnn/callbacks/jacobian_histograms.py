@@ -23,7 +23,7 @@ class JacobianHistograms(InputProbe):
     r"""Logs the singular values of $\partial h_T / \partial x_{T-k}$ on a fixed batch during `fit`.
 
     TensorBoard's Distributions tab then shows the nine percentile lines of Chen, 2017, figure 5: maximum, 93, 84, 69,
-    50, 31, 16, 7 %, minimum, over all sequences of the batch. Logged for every lag k are
+    50, 31, 16, 7 %, minimum, over all sequences of the batch. The callback logs for every lag k
 
     - `interp_rnn/jacobian/lag_k` and `interp_rnn/jacobian_log10/lag_k`, distributions;
     - `interp_rnn/spectral_norm/lag_k`, the largest singular value, median over the sequences;
@@ -36,8 +36,8 @@ class JacobianHistograms(InputProbe):
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `jacobians` in it, a run of its own.
-        inputs: the batch, as the model reads it. 32 sequences are plenty; all are read to their last unmasked step.
+        log_dir: the folder of the logs; this callback writes to `jacobians` in it, a run of its own.
+        inputs: the batch, as the model reads it. 32 sequences suffice; all are read to their last unmasked step.
         lags: ints >= 0.
         layer: name of the recurrent layer, if the model has several. Or the layer itself, for a subclassed model;
             `inputs` are then those of the layer.

@@ -32,35 +32,35 @@ except ImportError:  # Windows
 
 
 class Resumable(keras.callbacks.Callback):
-    """Saves model, optimizer, carried states, random seeds and history after every epoch, and the best model.
+    """Saves the model, optimizer, carried states, random seeds and history after every epoch, and the best model.
 
-    A kill or a power cut loses the current epoch and nothing else that is saved. The files of each epoch have their own
-    names; the progress file that points to them is replaced in one step once they are on the disk, and only then are
-    the files of the epoch before deleted. No other file is deleted.
+    If the process is killed, or the power fails, only the current epoch is lost. The files of each epoch have their own
+    names. Once they are on the disk, the progress file that points to them is replaced in one step, and only then are
+    the files of the previous epoch deleted. No other file is deleted.
 
     The memory of the other callbacks of `fit` is saved too, and restored when training begins: their public attributes
     that training changed, if they hold numbers, texts, arrays, or lists, tuples and dictionaries of these. So
     `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` continue with their best value, count and best weights.
-    The callback acts after all others, wherever it is in the list.
+    This callback acts after all others, whatever its place in the list.
 
-    While `fit` trains in a directory, no other process can, if the file system has locks. The lock is released within
-    about a second after `fit` has ended, even by an exception or an interruption.
+    While `fit` trains in a directory, no other process can train there, if the file system has locks. The lock is
+    released within about a second after `fit` ends, even by an exception or an interruption.
 
     Args:
-        directory: the folder of this run. The callback writes `model.keras`, the best model so far, which always loads,
-            `progress.json` and files `resume-...`.
-        monitor: the entry of the logs by which models are ranked; ties go to the lowest `val_loss`.
+        directory: the folder of this run. The callback writes `model.keras` (the best model so far, which always
+            loads), `progress.json` and files `resume-...`.
+        monitor: the entry of the logs by which models are ranked; ties are broken by the lowest `val_loss`.
         mode: "min" if the best value is the smallest, or "max".
 
     Attributes:
         epoch: number of finished epochs, for `fit(initial_epoch=...)`.
-        history: logs of every finished epoch, with `seconds` since the start of the training, stops left out.
+        history: logs of every finished epoch, with `seconds` of training so far, without interruptions.
 
     Raises:
         ValueError: if the mode is unknown, if epochs in the directory did not log this monitor, or if its progress file
-            is damaged; when training begins, if another process trains there, if the run has finished epochs and `load`
-            or `initial_epoch` was forgotten, or if a stateful network has another number of steps per epoch than
-            before, as with another batch size or length; at the end of the first epoch, if `monitor` is not in the
+            is damaged. When training begins, if another process trains there, if the run has finished epochs and `load`
+            or `initial_epoch` was forgotten, or if a stateful network has a different number of steps per epoch than
+            before, as with a different batch size or length. At the end of the first epoch, if `monitor` is not in the
             logs.
 
     Example:
@@ -241,8 +241,8 @@ class Resumable(keras.callbacks.Callback):
         if steps and self._steps and steps != self._steps and carried_states.stateful_layers(self.model):
             raise ValueError(
                 f"A run of a stateful network must have the same number of steps in every epoch. Received: {steps}, "
-                f"and {self.directory}, where epochs have {self._steps}. Use the batch size, length and text of "
-                "before, or pass another directory."
+                f"and {self.directory}, where epochs have {self._steps}. Use the same batch size, length and "
+                "text as before, or pass another directory."
             )
 
     def _read(self) -> dict[str, Any]:
@@ -270,7 +270,7 @@ class Resumable(keras.callbacks.Callback):
         return (math.inf if math.isnan(rank) else rank), (math.inf if math.isnan(loss) else loss)
 
     def save_if_none(self) -> None:
-        """Saves the current model as the best one if no epoch is finished, as after an interruption."""
+        """Saves the current model as the best one if no epoch has finished, for example after an interruption."""
         if not self.best.exists():
             self._save(self.best)
 

@@ -16,16 +16,16 @@ from keras_interp_rnn.callbacks._texts import TextProbe
 class ShapleyValues(TextProbe):
     r"""Logs the Shapley value of every symbol of fixed texts during `fit`, for every output after the last symbol.
 
-    - `interp_rnn/shapley_values/text_i`, for the plugin: (T + 1) outputs numbers a text and step, the means last;
+    - `interp_rnn/shapley_values/text_i`, for the plugin: (T + 1) outputs numbers per text and step, the means last;
     - `interp_rnn/shapley_values_residual`, the largest difference between their sum and $f(x) - E f$ over all texts.
 
     Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `shapley_values` in it, a run of its own.
-        texts: a few, each int (T,), T <= 200, as the network reads them; or strings, if there is an alphabet.
-        background: of unknown symbols, as `analysis.shapley_values`.
+        log_dir: the folder of the logs; this callback writes to `shapley_values` in it, a run of its own.
+        texts: a few texts, each int (T,), T <= 200, as the network reads them; or strings, if there is an alphabet.
+        background: distribution of the unknown symbols, as `analysis.shapley_values`.
         alphabet: names of the symbols and of the outputs; as `analysis.shapley_values`.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 

@@ -25,19 +25,19 @@ FAR = 100.0
 
 
 class Stability(Probe):
-    r"""Logs how far an ISAN is from blowing up, and warns, once, when a loss or a state does.
+    r"""Logs how close the states of an ISAN are to exploding, and warns once when a loss or a state does.
 
     Each symbol x in a run multiplies the state by $W_x$, so the state grows without bound if the spectral radius
-    $\rho(W_x)$ exceeds 1. Validation data seldom show it.
+    $\rho(W_x)$ exceeds 1. Validation data seldom show this. The callback logs
 
     - `interp_rnn/spectral_radius`, the largest $\rho(W_x)$ of any symbol;
     - `interp_rnn/state_norm`, the largest $\|h_t\|$ while the ISAN reads `text` from its initial state.
 
     It warns of the first batch whose loss exceeds 1.5 times that of a uniform guess, and of the first state of
-    `text` whose norm exceeds 100 times their median.
+    `text` whose norm exceeds 100 times the median norm.
 
     Args:
-        log_dir: its events go to the folder `stability` in it, a run of its own.
+        log_dir: the folder of the logs; this callback writes to `stability` in it, a run of its own.
         text: int (T,), T > 0, as the ISAN reads it, or a string, if there is an alphabet: some thousands of symbols,
             with runs as in the data.
         alphabet: symbols by id, for the warnings; by default the alphabet that the model carries, otherwise ids.

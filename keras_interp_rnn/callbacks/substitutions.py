@@ -14,16 +14,16 @@ from keras_interp_rnn.callbacks._texts import TextProbe
 
 
 class Substitutions(TextProbe):
-    r"""Logs a network's outputs for fixed texts, and for every text that differs from one in a single symbol.
+    r"""Logs the outputs of a network for fixed texts, and for every text that differs from one of them in one symbol.
 
-    - `interp_rnn/substitutions/text_i`, for the plugin: (1 + T alternatives) outputs numbers a text and step.
+    - `interp_rnn/substitutions/text_i`, for the plugin: (1 + T alternatives) outputs numbers per text and step.
 
     Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `substitutions` in it, a run of its own.
-        texts: a few, each int (T,), T <= 100, as the model reads them; or strings, if there is an alphabet.
+        log_dir: the folder of the logs; this callback writes to `substitutions` in it, a run of its own.
+        texts: a few texts, each int (T,), T <= 100, as the model reads them; or strings, if there is an alphabet.
         alternatives: as `analysis.substitutions`.
         alphabet: names of the symbols, and of the outputs if there are as many; as `analysis.substitutions`.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.

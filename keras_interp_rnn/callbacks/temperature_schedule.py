@@ -17,23 +17,23 @@ Schedule = Callable[[int], float]
 class TemperatureSchedule(keras.callbacks.Callback):
     r"""Sets temperature, strength and noise of state-regularized cells during training.
 
-    The values are weights of the cells: a saved model keeps the last ones, and a compiled training step reads the
+    The values are weights of the cells: a saved model keeps the last values, and a compiled training step reads the
     current ones.
 
     Args:
         temperature: a function from the epoch, or the training step, to the temperature $\tau$ > 0, such as a
-            `keras.optimizers.schedules.LearningRateSchedule`. None leaves the temperature as it is.
-        strength: the same, to $\lambda$ in [0, 1].
-        noise: the same, to the scale >= 0 of the Gumbel noise.
+            `keras.optimizers.schedules.LearningRateSchedule`. None leaves the temperature unchanged.
+        strength: the same for $\lambda$ in [0, 1].
+        noise: the same for the scale >= 0 of the Gumbel noise.
         layer: name of the layer whose cells are set; None for all cells of the model.
-        update_freq: "epoch" or "batch", which also decides what the schedules receive: the epoch, counted by `fit` from
-            its `initial_epoch`, or the optimizer's step, which a saved model carries on.
+        update_freq: "epoch" or "batch", which also determines the argument of the schedules: the epoch, counted by
+            `fit` from its `initial_epoch`, or the optimizer's step, which continues in a saved model.
 
     The current values are in the logs of every epoch as `temperature`, `strength`, `noise`.
 
     Raises:
-        ValueError: if there is no schedule; when training begins, if the model has no such cells; when a schedule
-            returns a value outside its range.
+        ValueError: if there is no schedule; when training begins, if the model has no such cells; during training, if a
+            schedule returns a value outside its range.
 
     Example:
 

@@ -25,9 +25,9 @@ class Traces(InputProbe):
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `traces` in it, a run of its own.
+        log_dir: the folder of the logs; this callback writes to `traces` in it, a run of its own.
         inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, if the ids have
-            names. A handful is plenty.
+            names. A few suffice.
         tokens: names of the ids in `inputs`; as `analysis.trace`.
         layer: name of the recurrent layer, if the model has several. Or the layer itself, for a subclassed model;
             `inputs` are then those of the layer.

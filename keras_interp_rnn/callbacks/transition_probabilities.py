@@ -53,10 +53,10 @@ class Measured(NamedTuple):
 class TransitionProbabilities(InputProbe):
     r"""Logs the transition probabilities $\alpha$ of a state-regularized layer during `fit`.
 
-    Of the fixed sequences
+    Of the fixed sequences it logs
 
-    - `interp_rnn/transitions/sequence_i`, an image of each of the first `num_images`: a row for each centroid, a column
-      for each token; darker is more probable;
+    - `interp_rnn/transitions/sequence_i`, an image of each of the first `num_images`, with a row for each centroid and
+      a column for each token; darker is more probable;
     - `interp_rnn/transition_probabilities`, all of $\alpha$ for the plugin;
 
     and over the validation set, or the fixed sequences if there is none,
@@ -72,10 +72,10 @@ class TransitionProbabilities(InputProbe):
     logging stops with one warning; training continues.
 
     Args:
-        log_dir: its events go to the folder `transitions` in it, a run of its own.
+        log_dir: the folder of the logs; this callback writes to `transitions` in it, a run of its own.
         inputs: the fixed sequences, (sequences, time, ...), as the model reads them; or texts, if the ids have
-            names. A handful is plenty.
-        validation: the same, a few hundred.
+            names. A few suffice.
+        validation: a few hundred further sequences.
         tokens: names of the ids in `inputs`; as `analysis.trace`.
         layer: name of the state-regularized layer, if the model has several recurrent ones. Or the layer itself, for a
             subclassed model; inputs are then those of the layer.

@@ -2,28 +2,28 @@
 
 | name | contents |
 |---|---|
-| `text` | any text as symbols: an `Alphabet`, or the 27 letters of text8 |
-| `text8` | 100 MB of Wikipedia over those letters |
+| `text` | any text as symbols: an `Alphabet`, or the 27 symbols of text8 |
+| `text8` | 100 MB of Wikipedia over those symbols |
 | `words` | text as words: tokens, a vocabulary, sequences of ids |
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
-| `counting` | brackets of several types and how deep each is nested; also as an endless stream |
-| `languages` | all of these generated data as a builder of TensorFlow Datasets |
+| `counting` | brackets of several types, with their nesting depths; also as an endless stream |
+| `languages` | a TensorFlow Datasets builder of all these generated data |
 | `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
 | `abbadingo` | your own labelled words, in the format of Abbadingo and FlexFringe |
-| `sessions` | tables of trials, with choices and rewards, and logs of events, as padded sequences |
+| `sessions` | tables of trials, with choices and rewards, or logs of events, as padded sequences |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
 | `DataError` | raised if data cannot be used |
 
-Every data set is loaded by one form:
+Every data set is loaded in the same way:
 
     load(split, *, source=None, data_dir=None)
 
-- `source` is your own copy of the data, a file. Without it they are downloaded through TensorFlow Datasets.
-- `data_dir` is the folder in which TensorFlow Datasets keeps what it has prepared.
-- Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have neither: they are drawn from a
-  `seed` when they are loaded.
-- Further options are given by name: `config`, `seed`.
+- `source` is a file, your own copy of the data. Without it TensorFlow Datasets downloads the data.
+- `data_dir` is the folder in which TensorFlow Datasets stores prepared data.
+- Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have neither argument: they are drawn
+  from a `seed` when they are loaded.
+- Further options are passed by name: `config`, `seed`.
 
 `tensorflow_datasets` is not imported before a function needs it.
 """

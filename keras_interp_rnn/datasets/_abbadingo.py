@@ -20,14 +20,14 @@ def abbadingo(path: str | os.PathLike[str]) -> tuple[list[tuple[str, ...]], list
     r"""Reads labelled words in the format of Abbadingo and FlexFringe, for `automata.infer`.
 
     Args:
-        path: of the file, plain or compressed.
+        path: the file, plain or compressed.
 
     Returns:
-        The words, tuples of strings, and the label of each, such as "0" and "1".
+        The words, as tuples of strings, and their labels, such as "0" and "1".
 
     Raises:
-        DataError: if the file cannot be read: if a line is no word, a word has another length than its line gives, a
-            label is missing (-1), symbols have attributes, or the first line is wrong.
+        DataError: if the file cannot be read: if a line is not a word, the length of a word differs from the number in
+            its line, a label is missing (-1), symbols have attributes, or the first line is wrong.
 
     Example:
 

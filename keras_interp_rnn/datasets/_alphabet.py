@@ -26,14 +26,14 @@ _BLOCK = 1 << 20
 class Alphabet(Sequence[str]):
     r"""Characters or tokens as symbols: symbol i has the id i.
 
-    An alphabet is a sequence of strings, and is accepted wherever names of symbols are.
+    An alphabet is a sequence of strings. Pass it wherever names of symbols are expected.
 
     Bytes need no alphabet: `np.frombuffer(data, np.uint8)` are ids in [0, 256).
 
     Args:
         symbols: distinct characters, at least one, in a string; or names of tokens, such as words or events, in a list.
             `Alphabet.from_text` collects those of a text.
-        unknown: the symbol for every other one; None to raise an error for others.
+        unknown: the symbol that replaces all symbols outside the alphabet; None to raise an error for them.
 
     Raises:
         ValueError: if there are no symbols, if one is empty or occurs twice, or if `unknown` is not one of them.
@@ -101,10 +101,10 @@ class Alphabet(Sequence[str]):
 
         Args:
             text: any text: a string, or a list of tokens.
-            min_count: int, characters or tokens that occur fewer times are left out.
-            max_size: int > 0, largest number of symbols, including `unknown`; the rarest are left out. None for all.
-            unknown: the symbol for those left out and for all others, added if the text does not have it. Good choices
-                are "\N{REPLACEMENT CHARACTER}" and, for tokens, "<unk>". With None, others raise an error.
+            min_count: int, characters or tokens that occur fewer times are omitted.
+            max_size: int > 0, largest number of symbols, including `unknown`; the rarest are omitted. None for all.
+            unknown: the symbol that replaces omitted and all other symbols, added if the text does not have it. Good
+                choices are "\N{REPLACEMENT CHARACTER}" and, for tokens, "<unk>". None raises an error for them.
 
         Returns:
             The alphabet.
@@ -145,7 +145,7 @@ class Alphabet(Sequence[str]):
             Its alphabet.
 
         Raises:
-            ValueError: if it has none, or several.
+            ValueError: if the model has no alphabet, or several.
 
         Example:
 
@@ -330,7 +330,7 @@ class Alphabet(Sequence[str]):
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class AlphabetLayer(keras.layers.Identity):
-    """An identity layer that holds what names the ids that a model reads: `Alphabet.layer()`, `Vocabulary.layer()`.
+    """An identity layer that saves the names of ids with a model: `Alphabet.layer()`, `Vocabulary.layer()`.
 
     Args:
         alphabet: an `Alphabet`, or a `Vocabulary` of words.

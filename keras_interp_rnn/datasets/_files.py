@@ -22,7 +22,7 @@ LARGEST = 2 << 30
 
 
 class DataError(ValueError):
-    """Raised if data, or their file or folder, cannot be used; the message has the reason and the remedy.
+    """Raised if data, or their file or folder, cannot be used; the message states the reason and the remedy.
 
     Example:
 

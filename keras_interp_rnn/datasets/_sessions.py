@@ -108,27 +108,28 @@ def sessions(
 ) -> Sessions:
     """Reads a table of trials, or a log of events, as sequences of symbols.
 
-    A row in which one of the columns is missing is left out: a network's state stays as it was, and the row before it
-    predicts the next trial that took place. Values that are numbers count as numbers also in a file.
+    A row with a missing value in one of the columns is omitted: the state of a network does not change, and the row
+    before predicts the next trial that took place. In a file, values that look like numbers are read as numbers.
 
     Args:
-        table: path of a CSV, by commas, semicolons or tabs, or of an event log in XES, plain or compressed; a data
-            frame; or a mapping of columns. The columns of XES are the keys of events, such as "concept:name" and
-            "time:timestamp", and those of traces after "case:", such as "case:concept:name".
-        columns: whose values make a symbol, in this order: `["choice", "reward"]`, or `"event"`. There is a symbol for
-            each combination of their values, the last column changing fastest.
+        table: path of a CSV file separated by commas, semicolons or tabs, or of an event log in XES, plain or
+            compressed; a data frame; or a mapping of columns. The columns of XES are the keys of events, such as
+            "concept:name" and "time:timestamp", and those of traces with the prefix "case:", such as
+            "case:concept:name".
+        columns: the columns whose values make a symbol, in this order: `["choice", "reward"]`, or `"event"`. There is a
+            symbol for each combination of their values, with the last column changing fastest.
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
-        by: columns that tell sessions apart, the subject first; without them all rows are one session.
+        by: columns that identify a session, the subject first; without them all rows are one session.
         order: a column, such as the time, by which the rows of a session are sorted; None keeps the order of the table.
         label: a column with one value in each session.
         missing: values that also count as missing, such as -1; NaN, None and empty cells always do.
 
     Returns:
-        `Sessions`. A session of fewer than two rows has no step, and is left out.
+        `Sessions`. A session of fewer than two rows has no step and is omitted.
 
     Raises:
-        DataError: if the file cannot be read, a column does not exist, columns have different lengths, a label is not
-            the same within a session, or no session has two rows.
+        DataError: if the file cannot be read, a column does not exist, columns have different lengths, a session has
+            different labels, or no session has two rows.
 
     Example:
 

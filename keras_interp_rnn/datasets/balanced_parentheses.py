@@ -1,4 +1,4 @@
-"""Balanced parentheses among letters, and strings that do not balance.
+"""Balanced parentheses among letters, and strings whose parentheses do not balance.
 
     words = balanced_parentheses.load("train", config="small")
     words.words[0], words.labels[0], words.positives
@@ -9,7 +9,7 @@ table 1, with 500 words of each label: test_d1_10_l100, test_d10_20_l100, test_d
 test_d10_l200, test_d20_l1000. The numbers of training and validation words and of their positives are the paper's.
 
 The configs "small_paper" and "large_paper" draw positives as the paper does, by S -> ( S ) | S S | letter with
-probability 1/3 for each rule: most are short, with a median of about ten symbols in training and 60 at depths 10 to 20.
+probability 1/3 for each rule. Most are short: the median is about ten symbols in training and 60 at depths 10 to 20.
 In "small" and "large" all depths and many lengths are equally frequent, so that training strings are nearly as long as
 test strings. A negative is a positive in which each symbol was redrawn with probability 1/2, as in the published data;
 in the paper's configs the numbers of ( and ) differ. In "small_near" and "large_near" a negative differs from a

@@ -1,11 +1,11 @@
 """Nesting levels of several types of parentheses, output with a delay: endless streams, and splits.
 
     symbols, counts = next(counting.stream(0, batch_size=32, length=50))
-    targets = counting.one_hot(counts, max_count=5)  # (32, 50, 12), of which two in twelve are 1
+    targets = counting.one_hot(counts, max_count=5)  # (32, 50, 12), two ones in each row of twelve
     examples = counting.load("train")                # symbols (2000, 100), counts (2000, 100, 2)
 
-Every step draws one symbol uniformly: an opening or closing parenthesis of a type, or noise. The count of a type goes
-up and down with its parentheses, begins at 0 and stays within [0, max_count]. The targets at step t are the counts
+Every step draws one symbol uniformly: an opening or closing parenthesis of a type, or noise. The count of a type begins
+at 0, rises and falls with its parentheses, and stays within [0, max_count]. The targets at step t are the counts
 after step t - delay, or 0 if there is no such step; with a delay of 1 they are the counts before the symbol is read.
 
 Splits: train, validation and test. No two sequences are the same. The data are generated; nothing is downloaded, and
@@ -84,7 +84,7 @@ def stream(
     delay: int = 1,
     num_noise_symbols: int = 1,
 ) -> Iterator[Counts]:
-    """Yields new batches without end. Every sequence starts with all counts at 0.
+    """Yields new batches endlessly. Every sequence starts with all counts at 0.
 
     Args:
         seed: an integer, or a generator, which draws each batch by
@@ -136,7 +136,7 @@ def stream(
 
 
 def one_hot(counts: ArrayLike, max_count: int) -> NDArray[np.float32]:
-    """Encodes counts as one-hot vectors, those of all types side by side.
+    """Encodes counts as one-hot vectors, with the vectors of all types side by side.
 
     Args:
         counts: int (..., num_types), in [0, max_count].
@@ -168,7 +168,7 @@ def load(
     length: int = 100,
     seed: int = 0,
 ) -> Counts:
-    """Draws the sequences of a split: 2,000 for training, 500 for validation and for the test.
+    """Draws the sequences of a split: 2,000 for training, 500 for validation and 500 for the test.
 
     Args:
         split: "train", "validation" or "test".
@@ -177,7 +177,7 @@ def load(
         delay: as `stream`.
         num_noise_symbols: as `stream`.
         length: as `stream`.
-        seed: int >= 0, of the sequences, together with all the other numbers.
+        seed: int >= 0. The sequences depend on it and on all other numbers.
 
     Returns:
         The symbols and the counts.

@@ -53,7 +53,7 @@ class LabelledWords:
             These words and their labels, in the same order.
 
         Raises:
-            ValueError: if `max_length` is not such an integer.
+            ValueError: if `max_length` is not an integer >= 0.
 
         Example:
 
@@ -76,7 +76,7 @@ class LabelledWords:
         return self.encoding(end=True).tokens[0]
 
     def encoding(self, start: bool = False, end: bool = False) -> WordEncoding:
-        """The encoding of `ids`, which is the `alphabet` of a model for `automata.extract` and similar functions.
+        """The encoding that `ids` uses; pass it as `alphabet` to `automata.extract` and similar functions.
 
         Args:
             start: whether a start token precedes every word.

@@ -8,9 +8,9 @@ Splits: train and validation (at most 100 symbols), and the three test sets of t
 each label: test_l100, test_l200, test_l500. The paper does not give the numbers of training and validation
 words; they are those of `balanced_parentheses`.
 
-A negative is a palindrome in which each letter was redrawn with probability 1/2: the outermost two or three pairs of
-letters reveal nearly all of them, so hardly any memory is needed. In "small_near" and "large_near" it differs from
-a palindrome in one letter.
+A negative is a palindrome in which each letter was redrawn with probability 1/2. The outermost two or three pairs of
+letters reveal nearly all negatives, so a network needs hardly any memory. In "small_near" and "large_near" a negative
+differs from a palindrome in one letter.
 
 Reference: Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.2 and table 3.
 """

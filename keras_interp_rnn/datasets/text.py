@@ -1,12 +1,12 @@
-"""Character text as symbols: any alphabet, `Alphabet`, and the 27 letters of text8, space and a to z.
+"""Character text as symbols, over any `Alphabet` or over the 27 symbols of text8, the space and a to z.
 
-`load`, `split` and `Alphabet` take any text. All other functions use the 27 letters: symbol 0 is the space and
+`load`, `split` and `Alphabet` take any text. All other functions use the 27 symbols: symbol 0 is the space and
 symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` maps any text to this alphabet as text8
-does: lower case, digits spelt out, everything else a space, no two spaces in a row. It processes blocks of a million
-characters, with the same result as for the whole text.
+does: it lower-cases letters, spells out digits, and replaces everything else by a space, without two spaces in a row.
+It processes blocks of a million characters, with the same result as for the whole text.
 
-Accents are removed first, whereas text8 has spaces for accented letters. Letters without a decomposition (ß, ø, æ,
-Cyrillic, Chinese) become spaces here too.
+Accents are removed first, whereas text8 has spaces in place of accented letters. Letters without a decomposition (ß, ø,
+æ, Cyrillic, Chinese) become spaces here too.
 """
 
 import codecs
@@ -63,7 +63,7 @@ _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe
 
 
 def clean(text: str) -> str:
-    """Maps any text to the 27 letters as text8 does.
+    """Maps any text to the 27 symbols, as text8 does.
 
     Accents are removed by compatibility decomposition (NFKD): "É" becomes "e", "²" becomes " two ". Spaces at both
     ends are kept. A clean text is returned unchanged.
@@ -83,7 +83,7 @@ def clean(text: str) -> str:
 
 
 def encode(text: str | bytes) -> NDArray[np.uint8]:
-    """Maps a text over the 27 letters to symbols.
+    """Maps a text over the space and a to z to symbols.
 
     Args:
         text: characters, or ASCII bytes, all of them in `ALPHABET`.
@@ -133,14 +133,15 @@ def decode(symbols: ArrayLike) -> str:
 
 
 def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np.uint8]:
-    """Reads a text file as symbols of the 27 letters.
+    """Reads a text file as symbols for the space and a to z.
 
-    A file over these letters is mapped unchanged; any other is decoded and cleaned. Undecodable bytes become spaces,
-    with a warning. In a .zip with several files, the largest whose name has no suffix or ends in .txt is read.
+    A file of these characters alone is mapped unchanged; any other is decoded and cleaned. Undecodable bytes become
+    spaces, with a warning. From a .zip with several files it reads the largest whose name has no suffix or ends in
+    .txt.
 
     Args:
-        path: a plain file, or one that is compressed by its suffix (.gz, .xz, .zip).
-        encoding: of a file without a byte order mark: one that Python knows, such as "latin-1" or "utf-16-le".
+        path: a plain file, or a compressed file with the suffix .gz, .xz or .zip.
+        encoding: encoding of a file without a byte order mark, as Python names it, such as "latin-1" or "utf-16-le".
 
     Returns:
         uint8 (num_characters,), symbols in [0, 27).
@@ -202,7 +203,7 @@ def load(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 
 
 def sha256(symbols: NDArray[Any]) -> str:
-    """Computes the digest of the text of symbols, as in `text8.info`.
+    """Computes the digest of a text from its symbols, as in `text8.info`.
 
     Args:
         symbols: as `decode`.
@@ -224,8 +225,8 @@ def sha256(symbols: NDArray[Any]) -> str:
 def python_documentation() -> NDArray[np.uint8]:
     """Reads the English documentation that is part of Python (`pydoc_data.topics`), cleaned.
 
-    It has about 400,000 characters (Python 3.11) and needs no download. The text differs between versions of Python,
-    so results on it are not comparable between them.
+    It has about 400,000 characters (Python 3.11) and needs no download. The text differs between versions of Python, so
+    do not compare results across versions.
 
     Returns:
         uint8 (num_characters,), symbols in [0, 27).
@@ -277,13 +278,13 @@ def split(
 
 
 def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
-    """Joins every two characters of a text: symbols a, b become the pair 27 a + b.
+    """Joins every two characters of a text: symbols a and b become the pair 27 a + b.
 
     Args:
         symbols: (num_characters,), in [0, 27).
 
     Returns:
-        uint16 (num_characters // 2,), pairs in [0, 729); an odd last character is left out.
+        uint16 (num_characters // 2,), pairs in [0, 729); an odd last character is dropped.
 
     Raises:
         ValueError: if a symbol is outside [0, 27).

@@ -5,8 +5,8 @@
     words.ids(start=True, end=True)                  # int32, padded with 0
 
 The splits differ in the lengths of their words: train (0 to 12, 16, 19, 22), validation (13 to 28 except those of
-train), test (30 to 1,000). Each length has up to 100 words in the language and 100 outside, or all if there are
-fewer.
+train), test (30 to 1,000). Each length has up to 100 words in the language and 100 outside, or all words if there
+are fewer.
 
 Reference: Tomita, 1982; Wang, Lawrence and Niepert, "State-Regularized Recurrent Neural Networks", 2022, section 5.1.
 """

@@ -25,27 +25,27 @@ __all__ = ["Windows"]
 class Windows(keras.utils.PyDataset):
     """Windows of a long text, in order, for `fit(windows, shuffle=False)`.
 
-    Item i is the pair (x, y) of int32 arrays (batch_size, length), where y holds the symbol after each symbol of x.
-    The first window follows the last one of a pass, with states that do not belong to it unless they are reset:
-    `callbacks.CarriedState` resets them at the start of each epoch.
+    Item i is the pair (x, y) of int32 arrays (batch_size, length), where y has the symbol after each symbol of x. After
+    the last window of a pass the first one follows, and the states must be reset: `callbacks.CarriedState` resets them
+    at the start of each epoch.
 
     `fit` shuffles by default, which would carry states to the wrong windows. Keras does not tell a dataset whether it
-    shuffles, but an item out of order in the first pass of a training raises an error.
+    shuffles, but an item out of order in the first pass of training raises an error.
 
     Args:
         symbols: integers (num_symbols,), the text. They are not copied; one window at a time becomes int32.
-        batch_size: int > 0, lanes.
+        batch_size: int > 0, number of lanes: parts of the text that are read in parallel.
         length: int > 0, symbols in a window.
-        start: int >= 0, number of windows read before: item i is window (i + start) modulo the windows of a pass. A run
-            that stopped after `start` batches resumes there, if its states are restored too.
+        start: int >= 0, number of windows already read: item i is window (i + start) modulo the windows of a pass. A
+            run that stopped after `start` batches resumes there, if its states are restored too.
         num_windows: int > 0, number of items; None for one pass. With `steps_per_epoch`, `fit` ends an epoch where the
-            items end (Keras 3.15), so give the steps of all epochs here.
+            items end (Keras 3.15), so pass the number of steps of all epochs.
         input_table: int (num_symbols_of_the_alphabet,), applied to the inputs and not to the targets: x becomes
-            `input_table[x]`. It merges symbols that are distinguished only as targets, such as rare ones.
+            `input_table[x]`. It merges symbols, such as rare ones, that are distinguished only as targets.
 
     Raises:
-        ValueError: if `symbols` is not one row of integers, a size is not positive, or the text is too short for one
-            window of every lane, which takes batch_size * length + 1 symbols.
+        ValueError: if `symbols` is not one row of integers, a size is not positive, or the text is shorter than
+            batch_size * length + 1 symbols, one window for every lane.
 
     Example:
 

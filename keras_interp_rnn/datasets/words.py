@@ -52,9 +52,9 @@ def tokenize(text: str) -> list[str]:
 @short_repr
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that have their own ids.
+    """The words that have ids of their own.
 
-    A vocabulary can be given wherever names of ids are taken; texts are then read as `encode` writes them.
+    Pass a vocabulary wherever names of ids are expected; texts are then read as `encode` writes them.
 
     Attributes:
         names: the name of each id; the first four are padding, unknown word, start and end.
@@ -67,7 +67,7 @@ class Vocabulary:
     >>> vocabulary.encode([["a", "c"]], length=5)
     array([[2, 4, 1, 3, 0]], dtype=int32)
 
-    A model has its vocabulary in a layer that returns its inputs, so that it is saved with the model:
+    A layer that returns its inputs saves the vocabulary with a model:
 
         model = keras.Sequential([
             keras.Input((None,), dtype="int32"),
@@ -99,7 +99,7 @@ class Vocabulary:
             The vocabulary, in descending order of frequency, ties in alphabetical order.
 
         Raises:
-            ValueError: if `max_size` leaves no room for a word; if there is one string in place of several texts.
+            ValueError: if `max_size` leaves no room for a word; if `texts` is a single string.
 
         Example:
 
@@ -162,15 +162,15 @@ class Vocabulary:
 
         Args:
             texts: strings, which `tokenize` splits, or lists of tokens.
-            length: int, ids per row, including start and end token; the last words of a longer text are kept. None for
-                the length of the longest text.
+            length: int, ids per row, including the start and the end token; of a longer text the last words are used.
+                None for the length of the longest text.
             end: whether an end token follows each text.
 
         Returns:
             int32 (num_texts, length).
 
         Raises:
-            ValueError: if `length` leaves no room for start and end; if there is one string in place of several texts.
+            ValueError: if `length` leaves no room for the start and the end token; if `texts` is a single string.
 
         Example:
 

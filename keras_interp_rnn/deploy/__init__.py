@@ -1,4 +1,4 @@
-"""Trained networks without Keras: as code that runs on a microcontroller.
+"""Trained networks as code that runs without Keras, such as on a microcontroller.
 
 - `to_c`: a small recurrent network as one file of C99.
 """

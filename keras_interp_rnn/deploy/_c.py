@@ -38,6 +38,14 @@ static void {name}_softmax(float *y, const float *x, int size)
     for (int i = 0; i < size; i++) y[i] /= sum;
 }}
 """,
+    "mean": """\
+static float {name}_mean(const float *x, int size)
+{{
+    float sum = 0.0f;
+    for (int i = 0; i < size; i++) sum += x[i];
+    return sum / (float)size;
+}}
+""",
     "argmax": """\
 static int {name}_argmax(const float *x, int size)
 {{

@@ -255,7 +255,7 @@ class Code:
         lines: of the function that computes a step.
         states: the fields of the state, with their values at the start.
         symbol: the symbol that a step reads.
-        skips_padding: whether a step that reads symbol 0 changes nothing.
+        skips_masked: whether there are masked steps, which change nothing.
         num_symbols: rows of the smallest table in which it is looked up; None before the first.
     """
 
@@ -264,7 +264,7 @@ class Code:
         self.lines: Lines = []
         self.states: dict[str, Array] = {}
         self.symbol = Index(lambda: "symbol", (1,))
-        self.skips_padding = False
+        self.skips_masked = False
         self.num_symbols: int | None = None
         self._num_blocks = 0
         self._read: list[tuple[str, Array]] = []
@@ -309,6 +309,11 @@ class Code:
             self._append(value.into(output.place))
         self.lines = [*before, "", *comment, *declared, "{", *(f"    {line}" for line in self.lines), "}"]
         return output
+
+    def skip_if(self, condition: str) -> None:
+        """Ends a masked step, before it changes a state."""
+        self.skips_masked = True
+        self._append([f"if ({condition}) return{'' if self.num_symbols is None else ' 0'}; /* masked */"])
 
     def store(self, value: Value) -> Place:
         """Computes a value here, into an array of its own."""
@@ -469,6 +474,16 @@ class Code:
     def softmax(self, x: Any, axis: int = -1) -> Any:
         _check_row(x, axis)
         return Computed(self, x.shape, lambda target: [self.call("softmax", target, x.place, x.size)])
+
+    @of_constants
+    def mean(self, x: Any, axis: int = -1, keepdims: bool = False) -> Any:
+        _check_row(x, axis)
+        shape = (*x.shape[:-1], 1) if keepdims else x.shape[:-1]
+
+        def lines(target: Place) -> Lines:
+            return [f"{target.at('0')} = {self.call('mean', x.place, x.size)}"]
+
+        return Computed(self, shape, lines, "mean")
 
     @of_constants
     def argmax(self, x: Any, axis: int = -1) -> Any:

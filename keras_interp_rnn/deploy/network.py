@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,7 @@ from keras_interp_rnn._network import NotAChain, as_float64, calls_of, check_fin
 from keras_interp_rnn._network.parts import Activation, Linear, Normalized, parts_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
-from keras_interp_rnn.deploy._code import Code, Given, Index, Value
+from keras_interp_rnn.deploy._code import CHOICE, Code, Given, Index, Value
 from keras_interp_rnn.equations import CellEquations
 
 RECURRENT = (
@@ -46,16 +47,72 @@ ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
 """Activation of Keras -> what it computes."""
 
 
+def _masking(code: Code, layer: Any, x: Value) -> Value:
+    if code.states or code.skips_masked:
+        raise Unwritten("to come before every recurrent layer and any other mask")
+    differs = code.expression("{} != {}", CHOICE, x, _by_feature(code, x, "mask_value", layer.mask_value))
+    code.lines += ["int differs = 0;", *loop(x.size, f"if ({differs.at('i')}) differs = 1;")]
+    code.skip_if("!differs")
+    return x
+
+
+def _normalization(code: Code, layer: Any, x: Value) -> Any:
+    mean = _by_feature(code, x, "mean", layer.mean)
+    deviation = np.maximum(np.sqrt(as_float64(layer.variance)), keras.config.epsilon())
+    if layer.invert:
+        return x * _by_feature(code, x, "deviation", deviation) + mean
+    return (x - mean) * _by_feature(code, x, "scale", 1 / deviation)  # large numbers keep their digits in x - mean
+
+
+def _layer_normalization(code: Code, layer: Any, x: Value) -> Any:
+    if layer.axis != [-1] or layer.rms_scaling:
+        raise Unwritten(f"axis={layer.axis} with rms_scaling={layer.rms_scaling}")
+    centred = code.computed_once(x - code.mean(x, keepdims=True))
+    y = centred / code.sqrt(code.mean(centred * centred, keepdims=True) + layer.epsilon)
+    y = y if layer.gamma is None else y * code.read(layer.gamma)
+    return y if layer.beta is None else y + code.read(layer.beta)
+
+
+def _rescaling(code: Code, layer: Any, x: Value) -> Any:
+    if np.ndim(layer.scale) and keras.config.image_data_format() == "channels_first":
+        raise Unwritten("a scale of each channel, which come first")
+    return x * _by_feature(code, x, "scale", layer.scale) + _by_feature(code, x, "offset", layer.offset)
+
+
+def _feature_by_feature(code: Code, layer: Any, x: Value) -> Value:
+    y = code.value(FEATURE_BY_FEATURE[type(layer)](code, layer, x))
+    if y.size != x.size:
+        raise Unwritten("a scale other than 0")
+    return y
+
+
+def _by_feature(code: Code, x: Value, name: str, constant: Any) -> Array:
+    """A constant of a layer that reads x, as one number or as one for each feature."""
+    array = code.read(constant, name)
+    if array.size not in (1, x.size) or array.size != math.prod(array.shape[-1:]):
+        raise Unwritten(f"{name} of shape {array.shape}")
+    return array.reshape(array.size)
+
+
+FEATURE_BY_FEATURE: dict[Any, Callable[[Code, Any, Value], Any]] = {
+    keras.layers.Masking: _masking,
+    keras.layers.Normalization: _normalization,
+    keras.layers.LayerNormalization: _layer_normalization,
+    keras.layers.Rescaling: _rescaling,
+}
+"""Layer with as many outputs as inputs, by exact type -> what it computes."""
+
+
 FILE = """\
 /* The recurrent network {model} in C99, written by keras_interp_rnn.deploy.to_c.
  *
  *     {name}_state state;
  *     float output[{name}_outputs];
- *     {name}_reset(&state);                      begins a sequence
- *     {name}_step(&state, {argument}, output);     {meaning}
+ *     {begin:<{width}}  begins a sequence
+ *     {step_once:<{width}}  {meaning}
  *
  * The output is that of the network if the sequence ends there. Constants take {constant_bytes} bytes, the state
- * {state_bytes}. States are rows.
+ * {state_bytes}. States are rows.{notes}
  */
 #include <math.h>
 #include <stdint.h>
@@ -82,50 +139,59 @@ void {name}_reset({name}_state *state)
 }}
 """
 
-OF_SYMBOLS = {
+OF_SYMBOLS: dict[str, Any] = {
     "inputs": "symbols",
     "returned": "int",
     "parameter": "int symbol",
     "argument": "symbol",
     "meaning": "0; -1 for an unknown symbol, which changes nothing",
+    "notes": [],
 }
-OF_VECTORS = {
+OF_VECTORS: dict[str, Any] = {
     "inputs": "inputs",
     "returned": "void",
     "parameter": "const float *x",
     "argument": "x",
     "meaning": "reads one vector",
+    "notes": [
+        "Inputs must be finite: a NaN can stay in the state for good. Test them by isfinite(); where one is not, skip",
+        "the step or reset the state.",
+    ],
 }
 
 
 def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32") -> str:
     """A trained model of small recurrent layers as one file of C99, for a microcontroller.
 
-    The file has a struct `NAME_state`, `NAME_reset(state)`, which begins a sequence, and `NAME_step(state, x, output)`,
-    which reads one step and writes what the model would output if the sequence ended there. It allocates nothing, has
-    no variables but constants, computes in float, and needs math.h and stdint.h alone. It compiles as C++ too.
+    The file has a struct `NAME_state` and two functions: `NAME_reset(state)` begins a sequence, and
+    `NAME_step(state, x, output)` reads one step and writes the output that the model would give if the sequence ended
+    there. The code allocates no memory, has no global variables but constants, computes in float, and needs only math.h
+    and stdint.h. It also compiles as C++.
 
     Args:
-        model: Sequential or functional, built, in float32, a chain of these layers: Embedding; recurrent layers of
-            Keras or of this package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense,
-            BatchNormalization, and the activations linear, relu, tanh, sigmoid, hard_sigmoid and softmax. Dropout and
-            other layers that do nothing outside training are left out. A `stateful` layer begins where the C is reset.
+        model: Sequential or functional, built, in float32: a chain of Embedding; recurrent layers of Keras or of this
+            package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense; Normalization;
+            Rescaling; BatchNormalization; LayerNormalization over the last axis; and the activations linear, relu,
+            tanh, sigmoid, hard_sigmoid and softmax. Masking may come before the first recurrent layer. Dropout and
+            other layers that do nothing outside training are omitted. The code ignores `stateful`: a sequence begins
+            with `NAME_reset`.
         name: prefix of all identifiers.
-        weights: "float32"; or "int8", for matrices of integers with a scale for each column, which take about a fourth
-            of the memory. Vectors stay in float32, and arithmetic in float.
+        weights: "float32"; or "int8", for matrices of integers with one scale per column, which take about a fourth of
+            the memory. Vectors stay in float32, and arithmetic in float.
 
     Returns:
-        The text of the file. A model that reads ids has `int NAME_step(state, int symbol, float *output)`, which
-        returns 0; for an id that the model does not have it returns -1, and leaves states and output as they are. So
-        does id 0, with the value 0, if the Embedding masks it. A model that reads vectors has
-        `void NAME_step(state, const float *x, float *output)`.
+        The text of the file. For a model that reads ids the step is `int NAME_step(state, int symbol, float *output)`,
+        which returns 0. For an id that the model does not have it returns -1, and changes neither the state nor the
+        output. An id 0 that the Embedding masks changes neither and returns 0. For a model that reads vectors the step
+        is `void NAME_step(state, const float *x, float *output)`, which changes neither if a Masking layer masks the
+        step.
 
-    Exactness: operations are those of the cell's equations, in float, in another order than Keras's. Finite inputs are
-        expected.
+    Exactness: the operations are those of the cell's equations in float, in a different order from Keras's. Inputs must
+        be finite: a NaN can stay in the state until it is reset.
 
     Raises:
         ValueError: if the model has several inputs or outputs, or a layer, a flag, an activation or a dtype that is not
-            listed; if it is not built; if a weight is not finite; if the name is no identifier of C.
+            supported; if it is not built; if a weight is not finite; if the name is not a C identifier.
 
     Example:
 
@@ -217,20 +283,25 @@ def _written(code: Code, operation: Any, x: Any, is_masked: bool = False) -> Any
     name = f"{operation.name} ({type(operation).__name__})"
     try:
         if isinstance(operation, keras.layers.RNN):
-            if is_masked != code.skips_padding:
-                raise _refusal(f"{name}, to which the mask of the Embedding does not come", EXPORT)
+            if is_masked != code.skips_masked:
+                raise _refusal(f"{name}, to which the mask of the layers before it does not come", EXPORT)
             return _recurrent(code, operation, name, x)
         if isinstance(operation, keras.layers.Embedding) and type(operation).call is keras.layers.Embedding.call:
-            code.skips_padding = operation.mask_zero
-            return code.take(code.read(operation.embeddings), x)
+            table = code.take(code.read(operation.embeddings), x)
+            if operation.mask_zero:
+                code.skip_if("symbol == 0")
+            return table
         if type(operation) is layers.WordDropout:
             return x  # drops words in training alone
         if operation_name(operation) == "OneHot" and operation.axis in (-1, 2):
             return code.one_hot(x, operation.num_classes)
+        comment = [f"/* {_plain(name)} */"]
+        if type(operation) in FEATURE_BY_FEATURE:
+            return code.block(comment, lambda: _feature_by_feature(code, operation, code.value(x)))
         parts = parts_of(operation)
         if parts is None:
             raise _refusal(name, EXPORT)
-        return code.block([f"/* {_plain(name)} */"], lambda: _of_parts(code, name, parts, x)) if parts else x
+        return code.block(comment, lambda: _of_parts(code, name, parts, x)) if parts else x
     except Unwritten as error:
         raise _refusal(f"{name}, which needs {error}", EXPORT) from None
 
@@ -253,7 +324,7 @@ def _of_parts(code: Code, name: str, parts: list[Any], x: Any) -> Value:
 
 def _recurrent(code: Code, layer: Any, name: str, x: Any) -> Value:
     """The output of a recurrent layer, of one cell or of a stack of cells."""
-    read_otherwise = ("go_backwards", "return_state", *(["zero_output_for_mask"] if code.skips_padding else []))
+    read_otherwise = ("go_backwards", "return_state", *(["zero_output_for_mask"] if code.skips_masked else []))
     flags = [f"{flag}=True" for flag in read_otherwise if getattr(layer, flag)]
     if not getattr(layer, "regularize_last_step", True):
         flags.append("regularize_last_step=False")
@@ -276,8 +347,11 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
     equations = _with_activations(code, found, name)
     encoder = getattr(innermost(cell), "encoder", None)
     if encoder is not None:
+        skipped = code.skips_masked
         for operation, _ in _chain(encoder):
             x = _written(code, operation, x)
+        if code.skips_masked != skipped:
+            raise _refusal(f"{name}, whose encoder masks steps", "Put the layer that masks before it.")
     names = state_names(len(starts))
     number = 1 + sum(field.startswith("h") for field in code.states)
     states = tuple(code.state(f"{each}{number}", start) for each, start in zip(names, starts, strict=True))
@@ -343,7 +417,6 @@ def _file(code: Code, model: Any, read: Value | Index, output: Value) -> str:
     if isinstance(read, Index):
         form = {**OF_SYMBOLS, "size": code.num_symbols}
         before = [f"if (symbol < 0 || symbol >= {code.name}_symbols) return -1;"]
-        before += ["if (symbol == 0) return 0; /* padding */"] if code.skips_padding else []
         after = ["return 0;"]
     else:
         form = {**OF_VECTORS, "size": read.size}
@@ -352,8 +425,14 @@ def _file(code: Code, model: Any, read: Value | Index, output: Value) -> str:
     for field, start in code.states.items():
         value = code.constant(start).entry("0", "i") if start.any() else "0.0f"
         reset += loop(start.size, f"state->{field}[i] = {value};")
+    begin, step_once = f"{code.name}_reset(&state);", f"{code.name}_step(&state, {form.pop('argument')}, output);"
+    notes = [*form.pop("notes"), *(["A masked step changes neither state nor output."] if code.skips_masked else [])]
     return FILE.format(
         **form,
+        begin=begin,
+        step_once=step_once,
+        width=max(len(begin), len(step_once)),
+        notes="".join(f"\n * {note}" for note in notes),
         name=code.name,
         model=_plain(model.name),
         outputs=output.size,

@@ -1,6 +1,6 @@
-"""The papers' figures, one matplotlib function each: data in, a `Figure` out.
+"""Figures of the papers: each function takes data and returns a `Figure`.
 
-They need matplotlib, the extra `figures`, and open no window: use `figure.savefig("name.png")`, or a notebook.
+The functions need matplotlib (the extra `figures`) and open no window: use `figure.savefig("name.png")`, or a notebook.
 """
 
 from keras_interp_rnn.figures._figure import Figure

@@ -20,7 +20,7 @@ MAGNITUDE = LinearSegmentedColormap.from_list("magnitude", ["white", RAMP])
 class Figure(MatplotlibFigure):
     """A `matplotlib.figure.Figure` that a notebook displays; its lines have the colours of the package.
 
-    It is independent of pyplot: no window opens, no figure must be closed, and `%matplotlib inline` is not needed.
+    It is independent of pyplot: it opens no window, need not be closed, and does not need `%matplotlib inline`.
 
     Example:
 

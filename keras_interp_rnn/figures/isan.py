@@ -54,7 +54,7 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
         summed over words.
 
     Args:
-        contributions: of a short text.
+        contributions: those of a short text.
         target: index of a target, by default the last one.
         separator: as `Contributions.by_word`.
 
@@ -107,7 +107,7 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
 
 @annotated
 def timescales(timescales: Timescales, fit: TwoExponentials | None = None) -> Figure:
-    """Figure 4: decay of contributions, effect of the last separator, and history that predictions need.
+    """Figure 4: decay of contributions, effect of the last separator, and the history that predictions need.
 
     Args:
         timescales: as `analysis.timescales`.

@@ -27,15 +27,15 @@ def jacobian_histogram(
             returns them.
         lags: k of each column.
         num_bins: of the common logarithmic axis.
-        rounding: in [0, 1). Values below this fraction of the largest one of their Jacobian count as rounding: they are
-            left out, and the panel gives their number. Use `np.finfo("float32").eps` for layers that
-            the backend differentiates in float32, whose Jacobians may have a rank below their size.
+        rounding: in [0, 1). Values below this fraction of the largest value of their Jacobian count as rounding errors:
+            they are omitted, and the panel gives their number. Use `np.finfo("float32").eps` for layers that the
+            backend differentiates in float32, whose Jacobians may have a rank below their size.
 
     Returns:
         `Figure`.
 
     Raises:
-        ValueError: if there is no architecture, or one without a value per lag; if rounding is out of range.
+        ValueError: if there is no architecture, or one without values for each lag; if `rounding` is out of range.
 
     Example:
 

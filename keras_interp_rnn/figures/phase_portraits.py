@@ -18,10 +18,10 @@ MAX_POINTS = 400
 
 @annotated
 def phase_portrait(portrait: PhasePortrait) -> Figure:
-    """By how much each symbol changes the logit, against the logit before it; a line for each symbol.
+    """How much each symbol changes the logit, as a function of the logit before it; a line for each symbol.
 
-    A ring marks the fixed point of a symbol, where it lies between the logits that were reached. For networks of
-    several units the points scatter about their line.
+    A ring marks the fixed point of a symbol if it lies within the range of the logits. For networks of several units
+    the points scatter about their line.
 
     Args:
         portrait: as `analysis.phase_portrait`.

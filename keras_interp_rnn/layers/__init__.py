@@ -2,8 +2,8 @@
 
 `WordDropout` goes before the Embedding of a model of words.
 
-The papers' baselines are Keras's own layers. The vanilla RNN and the IRNN (Le, Jaitly and Hinton, 2015,
-arXiv:1504.00941):
+Keras itself has the baselines of the papers: the vanilla RNN, and the IRNN (Le, Jaitly and Hinton, 2015,
+arXiv:1504.00941).
 
     keras.layers.SimpleRNN(units, recurrent_initializer="orthogonal")
     keras.layers.SimpleRNN(units, activation="relu", recurrent_initializer="identity")

@@ -36,8 +36,7 @@ class Cell(keras.layers.Layer):
     """A cell whose states are vectors, h first.
 
     A subclass names its weights, makes them in `make_weights` with `weight`, and defines `equations`. It keeps each
-    argument of its constructor under the argument's name. States and inputs arrive as they are, not rounded to the
-    compute dtype.
+    argument of its constructor under the argument's name. States and inputs are not rounded to the compute dtype.
 
     Args:
         **kwargs: as `keras.layers.Layer`.
@@ -47,8 +46,8 @@ class Cell(keras.layers.Layer):
         states: [(batch, n)].
 
     Attributes:
-        weight_initializers: weight -> its default initializer. Initializer, regularizer and constraint of each weight
-            are arguments of the constructor.
+        weight_initializers: weight -> its default initializer. The constructor takes an initializer, a regularizer
+            and a constraint for each weight.
 
     Returns: (output, [state]), both (batch, n) and equal.
     Raises:
@@ -156,7 +155,7 @@ class Cell(keras.layers.Layer):
 class AffineCell(Cell):
     """A cell without nonlinearity, with a trained initial state; products keep the variable dtype.
 
-    Half precision has too few digits: the recurrence compounds rounding over the whole sequence.
+    In half precision rounding errors would compound over the whole sequence.
 
     Args:
         learn_initial_state: whether $h_0$ is trained; if False it stays as initialized. With `stateful=True` a
@@ -168,8 +167,8 @@ class AffineCell(Cell):
     Raises:
         ValueError: if the inputs have another shape or dtype.
         ValueError: if an id whose value is known (eager execution on a CPU) is outside [0, K), or a fraction. In a
-            compiled TensorFlow function on a CPU such an id ends the step with InvalidArgumentError; under XLA, on JAX
-            and on accelerators it is undefined, as in any lookup there.
+            compiled TensorFlow function on a CPU such an id raises InvalidArgumentError; under XLA, on JAX and on
+            accelerators the result is undefined, as for any lookup there.
     """
 
     is_affine = True

@@ -20,10 +20,11 @@ class GatedCell(Cell):
     """One step with gates = sigmoid(state @ recurrent_kernel + drive); a subclass defines `equations`.
 
     Args:
-        dropout: fraction of the input features that training sets to zero. The layer draws once per sequence, like
-            Keras's own; a bare cell in `keras.layers.RNN` draws at every step, and on JAX only once: use the layer.
-        recurrent_dropout: fraction of the state's features that training sets to zero where the state enters the
-            gates, drawn in the same way.
+        dropout: fraction of the input features that are set to zero in training. The layer draws them once per
+            sequence, like Keras's own layers. A bare cell in `keras.layers.RNN` draws at every step, and on JAX
+            only once: use the layer.
+        recurrent_dropout: fraction of the state's features that are set to zero in training, in the gates only; drawn
+            in the same way.
         seed: for both dropouts.
 
     Precision: products have the compute dtype, states keep the variable dtype, outputs have the compute dtype.

@@ -29,20 +29,20 @@ Extras = Mapping[str, Tensor]
 class SequenceRNN(keras.layers.RNN):
     """`keras.layers.RNN` with five differences.
 
-    - A subclass may run whole sequences at once; `chosen_path` has the path of the last call, and the reason for it.
+    - A subclass may run whole sequences at once; `chosen_path` gives the path of the last call, and the reason.
     - States keep the variable dtype under mixed precision: rounding errors would add up along the sequence.
-    - With `stateful=True` a text starts from the current initial state of the cell, which may be trained, also after
-      `reset_state()`.
+    - With `stateful=True` a text starts from the current initial state of the cell, which may be trained. So does the
+      text after `reset_state()`.
     - The states can be set, to resume an interrupted run.
-    - Masks are passed on to the next layer by every version of Keras: `keras.layers.RNN` stops that in 3.16.
+    - Masks reach the next layer in every version of Keras; those of `keras.layers.RNN` no longer do in 3.16.
 
     The cell decides which inputs are valid. A subclass defines in `at_once` and `whole_sequence` how all steps run at
     once, and in `per_step` and `stepper` what its steps read besides the inputs.
 
     Args:
-        fused: "auto", True or False: whether all steps are computed at once where the layer can do that, with the same
-            values and its own gradient. True raises an error where it cannot, with the reason. `chosen_path` has the
-            path of the last call.
+        fused: "auto", True or False: whether the layer computes all steps at once, with the same values and its own
+            gradient. "auto" does so if the layer can; True raises an error with the reason if it cannot.
+            `chosen_path` gives the path of the last call.
         return_sequences, return_state, go_backwards, stateful, unroll, zero_output_for_mask: as `keras.layers.RNN`.
         **kwargs: as `keras.layers.RNN`: name, dtype, trainable, activity_regularizer.
 
@@ -305,7 +305,6 @@ class MakesItsCell:
 
     Attributes:
         cell_class: class of the cell. cell_name: name of the cell.
-        precise: whether the cell computes in the variable dtype even under mixed precision.
     """
 
     cell_class: ClassVar[type]
@@ -313,7 +312,6 @@ class MakesItsCell:
     _taken: ClassVar[Any]
     __signature__: ClassVar[Any]
     cell_name: ClassVar[str] = "cell"
-    precise: ClassVar[bool] = False
     cell: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -337,11 +335,6 @@ class MakesItsCell:
         self._check_arguments(args, kwargs)
         of_layer = {name: kwargs.pop(name) for name in (*self._of_layer, *OF_EVERY_LAYER) if name in kwargs}
         shared = {name: of_layer[name] for name in ("dtype", "trainable") if name in of_layer}
-        if self.precise:
-            policy = keras.dtype_policies.get(shared.get("dtype") or keras.config.dtype_policy())
-            if not isinstance(policy, keras.dtype_policies.DTypePolicy):  # of a saved configuration
-                raise invalid("dtype", "a dtype policy or its name", shared["dtype"])
-            shared["dtype"] = policy.variable_dtype
         super().__init__(self.make_cell(*args, **kwargs, **shared), **of_layer)  # type: ignore[call-arg]
 
     @classmethod

@@ -21,12 +21,12 @@ from keras_interp_rnn.layers._gated import GatedCell, GatedRNN
 class CFNCell(GatedCell):
     r"""One step of a chaos-free network, $h_t = u_t \odot \tanh(h_{t-1}) + i_t \odot \tanh(x_t W_x + b_x)$.
 
-    With gates $u_t = \sigma(h_{t-1} U_u + x_t V_u + b_u)$ and $i_t = \sigma(h_{t-1} U_i + x_t V_i + b_i)$. States are
-    rows.
+    Here $u_t = \sigma(h_{t-1} U_u + x_t V_u + b_u)$ and $i_t = \sigma(h_{t-1} U_i + x_t V_i + b_i)$ are the gates.
+    States are rows.
 
     Args:
         units: int > 0, state size $n$.
-        unit_update_bias: whether 1 is added to $b_u$ and -1 to $b_i$ at the start, as Laurent and von Brecht do.
+        unit_update_bias: whether $b_u$ starts 1 higher and $b_i$ 1 lower, as in Laurent and von Brecht.
         kernel_initializer: for each of $V_u$, $V_i$, $W_x$.
         recurrent_initializer: for each of $U_u$, $U_i$.
         bias_initializer: for the biases.
@@ -83,7 +83,7 @@ class CFN(GatedRNN):
     Without input the state relaxes to zero. All terms that do not depend on the state are computed for the whole
     sequence before the loop.
 
-    Cost: O(T n^2) time, O(T n) memory a sequence; 2 n^2 + 3 n features + 3 n weights.
+    Cost: O(T n^2) time, O(T n) memory per sequence; 2 n^2 + 3 n features + 3 n weights.
     Example:
 
     >>> tuple(CFN(64)(np.ones((8, 20, 5))).shape)

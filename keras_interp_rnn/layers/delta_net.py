@@ -26,16 +26,17 @@ SHORTEST, LONGEST = 1e-3, 0.1
 class DeltaNetCell(MatrixStateCell):
     r"""One step of a DeltaNet, $S_t = S_{t-1} + \beta_t k_t^\top (v_t - k_t S_{t-1})$ in each head.
 
-    With queries and keys $\mathrm{silu}(x_t W)$ of length one, $v_t = \mathrm{silu}(x_t W_v)$,
-    $\beta_t = \sigma(x_t W_\beta)$ and $o_t = q_t S_t$. The output is $\mathrm{norm}(o_t) W_o$, where the
-    norm divides each head's $o_t$ by its root mean square and multiplies it by $w$. Gated, $S_{t-1}$ is first scaled
-    by $\alpha_t = \exp(-e^A \mathrm{softplus}(x_t W_a + b_a))$, and the norm of $o_t$ by $\mathrm{silu}(x_t W_g)$.
+    The query $q_t$ and the key $k_t$ are $\mathrm{silu}(x_t W_q)$ and $\mathrm{silu}(x_t W_k)$, scaled to length one;
+    $v_t = \mathrm{silu}(x_t W_v)$, $\beta_t = \sigma(x_t W_\beta)$ and $o_t = q_t S_t$. The output is
+    $\mathrm{norm}(o_t) W_o$, where the norm divides each head's $o_t$ by its root mean square and multiplies it by
+    $w$. In the gated form $S_{t-1}$ is first scaled by $\alpha_t = \exp(-e^A \mathrm{softplus}(x_t W_a + b_a))$, and
+    $\mathrm{norm}(o_t)$ by $\mathrm{silu}(x_t W_g)$.
 
     Args:
         units: int > 0, size $n$ of the output.
         key_dim: int > 0, $d_k$, of each head; None for n / H.
         value_dim: int > 0, $d_v$, of each head; None for n / H.
-        gated: whether to use the Gated DeltaNet.
+        gated: whether to use the gated form.
         kernel_initializer: for each of $W_q$, $W_k$, $W_v$, $W_\beta$.
         decay_initializer: for $W_a$.
         rate_initializer: for A; None for logarithms of uniform numbers up to 16.
@@ -45,9 +46,9 @@ class DeltaNetCell(MatrixStateCell):
         scale_initializer: for w.
 
     Weights: kernel $[W_q, W_k, W_v, W_\beta]$ (features, 2 H d_k + H d_v + H); scale w (d_v,); output_kernel $W_o$
-        (H d_v, n); gated, decay_kernel $W_a$ (features, H), rate A (H,), decay_bias $b_a$ (H,) and gate_kernel $W_g$
-        (features, H d_v). Without the norm there is no scale.
-    Reference: Yang et al., 2024, arXiv:2406.06484, section 2.2; gated, arXiv:2412.06464, eq. 10 and section 3.4.
+        (H d_v, n). In the gated form also decay_kernel $W_a$ (features, H), rate A (H,), decay_bias $b_a$ (H,) and
+        gate_kernel $W_g$ (features, H d_v). Without the norm there is no scale.
+    Reference: Yang et al., 2024, arXiv:2406.06484, section 2.2; gated form, arXiv:2412.06464, eq. 10 and section 3.4.
 
     Example:
 
@@ -114,13 +115,14 @@ class DeltaNet(MatrixStateRNN):
 
     $$S_t = S' + \beta_t k_t^\top (v_t - k_t S'), \qquad S' = \alpha_t S_{t-1}, \qquad o_t = q_t S_t,$$
 
-    with queries, keys, values and strengths $\beta_t$ computed from the input alone; $\alpha_t = 1$ unless gated.
+    where the query $q_t$, key $k_t$, value $v_t$ and strength $\beta_t$ depend on the input alone; $\alpha_t = 1$
+    unless gated.
 
     Call arguments:
         sequences: (batch, time, features).
         initial_state: (batch, H d_k d_v).
 
-    Cost: O(T H d_k d_v) time and, in training, memory a sequence, in addition to the projections.
+    Cost: O(T H d_k d_v) time and, in training, memory per sequence, in addition to the projections.
     Example:
 
     >>> layer = DeltaNet(64, num_heads=2, return_sequences=True)

@@ -33,8 +33,8 @@ class DiagonalISANCell(AffineCell):
     Args:
         units: int > 0, state size $n$.
         vocabulary_size: int > 0, alphabet size $K$.
-        block_size: int > 0 that divides n, $m$: units in a block.
-        recurrent_initializer: for each block; None for uniform decays between 0.5 and 1, or, for larger blocks,
+        block_size: int > 0, number $m$ of units in a block; must divide n.
+        recurrent_initializer: for each block; None for decays drawn uniformly between 0.5 and 1 or, for larger blocks,
             orthogonal matrices times 0.9.
         bias_initializer: for the (K, n) biases.
         recurrent_constraint: on the (K, n / m, m, m) blocks; "contraction" bounds the spectral norm of each by 1, so
@@ -44,8 +44,8 @@ class DiagonalISANCell(AffineCell):
         inputs: int (batch, 1), ids in [0, K); or (batch, K), one-hot or a distribution.
 
     Weights: recurrent_kernel (K, n / m, m, m); bias (K, n); initial_state (n,).
-    Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 2; with diagonal matrices Ji-An, Benna and Mattar,
-        Nature 644, 2025, the switching linear networks.
+    Reference: Foerster et al., ICML 2017, arXiv:1611.09434, section 2; with diagonal matrices: the switching linear
+        networks of Ji-An, Benna and Mattar, Nature 644, 2025.
 
     Example:
 
@@ -128,13 +128,13 @@ class DiagonalISAN(MakesItsCell, SequenceRNN):
 
     $$h_t = h_{t-1} \operatorname{diag}(W_{x_t}^1, W_{x_t}^2, \dots) + b_{x_t},$$
 
-    analysed exactly by every function that takes an `ISAN`. With blocks of size one all steps are computed at once, as
-    in `MinGRU`.
+    Every function that reads an `ISAN` exactly reads this layer too. With blocks of size one all steps are computed at
+    once, as in `MinGRU`.
 
     Call arguments:
         sequences: int (batch, time), ids in [0, K); or (batch, time, K), one-hot or a distribution at each step.
 
-    Cost: O(T n m) time, O(T n m) memory a sequence; K n (m + 1) + n weights.
+    Cost: O(T n m) time, O(T n m) memory per sequence; K n (m + 1) + n weights.
     Example:
 
     >>> model = keras.Sequential([
@@ -148,7 +148,6 @@ class DiagonalISAN(MakesItsCell, SequenceRNN):
 
     cell_class = DiagonalISANCell
     cell_name = "diagonal_isan_cell"
-    precise = True
 
     def path(self, sequences: Tensor) -> Path:
         if self.block_size > 1:

@@ -35,21 +35,22 @@ class FactoredISANCell(AffineCell):
     $$h_t = h_{t-1} W(x_t) + b(x_t), \qquad W(x) = W_0 + U \operatorname{diag}(g(x)) V, \qquad
       g(x) = x P, \qquad b(x) = x B + c.$$
 
-    There is no nonlinearity: $g$ and $b$ are linear in the input, the step is affine in the state. With a vocabulary,
-    $g$ and $b$ are rows of tables, one for each symbol. Given a distribution over the symbols, the cell applies the
-    expected map. States are rows.
+    There is no nonlinearity: $g$ and $b$ are affine in the input, and the step is affine in the state. With a
+    vocabulary, $g$ and $b$ are rows of tables, one for each symbol. Given a distribution over the symbols, the cell
+    applies the expected map. States are rows.
 
     Args:
         units: int > 0, state size $n$.
         factors: int > 0, number of factors $f$: the rank of the difference between the matrices of two inputs.
         vocabulary_size: int > 0, alphabet size $K$, if inputs are symbols; None if they are real-valued.
-        shared: whether there is $W_0$. Without it $W(x)$ has rank $f$ at most, and $W(-x) = -W(x)$ for real-valued
+        shared: whether to use $W_0$. Without it $W(x)$ has rank $f$ at most, and $W(-x) = -W(x)$ for real-valued
             inputs.
         shared_initializer: for $W_0$; default `Orthogonal(gain=0.9)`, as for the matrices of an ISAN.
         factor_initializer: for $U$ and $V$, drawn independently.
-        switch_initializer: for $P$. By default, with orthogonal $U$ and $V$, the gains $g$ of a symbol, or of an input
-            whose features have mean square 1, are normal with deviation 0.1, so that $W(x)$ starts near $W_0$; without
-            $W_0$ they lie around 0.9 for symbols, and have root mean square 0.9 for real-valued inputs.
+        switch_initializer: for $P$. The default assumes orthogonal $U$ and $V$. With $W_0$ the gains $g$ of a symbol,
+            or of an input whose features have mean square 1, are normal with standard deviation 0.1, so that $W(x)$
+            starts near $W_0$. Without $W_0$ they lie around 0.9 for symbols, and have root mean square 0.9 for
+            real-valued inputs.
         kernel_initializer: for $B$ of real-valued inputs.
         bias_initializer: for $c$, default zeros; or for the (K, n) biases of symbols, default glorot_uniform.
 
@@ -128,7 +129,7 @@ class FactoredISANCell(AffineCell):
         """The affine maps of inputs: matrices W(x) (..., n, n) and biases b(x) (..., n), NumPy in float64.
 
         An `ISAN` with this kernel and this bias computes the same, so its exact analysis applies. K matrices take
-        8 K n^2 bytes: 1.3 GB for 10,000 symbols and 128 units, so ask for the symbols of a text only.
+        8 K n^2 bytes, 1.3 GB for 10,000 symbols and 128 units: pass only the symbols of a text.
 
         Args:
             inputs: with a vocabulary int (...), symbols, by default all K in their order; otherwise (..., features).
@@ -161,14 +162,14 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
         sequences: (batch, time, features); with a vocabulary int (batch, time), ids in [0, K), or (batch, time, K),
             one-hot or a distribution at each step.
 
-    Cost: O(T n (n + f)) time, O(T (n + f)) memory a sequence; K (f + n) + 2 n f + n^2 + n weights with a vocabulary,
-        where an ISAN has K n (n + 1) + n. g and b are computed for the whole sequence before the loop.
-    Rare symbols: the gradients of both tables are dense, zero in the rows of symbols that a batch does not read. SGD
-        leaves these rows as they are. Adam moves them on by their momentum, and passes over all K (f + n) numbers, as
-        it does in Keras 3.15 whatever the gradient. With K = 10,000, n = 128, f = 64, batches of 32 times 50 symbols
-        and one core of an AMD EPYC (TensorFlow 2.21), a step took 10.3 ms with SGD, 15.5 ms with Adam and 10.4 ms with
-        Adam under XLA where one number is predicted; where the next of the 10,000 symbols is, 278, 306 and 246 ms: the
-        readout costs far more than the tables.
+    Cost: O(T n (n + f)) time, O(T (n + f)) memory per sequence; K (f + n) + 2 n f + n^2 + n weights with a vocabulary,
+        compared with K n (n + 1) + n of an ISAN. g and b are computed for the whole sequence before the loop.
+    Rare symbols: the gradients of both tables are dense, with zeros in the rows of symbols that a batch does not read.
+        SGD leaves these rows unchanged. Adam moves them on by their momentum, and passes over all K (f + n) numbers, as
+        it does in Keras 3.15 for any gradient. Times of a step with K = 10,000, n = 128, f = 64, batches of 32 times 50
+        symbols, on one core of an AMD EPYC (TensorFlow 2.21), with SGD, Adam, and Adam under XLA: 10.3, 15.5 and
+        10.4 ms for a model that predicts one number; 278, 306 and 246 ms for one that predicts the next of the 10,000
+        symbols. The readout costs far more than the tables.
     Example:
 
     >>> model = keras.Sequential([
@@ -183,7 +184,6 @@ class FactoredISAN(MakesItsCell, SequenceRNN):
     cell: FactoredISANCell
     cell_class = FactoredISANCell
     cell_name = "factored_isan_cell"
-    precise = True
     at_once = "gains and biases of all steps at once, a loop with its own adjoint"
 
     def kernels(self, inputs: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

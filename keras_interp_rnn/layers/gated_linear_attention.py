@@ -22,7 +22,7 @@ from keras_interp_rnn.layers._linear import MatrixStateCell, MatrixStateRNN
 class GatedLinearAttentionCell(MatrixStateCell):
     r"""One step of gated linear attention, $S_t = \mathrm{diag}(\alpha_t) S_{t-1} + k_t^\top v_t$ in each head.
 
-    With $q_t = x_t W_q$, $k_t = x_t W_k$, $v_t = x_t W_v$, $\alpha_t = \sigma(x_t W_1 W_2 + b)^{1/16}$
+    Here $q_t = x_t W_q$, $k_t = x_t W_k$, $v_t = x_t W_v$, $\alpha_t = \sigma(x_t W_1 W_2 + b)^{1/16}$
     and $o_t = q_t S_t$. The output is $(\mathrm{silu}(x_t W_r + b_r) \odot \mathrm{norm}(o_t)) W_o$, where the norm
     divides each head's $o_t$ by its root mean square and multiplies it by $w$.
 
@@ -104,14 +104,14 @@ class GatedLinearAttention(MatrixStateRNN):
 
     $$S_t = \mathrm{diag}(\alpha_t) S_{t-1} + k_t^\top v_t, \qquad o_t = q_t S_t,$$
 
-    with queries, keys, values and decays $\alpha_t$ of the input alone. With `decay_rank=None` a head has one decay,
-    and the recurrence is Mamba-2's.
+    where the query $q_t$, key $k_t$, value $v_t$ and decays $\alpha_t$ depend on the input alone. With
+    `decay_rank=None` each head has one decay, and the recurrence is that of Mamba-2.
 
     Call arguments:
         sequences: (batch, time, features).
         initial_state: (batch, H d_k d_v).
 
-    Cost: O(T H d_k d_v) time and, in training, memory a sequence, in addition to the projections.
+    Cost: O(T H d_k d_v) time and, in training, memory per sequence, in addition to the projections.
     Example:
 
     >>> layer = GatedLinearAttention(64, num_heads=2, return_sequences=True)

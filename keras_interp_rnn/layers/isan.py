@@ -31,7 +31,7 @@ FEW_SYMBOLS = 1024
 class ISANCell(AffineCell):
     r"""One step of an input-switched affine network, $h_t = h_{t-1} W_{x_t} + b_{x_t}$.
 
-    There is no nonlinearity: the symbol chooses the affine map. Given a distribution $p$ over the symbols instead of
+    There is no nonlinearity: the symbol selects the affine map. Given a distribution $p$ over the symbols instead of
     a symbol, the cell applies the expected map, $h_t = \sum_k p_k (h_{t-1} W_k + b_k)$. States are rows.
 
     Args:
@@ -40,8 +40,8 @@ class ISANCell(AffineCell):
         recurrent_initializer: for the (n, n) matrix of each symbol; default `Orthogonal(gain=0.9)`.
         bias_initializer: for the (K, n) biases.
         recurrent_constraint: on the (K, n, n) kernel; "max_spectral_radius" is `constraints.MaxSpectralRadius()`, which
-            keeps runs of a symbol from blowing up the state, and None is no constraint. Above 1,024 symbols the
-            default is None, as the constraint visits all matrices at every step, even those that a batch does not read.
+            keeps the state bounded in runs of a symbol; None is no constraint. Above 1,024 symbols the default is None,
+            because the constraint visits all matrices at every step, even those that a batch does not read.
 
     Call arguments:
         inputs: int (batch, 1), ids in [0, K); or (batch, K), one-hot or a distribution.
@@ -90,19 +90,19 @@ class ISANCell(AffineCell):
 class ISAN(MakesItsCell, SequenceRNN):
     r"""Input-switched affine network: each symbol applies its own affine map.
 
-    Reading symbol $x_t$ moves the state by $h_t = h_{t-1} W_{x_t} + b_{x_t}$ and nothing else, so the state after a
-    word is one term per symbol,
+    Symbol $x_t$ changes the state by $h_t = h_{t-1} W_{x_t} + b_{x_t}$ and nothing else, so the state after a word is
+    a sum with one term per symbol,
 
     $$h_T = h_0 W_{x_1}\cdots W_{x_T} + \sum_s b_{x_s} W_{x_{s+1}}\cdots W_{x_T},$$
 
-    and `analysis.contributions` splits any logit exactly, to rounding. States are rows.
+    and `analysis.contributions` splits any logit exactly, up to rounding. States are rows.
 
     Call arguments:
         sequences: int (batch, time), ids in [0, K); or (batch, time, K), one-hot or a distribution at each step. Ids
-            are K times cheaper than the same one-hot vectors. They may be whole numbers in float32, into which a
-            Sequential without an Input converts them.
+            are K times cheaper than the same one-hot vectors. They may be whole numbers in float32, because a
+            Sequential without an Input converts ids to float32.
 
-    Cost: O(T n^2) time, O(T n) memory a sequence; K n (n + 1) + n weights.
+    Cost: O(T n^2) time, O(T n) memory per sequence; K n (n + 1) + n weights.
     Example:
 
     >>> model = keras.Sequential([
@@ -116,7 +116,6 @@ class ISAN(MakesItsCell, SequenceRNN):
 
     cell_class = ISANCell
     cell_name = "isan_cell"
-    precise = True
 
     def path(self, sequences: Tensor) -> Path:
         batch, reads_ids = sequences.shape[0], holds_integers(sequences)

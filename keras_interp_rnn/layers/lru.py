@@ -27,7 +27,7 @@ MARGIN = 1e-4
 class LRUCell(LinearCell):
     r"""One step of a linear recurrent unit, $h_t = \lambda \odot h_{t-1} + e^\gamma \odot (x_t B)$, of complex units.
 
-    With $\lambda = \exp(-e^\nu + i e^\theta)$. The output is $y_t = \mathrm{Re}(h_t C)$, plus $D \odot x_t$ where the
+    Here $\lambda = \exp(-e^\nu + i e^\theta)$. The output is $y_t = \mathrm{Re}(h_t C)$, plus $D \odot x_t$ if the
     inputs have $n$ features. States are rows, stored as $[\mathrm{Re}\,h, \mathrm{Im}\,h]$.
 
     Args:
@@ -47,7 +47,7 @@ class LRUCell(LinearCell):
 
     Returns: (output (batch, n), [state]).
     Weights: kernel $[\mathrm{Re}\,B, \mathrm{Im}\,B]$ (features, 2 N); output_kernel $[\mathrm{Re}\,C; \mathrm{Im}\,C]$
-        (2 N, n); decay $\nu$, phase $\theta$, gain $\gamma$ (N,); skip D (n,), where the inputs have n features.
+        (2 N, n); decay $\nu$, phase $\theta$, gain $\gamma$ (N,); skip D (n,), if the inputs have n features.
     Reference: Orvieto et al., ICML 2023, arXiv:2303.06349, sections 3.3 and 3.4, appendix A.
 
     Example:
@@ -128,14 +128,14 @@ class LRU(DiagonalRNN):
     $$\lambda = \exp(-e^\nu + i e^\theta), \qquad h_t = \lambda \odot h_{t-1} + e^\gamma \odot (x_t B), \qquad
       y_t = \mathrm{Re}(h_t C) + D \odot x_t,$$
 
-    the last term where the inputs have $n$ features. The output is a linear function of all inputs so far, so
-    follow it with a nonlinear layer.
+    where the last term exists only if the inputs have $n$ features. The output is a linear function of all inputs so
+    far: put a nonlinear layer after it.
 
     Call arguments:
         sequences: (batch, time, features).
         initial_state: (batch, 2 N).
 
-    Cost: O(T N (features + n)) time, O(T N) memory a sequence; 2 N (features + n) + 3 N weights, and n.
+    Cost: O(T N (features + n)) time, O(T N) memory per sequence; 2 N (features + n) + 3 N weights, plus n for D.
     Example:
 
     >>> layer = LRU(64, state_dim=32, return_sequences=True)

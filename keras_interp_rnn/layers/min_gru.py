@@ -19,12 +19,12 @@ from keras_interp_rnn.layers._linear import DiagonalRNN, LinearCell
 class MinGRUCell(LinearCell):
     r"""One step of a minGRU, $h_t = (1 - z_t) \odot h_{t-1} + z_t \odot c_t$.
 
-    With $z_t = \sigma(x_t W_z + b_z)$ and $c_t = g(x_t W_h + b_h)$. States are rows.
+    Here $z_t = \sigma(x_t W_z + b_z)$ and $c_t = g(x_t W_h + b_h)$. States are rows.
 
     Args:
         units: int > 0, state size $n$.
-        positive: whether $g(a)$ is $a + 1/2$ for $a \ge 0$ and $\sigma(a)$ below, as in the paper's log-space form;
-            otherwise it is $a$.
+        positive: True for $g(a) = a + 1/2$ if $a \ge 0$ and $\sigma(a)$ otherwise, as in the paper's log-space form;
+            False for $g(a) = a$.
         kernel_initializer: for each of the matrices.
         bias_initializer: for the biases.
 
@@ -68,7 +68,7 @@ class MinGRU(DiagonalRNN):
     Call arguments:
         sequences: (batch, time, features).
 
-    Cost: O(T n features) time, O(T n) memory a sequence; 2 n (features + 1) weights.
+    Cost: O(T n features) time, O(T n) memory per sequence; 2 n (features + 1) weights.
     Example:
 
     >>> layer = MinGRU(64, return_sequences=True)
@@ -84,7 +84,7 @@ class MinGRU(DiagonalRNN):
 class MinLSTMCell(MinGRUCell):
     r"""One step of a minLSTM, $h_t = (f_t \odot h_{t-1} + i_t \odot c_t) / (f_t + i_t)$.
 
-    With $f_t = \sigma(x_t W_f + b_f)$, $i_t = \sigma(x_t W_i + b_i)$ and $c_t = g(x_t W_h + b_h)$. States are rows.
+    Here $f_t = \sigma(x_t W_f + b_f)$, $i_t = \sigma(x_t W_i + b_i)$ and $c_t = g(x_t W_h + b_h)$. States are rows.
 
     Weights: kernel $[W_f, W_i, W_h]$ (features, 3 n); bias (3 n,).
     Reference: Feng et al., 2024, arXiv:2410.01201, section 3.2.
@@ -114,7 +114,7 @@ class MinLSTM(DiagonalRNN):
     Call arguments:
         sequences: (batch, time, features).
 
-    Cost: O(T n features) time, O(T n) memory a sequence; 3 n (features + 1) weights.
+    Cost: O(T n features) time, O(T n) memory per sequence; 3 n (features + 1) weights.
     Example:
 
     >>> layer = MinLSTM(64, return_sequences=True)

@@ -21,25 +21,25 @@ from keras_interp_rnn.layers._inputs import check_features, check_steps
 class MinimalRNNCell(GatedCell):
     r"""One step of a MinimalRNN, $h_t = u_t \odot h_{t-1} + (1 - u_t) \odot z_t$.
 
-    With $z_t = \Phi(x_t)$ and $u_t = \sigma(h_{t-1} U_h + z_t U_z + b_u)$. States are rows.
+    Here $z_t = \Phi(x_t)$ and $u_t = \sigma(h_{t-1} U_h + z_t U_z + b_u)$. States are rows.
 
     Args:
         units: int > 0, state size $n$.
-        encoder: $\Phi$, any Keras layer that takes one step (batch, ...) to (batch, n): default `Dense(units, "tanh")`;
-            `Embedding(items, units)` for ids, a `Sequential` for more; for ids it begins with
-            `keras.Input((), dtype="int32")`, as Keras otherwise converts them to floats, which half precision rounds.
-            `MinimalRNN` calls it once, with time joined to the batch, so it cannot be a layer that reads a whole
-            sequence. It is saved with the layer.
+        encoder: $\Phi$, any Keras layer that maps one step (batch, ...) to (batch, n), saved with this layer; by
+            default `Dense(units, "tanh")`. For ids use `Embedding(items, units)`, or a `Sequential` that begins with
+            `keras.Input((), dtype="int32")`: without it Keras converts the ids to floats, which half precision
+            rounds. `MinimalRNN` calls the encoder once, with time joined to the batch, so it cannot be a layer that
+            reads whole sequences.
         kernel_initializer: for $U_z$.
         recurrent_initializer: for $U_h$.
-        bias_initializer: for $b_u$; by default ones, so that the state is kept at first.
+        bias_initializer: for $b_u$; by default ones, so that the gate mostly keeps the state at first.
 
     Call arguments:
-        inputs: (batch, ...), one step, whatever the encoder reads.
+        inputs: (batch, ...), one step, of any shape that the encoder reads.
 
     Weights: kernel $U_z$ (n, n); recurrent_kernel $U_h$ (n, n); bias $b_u$ (n,); the encoder's own.
     Raises:
-        ValueError: if the encoder does not output n features a step, or is an Embedding that masks.
+        ValueError: if the encoder does not output n features per step, or is an Embedding with `mask_zero=True`.
     Reference: Chen, 2017, arXiv:1711.06788, section 2; the step is eq. 3.
 
     Example:
@@ -127,9 +127,9 @@ class MinimalRNN(GatedRNN):
     Jacobian $\partial h_t / \partial x_{t-k}$ has a closed form; `analysis.input_output_jacobian` computes it.
 
     Call arguments:
-        sequences: (batch, time, ...), each step whatever the encoder reads.
+        sequences: (batch, time, ...), steps of any shape that the encoder reads.
 
-    Cost: O(T n^2) time, O(T n) memory a sequence; 2 n^2 + n weights and the encoder's.
+    Cost: O(T n^2) time, O(T n) memory per sequence; 2 n^2 + n weights, plus those of the encoder.
     Example:
 
     >>> layer = MinimalRNN(64, return_sequences=True)

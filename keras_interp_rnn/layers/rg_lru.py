@@ -23,16 +23,16 @@ from keras_interp_rnn.layers._linear import DiagonalRNN, LinearCell
 class RGLRUCell(LinearCell):
     r"""One step of an RG-LRU, $h_t = a_t \odot h_{t-1} + \sqrt{1 - a_t^2} \odot (i_t \odot u_t)$.
 
-    With $r_t = \sigma(u_t W_a + b_a)$, $i_t = \sigma(u_t W_x + b_x)$ and $a_t = \sigma(\Lambda)^{8 r_t}$. States are
-    rows. The unit reads $u_t = x_t$ where the inputs have $n$ features, and $u_t = x_t P$ otherwise.
+    Here $r_t = \sigma(u_t W_a + b_a)$, $i_t = \sigma(u_t W_x + b_x)$ and $a_t = \sigma(\Lambda)^{8 r_t}$. States are
+    rows. It reads $u_t = x_t$ if the inputs have $n$ features, and $u_t = x_t P$ otherwise.
 
     Args:
         units: int > 0, state size $n$.
-        min_decay, max_decay: bounds of $\sigma(\Lambda)^8$, the decay with the gate open, drawn uniformly.
+        min_decay, max_decay: bounds of $\sigma(\Lambda)^8$, the decay at $r_t = 1$, drawn uniformly.
         kernel_initializer: for each of $W_a$, $W_x$.
         input_initializer: for P.
         bias_initializer: for the biases.
-        decay_initializer: for $\Lambda$; None for the uniform decays.
+        decay_initializer: for $\Lambda$; None for the uniform decays between these bounds.
 
     Weights: kernel $[W_a, W_x]$ (n, 2 n); bias (2 n,); decay $\Lambda$ (n,); input_kernel P (features, n), unless the
         inputs have n features.
@@ -84,13 +84,13 @@ class RGLRU(DiagonalRNN):
     $$r_t = \sigma(u_t W_a + b_a), \qquad i_t = \sigma(u_t W_x + b_x), \qquad a_t = \sigma(\Lambda)^{8 r_t},$$
     $$h_t = a_t \odot h_{t-1} + \sqrt{1 - a_t^2} \odot (i_t \odot u_t),$$
 
-    with $u_t = x_t$ where the inputs have $n$ features; otherwise $u_t = x_t P$, the linear map before the unit in
+    where $u_t = x_t$ if the inputs have $n$ features; otherwise $u_t = x_t P$, the linear map before the unit in
     Griffin's block.
 
     Call arguments:
         sequences: (batch, time, features).
 
-    Cost: O(T n (n + features)) time, O(T n) memory a sequence; 2 n^2 + 3 n weights, and features n for P.
+    Cost: O(T n (n + features)) time, O(T n) memory per sequence; 2 n^2 + 3 n weights, plus features n for P.
     Example:
 
     >>> layer = RGLRU(64, return_sequences=True)

@@ -41,29 +41,30 @@ NORMAL = {
 class StateRegularizedCell(Cell):
     r"""A cell whose hidden state moves among $k$ learned centroids $s_1, \dots, s_k$.
 
-    The inner cell computes $u_t = f(h_{t-1}, c_{t-1}, x_t)$. From $u_t$ follow the transition probabilities
+    The inner cell computes $u_t = f(h_{t-1}, c_{t-1}, x_t)$, which gives the transition probabilities
 
     $$\alpha_i = \frac{\exp(u_t \cdot s_i / \tau)}{\sum_j \exp(u_t \cdot s_j / \tau)}$$
 
     and the next state, by one of four transitions:
 
     - "mixture" (eq. 20): $h_t = \sum_i \alpha_i s_i$;
-    - "soft_argmax" (eq. 17): $h_t = s_j$, $j$ the most probable, with the gradient of the mixture;
+    - "soft_argmax" (eq. 17): $h_t = s_j$ for the most probable $j$, with the gradient of the mixture;
     - "gumbel" (eq. 19): a mixture with $\alpha = \mathrm{softmax}((u_t \cdot s_i + g_i) / \tau)$, $g_i$ drawn from
       Gumbel(0, 1) in training;
-    - "sample" (eq. 16): $h_t = s_j$, $j$ drawn from $\alpha$, always. No gradient passes from $h_t$ to $\alpha$.
+    - "sample" (eq. 16): $h_t = s_j$ with $j$ drawn from $\alpha$, in training and in inference. No gradient passes
+      from $h_t$ to $\alpha$.
 
     A memory (an LSTM's c) is not regularized.
 
     The configuration keeps the initial temperature, strength and noise; the weights hold their current values.
 
-    In a bare `keras.layers.RNN` noise is drawn at every step, but on JAX once for all steps, and an inner cell with
-    dropout raises an error: `StateRegularizedRNN` handles both on every backend.
+    Use the cell in `StateRegularizedRNN`. On JAX a bare `keras.layers.RNN` uses one draw of noise for all steps, and on
+    every backend it raises an error for an inner cell with dropout.
 
-    A mixture passes a change of $u_t$ on by $\partial h_t / \partial u_t = \mathrm{Cov}_\alpha(s) / \tau$: before
-    training, with centroids uniform in [-0.5, 0.5] and scores near 0, by about $1 / (12 \tau)$. At the paper's
-    $\tau = 1$ every step then keeps a twelfth of the gradient that passes through the centroids. The memory of an LSTM
-    bypasses them.
+    The Jacobian of a mixture is $\partial h_t / \partial u_t = \mathrm{Cov}_\alpha(s) / \tau$. Before training, with
+    centroids uniform in [-0.5, 0.5] and scores near 0, it is about $1 / (12 \tau)$ times the identity. At the paper's
+    $\tau = 1$ each step therefore keeps only a twelfth of the gradient that passes through the centroids. The memory
+    of an LSTM bypasses them.
 
     Args:
         cell: any Keras cell whose first state is its hidden state, a vector: SimpleRNNCell, GRUCell, LSTMCell,
@@ -71,25 +72,27 @@ class StateRegularizedCell(Cell):
         num_centroids: int > 0, $k$.
         temperature: $\tau > 0$, a normal number of the variable dtype.
         transition: "mixture", "soft_argmax", "gumbel" or "sample".
-        strength: $\lambda$ in [0, 1]: the state is $\lambda$ times that of the centroids and $1 - \lambda$ times
-            $u_t$. 0 is the plain cell.
-        learn_temperature: trains $\log \tau$, so that $\tau$ stays positive.
-        straight_through: for "gumbel": the most probable centroid alone, with the gradient of the mixture.
-        sample_at_inference: for "gumbel": draws noise outside training too, to estimate uncertainty.
+        strength: $\lambda$ in [0, 1]: the state is $\lambda$ times the regularized state plus $1 - \lambda$ times
+            $u_t$; 0 gives the plain cell.
+        learn_temperature: whether to train $\log \tau$, so that $\tau$ stays positive.
+        straight_through: for "gumbel": whether $h_t$ is the most probable centroid alone, with the gradient of the
+            mixture.
+        sample_at_inference: for "gumbel": whether to draw noise outside training too, to estimate uncertainty.
         noise: for "gumbel": factor of $g$, >= 0.
         learn_centroids: whether the centroids are trained.
         seed: of the noise.
         centroids_initializer: default uniform in [-0.5, 0.5].
 
     Call arguments:
-        inputs: (batch, ...), one step, whatever the cell reads.
-        states: the cell's; h, (batch, n), first.
+        inputs: (batch, ...), one step, of any shape that the cell reads.
+        states: the states of the inner cell, h (batch, n) first.
 
     Returns: h (batch, n), the new states.
-    Weights: centroids (k, n); temperature or log_temperature, strength, noise, scalars, not trained except
-        log_temperature, saved with the model and set by `callbacks.TemperatureSchedule`; the cell's own.
-    Precision: scores, probabilities and states keep the variable dtype. Cells of this package read them so; Keras's own
-        cells round the state that they read to their compute dtype.
+    Weights: centroids (k, n); the scalars temperature or log_temperature, strength and noise; the weights of the inner
+        cell. Of the scalars only log_temperature is trained. All are saved with the model, and
+        `callbacks.TemperatureSchedule` sets them.
+    Precision: scores, probabilities and states keep the variable dtype. Cells of this package read the states
+        unrounded; Keras's own cells round them to their compute dtype.
     Raises:
         ValueError: if the cell has no vector state, if k < 1, tau <= 0, strength outside [0, 1], noise < 0, or for an
             unknown transition.
@@ -279,12 +282,12 @@ class StateRegularizedRNN(DenseRNN):
     Args:
         cell: a `StateRegularizedCell`.
         regularize_last_step: False skips the stochastic component at the last step that each sequence reads, in reading
-            order. It reads the paper's end token, so that the next layer sees the full state and memory (section 4.4).
-            The last state is then not a mixture of centroids; with `stateful=True` every batch ends in such a step.
+            order. At this step, the paper's end token, the next layer then sees the full state and memory (section
+            4.4). The last state is then no mixture of centroids. With `stateful=True` every batch ends in such a step.
 
     Call arguments:
-        sequences: (batch, time, ...), each step whatever the cell reads.
-        initial_state: the cell's states, each (batch, n).
+        sequences: (batch, time, ...), steps of any shape that the cell reads.
+        initial_state: the states of the cell, each (batch, n).
 
     Weights: as `StateRegularizedCell`.
     Cost: the inner cell and O(T k n) time, step by step.

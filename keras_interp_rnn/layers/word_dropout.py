@@ -20,8 +20,8 @@ from keras_interp_rnn.layers._inputs import as_tensor, ids_or_none
 class WordDropout(keras.layers.Layer):
     """Replaces a random fraction of the ids with the id of the unknown word, in training only.
 
-    The network learns not to depend on any single word, and trains the embedding of unknown words. Padding is never
-    replaced.
+    This keeps the network from depending on single words, and trains the embedding of the unknown word. Padding is
+    never replaced.
 
     Args:
         rate: float in [0, 1), the probability that an id is replaced.

@@ -4,9 +4,9 @@ preset = presets.load("text-isan")
 print(preset.card)
 print(analysis.contributions(preset.model, "the return val"))
 
-The weights are NumPy arrays without pickled objects, and the models are built by the package's own code, so loading one
-runs no code from a file. They load under TensorFlow, JAX and torch. In a clone, `python -m examples.papers preset NAME`
-trains one again.
+The weights are NumPy arrays without pickled objects, and the package's own code builds the models, so loading a preset
+runs no code from a file. Presets load on TensorFlow, JAX and torch. In a clone, `python -m examples.papers preset NAME`
+trains a preset again.
 """
 
 from keras_interp_rnn.presets.loading import list, load

@@ -32,8 +32,8 @@ class Preset(Result):
         model: an uncompiled Keras model of int32 ids (batch, time).
         alphabet: names of the ids: symbols, or the words of the vocabulary. Pass it as `alphabet` or `tokens`.
         card: description of the network, its data and its quality.
-        vocabulary: of a network that reads words; otherwise None.
-        automaton: the automaton that a recognizer is proved to equal; otherwise None.
+        vocabulary: the vocabulary of a network that reads words; otherwise None.
+        automaton: the automaton with which a recognizer is proved to agree; otherwise None.
         basis: coordinates in which the network consists of zeros and ones (`analysis.change_basis`); None for most.
         centroids: class and most typical words of each centroid of a network that reads words; otherwise empty.
 
@@ -65,7 +65,7 @@ class Preset(Result):
         """Encodes a text as the ids that the model reads.
 
         Args:
-            text: a word over the alphabet, a list of symbols where they have several letters, or any text for a network
+            text: a word over the alphabet, a list of symbols if they have several letters, or any text for a network
                 that reads words; tokens that the vocabulary does not have become "<unk>".
 
         Returns:
@@ -124,15 +124,15 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
 
     Args:
         name: one of `list()`.
-        source: your own copy: the file of weights that are not in the package, or a folder that `python -m
-            examples.papers preset` wrote, with card and weights. None for the files of the package.
+        source: your own copy: a file of weights that are not in the package, or a folder with card and weights that
+            `python -m examples.papers preset` wrote. None for the files of the package.
 
     Returns:
         The network, its alphabet and its card.
 
     Raises:
-        ValueError: if there is no such preset; if its weights are missing, damaged or of another version, by their
-            sha256; or if it needs a newer version of the package.
+        ValueError: if there is no such preset; if its weights are missing, damaged or of another version, according to
+            their sha256; or if it needs a newer version of the package.
 
     Example:
 

@@ -18,18 +18,18 @@ from keras_interp_rnn.views import html, live, svg  # noqa: F401 - live register
 
 
 def show(result: Any, *, browser: bool | None = None) -> None:
-    """Shows a result: as its page in a notebook; elsewhere as text, and as a page in a tab of the browser.
+    """Shows a result: as a page in a notebook; elsewhere as text, and as a page in a browser tab.
 
     Args:
-        result: a result of a function of `analysis` or `automata`, a preset, or a network, as `save`.
-        browser: whether to open the page outside of notebooks; None opens it at a terminal with a display. The page is
-            a temporary file, which remains for the browser to read and whose path is printed.
+        result: a result of a function of `analysis` or `automata`, a preset, or a network, as in `save`.
+        browser: whether to open the page outside of notebooks; None opens it if there is a terminal and a display. The
+            page is a temporary file, which is not deleted; its path is printed.
 
     Returns:
         None.
 
     Raises:
-        TypeError: if it is not a result.
+        TypeError: if `result` is not a result.
         ValueError: for a network that `save` rejects.
         RuntimeError: if `browser` is True and no browser can be opened.
 
@@ -55,29 +55,29 @@ def show(result: Any, *, browser: bool | None = None) -> None:
 
 
 def save(result: Any, path: str | os.PathLike[str]) -> None:
-    """Writes the view of a result into one file, whole or not at all.
+    """Writes the view of a result into one file, completely or not at all.
 
-    The page of a network reads any text that is typed, offline. For a model over symbols whose state is affine in the
-    state before, under a linear readout (`layers.ISAN`, `FactoredISAN`, a linear recurrence over an Embedding), it
-    holds the weights, and shows the exact contribution of each symbol, the effect of deleting or replacing it, and the
-    most probable outputs. For a state-regularized model that is an automaton it holds the automaton, and shows the path
-    of a word and the verdict. Each array is stored in the shortest float that holds it exactly: the page of `text-isan`
-    has 1.2 MB.
+    The page of a network reads any text that you type, offline. For a model over symbols that is affine in its state,
+    with a linear readout (`layers.ISAN`, `FactoredISAN`, a linear recurrence over an Embedding), the page contains the
+    weights. It shows the exact contribution of each symbol, the effect of deleting or replacing it, and the most
+    probable outputs. For a state-regularized model that is an automaton, the page contains the automaton, and shows the
+    path of a word and the verdict. Each array is stored in the shortest float that represents it exactly: the page of
+    `text-isan` takes 1.2 MB.
 
     Args:
-        result: a result of a function of `analysis` or `automata`, a preset, or such a model. The typed text consists
-            of symbols of the alphabet or words of the vocabulary that the model carries in a `layer`, otherwise of ids.
-            Or a `pathlib.Path`: the folder to which callbacks logged, whose page is the tab of TensorBoard, all runs.
-        path: ends in ".html" for a page that needs no other file and no network, in ".txt" for the text, or in ".svg"
-            for the drawing of an automaton, an extraction, a certificate or a trace.
+        result: a result of a function of `analysis` or `automata`, a preset, or such a model. You type symbols of the
+            alphabet, or words of the vocabulary, that the model carries in a `layer`; otherwise ids. Or a
+            `pathlib.Path`, the folder to which callbacks logged: its page is the TensorBoard tab with all runs.
+        path: the file. It ends in ".html" for a page that needs no other file and no network, in ".txt" for the text,
+            or in ".svg" for the drawing of an automaton, an extraction, a certificate or a trace.
 
     Returns:
         None.
 
     Raises:
-        TypeError: if it is not a result, or has no drawing.
-        ValueError: for another ending, a network of another kind, or one whose weights take more than 8 MiB in a page;
-            for a folder without logs, or whose last steps alone take more than 8 MiB.
+        TypeError: if `result` is not a result, or has no drawing.
+        ValueError: for another ending; for a network of another kind, or one whose weights take more than 8 MiB in a
+            page; for a folder without logs, or one whose last steps alone take more than 8 MiB.
 
     Example:
 

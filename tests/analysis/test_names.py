@@ -181,7 +181,7 @@ def test_refuses_a_text_layer_that_makes_no_ids():
 def test_refuses_several_texts_as_one_and_texts_of_different_lengths():
     with pytest.raises(ValueError, match="must be one text. Received: 2 lists of symbols. Pass one of them."):
         analysis.contributions(network("events", "ISAN"), [["login"], ["fail"]])
-    with pytest.raises(ValueError, match="have one length. Received: lengths from 2 to 3. Pass one at a time; or ids"):
+    with pytest.raises(ValueError, match="have one length. Received: lengths from 2 to 3. Pass one text at a time"):
         analysis.attribution(network("letters", "LSTM"), ["AC", "ACG"], target=0)
     with pytest.raises(ValueError, match="A text must come with an alphabet. Received: 'ACG', without one"):
         analysis.trace(network("letters", "LSTM").layers[-2], "ACG")

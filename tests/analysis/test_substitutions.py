@@ -97,6 +97,7 @@ def test_the_replacement_by_itself_changes_nothing_and_is_not_among_the_stronges
         np.testing.assert_allclose(changed.outputs[position, symbol], changed.original, atol=1e-6)
     strongest = changed.top(10)
     assert [abs(change) for *_, change in strongest] == sorted((abs(change) for *_, change in strongest), reverse=True)
+    assert changed.top() == strongest[:5]
     assert all(TEXT[position] != symbol for position, symbol, _ in strongest)
     assert analysis.substitutions(reader(), "cab", alphabet="abc").symbols.tolist() == [2, 0, 1]
 

@@ -168,5 +168,5 @@ def test_an_automaton_must_have_probabilities_of_words():
     negative = automata.WeightedAutomaton([2, -1], [[[0.2, 0], [0, 0.5]]], [0.8, 0.5], "a")
     with pytest.raises(ValueError, match="a negative one after 0 events"):
         analysis.surprise(negative, ["a"])
-    with pytest.raises(ValueError, match="must be its own"):
+    with pytest.raises(ValueError, match="must be None for an automaton, which has its own"):
         analysis.surprise(automata.WeightedAutomaton.from_words(["a"], alphabet="a"), ["a"], alphabet="a")

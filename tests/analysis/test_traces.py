@@ -317,7 +317,7 @@ def test_refuses_invalid_arguments():
             call(*arguments, **options)
 
     unread = np.array([[True] * 6, [False] * 6, [True] * 6])
-    refused("mask that is False all along for sequence 1", trace, LAYERS["SRGRU"](), batch(), mask=unread)
+    refused("mask that is False at every step of sequence 1", trace, LAYERS["SRGRU"](), batch(), mask=unread)
     sentence = "a single state-regularized layer. Received: .*forward/centroid, backward/centroid"
     refused(sentence, probabilities, both(LAYERS["SRGRU"]()), batch())
     refused("must be a recurrent layer, keras.layers.RNN or a subclass", trace, keras.layers.Dense(2), batch())
@@ -331,8 +331,26 @@ def test_refuses_invalid_arguments():
         (1, [ones, ones], r"Received: \(2, 4\) for step 1"),
     ):
         refused(rule, trace, LAYERS["GRU"](), batch(), set={step: state})
-    sentence = "`set` must be of a single recurrent layer. Received: a network with forward, backward"
+    sentence = "`set` must be used with a single recurrent layer. Received: a network with forward, backward"
     refused(sentence, trace, both(keras.layers.GRU(UNITS)), batch(), set={1: ones})
     for shape in ((1, 3, 2), (2, 8), (2, 8, 1, 1)):
         sentence = r"must be numbers \(batch, time, n\) of at least four steps.*Received: float64 \("
         refused(sentence + str(shape)[1:-1], drift, np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        analysis.trace,
+        analysis.attribution,
+        lambda model, x: analysis.jacobian_singular_values(model, x, lags=[1]),
+        analysis.lyapunov_exponents,
+    ],
+    ids=["trace", "attribution", "jacobians", "lyapunov"],
+)
+def test_a_single_sequence_is_refused_in_one_sentence(read):
+    model = keras.Sequential([keras.Input((5, 3)), keras.layers.LSTM(4), keras.layers.Dense(1)])
+    with pytest.raises(
+        ValueError, match=r"must be a batch .* \(None, 5, 3\). Received: one of shape \(5, 3\). Pass inp"
+    ):
+        read(model, np.ones((5, 3), "float32"))

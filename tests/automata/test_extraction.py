@@ -39,6 +39,7 @@ def test_random_automata_are_extracted(alphabet, seed):
     found = automata.extract(model)
     assert found.dfa.minimize() == truth
     assert sorted(found.centroids) == list(range(len(truth)))
+    assert found.support.tolist() == np.zeros_like(found.dfa.transitions).tolist()
     some = words(alphabet, 5)
     np.testing.assert_array_equal(model.classify(some), [truth.accepts(word) for word in some])
 
@@ -110,7 +111,7 @@ def test_a_model_of_a_fixed_length_is_checked_on_words_that_it_reads():
     model.set_weights(free.get_weights())
     found, expected = automata.extract(model), automata.extract(free)
     assert found.dfa == expected.dfa
-    sentence = r"must be at most 11, what the model reads\. Received: max_length=1000\. Pass max_length=11 or less"
+    sentence = r"must be at most 11, the longest that the model reads\. Received: max_length=1000\. Pass max_length=11"
     with pytest.raises(ValueError, match=sentence):
         found.fidelity()
     fidelity = found.fidelity(num_short=10**4, num_random=50, max_length=11, num_searched=300)

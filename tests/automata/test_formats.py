@@ -202,6 +202,7 @@ CORPUS = {
 }
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("text", "expected"), CORPUS.values(), ids=CORPUS)
 def test_files_of_other_programs_are_read_or_refused_with_a_reason(text, expected):
     """A file that is read has its language on all words up to length 5."""
@@ -239,6 +240,7 @@ def test_dot_is_read_as_graphviz_reads_it(text, expected):
     assert found == [tuple(word) for word in expected]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -282,6 +284,7 @@ def test_rejects_digraphs_that_are_not_clearly_a_dfa(text, rule):
         DFA.from_dot(text)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -384,6 +387,7 @@ def test_automata_of_flexfringe_are_read():
     assert DFA.from_flexfringe(tied).accepting == frozenset()
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -409,6 +413,7 @@ JSON = tomita(1).to_json()
 MOORE = MooreMachine.from_dfa(tomita(1)).to_json()
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("read", "text", "rule"),
     [
@@ -459,6 +464,7 @@ def of_output(output):
 LARGE = DFA([[0] * 100] * 3000, {0}, alphabet=range(100))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("write", "rule"),
     [

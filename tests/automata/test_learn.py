@@ -180,7 +180,7 @@ def test_a_network_of_a_fixed_length_is_asked_for_no_longer_words():
     model = plain([keras.layers.LSTM(4)], length=9)
     found = learn(model, ENCODING, max_words=600, max_length=8)
     assert max(map(len, found.counterexamples), default=0) <= 8
-    sentence = r"`max_length` must be at most 8, what the network reads\. Received: max_length=9\. Pass max_length=8"
+    sentence = r"`max_length` must be at most 8, the longest that the network reads\. Received: max_length=9\. Pass"
     with pytest.raises(ValueError, match=sentence):
         learn(model, ENCODING, max_length=9)
 

@@ -81,6 +81,24 @@ def test_changes_lead_to_patterns_of_the_family_and_back(kind):
         assert any(pattern in family.neighbours(other) for other in shorter) or pattern.size == 1
 
 
+def test_neighbours_are_those_of_one_change():
+    family = Family("factor", (0,), 1)  # 1 is the start of a word, 2 its end
+    near = [Pattern(((0, 0),)), Pattern(((1, 0),)), Pattern(((0, 2),)), Pattern(((0,),), 2)]
+    near += [Pattern(((0,),), 1, modulus, residue) for modulus in (3, 4, 5) for residue in range(modulus)]
+    assert {*family.neighbours(Pattern(((0,),)))} == {*near, Pattern(((0,),), 1, 2, 0)}
+    assert {*family.longer(Pattern(((0,),), 3))} == {pattern._replace(times=2) for pattern in near[:3]}
+    assert family.longer(near[0]) == []
+    for kind, pieces, expected in (
+        (
+            "sequence",
+            ((0, 1), (1,)),
+            [((1,), (1,)), ((0, 1),), ((0, 0, 1), (1,)), ((0, 1), (1, 0)), ((0,), (0, 1), (1,)), ((0, 1), (1,), (0,))],
+        ),
+        ("subsequence", ((0,), (1,)), [((1,),), ((0,),), ((0,), (0,), (1,)), ((0,), (1,), (0,))]),
+    ):
+        assert Family(kind, (0, 1), 2).resized(Pattern(pieces), [0]) == [*map(Pattern, expected)]
+
+
 def test_a_repeated_piece_is_named_once():
     family = Family("sequence", (0, 1), 2)
     once, twice = Pattern(((0, 1), (1,))), Pattern(((0, 1), (1,), (0, 1), (1,)))
@@ -173,6 +191,14 @@ def test_finds_a_count_with_a_remainder_although_labels_are_wrong():
     words, labels = long_words(rng, truth, 1000)
     wrong = rng.random(len(labels)) < 0.05
     machine = shortest_rules(Words(places(words, "ab"), (labels ^ wrong).astype(int), 2, 2), Limits(0.05))
+    assert dfa_of(machine, "ab").equivalent(truth)
+
+
+def test_a_parity_is_one_question():
+    """Whether the number of b is even, from 30 words: two questions, for remainders by four, would be too long."""
+    truth = DFA([[0, 1], [1, 0]], {0}, alphabet="ab")
+    words, labels = long_words(np.random.default_rng(0), truth, 30)
+    machine = search("patterns", Words(places(words, "ab"), labels.astype(int), 2, 2), Limits())
     assert dfa_of(machine, "ab").equivalent(truth)
 
 

@@ -69,6 +69,20 @@ def test_contradicts_no_word_however_few_there_are(seed):
         assert all(found.accepts(word) == truth.accepts(word) for word in some)
 
 
+def test_the_smaller_automaton_of_the_two_orders_is_found():
+    sizes = []
+    for seed in (0, 3):
+        rng = np.random.default_rng(seed)
+        truth = drawn(rng, 6, tuple("ab"))
+        some = [tuple(rng.choice(list("ab"), rng.integers(0, 20))) for _ in range(int(rng.integers(5, 200)))]
+        labelled = words_of(some, labels_of(truth, some), "ab")
+        sizes.append([len(merge_states(labelled, by_evidence=order)) for order in (True, False)])
+        assert len(smallest_automaton(labelled, Limits())) == min(sizes[-1])
+    (one, larger), (large, other) = sizes
+    assert one < larger
+    assert other < large
+
+
 # Tomita's second language has five words of up to nine symbols: not found where 51 of all 1,023 labels are wrong.
 NOISY = [(number, noise) for noise in (0.0, 0.01, 0.05) for number in range(1, 8) if (number, noise) != (2, 0.05)]
 
@@ -126,3 +140,4 @@ def test_keeps_to_the_limits_of_states_and_time():
     labels = labels_of(tomita(7), some)
     assert smallest_automaton(words_of(some, labels, max_states=2), Limits()) is None
     assert smallest_automaton(words_of(some, labels), Limits(until=Deadline(-math.inf))) is None
+    assert [Limits(noise).exact for noise in (0.0, 0.05, None)] == [True, False, False]

@@ -268,6 +268,7 @@ def test_rejects_n_grams_of_too_many_states_or_with_zeros():
         WeightedAutomaton.from_ngrams(3)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
@@ -276,6 +277,8 @@ def test_rejects_n_grams_of_too_many_states_or_with_zeros():
         (([[1, 0]], np.eye(2)[None], [1, 0]), "must have the shapes initial"),
         (([], np.zeros((1, 0, 0)), []), "must have the shapes initial"),
         (([1, 0], np.zeros((0, 2, 2)), [1, 0]), "must have the shapes initial"),
+        (([1, 0], np.eye(2)[None], 1), r"must have the shapes initial .* and \(\)\."),
+        (([1, 0], np.eye(2)[None], np.ones((2, 1, 1))), r"must have the shapes initial .* and \(2, 1, 1\)\."),
         (([1, np.nan], np.eye(2)[None], [1, 0]), "NaN or infinity in initial"),
         (([1, 0], [[[1, np.inf], [0, 1]]], [1, 0]), "NaN or infinity in transitions"),
         ((["1", "0"], np.eye(2)[None], [1, 0]), "real numbers"),

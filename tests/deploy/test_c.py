@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.deploy._c import Place, Unwritten, literal, plus, times
+from keras_interp_rnn.deploy._code import Code, Given, Value
 
 
 def test_every_float_is_read_back():
@@ -36,3 +37,24 @@ def test_indices_are_simplified():
     assert times("symbol", 1) == "symbol"
     assert Place("w", "symbol * 8").at("i") == "w[symbol * 8 + i]"
     assert str(Place("w").moved("8")) == "w + 8"
+
+
+def test_operations_with_0_and_1_are_left_out():
+    code = Code("our", "float32")
+    x = Given(code, 3, Place("x"))
+    for same in (x + 0, 0 + x, x - 0, x * 1, 1 * x, x / 1):
+        assert same is x
+    assert [x * 0, 0 * x, x - x] == [0, 0, 0]
+    assert [(x * 2).at("i"), (1 - x).at("i"), (2 * (x + 1)).at("i")] == [
+        "x[i] * 2.0f",
+        "1.0f - x[i]",
+        "2.0f * (x[i] + 1.0f)",
+    ]
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((1, 2, 3), -1), ((1, 3), 0)])
+def test_functions_of_several_rows_have_no_c(shape, axis):
+    code = Code("our", "float32")
+    for function in (code.softmax, code.mean, code.argmax):
+        with pytest.raises(Unwritten, match="functions of several rows"):
+            function(Value(code, shape), axis=axis)

@@ -22,12 +22,25 @@ pytestmark = needs_compiler
 SYMBOLS, FEATURES, OUTPUTS = 6, 5, 4
 EVERY = {"return_sequences": True}
 
+
+def normalization() -> Any:
+    layer = keras.layers.Normalization()
+    layer.adapt(np.random.default_rng(0).normal(0.2, 1.5, (60, 15, FEATURES)))
+    return layer
+
+
+def normalized(recurrent: Any) -> Any:
+    norm, place = keras.layers.LayerNormalization, keras.Input((None, FEATURES))
+    return keras.Sequential([place, normalization(), norm(), recurrent, norm(), keras.layers.Rescaling(2.0, 0.5)])
+
+
 FAMILIES: dict[str, Callable[[int], Any]] = {
     "SimpleRNN": lambda n: keras.layers.SimpleRNN(n, **EVERY),
     "SimpleRNN, relu, no bias": lambda n: keras.layers.SimpleRNN(n, "relu", use_bias=False, **EVERY),
     "GRU": lambda n: keras.layers.GRU(n, **EVERY),
     "GRU, no bias": lambda n: keras.layers.GRU(n, use_bias=False, **EVERY),
     "GRU, reset first": lambda n: keras.layers.GRU(n, reset_after=False, **EVERY),
+    "GRU, normalized": lambda n: normalized(keras.layers.GRU(n, **EVERY)),
     "GRU, hard": lambda n: keras.layers.GRU(n, "relu", "hard_sigmoid", **EVERY),
     "LSTM": lambda n: keras.layers.LSTM(n, **EVERY),
     "PeepholeLSTM": lambda n: layers.PeepholeLSTM(n, **EVERY),
@@ -104,21 +117,36 @@ def test_ten_thousand_sequences_of_64_units(tmp_path, family, seed):
     assert apart(model, tmp_path, inputs_of(model, seed, batch=10_000, steps=20)) <= 1e-6
 
 
-def test_rounding_is_no_worse_than_that_of_keras(tmp_path):
-    """A network that amplifies differences, whose outputs in float32 are far from those in float64."""
+AMPLIFYING: dict[str, tuple[float, float, Callable[..., list[Any]]]] = {
+    "chaotic": (4.0, 1e-5, lambda **dtype: [keras.layers.SimpleRNN(32, **dtype)]),
+    "normalized by the deviation of a few units": (
+        0.3,
+        5e-7,
+        lambda **dtype: [
+            keras.layers.LayerNormalization(**dtype),
+            keras.layers.GRU(4, **dtype),
+            keras.layers.LayerNormalization(**dtype),
+        ],
+    ),
+}
+"""Network -> scale of its weights, how far from float64 it is at least, and its layers."""
+
+
+@pytest.mark.parametrize("network", AMPLIFYING)
+def test_rounding_is_no_worse_than_that_of_keras(tmp_path, network):
+    """Networks that amplify differences, whose outputs in float32 are far from those in float64."""
+    scale, least, parts = AMPLIFYING[network]
 
     def made(dtype):
         place = keras.Input((None, FEATURES), dtype=dtype)
-        return keras.Sequential(
-            [place, keras.layers.SimpleRNN(32, dtype=dtype), keras.layers.Dense(OUTPUTS, dtype=dtype)]
-        )
+        return keras.Sequential([place, *parts(dtype=dtype), keras.layers.Dense(OUTPUTS, dtype=dtype)])
 
-    model, exact = randomized(made("float32"), 0, scale=4.0), made("float64")
+    model, exact = randomized(made("float32"), 0, scale), made("float64")
     exact.set_weights(model.get_weights())
     inputs = inputs_of(model, batch=500)
     right, ours = exact.predict(inputs, verbose=0), Network(model, tmp_path).run(inputs)[0][:, -1]
     error, of_keras = (np.abs(x - right).max() for x in (ours, model.predict(inputs, verbose=0)))
-    assert of_keras > 1e-5
+    assert of_keras > least
     assert error < 2 * of_keras
 
 
@@ -134,7 +162,7 @@ def embedding(**kwargs: Any) -> Any:
 def functional() -> Any:
     place = keras.Input((None,), dtype="int32")
     inner = keras.Sequential([keras.Input((None, 7)), keras.layers.Dense(3, "relu"), keras.layers.Dense(OUTPUTS)])
-    x = keras.layers.GRU(7, **EVERY)(keras.ops.one_hot(place, SYMBOLS))
+    x = keras.layers.GRU(7, **EVERY)(keras.ops.one_hot(place, SYMBOLS), initial_state=None, training=False)
     return randomized(keras.Model(place, inner(x)), 3)
 
 
@@ -142,6 +170,9 @@ def shared() -> Any:
     gru, place = keras.layers.GRU(FEATURES, **EVERY), keras.Input((None, FEATURES))
     return randomized(keras.Model(place, gru(gru(place))), 4)
 
+
+WIDE = keras.initializers.RandomNormal(stddev=10.0, seed=0)
+"""Makes logits beyond -3 and 3, where a hard sigmoid is 0 or 1."""
 
 MODELS = {
     "two recurrent layers, two heads": lambda: sequential(
@@ -167,11 +198,36 @@ MODELS = {
         keras.layers.Dense(3, "relu"),
         keras.layers.BatchNormalization(),
         keras.layers.GRU(4, stateful=False, unroll=False, **EVERY),
-        keras.layers.TimeDistributed(keras.layers.Dense(OUTPUTS, use_bias=False)),
+        keras.layers.TimeDistributed(keras.layers.Dense(OUTPUTS, use_bias=False, kernel_initializer=WIDE)),
         keras.layers.Activation("hard_sigmoid"),
         keras.layers.Softmax(),
         place=keras.Input((None, FEATURES)),
     ),
+    "normalized sensors": lambda: sequential(
+        normalization(),
+        keras.layers.LayerNormalization(epsilon=1e-5),
+        keras.layers.GRU(4, **EVERY),
+        keras.layers.LayerNormalization(scale=False),
+        keras.layers.Dense(OUTPUTS),
+        keras.layers.Rescaling([2.0, -1.0, 0.5, 3.0], [0.0, 1.0, 2.0, -3.0]),
+        place=keras.Input((None, FEATURES)),
+    ),
+    "constants for all features alike": lambda: sequential(
+        keras.layers.Rescaling(0.1),
+        keras.layers.Normalization(axis=None, mean=0.02, variance=0.04),
+        layers.MinGRU(3, **EVERY),
+        keras.layers.LayerNormalization(center=False),
+        keras.layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 0.0, 9.0], invert=True),
+        place=keras.Input((None, FEATURES)),
+    ),
+    "one feature, normalized": lambda: sequential(
+        keras.layers.Normalization(mean=0.3, variance=2.0),
+        keras.layers.LayerNormalization(),
+        keras.layers.GRU(1, **EVERY),
+        keras.layers.Rescaling(2.0, 1.0),
+        place=keras.Input((None, 1)),
+    ),
+    "ids, normalized": lambda: sequential(embedding(), keras.layers.LayerNormalization(), keras.layers.LSTM(4)),
     "one-hot ids, a nested model": functional,
     "a layer called twice": shared,
     "all sizes are one": lambda: sequential(
@@ -189,6 +245,17 @@ def test_a_chain_of_layers_is_that_of_keras(tmp_path, name):
     model = MODELS[name]()
     symbols = 1 if name == "all sizes are one" else SYMBOLS
     assert apart(model, tmp_path, inputs_of(model, symbols=symbols)) <= 1e-6
+
+
+def test_a_normalization_of_large_numbers_keeps_their_digits(tmp_path):
+    """A pressure in pascals: multiplied before the mean is taken off it, it would lose four digits."""
+    model = sequential(
+        keras.layers.Normalization(mean=101_300.0, variance=400.0),
+        keras.layers.GRU(3, **EVERY),
+        place=keras.Input((None, 1)),
+    )
+    pressures = 101_300 + 20 * inputs_of(model)
+    assert apart(model, tmp_path, pressures) <= 1e-6
 
 
 def test_a_stateful_layer_begins_where_the_c_is_reset(tmp_path):
@@ -215,20 +282,45 @@ def test_a_symbol_outside_changes_neither_state_nor_output(tmp_path):
     np.testing.assert_array_equal(outputs[2, 1:], expected[1])
 
 
+MASKED: dict[str, tuple[int | None, float, Callable[[], list[Any]]]] = {
+    "ids": (None, 0, lambda: [embedding(mask_zero=True)]),
+    "vectors of ids": (None, 0, lambda: [embedding(), keras.layers.Masking()]),
+    "one feature": (1, 0.0, lambda: [keras.layers.Masking()]),
+    "vectors": (
+        FEATURES,
+        -0.3,
+        lambda: [keras.layers.Masking(-0.3), keras.layers.LayerNormalization(), keras.layers.Dense(4, "tanh")],
+    ),
+    "rescaled vectors": (FEATURES, -0.3, lambda: [keras.layers.Rescaling(2.0, 0.6), keras.layers.Masking()]),
+}
+"""Model -> its features, None for ids; what it reads at masked steps; its layers below the recurrent ones."""
+
+
 @pytest.mark.parametrize("sequences", [False, True])
-def test_padding_changes_neither_state_nor_output(tmp_path, sequences):
-    flags = {"return_sequences": sequences}
-    model = sequential(embedding(mask_zero=True), layers.SRGRU(3, 2, **EVERY), layers.LRU(2, 2, **flags))
-    ids = inputs_of(model)
-    outputs, returned = Network(model, tmp_path).run(ids)
+@pytest.mark.parametrize("case", MASKED)
+def test_masked_steps_change_neither_state_nor_output(tmp_path, case, sequences):
+    features, value, below = MASKED[case]
+    recurrent = layers.SRGRU(3, 2, **EVERY), layers.LRU(2, 2, return_sequences=sequences)
+    model = sequential(*below(), *recurrent, place=None if features is None else keras.Input((None, features)))
+    if case == "vectors of ids":
+        model.layers[0].set_weights([np.eye(SYMBOLS, FEATURES, k=-1)])  # the vector of id 0 is 0
+    inputs = inputs_of(model)
+    read = np.random.default_rng(0).random(inputs.shape[:2]) < 0.6
+    read[:9, :3], read[9:19, -3:] = False, False
+    inputs[~read] = value
+    if features is None:
+        read = inputs > 0
+    elif features > 1:
+        inputs[20:40, :, 0] = value  # one entry of several masks no step
+    outputs, returned = Network(model, tmp_path).run(inputs)
     assert not returned.any()
-    assert (np.isnan(outputs).any(axis=-1) == (ids == 0)).all()  # as they were before
-    last = [np.flatnonzero(row)[-1] for row in ids]
-    expected = model.predict(ids, verbose=0)
+    np.testing.assert_array_equal(np.isnan(outputs).all(axis=-1), ~read)  # as they were before
+    expected = model.predict(inputs, verbose=0)
     if sequences:
-        np.testing.assert_allclose(outputs[ids > 0], expected[ids > 0], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(outputs[read], expected[read], rtol=0, atol=1e-6)
     else:
-        np.testing.assert_allclose(outputs[np.arange(len(ids)), last], expected, rtol=0, atol=1e-6)
+        last = [np.flatnonzero(row)[-1] for row in read]
+        np.testing.assert_allclose(outputs[np.arange(len(read)), last], expected, rtol=0, atol=1e-6)
 
 
 def test_the_network_of_a_recognizer_decides_as_its_automaton(tmp_path):
@@ -243,7 +335,7 @@ def test_the_network_of_a_recognizer_decides_as_its_automaton(tmp_path):
 @pytest.mark.parametrize("family", ["LSTM", "MinLSTM", "SRGRU", "RGLRU"])
 def test_large_inputs_do_not_overflow(tmp_path, family):
     model = model_of(family, units=4)
-    head = keras.Sequential([*model.layers, keras.layers.Dense(3, "sigmoid"), keras.layers.Activation("softmax")])
+    head = keras.Sequential([*model.layers, keras.layers.Softmax()])
     head.build(model.inputs[0].shape)
     inputs = inputs_of(model) * np.float32(10.0) ** np.arange(-20, 40, 4, dtype=np.float32)[:, None]
     inputs = inputs.clip(-1e30, 1e30)
@@ -335,10 +427,24 @@ def test_names_of_layers_and_models_end_no_comment(tmp_path):
     subprocess.run(["cc", *FLAGS, "-c", "our.c"], cwd=tmp_path, check=True)
 
 
+@pytest.mark.parametrize("family", ["GRU", "ISAN"])
+def test_the_calls_in_the_first_comment_are_aligned(family):
+    lines = deploy.to_c(model_of(family, units=2), name="room").splitlines()[4:6]
+    calls = [re.match(r" \*     (room_\w+\(.*?\);) +", line) for line in lines]
+    assert [call[1].split("(")[0] for call in calls] == ["room_reset", "room_step"]
+    assert calls[0].end() == calls[1].end() == max(len(call[1]) for call in calls) + len(" *     ") + 2
+
+
+def test_the_first_comment_asks_for_finite_inputs():
+    assert "Inputs must be finite" in deploy.to_c(model_of("GRU", units=2))
+    assert "Inputs must be finite" not in deploy.to_c(model_of("ISAN", units=2))  # symbols are
+
+
 def test_the_text_is_the_same_each_time_and_ascii():
     model = model_of("SRGRU", units=5)
     assert deploy.to_c(model) == deploy.to_c(model)
     assert deploy.to_c(model).isascii()
+    assert "float h1[5];" in deploy.to_c(model)
 
 
 class Odd(Euler):
@@ -380,6 +486,11 @@ def test_weights_that_are_used_twice_are_written_once():
 class Doubled(keras.layers.GRU):
     def call(self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False) -> Any:
         return 2 * super().call(sequences, initial_state, mask, training)
+
+
+class DoubledEmbedding(keras.layers.Embedding):
+    def call(self, ids: Any) -> Any:
+        return 2 * super().call(ids)
 
 
 class NoGraph(keras.Model):
@@ -438,6 +549,10 @@ def of_vectors(*parts: Any) -> Any:
     return keras.Sequential([keras.Input((None, FEATURES)), *parts])
 
 
+def masking_encoder() -> Any:
+    return keras.Sequential([keras.Input((FEATURES,)), keras.layers.Masking(), keras.layers.Dense(2)])
+
+
 def quantized() -> Any:
     model = of_vectors(keras.layers.GRU(2), keras.layers.Dense(2))
     model.layers[-1].quantize("int8")
@@ -463,7 +578,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "training": (lambda: called_with(training=lambda place: True), "called with more than what it reads"),
     "training of a nested model": (nested_in_training, r"\(Sequential\), which is called with more than what it"),
-    "a mask that a nested model gets": (unmasked, r"\(GRU\), to which the mask of the Embedding does not come"),
+    "a mask that a nested model gets": (unmasked, r"\(GRU\), to which the mask of the layers before it does not come"),
     "no recurrent layer": (lambda: of_vectors(keras.layers.Dense(2)), "which has no recurrent layer"),
     "ids as outputs": (lambda: sequential(keras.layers.Dropout(0.5)), "which has no recurrent layer"),
     "backwards": (lambda: of_vectors(keras.layers.GRU(2, go_backwards=True)), r"\(GRU\) with go_backwards=True"),
@@ -476,7 +591,54 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: sequential(embedding(mask_zero=True), keras.layers.GRU(2, zero_output_for_mask=True)),
         "with zero_output_for_mask=True",
     ),
-    "masked vectors": (lambda: of_vectors(keras.layers.Masking(), keras.layers.GRU(2)), r"masking\w* \(Masking\)"),
+    "a mask above a recurrent layer": (
+        lambda: of_vectors(keras.layers.GRU(2, **EVERY), keras.layers.Masking(), keras.layers.GRU(2)),
+        r"masking\w* \(Masking\), which needs to come before every recurrent layer and any other mask",
+    ),
+    "two masks": (
+        lambda: of_vectors(keras.layers.Masking(), keras.layers.Masking(1.0), keras.layers.GRU(2)),
+        r"masking\w* \(Masking\), which needs to come before every recurrent layer and any other mask",
+    ),
+    "a mask of NaN": (
+        lambda: of_vectors(keras.layers.Masking(np.nan), keras.layers.GRU(2)),
+        r"masking\w* \(Masking\), which needs numbers beyond the range of float",
+    ),
+    "zeros for masked vectors": (
+        lambda: of_vectors(keras.layers.Masking(), keras.layers.GRU(2, zero_output_for_mask=True)),
+        "with zero_output_for_mask=True",
+    ),
+    "an encoder that masks": (
+        lambda: of_vectors(layers.MinimalRNN(2, encoder=masking_encoder())),
+        r"\(MinimalRNN\), whose encoder masks steps. Put the layer that masks before it",
+    ),
+    "a normalization of steps": (
+        lambda: keras.Sequential(
+            [keras.Input((3, FEATURES)), keras.layers.LayerNormalization(axis=[1, 2]), keras.layers.GRU(2)]
+        ),
+        r"\(LayerNormalization\), which needs axis=\[1, 2\]",
+    ),
+    "a mean of each step": (
+        lambda: keras.Sequential(
+            [keras.Input((3, FEATURES)), keras.layers.Normalization(axis=(1, 2)), keras.layers.GRU(2)]
+        ),
+        r"\(Normalization\), which needs mean of shape \(1, 3, 5\)",
+    ),
+    "two scales of five features": (
+        lambda: of_vectors(keras.layers.Rescaling([1.0, 2.0]), keras.layers.GRU(2)),
+        r"\(Rescaling\), which needs scale of shape \(2,\)",
+    ),
+    "a scale of zero": (
+        lambda: of_vectors(keras.layers.GRU(2), keras.layers.Rescaling(0.0)),
+        r"\(Rescaling\), which needs a scale other than 0",
+    ),
+    "a scale of NaN": (
+        lambda: of_vectors(keras.layers.GRU(2), keras.layers.Rescaling(np.nan)),
+        r"\(Rescaling\), which needs numbers beyond the range of float",
+    ),
+    "a subclass of Embedding": (
+        lambda: sequential(DoubledEmbedding(SYMBOLS, FEATURES), keras.layers.GRU(2)),
+        r"\(DoubledEmbedding\)\. Rebuild",
+    ),
     "a mean over time": (
         lambda: of_vectors(keras.layers.GRU(2, **EVERY), keras.layers.GlobalAveragePooling1D()),
         "GlobalAveragePooling1D",

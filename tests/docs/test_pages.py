@@ -37,7 +37,9 @@ def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
     names: dict[str, object] = {}
     printed = ""
     for language, block in BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):
-        if language == "python":
+        if language == "c":
+            Path("main.c").write_text(block, encoding="ascii")
+        elif language == "python":
             assert not printed, f"the page shows nothing of what is printed: {printed}"
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(block, page, "exec"), names)

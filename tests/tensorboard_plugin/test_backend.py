@@ -356,7 +356,8 @@ def top(shape, value=1.0, **content):
 
 
 def changed(shape, value=0.0, **content):
-    return of("substitutions", shape, value, symbols=["a"], alternatives=["b"], outputs=["a"], **content)
+    """Of two symbols, three alternatives and five outputs."""
+    return of("substitutions", shape, value, symbols=["a"] * 2, alternatives=["b"] * 3, outputs=["c"] * 5, **content)
 
 
 def referring(**entries):
@@ -406,15 +407,17 @@ HOSTILE = {
         np.array([[np.inf], [1]], np.float32),
         "shapley_values must be finite. Received: 1 that are not",
     ),
-    "substitutions infinite": (*changed((2, 1), -np.inf), "substitutions must be finite. Received: 2 that are not"),
-    "deletions that are missing": (*changed((2, 1), deletions=True), SHAPE + r"\(3, 1\). Received: \(2, 1\)"),
-    "deletions that are no switch": (*changed((3, 1), deletions=1), "deletions must be true or false. Received: 1"),
+    "substitutions infinite": (*changed((7, 5), -np.inf), "substitutions must be finite. Received: 35 that are not"),
+    "deletions that are missing": (*changed((7, 5), deletions=True), SHAPE + r"\(9, 5\). Received: \(7, 5\)"),
+    "deletions that are too many": (*changed((9, 5)), SHAPE + r"\(7, 5\). Received: \(9, 5\)"),
+    "deletions that are no switch": (*changed((9, 5), deletions=1), "deletions must be true or false. Received: 1"),
     "shares of more steps than names": (*shares((5, 1)), r"\(4, outputs\), of at most 1 outputs. Received: \(5, 1\)"),
     "shares in more outputs than there are": (*shares((4, 2)), r"\(4, outputs\), of at most 1 .* Received: \(4, 2\)"),
     "shares in no output": (*shares((4, 1), 1), r"integers in \[0, 1\), the numbers of outputs. Received: 1 to 1"),
     "shares without a method": (*shares((4, 1), method=""), "method must be a name. Received: ''"),
     "numbers of no output": (*top((4, 3), 2), r"integers in \[0, 2\), the numbers of outputs. Received: 2 to 2"),
     "half a number of an output": (*top((4, 3), 0.5), r"integers in \[0, 2\), .* Received: 0.5 to 0.5"),
+    "a number that is NaN": (*top((4, 3), np.nan), "top_contributions must be finite. Received: 12 that are not"),
     "top of nothing": (*top((4, 2), top=0), "top must be a number of outputs. Received: 0"),
     "top beyond its columns": (*top((4, 3), top=2**52), SHAPE + r"\(4, 4503599627370498\)"),
     "a deep text": (AN_AUTOMATON, tf.constant("[" * 100_000 + "]" * 100_000), "nested"),
@@ -491,6 +494,7 @@ class TestBrokenLogs:
         found = get(plugin_over(tmp_path), "/series", run=".", tag="interp_rnn/jacobian_percentiles")
         assert found["percentiles"] == [[[None] * len(found["lines"])]]
 
+    @pytest.mark.core
     @pytest.mark.parametrize("name", HOSTILE)
     def test_a_hostile_tag_is_rejected_with_a_reason_and_hides_no_other(self, tmp_path, name):
         content, value, reason = HOSTILE[name]

@@ -10,11 +10,14 @@ from keras_interp_rnn import views
 from tensorboard_plugins.interp_rnn import recording, schema
 from tests.tensorboard_plugin.test_hostile_logs import COUNTS, TABLE, lying, write
 
+TEXTS = {"prototypes": [[["a", 0.75]], [], []], "moves": [[0, 1, 2, "<b> a"]]}
+
 
 @pytest.fixture
 def folder(tmp_path):
     logs = tmp_path / "logs"
     write(logs / "first" / "transitions", "transition_counts", COUNTS, symbols=["a", "<b>"])
+    write(logs / "first" / "transitions", "transition_texts", json.dumps(TEXTS).encode(), tag="texts")
     write(logs / "second" / "automaton", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
     return logs
 
@@ -29,9 +32,10 @@ def test_the_page_of_a_folder_holds_every_run_and_place_and_refers_to_nothing_ou
     [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', document, re.S)
     runs = json.loads(text)["runs"]
     assert {run: list(tags) for run, tags in runs.items()} == {
-        "first/transitions": ["tag"],
+        "first/transitions": ["tag", "texts"],
         "second/automaton": ["tag"],
     }
+    assert runs["first/transitions"]["texts"]["steps"] == {"0": {"texts": TEXTS}}
     assert all(list(tag["steps"]) == ["0"] for tags in runs.values() for tag in tags.values())
 
 

@@ -9,6 +9,7 @@ import pytest
 from tensorboard_plugins.interp_rnn.kinds._graph import drawn, edges_of, ends_of, placed
 from tensorboard_plugins.interp_rnn.layout import (
     LINE_HEIGHT,
+    LOOP,
     RADIUS,
     TALLEST,
     Drawing,
@@ -191,6 +192,36 @@ class TestDrawings:
         assert abs(up - down) >= LINE_HEIGHT
         assert up + down == pytest.approx(0, abs=0.5)
 
+    def test_the_label_of_an_edge_within_a_column_is_next_to_the_middle_of_its_curve(self):
+        labels = {(0, 1): "a", (0, 2): "b", (1, 2): "right", (2, 1): "left"}
+        points, routes, _ = draw(labels, [0])
+        assert points[1][0] == points[2][0]
+        for edge, out in (((1, 2), 1), ((2, 1), -1)):
+            (path, x, y), half = routes[edge], text_width(labels[edge]) / 2
+            across, heights = np.transpose([*along(path)])
+            middle = np.argmax(out * across)
+            assert 0 < out * (x - across[middle]) - half < 8
+            assert heights[middle] == pytest.approx(y, abs=0.2)
+            assert (heights[middle + 1] - heights[middle - 1]) * (heights[-1] - heights[0]) > 0
+            assert min(points[1][1], points[2][1]) < y < max(points[1][1], points[2][1])
+
+    def test_a_path_goes_on_in_the_direction_in_which_a_part_of_it_ends(self):
+        for labels in (random_labels(8, "abc", 0), random_labels(5, LONG, 1)):
+            for path, _, _ in draw(labels, range(8)).routes.values():
+                points = [(float(x), float(y)) for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", path)]
+                ends = itertools.accumulate([0, *({"C": 3, "L": 1}[command] for command in re.findall("[CL]", path))])
+                for i in [*ends][1:-1]:
+                    arriving, leaving = (np.subtract(points[i + k], points[i + k - 1]) for k in (0, 1))
+                    lengths = np.linalg.norm(arriving), np.linalg.norm(leaving)
+                    assert min(lengths) < 2 or arriving @ leaving > 0.99 * np.prod(lengths), path
+
+    def test_the_label_of_a_loop_is_just_above_it(self):
+        points, routes, _ = draw({(0, 0): "x"}, [0])
+        path, x, y = routes[0, 0]
+        top = min(height for _, height in along(path))
+        assert (x, top) == pytest.approx((points[0][0], points[0][1] - RADIUS - LOOP), abs=0.5)
+        assert 1 < top - (y + LINE_HEIGHT / 2) < 3
+
     def test_a_thousand_edges_are_drawn(self):
         labels = {(i, j): "x" for i in range(40) for j in range(40)}
         assert len(draw(labels, [0]).routes) == 1600
@@ -250,6 +281,7 @@ class TestStatesThatStand:
         check_clear({(0, 2): "x", (2, 3): "y"}, drawing)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("output", [None, "no", "x", "a label of many letters"])
 @pytest.mark.parametrize("name", ["7", "(12, 3)", "(100, 200, 300)"])
 def test_what_stands_inside_of_a_state_fits_into_its_circle(name, output):

@@ -26,6 +26,7 @@ def series_of(result):
     return tag["series"]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("alphabet", "labels", "forms"),
     [
@@ -54,6 +55,7 @@ def test_symbols_and_labels_are_literals(alphabet, labels, forms):
     assert words == [*result.questions]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("alphabet", "typed"),
     [
@@ -67,7 +69,9 @@ def test_symbols_and_labels_are_literals(alphabet, labels, forms):
     ],
 )
 def test_symbols_are_typed_by_name_or_by_number_if_names_do_not_tell_them_apart(alphabet, typed):
-    assert series_of(inferred(alphabet))["alphabet"] == typed
+    series = series_of(inferred(alphabet))
+    assert series["alphabet"] == typed
+    assert series["letters"] == ([*alphabet] if isinstance(alphabet, str) else None)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def balanced_basis(
     horizon: int = 60,
     max_steps: int = 256,
 ) -> Basis:
-    r"""Coordinates in which each direction varies on some texts as much as it shows in the logits.
+    r"""Coordinates in which each direction varies on some texts as much as it affects the logits.
 
     With $m$ the mean of the states that the texts reach, $C$ their covariance and $O$ the mean over steps of
     $\sum_k N_k N_k^T$, $N_k = W_{x_{t-k+1}} \cdots W_{x_t} R_c$, coordinates are $z = (h - m) P$ with
@@ -58,12 +58,12 @@ def balanced_basis(
         max_steps: number of steps, evenly spaced, whose logits count.
 
     Returns:
-        `Basis` with m = n coordinates, the largest singular value first, none of which belongs to the readout alone.
-        Pass it to `change_basis`, and the network that results to any analysis.
+        `Basis` with n coordinates, the largest singular value first; `num_readout` is 0. Pass it to `change_basis`, and
+        the resulting network to any analysis.
 
     Raises:
         ValueError: if there is no such network, no symbol, or one outside the vocabulary; if states leave the range of
-            float64; if a coordinate does not vary on the texts or does not show in the logits.
+            float64; if a coordinate does not vary on the texts or does not affect the logits.
 
     Exactness: `change_basis` gives the same outputs for every text, to rounding, which its `residual` reports.
     Cost: O(T n^2 + max_steps horizon n^2 outputs + K n^3).

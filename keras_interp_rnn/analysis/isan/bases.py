@@ -42,14 +42,15 @@ class Basis(Result):
     r"""Coordinates $z$ of states $h$, and the map back.
 
     Attributes:
-        to: $h \mapsto z$, matrix (n, m).
-        back: $z \mapsto h$, matrix (m, n); inverts `to` for every h.
+        to: the map $h \mapsto z$, matrix (n, m).
+        back: the map $z \mapsto h$, matrix (m, n); it inverts `to` for every h.
         num_readout: r; the first r coordinates belong to the readout.
         names: of the coordinates.
-        num_binary: the first `num_binary` coordinates are 0 or 1 on the states that are reached; 0 in a readout basis.
-            The others hold the part that the binary ones leave unexplained: near 0 on these states, see `unused`.
+        num_binary: number of binary coordinates, which come first; 0 in a readout basis. They are 0 or 1 on the states
+            that the network reaches. The others hold what the binary ones leave unexplained and are near 0 on these
+            states, see `unused`.
         blocks: the binary coordinates of each one-hot code; they sum to 1.
-        relations: (blocks, m + 1), rows rho with z rho[:m] + rho[m] = 0 for all z = to(h).
+        relations: (blocks, m + 1); a row rho has z rho[:m] + rho[m] = 0 for all z = to(h).
         points: (points, num_binary), every binary vector that occurred.
         residual: largest distance of a binary coordinate from its 0 or 1, over the states of the basis.
         unused: largest absolute value of the other coordinates, over the same states.
@@ -78,7 +79,7 @@ class TransformedNetwork(LayerAndReadout):
         readout: `AffineMap` from its states to the outputs: `readout.apply(layer(symbols))`.
         residual: largest difference between its outputs and those of the original network on all words of at most
             `max_length` symbols, in float64.
-        max_length: of these words, as long as about a second allows; 1 for a network that was rounded.
+        max_length: the greatest length for which all words can be run in about a second; 1 for a rounded network.
 
     Example: see `change_basis`.
     """
@@ -88,7 +89,7 @@ class TransformedNetwork(LayerAndReadout):
 
 
 def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 1e-9) -> Basis:
-    r"""An orthonormal basis whose first r vectors span the directions that the readout sees.
+    r"""An orthonormal basis whose first r vectors span the directions on which the readout depends.
 
     With the singular value decomposition $R = U S V^T$ of the readout's matrix (n, outputs), coordinates are $z = h U$:
     the first $r = \mathrm{rank} R$ span the columns of R (the paper's rows of $W_{ro}$), the rest their complement.
@@ -96,8 +97,8 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).
-        rank_tolerance: singular values of R, each row divided by its largest entry, below this times the largest count
-            as zero. A readout of blocks of one-hot codes may have a rank below its number of outputs.
+        rank_tolerance: each row of R is divided by its largest entry; singular values below this times the largest one
+            then count as zero. A readout of blocks of one-hot codes may have a rank below its number of outputs.
 
     Returns:
         `Basis` with m = n coordinates.
@@ -134,15 +135,14 @@ def check_basis(basis: Any) -> None:
 
 
 def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
-    r"""The mean of the states that some texts reach: an origin for readings of an ISAN.
+    r"""The mean of the states that an ISAN reaches on some texts, an origin for its analysis.
 
-    With it as the origin the readout's bias is the mean output on the texts, and a contribution is the change of the
-    output, on average, when the symbol is inserted (docs/notes/origin.md).
+    With this origin the readout's bias is the mean output on the texts, and a contribution is the average change of the
+    output when the symbol is inserted (docs/notes/origin.md).
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
-        sequences: texts, each the ids of its symbols (time,), read from the initial state. The mean is over the states
-            after each symbol, every step with the same weight.
+        sequences: texts, each as ids (time,), read from the initial state. The mean gives every step the same weight.
 
     Returns:
         (n,), the `origin` of `contributions`, `timescales`, `bias_norms` and others.
@@ -174,15 +174,15 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
 
 
 def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
-    r"""Coordinates $z = h - m$ whose origin is the mean state on some texts, `mean_state`.
+    r"""Coordinates $z = h - m$ whose origin is the mean state $m$ on some texts, `mean_state`.
 
-    It serves to make a network with that origin; analyses take `origin=` instead.
+    Use it to make a network with that origin. To change only the origin of an analysis, pass `origin=` to it.
 
     Args:
         network, sequences: as `mean_state`.
 
     Returns:
-        `Basis` with m = n coordinates, and `num_readout` 0. Pass it to `change_basis`, and the resulting network to any
+        `Basis` with n coordinates, and `num_readout` 0. Pass it to `change_basis`, and the resulting network to any
         analysis.
 
     Raises:

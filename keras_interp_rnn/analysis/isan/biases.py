@@ -24,8 +24,8 @@ class BiasParts(Unpackable):
     """A statistic of the biases of all symbols and of their parts.
 
     Attributes:
-        whole: for the biases. readout: for their parts in the readout subspace.
-        computational: for their parts in the computational subspace.
+        whole: of the biases. readout: of their parts in the subspace that the readout reads.
+        computational: of their parts in its orthogonal complement.
 
     Example: see `bias_norms`.
     """
@@ -78,7 +78,7 @@ def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
 
 
 def bias_cosines(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
-    """Cosines between the biases of symbols, and between their parts (figure 7); 0 if one of the two is 0.
+    """Cosines between the biases of symbols, and between their parts (figure 7); 0 if a vector is 0.
 
     Args:
         network, readout, origin: as `contributions`.

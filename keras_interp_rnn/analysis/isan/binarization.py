@@ -25,22 +25,23 @@ def rounding_error(*arrays: ArrayLike) -> float:
 def binarized_network(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
     r"""A network of zeros and ones, obtained by rounding a trained one.
 
-    The binary blocks of `change_basis`, with their biases and readout, each entry rounded to 0 or 1; all other
-    coordinates are dropped. The initial state is the vector of `basis.points` from which the symbols lead nearest to
-    where they lead from the trained initial state, as the initial content of a delay line may never be read.
+    The weights are the binary blocks of `change_basis`, with their biases and readout, each entry rounded to 0 or 1;
+    the other coordinates are dropped. The initial state is the vector of `basis.points` from which the symbols lead
+    closest to the states after the trained initial state. (The initial content of a delay line may never be read, so
+    the trained initial state itself need not be near a binary one.)
 
     Args:
         network, readout: as `change_basis`.
-        basis: with binary coordinates.
+        basis: a basis with binary coordinates, as from `sparse_basis`.
         dtype: of the new layer.
 
     Returns:
         `TransformedNetwork`: a built ISAN with `basis.num_binary` units, and its readout, all zeros and ones.
 
     Raises:
-        ValueError: if the basis has no binary coordinates, or an entry is 0.5 or farther from 0 and 1.
+        ValueError: if the basis has no binary coordinates, or an entry is at least 0.5 away from both 0 and 1.
 
-    Exactness: none promised; test the network on new texts. `residual` is the largest change of an output after one
+    Exactness: not guaranteed; test the network on new texts. `residual` is the largest change of an output after one
         symbol.
     Example: a network that delays one bit by a step.
 

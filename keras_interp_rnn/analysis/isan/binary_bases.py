@@ -38,30 +38,31 @@ def label_basis(
     names: Sequence[str] | None = None,
     rank_tolerance: float = 1e-6,
 ) -> Basis:
-    r"""The basis in which states are their binary labels, by linear regression.
+    r"""The basis in which the coordinates of states are their binary labels, by linear regression.
 
-    With states $X = [h, 1]$ as rows and labels B of zeros and ones, $F = X^+ B$ are the binary coordinates. The labels
-    explain $E = B^+ X$ of the states; further coordinates are an orthonormal basis Q of all directions in which E
-    vanishes, and $G = [(E F)^+ E; Q^T (1 - F (E F)^+ E)]$ leads back: $[F, Q] G = 1$ for every state.
+    With states $X = [h, 1]$ as rows and labels B of zeros and ones, $F = X^+ B$ gives the binary coordinates. The
+    labels explain the part $E = B^+ X$ of the states. The further coordinates are an orthonormal basis Q of all
+    directions in which E vanishes, and $G = [(E F)^+ E; Q^T (1 - F (E F)^+ E)]$ maps back: $[F, Q] G = 1$ for every
+    state.
 
     Args:
-        states: (..., n), states that the network reaches, the first n columns of X; every relevant state should occur.
-        labels: (..., binary), 0 or 1, such as the one-hot codes of the counts before a step and after it.
+        states: (..., n), states that the network reaches; every relevant state should occur.
+        labels: (..., binary), 0 or 1, such as the one-hot codes of the counts before and after a step.
         num_readout: number of labels, from the first, that are outputs of the readout.
         names: of the labels.
         rank_tolerance: singular values of X below this times the largest count as zero.
 
     Returns:
-        `Basis` with binary + n + 1 - rank B coordinates; `residual` is the largest distance of the binary ones from 0
-        and 1.
+        `Basis` with binary + n + 1 - rank B coordinates; `residual` is the largest distance of a binary coordinate from
+        its label.
 
     Raises:
         ValueError: if the shapes do not match, if labels are not 0 or 1, or if they are not affine functions of the
             states, so that a coordinate is 0.5 or more from its label.
 
     Exactness: invertible to float64 rounding, however large `residual`.
-    Limits: codes must be linear in the state. `blocks` are exact covers of the states by labels, searched in the order
-        of the labels.
+    Limits: the labels must be affine functions of the state. `blocks` are exact covers of the states by labels,
+        searched in the order of the labels.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -93,7 +94,7 @@ def label_basis(
         worst = int(errors.max(axis=0).argmax())
         raise ValueError(
             f"`labels` must be affine functions of the states, to within 0.5. Received: label {worst}, which the best "
-            f"one misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
+            f"function misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
         )
     points = _distinct(binary.astype(bool))
     rank = int(np.linalg.matrix_rank(points.astype(float)))
@@ -136,21 +137,21 @@ def sparse_basis(
 
     $$f_{w,j}(h) = c_j + (h, 1) W'_{w_1} \cdots W'_{w_k} (R_j, 0)^T,$$
 
-    and 0 or 1 on every state that is reached if the outputs are. There are finitely many such functions on these
-    states. All are collected, short words first; the outputs (k = 0) become coordinates, and so does each other
-    function that is not a sum of functions with disjoint, smaller supports. Reading a symbol turns $f_w$ into $f_{xw}$,
-    again a coordinate or such a sum, so a network of zeros and ones exists in these coordinates. `label_basis` then
-    makes the basis, with the values of these functions as labels.
+    and it is 0 or 1 on every reachable state if the outputs are. There are finitely many such functions on these
+    states. The search collects all of them, short words first. The outputs (k = 0) become coordinates, and so does each
+    other function that is not a sum of functions with disjoint, smaller supports. Reading a symbol turns $f_w$ into
+    $f_{xw}$, again a coordinate or such a sum, so the network consists of zeros and ones in these coordinates.
+    `label_basis` then makes the basis, with the values of these functions as labels.
 
     Args:
         network: a model of an ISAN and a linear Dense head whose outputs are 0 or 1; or an ISAN.
         states: (..., n), states that the network reaches. Functions that agree on all of them count as one.
         readout: for a layer: its Dense head, or a pair (matrix, bias).
-        tolerance: maximum distance of a function from 0 and 1, < 0.5.
+        tolerance: maximum distance of a function's value from 0 or 1, < 0.5.
         max_functions: maximum number of functions.
 
     Returns:
-        `Basis`; a name such as "output 3 after 0 2" gives j and w.
+        `Basis`; the name "output 3 after 0 2" means j = 3 and w = (0, 2).
 
     Raises:
         ValueError: if an output, now or after a word, is farther than `tolerance` from 0 and 1 on some state, or if
@@ -170,7 +171,7 @@ def sparse_basis(
         >>> basis.names[: basis.num_binary]
         ('output 0', 'output 0 after 0')
 
-    Reference: after Foerster et al., ICML 2017, section 4, which has labels.
+    Reference: Foerster et al., ICML 2017, section 4, who use labels.
     """
     if not is_number(tolerance) or not 0 < tolerance < 0.5:
         raise invalid("tolerance", "a number between 0 and 0.5", tolerance, "Leave it at 0.25.")

@@ -35,7 +35,7 @@ class RecentContributions(Unpackable):
     Attributes:
         step: t, from 1.
         values: (sources, outputs), the terms of the last min(t, window) symbols, the earliest first.
-        earlier: (outputs,), the sum of all earlier terms and the initial state's.
+        earlier: (outputs,), the sum of the term of the initial state and all earlier terms.
         logits: (outputs,), computed by the recurrence.
 
     Example: see `recent_contributions`.
@@ -75,16 +75,15 @@ class Contributions(Result):
     Attributes:
         symbols: (T,), the text.
         targets: (M,), the steps t whose logits are split, from 1 to T.
-        values: (T + 1, M, outputs); `values[s, i]` is $\kappa_s^t$ of t = `targets[i]`: source s = 0 is the initial
-            state, s >= 1 the s-th symbol; zero if s > t.
+        values: (T + 1, M, outputs); `values[s, i]` is $\kappa_s^t$ for t = `targets[i]`. Source s = 0 is the initial
+            state, source s >= 1 the s-th symbol; the value is 0 if s > t.
         bias: (outputs,), the readout's bias, the same at every step.
         logits: (M, outputs), computed by the recurrence, independently of `values`.
         residual: largest |bias + sum of values over sources - logits|, in nats; rounding, about 1e-15 relative.
         alphabet: names of the symbols, for views; None for their ids.
         features: (T, features, M, outputs), the share of each feature of each step's vector, given the gates; with the
             shares of biases they sum to `values[1:]`. None without `by_feature`.
-        given: the layer whose inputs, computed by layers below it, were taken as they are; "" if there are no such
-            layers.
+        given: the layer given whose inputs the split is exact, if layers below it compute them; otherwise "".
 
     Units: nats (logits).
 
@@ -107,8 +106,8 @@ class Contributions(Result):
     def without(self, sources: Collection[int]) -> Array:
         """The sums (M, outputs) without the terms of some sources.
 
-        These are not the logits after a text without those symbols: their matrices still act on the terms before them.
-        `analysis.substitutions` has the outputs of the network for the text without each symbol.
+        These are not the logits of a text without those symbols: their matrices still multiply the earlier terms.
+        `analysis.substitutions` gives the outputs of the network for the text without each symbol.
 
         Args:
             sources: numbers in [0, T]; 0 is the initial state.
@@ -141,7 +140,7 @@ class Contributions(Result):
         return WordContributions(starts, ("h_0", *(text_of(self.alphabet, piece) for piece in pieces)), sums)
 
     def winner(self, target: int = -1) -> tuple[int, int]:
-        """The outputs with the largest and the second-largest logit at a target; of a single output both are it.
+        """The outputs with the largest and the second-largest logit at a target; 0 twice if there is a single output.
 
         Args:
             target: index into `targets`, by default the last one.
@@ -150,11 +149,12 @@ class Contributions(Result):
         return int(order[0]), int(order[1] if len(order) > 1 else order[0])
 
     def logit_difference(self, target: int = -1, *, towards: int | None = None, against: int | None = None) -> Array:
-        r"""(T + 1,): by how much each source moved one logit ahead of another, $\kappa_{s,i}^t - \kappa_{s,j}^t$.
+        r"""(T + 1,), how far each source moved one logit ahead of another, $\kappa_{s,i}^t - \kappa_{s,j}^t$.
 
         Args:
             target: index into `targets`, by default the last one.
-            towards, against: outputs i and j; by default the winner and the runner-up. A single output has its terms.
+            towards, against: outputs i and j; by default the winner and the runner-up. For a single output the terms
+                themselves.
         """
         if self.logits.shape[1] == 1:
             return self.values[:, target, 0]
@@ -216,30 +216,31 @@ def contributions(
     Args:
         network: a model of an ISAN, or of a linear recurrence such as `layers.MinGRU`, in one direction or two, and a
             head of Dense and BatchNormalization layers without activations between them, over the states or their mean;
-            or such a layer or cell. The logits are split: the values before the head's activation, such as a softmax.
-            Steps that an Embedding with `mask_zero` masks have no share.
+            or such a layer or cell. The function splits the logits, the values before the head's last activation.
+            Masked steps, as by an Embedding with `mask_zero`, have no share.
         symbols: int (T,), one text, read from the learned initial state; or a string or a list of symbols, if there is
-            an alphabet. A linear recurrence reads ids through the Embedding before it, or as one-hot vectors; without
-            an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources. Layers
-            below it, such as other recurrences, may compute its inputs: the split is exact given these inputs, and its
-            `given` names the layer.
+            an alphabet. A linear recurrence reads ids through the Embedding before it, or as one-hot vectors. Without
+            an Embedding it may read one sequence of vectors (T, features), whose steps are then the sources. If layers
+            below it, such as other recurrences, compute its inputs, the split is exact given these inputs, and `given`
+            of the result names the layer.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
             the state.
-        targets: the steps whose logits are split, in [1, T], or negative from the end; None for all.
+        targets: the steps whose logits are split, in [1, T], or negative from the end; None for all steps.
         alphabet: names of the symbols, for views; by default those in the model (`datasets.text.Alphabet`).
-        origin: the state that counts as no contribution: (n,), as `mean_state`; "initial" for $h_0$; None for 0. No
-            output depends on it, every contribution does (docs/notes/origin.md).
-        by_feature: whether each step's term is split among the features of the vector that it read, given the gates:
-            the candidate or the value that a linear recurrence adds to its state is linear in the vector.
+        origin: the state that counts as no contribution: (n,), such as `mean_state`; "initial" for $h_0$; None for 0.
+            Every contribution depends on it, no output does (docs/notes/origin.md).
+        by_feature: whether to split each step's term among the features of the vector read at this step, given the
+            gates. This is exact because a linear recurrence adds a candidate or a value that is linear in the vector.
 
     Returns:
-        `Contributions` of T + 1 sources to M targets, 8 (T + 1) M outputs bytes. For long texts use
+        `Contributions` of T + 1 sources to M targets, 8 bytes for each source, target and output. For long texts use
         `recent_contributions`.
 
     Raises:
         ValueError: if there is no such layer, if its output is not affine in its state, if the head has an activation
-            inside, if a symbol is outside the vocabulary or a target outside the text; if a contribution overflows; for
-            `by_feature`, if the network reads no vectors, or its candidates are not linear in them.
+            before its last layer, if a symbol is outside the vocabulary or a target outside the text, or if a
+            contribution overflows. With `by_feature`, also if the network reads no vectors, or its candidates are not
+            linear in them.
 
     Units: nats (logits).
     Exactness: the terms and the bias of the readout sum to the logits; `residual` is the largest deviation, float64
@@ -349,7 +350,7 @@ def recent_contributions(
     r"""Splits the logits of a long text among its last symbols, step by step, in constant memory.
 
     Args:
-        network: as `contributions`, in one direction, with a head that reads the states themselves.
+        network: as `contributions`, in one direction, with a head that reads the states, not their mean.
         readout, origin, alphabet: as `contributions`.
         symbols: as `contributions`, of any length.
         window: number of symbols with a term each; all earlier symbols share one term.

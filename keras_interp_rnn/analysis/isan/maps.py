@@ -19,7 +19,7 @@ from keras_interp_rnn.affine import AffineMap
 
 
 def affine_map(network: Any, symbols: ArrayLike | str) -> AffineMap:
-    r"""The affine map of the state by a word, $h \mapsto h A + b$.
+    r"""The affine map $h \mapsto h A + b$ by which a word changes the state.
 
     $A = W_{x_1} \cdots W_{x_T}$ and $b = \sum_s b_{x_s} W_{x_{s+1}} \cdots W_{x_T}$.
 
@@ -90,7 +90,7 @@ class FixedPoints(Result):
     Attributes:
         states: (K, n), row k with $h^* = h^* W_k + b_k$; NaN if 1 is an eigenvalue of $W_k$.
         spectral_radius: (K,), largest |eigenvalue| of $W_k$.
-        attracts: (K,) bool, whether reading the symbol again and again leads there from every state: radius below 1.
+        attracts: (K,) bool, whether repeating the symbol leads to the fixed point from every state: radius below 1.
         residual: largest |h* W + b - h*|; rounding.
 
     Example: see `fixed_points`.

@@ -24,9 +24,9 @@ class TransitionSpectra(Unpackable):
 
     Attributes:
         values: (K, n), in descending order.
-        read: (K, n), the direction of the state that is stretched most: the first left singular vector (the paper's
-            first right one, as its states are columns).
-        written: (K, n), the direction that it is mapped to.
+        read: (K, n), the direction of the state that is stretched most: the first left singular vector (the first right
+            one in the paper, whose states are columns).
+        written: (K, n), the direction to which it is mapped.
         alignment: (K, outputs), |cosine| between `read` and the direction that each output reads, a column of R.
         radius: (K,), largest |eigenvalue|.
         alphabet: names of the symbols that a model carries; None for their ids.
@@ -79,7 +79,7 @@ def state_spectrum(states: ArrayLike) -> Array:
 
 
 def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
-    """Singular values of every symbol's matrix, and how well the outputs read the direction that is stretched most.
+    """Singular values of every symbol's matrix, and how well each output is aligned with the direction stretched most.
 
     Args:
         network, readout: as `contributions`.

@@ -52,16 +52,16 @@ class Timescales(Result):
     r"""Contributions of symbols by age, over one text.
 
     Attributes:
-        ages: (A + 1,), 0, ..., A: t - s.
-        decay: (A + 1,), mean of $\lVert \kappa_{t-a}^t \rVert_2$ over t, nats (figure 4a).
+        ages: (A + 1,), the ages t - s = 0, ..., A.
+        decay: (A + 1,), mean of $\lVert \kappa_{t-a}^t \rVert_2$ over t for each age a, in nats (figure 4a).
         history: (A + 2,), cross-entropy in bits per symbol if only the last 0, 1, ..., A + 1 symbols contribute, over
             the targets with at least A symbols before them (figure 4c).
         whole: the same if all symbols contribute.
         positions: (P,), 1, 2, ...: position of the predicted symbol after the last separator.
         counts: (P,), number of targets at each position.
         median_all, median_only, median_without: (P,), median cross-entropy in bits at each position, with all
-            contributions, with only the last separator's, and with all but that one (figure 4b).
-        median_separators: (P,), the same with the contributions of all separators of the text, however old.
+            contributions, with the contribution of the last separator alone, and with all others (figure 4b).
+        median_separators: (P,), the same with the contributions of all separators of the text.
 
     Example: see `timescales`.
     """
@@ -146,14 +146,14 @@ def timescales(
     readout: Any = None,
     origin: ArrayLike | str | None = None,
 ) -> Timescales:
-    """The decay of contributions with age, and the cross-entropy without older ones or without the last separator.
+    """The decay of contributions with age, and the cross-entropy without the old ones or without the last separator.
 
-    Takes O(max_age T n^2) time, and shows its progress in a terminal.
+    It takes O(max_age T n^2) time, and shows its progress in a terminal.
 
     Args:
-        network, readout, origin: as `contributions`; the outputs are the next symbol's logits.
+        network, readout, origin: as `contributions`; the outputs must be the logits of the next symbol.
         symbols: int (T,), T > max_age + 1.
-        max_age: the largest age.
+        max_age: the largest age, in steps.
         separator: the symbol, or symbols, between words.
 
     Returns:

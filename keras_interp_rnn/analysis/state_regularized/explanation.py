@@ -32,7 +32,7 @@ from keras_interp_rnn.analysis.state_regularized.tokens import check_text
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Result):
-    """The tokens of a text, and with which probability each moved the network to its prediction.
+    """The tokens of a text, with the probability that each moved the network to its prediction.
 
     Attributes:
         tokens: the T tokens that are read.
@@ -77,11 +77,11 @@ def explain(
     Args:
         network, tokens: as `prototypes`.
         sequence: int (time,), token ids, as the model reads them; or a string or a list of tokens, if they have names.
-        centroids: those whose probabilities are summed. By default one: the most probable centroid after the last step
-            read, among those to which the model's head gives the predicted class, or among all if there are none.
+        centroids: the centroids whose probabilities are summed. By default the most probable centroid after the last
+            step read, among those for which the model's head gives the predicted class, or among all if there are none.
 
     Returns:
-        `Explanation`; `print` shades the text, and so does a notebook.
+        `Explanation`, which `print` and notebooks show as shaded text.
 
     Raises:
         ValueError: as `prototypes`.

@@ -62,8 +62,8 @@ def phrases(
         min_count: minimum number of occurrences of a phrase.
 
     Returns:
-        `Phrases`, a mapping {class: ((phrase, mean probability, occurrences), ...)}, best first, for every class that
-        has a centroid.
+        `Phrases`, a mapping {class: ((phrase, mean probability, occurrences), ...)}, best first, for every class with a
+        centroid.
 
     Raises:
         ValueError: as `prototypes`; if length < 1.

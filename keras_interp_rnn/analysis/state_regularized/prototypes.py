@@ -24,7 +24,7 @@ class Prototypes(Result):
     """The tokens, the share of the steps and the class of each of k centroids.
 
     Attributes:
-        tokens: for each centroid ((token, probability, number of moves), ...), the tokens that moved the network there
+        tokens: for each centroid ((token, probability, number of moves), ...), the tokens that moved the network to it
             with the highest probability, best first.
         share: (k,), the fraction of steps that arrived at the centroid.
         outputs: (k, classes), the output of the model's head for the centroid.
@@ -51,7 +51,7 @@ def prototypes(
     r"""The tokens that move a network to each of its centroids with the highest probability (algorithm 2).
 
     Args:
-        network: a model of a state-regularized layer and a head; the last layer counts, if there are several.
+        network: a model of a state-regularized layer and a head; of several such layers the last is read.
         inputs: int (batch, time), token ids, as the model reads them; or texts, strings or lists of tokens, if the
             tokens have names.
         tokens: names of the ids; by default the names that the model carries, or the ids.
@@ -74,7 +74,7 @@ def prototypes(
         >>> analysis.prototypes(model, np.array([[1, 2, 3], [4, 3, 1]]), tokens="?abcd").share.shape
         (2,)
 
-    Reference: Wang, Lawrence and Niepert, 2022, algorithm 2 and table 6; the class of a centroid: its footnote 5.
+    Reference: Wang, Lawrence and Niepert, 2022, algorithm 2, table 6, and footnote 5 (the class of a centroid).
     """
     num_tokens, min_count = integer("num_tokens", num_tokens), integer("min_count", min_count)
     choice("by", by, ("highest", "mean"))

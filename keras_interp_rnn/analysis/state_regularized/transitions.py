@@ -10,7 +10,7 @@ from keras_interp_rnn.analysis.traces import Trace, trace
 
 
 def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> NDArray[Any]:
-    r"""$\alpha$ of every step: the probabilities of moving to each centroid (eq. 15).
+    r"""The probabilities $\alpha$ of moving to each centroid, at every step (eq. 15).
 
     Args:
         network, inputs, mask: as `trace`, with one state-regularized layer.

@@ -20,10 +20,10 @@ class Background(Result):
 
     Args:
         initial: (K,), probabilities of the first symbol, and of every symbol if symbols are independent.
-        transitions: (K, K), row a the probabilities of the symbol after a; None for independent symbols.
+        transitions: (K, K); row a has the probabilities of the symbol after a. None for independent symbols.
 
     Raises:
-        ValueError: if these are not probabilities.
+        ValueError: if an argument does not hold probabilities.
 
     Example:
 

@@ -43,17 +43,18 @@ class Equivalence(Sentence):
     Attributes:
         equal: True if it is proved that they differ by at most `bound` on every word of at most `max_length` symbols,
             and `bound` is at most `tolerance`; False if there is a witness; None if there is neither.
-        tolerance: of the logits, or of the logits less their mean if probabilities are compared.
-        bound: proved largest difference on words of at most `max_length` symbols; infinite without a proof.
-        max_length: of the words to which the bound applies; None for all words, -1 without a proof. If `equal` is None,
+        tolerance: of the logits, or of the logits minus their mean if probabilities are compared.
+        bound: proved bound of the difference on words of at most `max_length` symbols; infinite without a proof.
+        max_length: the length up to which the bound holds; None for all words, -1 without a proof. If `equal` is None,
             the largest length for which the bound is within the tolerance.
         exact: whether the bound is 0 by exact arithmetic.
-        witness: a word on which they differ by more than the tolerance; None if none was found.
-        difference: on the witness, both run in float64; without a witness the largest on the words that were tried.
+        witness: a word on which they differ by more than the tolerance; None if the search found no such word.
+        difference: the difference on the witness, with both run in float64; without a witness, the largest difference
+            on the words tried.
         is_shortest: whether it is proved that no shorter word is a witness.
         num_tried: number of words that were tried.
-        residual: how far the space that both reach is from being invariant and unseen by the difference; 0 for an exact
-            proof, infinite without a proof.
+        residual: how far the joint space of reachable states is from being invariant and from having equal outputs; 0
+            for an exact proof, infinite without a proof.
 
     Units: nats (logits).
 
@@ -84,13 +85,14 @@ def equivalent(
     r"""Proves that two networks have the same logits on all words, or finds a word on which they differ.
 
     Args:
-        first, second: models of an ISAN, or of a FactoredISAN over a vocabulary, and a Dense head, before its
-            activation; pairs (layer, readout); layers, whose states are then compared; or a `WeightedAutomaton`, a
-            `DFA`, a `MooreMachine`, a `Certificate` that holds. Symbols pair up by name if both networks name them,
-            otherwise by position; outputs of Moore machines pair up by their labels.
-        tolerance: > 0, by how much an output may differ.
-        compare: "logits"; or "probabilities", for which the mean over the outputs is subtracted from logits, as softmax
-            does not depend on a constant. Log probabilities then differ by at most twice the tolerance.
+        first, second: models of an ISAN, a FactoredISAN over a vocabulary or a linear recurrence over symbols, and a
+            Dense head, whose outputs before the activation are compared; pairs (layer, readout); layers, whose states
+            are compared; or a `WeightedAutomaton`, a `DFA`, a `MooreMachine`, a `Certificate` that holds. Symbols are
+            matched by name if both networks name them, otherwise by position; outputs of Moore machines by label.
+        tolerance: > 0, the largest difference of an output that is allowed.
+        compare: "logits"; or "probabilities", for which the mean over the outputs is subtracted from the logits,
+            because a softmax does not depend on a constant. Log probabilities then differ by at most twice the
+            tolerance.
         max_length: of the words that are compared; None for all words.
         max_words: maximum number of words that are tried, a bound on time and memory.
 
@@ -98,8 +100,8 @@ def equivalent(
         `Equivalence`.
 
     Raises:
-        ValueError: if the networks have different numbers of symbols or outputs, or other alphabets or labels; for any
-            other network.
+        ValueError: for any other network; if the networks differ in their number of symbols or outputs, in their
+            alphabets, or in their labels.
 
     Units: nats (logits).
     Exactness: of the weights as real numbers; see `Equivalence.bound` and docs/notes/weighted-automata.md.

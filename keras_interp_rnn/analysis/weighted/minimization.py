@@ -38,13 +38,13 @@ class Minimization(LayerAndReadout):
     Attributes:
         layer: a built ISAN. readout: from its states to the outputs, `readout.apply(layer(symbols))`.
         units_before: of the original network.
-        reachable: dimension of the space that its states reach, around the initial one.
+        reachable: dimension of the space of states that the original network reaches, around the initial state.
         units: of the smallest network.
         tolerance: relative singular values at or below it counted as zero.
-        smallest_kept, largest_dropped: the least singular value that counted and the largest that did not, over both
-            steps, relative. If they are close, the number of units depends on the tolerance.
-        residual: largest difference between the outputs: with the weights of the new layer in its dtype, computed in
-            float64. The layer itself rounds in its dtype as well.
+        smallest_kept, largest_dropped: the smallest relative singular value that counted and the largest that did not,
+            over both steps. If they are close, the number of units depends on the tolerance.
+        residual: largest difference between the outputs, computed in float64 with the new layer's weights rounded to
+            its dtype. The layer itself also computes in that dtype.
         max_length: None if the residual is a proved bound for all words; otherwise the residual is the largest
             difference on all words of at most `max_length` symbols, run in float64.
 
@@ -64,27 +64,28 @@ class Minimization(LayerAndReadout):
 
 
 def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dtype: str = "float64") -> Minimization:
-    r"""The ISAN of the fewest units that has the same logits on every text.
+    r"""The ISAN with the fewest units that has the same logits on every text.
 
     Args:
         network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head; a layer
             or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a `DFA`, a `Certificate` that holds.
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
         tolerance: in [0, 1). Singular values at or below it, relative to the norms of the mapped vectors, count as
-            zero, in coordinates in which all units move alike: the units' scales do not matter. Pass 1e-6 for weights
-            that were rounded to float32.
+            zero. They are computed in coordinates that remove the scales of the units. Pass 1e-6 for weights that were
+            rounded to float32.
         dtype: of the new layer.
 
     Returns:
-        `Minimization`: the layer, its readout, and the singular values by which its size was determined.
+        `Minimization`: the layer, its readout, and the singular values that determined its size.
 
     Raises:
         ValueError: for any other network, or a tolerance outside [0, 1).
 
-    Units: nats (logits), or of the outputs of an automaton.
-    Exactness: equal outputs but for rounding and the dropped directions. `residual` bounds the difference on all words,
-        if the symbols contract the states; otherwise it is the largest on all words of at most `max_length` symbols.
-        `analysis.equivalent(network, minimized)` finds a witness, or proves equality to a tolerance.
+    Units: nats (logits), or those of the outputs of an automaton.
+    Exactness: equal outputs except for rounding and the dropped directions. If the symbols contract the states,
+        `residual` bounds the difference on all words; otherwise it is the largest difference on all words of at most
+        `max_length` symbols. `analysis.equivalent(network, minimized)` proves equality to a tolerance, or finds a
+        witness.
     Cost: O(K n^3).
     Example:
 

@@ -45,10 +45,10 @@ class ShapleyValues(Contributions):
     Attributes:
         symbols: (T,), the word.
         targets: (1,), the step whose outputs are explained.
-        values: (T + 1, 1, outputs); `values[t, 0]` is $\phi_t$ of symbol t >= 1. Row 0, the initial state's, is 0, and
+        values: (T + 1, 1, outputs); `values[t, 0]` is $\phi_t$ of symbol t >= 1. Row 0, of the initial state, is 0, and
             so are the rows of symbols after the target.
         bias: (outputs,), $E f$: the mean outputs over words of the background.
-        logits: (1, outputs), $f(x)$, by the recurrence.
+        logits: (1, outputs), $f(x)$, computed by the recurrence.
         residual: largest |sum of values - (f(x) - E f)|.
         alphabet: names of the symbols, for views; None for their ids.
         background: the background that was used.
@@ -78,16 +78,16 @@ def shapley_values(
     r"""The exact Shapley value of every symbol of a word, for every output.
 
     Args:
-        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head, whose
-            logits before the activation are explained; a layer or a cell; a pair (layer, readout); or a
-            `WeightedAutomaton`, a `DFA`, a `Certificate` that holds: the automaton of a network's centroids, whose
-            output is 1 for words that it accepts, otherwise 0.
-        sequence: the word, T >= 1: ids; or symbols of the alphabet, if there is one.
-        background: of unknown symbols: a `Background`, or (K,) probabilities of independent symbols; None for uniform
-            ones. It does not depend on the known symbols.
+        network: a model of an ISAN, a FactoredISAN or a linear recurrence over symbols, and a Dense head, whose logits
+            before the activation are explained; a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
+            `DFA`, a `Certificate` that holds. The output of a `DFA`, and of the automaton in a certificate, is 1 for
+            words that it accepts and 0 for others.
+        sequence: the word, T >= 1, as ids, or as symbols of the alphabet if there is one.
+        background: distribution of the unknown symbols: a `Background`, or (K,) probabilities of independent symbols;
+            None for uniform ones. It does not depend on the known symbols.
         target: the step whose outputs are explained, in [1, T], or negative from the end. Later symbols are not read.
-        readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)). One column,
-            such as the difference of two logits, takes a fraction of the time of all.
+        readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)). To save time,
+            pass only the columns that you need, such as the difference of two logits.
         alphabet: names of the symbols, for words and views; by default the names that the model carries.
 
     Returns:
@@ -99,7 +99,7 @@ def shapley_values(
 
     Units: nats (logits), or the outputs of an automaton.
     Exactness: the values sum to f(x) - E f; `residual` is the largest deviation. They equal the sums over all 2^T
-        coalitions to float64 rounding.
+        coalitions, to float64 rounding.
     Cost: O(T^2 n^2 outputs), K times that for a Markov background.
     Example:
 

@@ -45,7 +45,7 @@ class Truncation(LayerAndReadout):
         units_before, units: of the original and of the smaller network.
         singular_values: (units_before,), the effect of each balanced coordinate, in descending order; the smaller
             network has the first `units`.
-        logit_error: root mean square difference of the logits, less their mean over the outputs, on the sequences.
+        logit_error: root mean square difference of the logits, minus their mean over the outputs, on the sequences.
         residual: largest such difference, in nats.
         bits_before, bits_after: bits per symbol of predicting the sequences; NaN if the outputs are not the symbols.
 
@@ -71,16 +71,16 @@ def truncate(
     max_steps: int = 256,
     dtype: str = "float64",
 ) -> Truncation:
-    r"""An ISAN of fewer units with nearly the same logits on some texts, without training.
+    r"""An ISAN with fewer units that has nearly the same logits on some texts, found without training.
 
     Args:
-        network: a model of an ISAN, of a FactoredISAN or a linear recurrence over symbols, and a Dense head; a layer
-            or a cell; or a pair (layer, readout).
-        units: int > 0, at most the units of the network.
-        sequences: texts of ids such as the network will read, thousands of symbols altogether; one text is [text].
+        network: a model of an ISAN, a FactoredISAN or a linear recurrence over symbols, and a Dense head; a layer or a
+            cell; or a pair (layer, readout).
+        units: int > 0, number of units of the smaller network, at most as many as the network has.
+        sequences: texts of ids like those that the network will read, thousands of symbols in all; one text is [text].
         readout: for a layer or a cell: its Dense head, or a pair (matrix, bias).
         horizon: number of symbols over which the effect of a state on later logits is followed.
-        max_steps: number of steps, evenly spaced, whose logits count.
+        max_steps: maximum number of steps, evenly spaced, whose logits count.
         dtype: of the new layer.
 
     Returns:
@@ -91,8 +91,8 @@ def truncate(
             or if states leave the range of float64.
 
     Units: nats (logits) and bits per symbol.
-    Exactness: none; logits differ by up to `residual` on the sequences. Directions without variance, and directions
-        that no logit shows, can be left out exactly, to rounding.
+    Exactness: approximate; logits differ by up to `residual` on the sequences. Only directions without variance, and
+        directions that affect no logit, are removed exactly, to rounding.
     Cost: O(T n^2 + max_steps horizon n^2 outputs + K n^3).
     Example:
 

@@ -44,23 +44,23 @@ MACHINES: tuple[type, ...] = (DFA, MooreMachine)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Sentence):
-    r"""A proof that a network classifies every word as an automaton does, or where the proof fails.
+    r"""A proof that a network classifies every word as an automaton does, or the place where the proof fails.
 
     Attributes:
-        holds: whether it is proved for **every** word, at this temperature.
-        dfa: the automaton; a `MooreMachine`, if the network has an output for each of three labels or more.
+        holds: whether this is proved for **every** word, at this temperature.
+        dfa: the automaton; a `MooreMachine` if the network has an output for each of three labels or more.
         path: the automaton of the centroids, which the network follows.
         centroids: the centroid of each state of `path`.
-        temperature: $\tau$ at which the proof holds or fails, as the layer holds it in its dtype.
-        epsilon: of the invariant; if the proof fails, of the closest attempt. 0 if the state is a centroid itself
-            ("soft_argmax", `straight_through`).
-        margins: (states of path, symbols), by how much each bound on the log odds of its transition,
-            $\ln(\alpha / (1 - \alpha))$, exceeds what is needed; minus infinity if there is no bound.
+        temperature: $\tau$ at which the proof holds or fails, rounded to the layer's dtype.
+        epsilon: radius of the regions around the centroids; if the proof fails, of the closest attempt. 0 if the state
+            is a centroid itself ("soft_argmax", `straight_through`).
+        margins: (states of path, symbols), how far the bound on the log odds $\ln(\alpha / (1 - \alpha))$ of each
+            transition exceeds the required value; minus infinity if there is no bound.
         decision_margins: (states of path,), lower bound on the distance of the head's logit from 0, on the right side;
-            with an output for each label, on the lead of the right logit over every other one.
+            with an output for each label, on the lead of the right logit over all others.
         failure: where and why the proof fails; "" if it holds.
-        proved: the weights that the proof is about, for `save`; None if the certificate was not made by `certify`.
-        function_errors: the largest error by name of tanh and sigmoid, and the largest relative one of exp, measured on
+        proved: the weights to which the proof applies, for `save`; None if the certificate was not made by `certify`.
+        function_errors: {name: error}, the largest errors of tanh and sigmoid and the largest relative error of exp on
             the machine of the proof, which assumes 2^-20; empty if the certificate was read from a file.
 
     Example: see `certify`.
@@ -80,7 +80,7 @@ class Certificate(Sentence):
 
     @property
     def machine(self) -> Automaton:
-        """`dfa`, by a name that fits a Moore machine too."""
+        """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
     def check(
@@ -91,10 +91,10 @@ class Certificate(Sentence):
         start: int | None = None,
         end: int | None = None,
     ) -> bool:
-        """Whether this certificate is a proof about a model as it is deployed now.
+        """Whether this certificate proves the verdicts of a model as it is deployed now.
 
-        No field is trusted. The path, the centroids and epsilon are a proposal, with which the whole proof is repeated
-        at the model's own temperature; the certificate's bounds must not be better than the proved ones.
+        No field is trusted. The whole proof is repeated at the model's own temperature, with the path, the centroids
+        and epsilon as a proposal. The bounds of the certificate must not be better than the proved ones.
 
         Args:
             network, alphabet, start, end: as `certify`.
@@ -123,11 +123,11 @@ class Certificate(Sentence):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the certificate to a file, whole or not at all.
 
-        The file is JSON: the weights that the proof needs, exactly, and their sha256; the automata, the centroids,
-        epsilon and the temperature; every bound, rounded down to nine digits; the assumptions of the proof.
+        The JSON file has the exact weights that the proof needs, and their sha256; the automata, the centroids, epsilon
+        and the temperature; every bound, rounded down to nine digits; and the assumptions of the proof.
 
         Args:
-            path: of the file; an existing one is replaced.
+            path: of the file; an existing file is replaced.
 
         Raises:
             ValueError: if the certificate does not hold or has no weights; if a symbol or a label is neither a string
@@ -158,13 +158,13 @@ class Certificate(Sentence):
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Reads a file that `save` wrote, and proves it again.
 
-        The proof is repeated with the weights of the file, and no bound is believed. Whether these are the weights of
-        a model is for `check` to decide. The command `python -m keras_interp_rnn check FILE` does the same without
-        Keras and prints what is proved.
+        The proof is repeated with the weights of the file; no bound is trusted. `check` decides whether these are the
+        weights of a model. The command `python -m keras_interp_rnn check FILE` does the same without Keras and prints
+        the proved statement.
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is damaged, of another version, or was changed; if its proof fails.
+            ValueError: if the file is damaged, of another version or was changed; if its proof fails.
 
         Example: see `save`.
         """
@@ -183,13 +183,13 @@ def certify(
     r"""Proves that a network classifies every word, of any length, as an automaton does, or finds where this fails.
 
     Args:
-        network: a model on a closed list: an Embedding that masks id 0, one state-regularized layer over a GRUCell or
-            SimpleRNNCell of tanh and sigmoid, and a head of one Dense(1), linear or sigmoid, or of one Dense with an
-            output for each of three labels or more, linear or softmax; all in float32 or all in float64; Dropout
-            anywhere between.
-        dfa: any automaton of the language; for a network with labels (see `extract`) a `MooreMachine`. The proof is
-            then that for every word the output of the machine's label is larger than every other one.
-        temperature: another temperature than the deployed one. The certificate is then about the model after
+        network: a model of exactly these layers: an Embedding that masks id 0; one state-regularized layer over a
+            GRUCell or SimpleRNNCell with tanh and sigmoid; a head of one Dense(1), linear or sigmoid, or of one Dense
+            with an output for each of three labels or more, linear or softmax. All in float32 or all in float64, with
+            Dropout anywhere between.
+        dfa: any automaton of the language; for a network with labels (see `extract`) a `MooreMachine`. The certificate
+            then proves that for every word the output of the machine's label is larger than all others.
+        temperature: a temperature other than the deployed one. The certificate then applies to the model after
             `set_temperature(temperature)`.
         alphabet, start, end: as `extract`.
 
@@ -197,14 +197,14 @@ def certify(
         The certificate; `holds` is True if the proof succeeds.
 
     Raises:
-        ValueError: if `dfa` is a DFA and the network has labels, or the other way round, or is of a subclass; if the
-            network remembers more than its centroid; if a layer, flag, dtype or operation of the model is not on the
-            list; if a weight is not finite; if the layer's dtype cannot hold the temperature; if the measured error of
-            tanh, sigmoid or exp is larger than the proof assumes.
+        ValueError: if `dfa` is a DFA and the network has labels, or the other way round, or if `dfa` is of a subclass;
+            if the network remembers more than its centroid; if a layer, flag, dtype or operation of the model is not
+            covered; if a weight is not finite; if the layer's dtype cannot represent the temperature; if the measured
+            error of tanh, sigmoid or exp is larger than the proof assumes.
 
     Exactness: sound under the assumptions of docs/notes/certificate.md (IEEE arithmetic in the layers' dtype, functions
-        within 2^-20 of their value). A proof that fails tells nothing about the network. In addition, the model itself
-        reads the shortest words and one for each transition, and is not certified if it contradicts the proof.
+        within 2^-20 of their value). A failed proof tells nothing about the network. In addition, the model itself
+        reads the shortest words and one word for each transition, and is not certified if it contradicts the proof.
 
     Example:
 
@@ -237,7 +237,7 @@ def largest_temperature(
 ) -> float:
     """The highest temperature at which the network is certified, by bisection to a thousandth.
 
-    Nothing is assumed between certified temperatures: the returned one is proved.
+    The proof holds at the returned temperature. Temperatures below it need a proof of their own.
 
     Args:
         network, dfa, alphabet, start, end: as `certify`.

@@ -29,16 +29,16 @@ class Evidence(Sentence):
         automaton_accuracy: balanced accuracy over all different words, including those held out: the mean over the
             labels of the fraction of their words to which the automaton gives the label.
         num_states, num_transitions: of the minimal automaton.
-        num_words, num_labels: number of different words, and of labels, one for each word, copies included.
+        num_words, num_labels: number of different words, and of labels, with those of copies.
         num_held_out: number of different words held out.
-        held_out_accuracy: the fraction of them that are predicted; NaN if none was held out.
+        held_out_accuracy: the fraction of the held-out words that are predicted; NaN if no word was held out.
         contradicted: the words with a label that the automaton contradicts.
-        num_contradicted: number of labels that it contradicts.
-        unsupported: the transitions of the minimal automaton, as (state, symbol), that no word takes: there it does
-            what makes it small, and the words are no evidence.
-        questions: words to be labelled next, the shortest first, 100 at most: each tells the automaton from another one
-            that contradicts no more of your words, in which one transition leads elsewhere. They are looked for during
-            a second of computing, beginning with the transitions that fewest words take.
+        num_contradicted: number of labels that the automaton contradicts.
+        unsupported: the transitions of the minimal automaton, as (state, symbol) pairs, that no word takes: the words
+            are no evidence for them, and they lead where they keep the automaton small.
+        questions: words to label next, shortest first, at most 100. Each distinguishes the automaton from another that
+            contradicts no more of your words and differs in one transition. The search takes a second of computing and
+            begins with the transitions that the fewest words take.
         accepted, rejected: the labels of accepted and of rejected words, if there are two labels.
     """
 

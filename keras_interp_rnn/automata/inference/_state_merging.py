@@ -66,7 +66,7 @@ def smallest_automaton(words: Words, limits: Limits, start: Machine | None = Non
         times = times + 1 if abs(length - shortest) < 1e-9 else 1 if length < shortest else times
         if length < shortest - 1e-9:
             best, shortest = machine, length
-        if times == 2 and len(best or ()) != 1:  # merging to one state says that nothing was found, not what there is
+        if times == 2 and len(best or ()) != 1:  # one state: nothing was found, so the search goes on
             break
     if start is not None and times == 2 and shortest > bits(tree, start.table) - 1e-9:
         return best  # as a search on some of the words ended with it, one on all words does too

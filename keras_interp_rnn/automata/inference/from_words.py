@@ -30,7 +30,7 @@ class Inference(Evidence):
         method: the search that found it: "merging", "patterns" or "splitting".
         support: (states, symbols), how often the different words take each transition of `dfa`.
 
-    `held_out_accuracy` is the accuracy of an automaton that was found without the words held out.
+    `held_out_accuracy` is the accuracy, on the words held out, of an automaton that was found without them.
 
     Example: see `infer`.
     """
@@ -41,7 +41,7 @@ class Inference(Evidence):
 
     @property
     def machine(self) -> Automaton:
-        """`dfa`, by a name that fits a Moore machine too."""
+        """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
 
@@ -57,37 +57,40 @@ def infer(
 ) -> Inference:
     r"""Finds an automaton that gives words their labels.
 
-    The first search merges states of the words' prefixes. It needs words that share endings, as short ones do. The
-    second looks for rules: a decision tree that asks which factors, subsequences and counts a word has, on all symbols
-    or on a tier of them; long words suffice. The third splits states as long as that shortens the description of the
-    automaton and the labels. Merging comes last if the words share few prefixes, as long random words do. If no label
-    is wrong, many words are read in growing parts, and an automaton of a part that contradicts no word is the result.
+    There are three searches. Merging joins the states of the words' prefixes; it needs words that share endings, as
+    short words do. The search for patterns builds a decision tree of the factors, subsequences and counts in a word, on
+    all symbols or on a tier of them; long words suffice. Splitting divides states as long as that shortens the
+    description of the automaton and the labels. Merging comes last if the words share few prefixes, as long random
+    words do. If no label is wrong, many words are read in growing parts, and an automaton of a part is returned if it
+    contradicts no word.
 
-    The automaton must be a shorter description than the labels alone, and predict words that were held out: 95 % of
-    them, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict. So
-    an automaton that contradicts no word and has a third of the bits of the labels need not predict them:
-    `held_out_accuracy` is then what it predicts.
+    The automaton must be a shorter description than the labels alone. It must also predict 95 % of the words that were
+    held out, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict.
+    An automaton that contradicts no word and takes at most a third of the bits of the labels therefore need not reach
+    95 %; `held_out_accuracy` reports its accuracy.
 
-    Copies of a word are merged first, as they are no further evidence, so the words held out differ from all others.
-    They are a tenth, drawn from every label that has enough words, and from all lengths.
+    Copies of a word are merged first, because they are no further evidence, so the words held out differ from all
+    others. A tenth is held out, from all lengths, and from every label with enough words.
 
     Args:
-        words: sequences of symbols. Short words teach most: all words up to some length are a good choice.
-        labels: one for each word, of two different ones: bools; numbers, of which the larger means that the word is in
-            the language; or strings such as "accept" and "reject", "yes" and "no", "positive" and "negative";
-            `accepted` of the result is the one that means it. Or of three different ones or more. Words of the language
-            alone do not determine it, as the language of all words contains them too (Gold, 1967).
+        words: sequences of symbols. Short words are the most informative: all words up to some length are a good
+            choice.
+        labels: one for each word. Two different labels tell whether the word is in a language: bools; numbers, the
+            larger of which means that it is; or strings such as "accept" and "reject", "yes" and "no", "positive" and
+            "negative". `accepted` of the result is the label that means membership. Three or more labels may be
+            anything hashable. Words of the language alone do not determine it, because the language of all words
+            contains them too (Gold, 1967).
         alphabet: the symbols; by default those of the words, in ascending order.
-        label_noise: fraction of the labels that may be wrong, below 1/2; None if it is not known. Unless it is 0 a word
-            has the label of most of its copies, the smaller one in a tie, and the automaton may contradict labels:
-            `contradicted` of the result lists their words and `label_noise` is their fraction. An automaton is
+        label_noise: fraction of the labels that may be wrong, below 1/2; None if it is not known. Unless it is 0, a
+            word has the label of most of its copies (in a tie the smaller one), and the automaton may contradict
+            labels: `contradicted` of the result lists their words, and `label_noise` is their fraction. An automaton is
             rejected if that fraction exceeds `label_noise` by more than chance allows.
-        sampling: how the words were chosen. "weak": in any way, and then labelled. "strong": uniformly from all words
-            of their length and label; then, among the rules about patterns that contradict no word, those are chosen
-            that give the labels to fewest other words.
-        time_budget: seconds within which the call ends, to a tenth if the machine is not overloaded; None for no limit.
-            Each search also has its own limit, a minute of computing at most.
-        seed: of the choice of words held out, and of the searches.
+        sampling: how the words were chosen. "weak" means in any way, and then labelled; "strong" means uniformly from
+            all words of their length and label. With "strong", among the rules about patterns that contradict no word,
+            those that give the labels to the fewest other words are chosen.
+        time_budget: seconds within which the call ends, exceeded by at most a tenth if the machine is not overloaded;
+            None for no limit. Each search also has its own limit, at most a minute of computing.
+        seed: of the choice of the words held out, and of the searches.
 
     Returns:
         The automaton, with the evidence for it.
@@ -95,8 +98,8 @@ def infer(
     Raises:
         ValueError: if the numbers of words and labels differ; if a word has a symbol outside the alphabet; if there are
             not two different words of each of two labels; if a word has several labels and `label_noise` is 0; if a
-            label is missing (None or NaN); if it is not known which of two labels means that a word is in the language;
-            if no automaton is found.
+            label is missing (None or NaN); if it is unclear which of two labels means membership; if no automaton is
+            found.
 
     Example:
 
@@ -108,13 +111,13 @@ def infer(
     (True, 'merging', 25, 1.0)
 
     Cost: merging a few thousand words, all up to some length, takes about a second; with wrong labels a few seconds.
-        Patterns of 10,000 words take 5 to 20 seconds, a minute at most, and splitting half a minute at most; both twice
-        if words are held out.
-    Reference: merging follows Lang, Pearlmutter and Price, ICGI 1998, with a likelihood in place of their score, as
-        labels may be wrong, and a search for the shortest description. Trees over patterns and splitting by description
-        length are this package's. Strong and weak sampling: Tenenbaum and Griffiths, "Generalization, similarity, and
-        Bayesian inference", Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold, "Language
-        identification in the limit", Information and Control, 1967.
+        Patterns of 10,000 words take 5 to 20 seconds, at most a minute; splitting takes at most half a minute. Both run
+        twice if words are held out.
+    Reference: merging follows Lang, Pearlmutter and Price, ICGI 1998, with a likelihood instead of their score, because
+        labels may be wrong, and with a search for the shortest description. Trees over patterns and splitting by
+        description length are this package's. Strong and weak sampling: Tenenbaum and Griffiths, "Generalization,
+        similarity, and Bayesian inference", Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold,
+        "Language identification in the limit", Information and Control, 1967.
     """
     noise = None if label_noise is None else fraction("label_noise", label_noise, below=0.5)
     strong = choice("sampling", sampling, ("weak", "strong")) == "strong"

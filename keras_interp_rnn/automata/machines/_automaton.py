@@ -27,10 +27,10 @@ class Automaton(Deterministic):
         return made
 
     def to_json(self) -> str:
-        """The automaton as a JSON object; symbols are strings or integers, outputs these or bools.
+        """The automaton as a JSON object; symbols are strings or integers, outputs strings, integers or bools.
 
         Raises:
-            ValueError: if a symbol or an output is anything else.
+            ValueError: if a symbol or an output is of another type.
 
         Example:
 
@@ -55,7 +55,7 @@ class Automaton(Deterministic):
 
         Args:
             name: of the graph.
-            unsupported: (state, symbol) of transitions that no word of yours takes; they are dashed.
+            unsupported: (state, symbol) pairs, the transitions that no word of yours takes; they are dashed.
 
         Returns:
             A digraph as `from_dot` and AALpy read it, with an edge for each symbol. Accepting states are double
@@ -63,8 +63,9 @@ class Automaton(Deterministic):
 
         Raises:
             ValueError: if a symbol is empty, means no symbol (such as ε) or could be read as several (a longer text
-                with a comma, a slash, a line break, or blanks around it), an output has a line break or blanks around
-                it, or two of either have the same text; if `unsupported` has a pair that is no transition.
+                with a comma, a slash, a line break, or surrounding blanks); if an output has a line break or
+                surrounding blanks; if two symbols or two outputs have the same text; if `unsupported` has a pair that
+                is not a transition.
 
         Example:
 
@@ -92,17 +93,17 @@ class Automaton(Deterministic):
 
         Args:
             names: of the states; by default their numbers.
-            unsupported: (state, symbol) of transitions that no word of yours takes, as `Extraction.unsupported` lists
-                them: they are in parentheses, and an edge of these alone is dashed.
-            support: int (states, symbols), how often words take each transition, as `support` of what `infer` returns;
-                an edge is labelled with the sum over its symbols.
+            unsupported: (state, symbol) pairs, the transitions that no word of yours takes, as in
+                `Extraction.unsupported`. Their symbols are in parentheses, and an edge of such symbols alone is dashed.
+            support: int (states, symbols), how often words take each transition, as in `support` of the result of
+                `infer`; an edge is labelled with the sum over its symbols.
 
         Returns:
-            An SVG element. Accepting states have a double ring, states of a Moore machine their output under the name;
-            the start has an arrow.
+            An SVG element. Accepting states have a double ring; states of a Moore machine have their output under the
+            name; the start has an arrow.
 
         Raises:
-            ValueError: if there is not one name for each state, `unsupported` has a pair that is no transition, or
+            ValueError: if there is not one name for each state, `unsupported` has a pair that is not a transition, or
                 `support` has another shape.
 
         Example:
@@ -138,7 +139,7 @@ class Automaton(Deterministic):
         """A Python module without imports, with a function `accepts(word)`, or `output(word)` for a Moore machine.
 
         Raises:
-            ValueError: if a symbol is not a string, bytes or an integer, or an output none of these and no bool.
+            ValueError: if a symbol is not a string, bytes or an integer, or an output is not one of these or a bool.
 
         Example:
 
@@ -158,11 +159,11 @@ class Automaton(Deterministic):
 
         Returns:
             A translation unit with a table and a loop. A word is an array of unsigned char, the indices of its symbols
-            in the alphabet; the function returns the index of the word's label in `labels` (1 for an accepted word, 0
-            for a rejected one), or -1 if a symbol is outside the alphabet.
+            in the alphabet. The function returns the index of the word's label in `labels` (for a `DFA` 1 if it accepts
+            the word, otherwise 0), or -1 if a symbol is outside the alphabet.
 
         Raises:
-            ValueError: if there are more than 255 symbols, or the name is no identifier.
+            ValueError: if there are more than 255 symbols, or the name is not an identifier.
 
         Example:
 
@@ -219,7 +220,7 @@ class Automaton(Deterministic):
     def from_aalpy(cls: type[Self], other: Any, alphabet: Iterable[Hashable] | None = None) -> Self:
         """The automaton of an `aalpy.automata.Dfa` or `aalpy.automata.MooreMachine`.
 
-        States that no word reaches are left out.
+        States that no word reaches are omitted.
 
         Args:
             other: the automaton. Its states may share a `state_id`.

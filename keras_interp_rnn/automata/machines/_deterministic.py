@@ -99,7 +99,7 @@ class Deterministic:
     # Reading words
 
     def step(self, state: int, symbol: Hashable) -> int:
-        """The next state; -1 if there is none, and after -1.
+        """The next state; -1 if the transition is missing, or if the state is -1.
 
         Raises:
             ValueError: if the automaton has no such state or symbol.
@@ -164,7 +164,7 @@ class Deterministic:
         return all(MISSING not in row for row in self.transitions)
 
     def complete(self: Self) -> Self:
-        """The automaton itself, or one with a further state, which rejects, in place of missing transitions.
+        """The automaton without missing transitions: these lead to a further state, which rejects.
 
         Example:
 
@@ -180,7 +180,7 @@ class Deterministic:
         return self._of(rows, [*self.outputs, False], self.start, self.alphabet)
 
     def reachable(self: Self) -> Self:
-        """The automaton without the states that no word leads to; the others are numbered in breadth-first order.
+        """The automaton of the states that some word reaches, numbered in breadth-first order.
 
         Example:
 

@@ -28,23 +28,23 @@ COUNT_BYTES = 36
 @short_repr
 @dataclass(frozen=True)
 class DFA(Automaton):
-    """A deterministic finite automaton over named symbols: the outputs of its states are False and True.
+    """A deterministic finite automaton over named symbols, which accepts or rejects every word.
 
-    States are 0, ..., n - 1. A transition may be missing: a word that needs it is rejected.
+    States are 0, ..., n - 1. A transition may be missing: the automaton rejects words that need it.
 
     Args:
         transitions: for each state the next state for each symbol, in the order of the alphabet, or a mapping from
             symbols to states. -1 or None for a missing transition.
-        accepting: states in which a word is accepted.
+        accepting: states at which a word is accepted.
         start: the state before the first symbol.
-        alphabet: the symbols, hashable and different.
+        alphabet: the symbols, hashable and all different.
 
     Attributes:
         outputs: whether each state accepts.
         labels: False and True.
 
     Raises:
-        ValueError: if the automaton does not have one of the states or symbols.
+        ValueError: if an argument names a state or a symbol that the automaton does not have.
 
     Two automata are equal if they have the same table. `minimize` numbers states in breadth-first order, so minimal
     complete automata of the same language are equal.
@@ -122,13 +122,14 @@ class DFA(Automaton):
 
         Args:
             other: an automaton over the same symbols.
-            accept: (whether this automaton accepts a word, whether `other` does) -> whether the product does.
+            accept: function of two bools, whether this automaton and whether `other` accepts a word, that returns
+                whether the product accepts it.
 
         Returns:
-            A complete automaton of the pairs of states that words lead to.
+            A complete automaton whose states are the reachable pairs of states.
 
         Raises:
-            ValueError: if the alphabets differ, `other` is no DFA, or `accept` no function.
+            ValueError: if the alphabets differ, `other` is not a DFA, or `accept` is not a function.
 
         Example:
 
@@ -155,7 +156,7 @@ class DFA(Automaton):
     # Words of a length
 
     def count(self, length: int) -> int:
-        """The number of words of a length in the language, an int of any size.
+        """The number of words of a given length in the language, an int of any size.
 
         Raises:
             ValueError: if counting would take more than 1 GB.
@@ -168,15 +169,15 @@ class DFA(Automaton):
         return count_completions(self, length)[0][self.start]
 
     def sample(self, length: int, seed: random.Random | int | None = None) -> tuple[Hashable, ...]:
-        """A word drawn from those of a length in the language, each with the same probability.
+        """A word of a given length in the language, drawn uniformly.
 
         Args:
             length: int >= 0.
-            seed: an int, or the generator to draw from.
+            seed: an int, or a generator from which to draw.
 
         Raises:
-            ValueError: if there is no word of this length, if `seed` is neither, or if counting would take more than
-                1 GB.
+            ValueError: if there is no word of this length, if `seed` is neither an int nor a generator, or if counting
+                would take more than 1 GB.
 
         Example:
 
@@ -199,7 +200,7 @@ class DFA(Automaton):
         return tuple(word)
 
     def words(self, length: int) -> Iterator[tuple[Hashable, ...]]:
-        """All words of a length in the language, in the order of the alphabet.
+        """All words of a given length in the language, in the order of the alphabet.
 
         Raises:
             ValueError: if counting would take more than 1 GB.
@@ -230,9 +231,9 @@ class DFA(Automaton):
         """The minimal, complete automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
 
         Args:
-            expression: of any depth.
+            expression: the regular expression, of any depth.
             alphabet: one-character symbols other than `|*+?()`.
-            max_states: int > 0. Limits the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
+            max_states: int > 0, limit of the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
                 2^(n+1) states.
 
         Raises:
@@ -259,18 +260,18 @@ class DFA(Automaton):
         r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
 
         Args:
-            text: a line `from to symbol symbol` for each edge, and one with each accepting state; states are numbers.
-                The state named first is the start. Finite weights at the end of a line are ignored, also in the output
-                of `fstprint --acceptor`, which writes the symbol once.
+            text: a line `from to symbol symbol` for each edge, and a line for each accepting state; states are numbers.
+                The first state named is the start. Finite weights at the end of a line are ignored. Lines may name the
+                symbol once, as in the output of `fstprint --acceptor`.
             alphabet: the symbols in order; by default the symbols of the edges, sorted.
 
         Returns:
-            An automaton whose states are numbered as they are first named.
+            An automaton whose states are numbered in the order in which they are first named.
 
         Raises:
-            ValueError: if a line cannot be read, reads no symbol (epsilon) or any other symbol (foma's
-                `@_IDENTITY_SYMBOL_@`), writes another symbol or has an infinite weight; if two edges of a state read
-                the same symbol.
+            ValueError: if a line cannot be read, reads no symbol (epsilon) or a class of symbols (foma's
+                `@_IDENTITY_SYMBOL_@`), writes a different symbol or has an infinite weight; if two edges of a state
+                read the same symbol.
 
         Example:
 
@@ -285,17 +286,17 @@ class DFA(Automaton):
         """The automaton of a digraph in DOT, as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
 
         Args:
-            text: states with two rings (the shape doublecircle, or `peripheries=2`) accept; an edge from a node of
-                shape none or point, or named `__start0`, points to the start, and one to such a node comes from an
-                accepting state; the label of an edge is a symbol, or several with ", " between them. Attributes may be
-                set by `node [...]` and `edge [...]`, in subgraphs too. A digraph without accepting states needs a state
-                with `peripheries=1`, as `to_dot` writes it.
+            text: the digraph. States with two rings (the shape doublecircle, or `peripheries=2`) accept. An edge from a
+                node of shape none or point, or named `__start0`, points to the start; an edge to such a node comes from
+                an accepting state. The label of an edge is a symbol, or several separated by ", ". Attributes may be
+                set by `node [...]` and `edge [...]`, also in subgraphs. A digraph without accepting states needs a
+                state with `peripheries=1`, as `to_dot` writes it.
             alphabet: as `from_att`.
 
         Raises:
-            ValueError: if `text` is no such digraph; if there is not one start; if an edge has no symbol, or an output
-                (as of a Mealy machine); if two edges of a state read the same symbol; if an attribute concerns more
-                than the drawing.
+            ValueError: if `text` is no such digraph; if there is not exactly one start; if an edge has no symbol, or
+                has an output, as in a Mealy machine; if two edges of a state read the same symbol; if an attribute
+                concerns more than the drawing.
 
         Example:
 
@@ -310,14 +311,15 @@ class DFA(Automaton):
         """The automaton that FlexFringe learned, from the JSON file that it writes.
 
         Args:
-            text: with the lists `nodes`, of which 0 is the start, and `edges`. A state accepts if more than half of the
-                words that end there have the label `accepted`; one in which no word ends rejects.
+            text: the JSON object, with the lists `nodes`, whose node 0 is the start, and `edges`. A state accepts if
+                more than half of the words that end there have the label `accepted`. A state in which no word ends
+                rejects.
             alphabet: as `from_att`.
             accepted: label of the words of the language.
 
         Raises:
-            ValueError: if `text` is no such object; if an edge leads to a state that was not printed; if a state has no
-                counts of labels, or two edges of a symbol, as with guards on attributes; if no word has the label.
+            ValueError: if `text` is no such object; if an edge leads to a state that is not listed; if a state has no
+                counts of labels, or two edges for one symbol, as with guards on attributes; if no word has the label.
 
         Example:
 
@@ -361,7 +363,7 @@ class DFA(Automaton):
 
         Args:
             other: the automaton.
-            alphabet: its symbols in order; by default sorted.
+            alphabet: its symbols in order; by default they are sorted.
 
         Raises:
             ValueError: if `other` is of another kind.

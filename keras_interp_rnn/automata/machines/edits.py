@@ -88,21 +88,21 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
     """The smallest number of substitutions, insertions and deletions that gives a word another label.
 
     Args:
-        dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves
-            that the edit changes the network's verdict too.
+        dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves that
+            the edit changes the network's verdict too.
         word: symbols of the alphabet.
-        label: of the edited word; None for any label but that of `word`.
+        label: the label of the edited word; None for any label other than that of `word`.
 
     Returns:
-        `Edit`: `distance`, `changes` in order, and the edited word. Of several smallest edits it is one that leaves the
-        longest end of the word as it is.
+        `Edit`: `distance`, `changes` in order, and the edited word. If there are several smallest edits, it is one that
+        leaves the longest end of the word unchanged.
 
     Raises:
-        ValueError: if `dfa` is neither; if a symbol is not in the alphabet; if no word has the label, or all words have
-            the same one.
+        ValueError: if `dfa` is of another type; if a symbol is not in the alphabet; if no word has the label, or all
+            words have the same label.
 
-    Exactness: no word at a smaller edit distance has the label: dynamic programming over all of them. Time and memory
-        grow with the length of the word times the number of transitions.
+    Exactness: no word at a smaller edit distance has the label, by dynamic programming over all words.
+    Cost: time and memory proportional to the length of the word times the number of transitions.
     Example:
 
         >>> from keras_interp_rnn import automata

@@ -42,8 +42,8 @@ def tomita(number: int) -> DFA:
     (True, False)
 
     Reference: Tomita, 1982, "Dynamic Construction of Finite Automata from Examples Using Hill-Climbing". The third is
-        read as in the published comparisons (Weiss, Goldberg and Yahav, 2018; AALpy): "after" means anywhere after,
-        not only directly after. The seventh is 0*1*0*1*.
+        read as in the published comparisons (Weiss, Goldberg and Yahav, 2018; AALpy), where "after" means anywhere
+        after, not only directly after. The seventh is 0*1*0*1*.
     """
     if not is_integer(number) or number not in _TABLES:
         raise invalid("number", "an integer from 1 to 7", number)

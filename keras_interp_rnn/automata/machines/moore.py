@@ -18,24 +18,24 @@ from keras_interp_rnn.automata.machines.words import optional_alphabet
 @short_repr
 @dataclass(frozen=True)
 class MooreMachine(Automaton):
-    """A deterministic automaton whose states have outputs: the label of a word is the output of the state it leads to.
+    """A deterministic automaton that gives each word a label: the output of the state to which the word leads.
 
-    States are 0, ..., n - 1, and no transition is missing. A `DFA` is a machine of the outputs False and True;
-    `accepting` gives the DFA of the words of one label, with all the methods of a DFA.
+    States are 0, ..., n - 1, and no transition is missing. A `DFA` is a machine with the outputs False and True.
+    `accepting` gives the DFA of the words with one label, with all the methods of a DFA.
 
     Args:
         transitions: for each state the next state for each symbol, in the order of the alphabet, or a mapping from
             symbols to states.
-        outputs: the label of each state, any hashable.
+        outputs: the label of each state, any hashable value.
         start: the state before the first symbol.
-        alphabet: the symbols, hashable and different.
+        alphabet: the symbols, hashable and all different.
 
     Attributes:
-        labels: the different outputs, in ascending order where they have one.
+        labels: the different outputs, in ascending order if they can be compared.
 
     Raises:
-        ValueError: if the machine does not have one of the states or symbols, a transition is missing, or there is not
-            one output for each state.
+        ValueError: if an argument names a state or a symbol that the machine does not have, if a transition is missing,
+            or if there is not one output for each state.
 
     Two machines are equal if they have the same table. `minimize` numbers states in breadth-first order, so minimal
     machines that give the same labels are equal.
@@ -87,7 +87,7 @@ class MooreMachine(Automaton):
         return MooreMachine(transitions, outputs, start=start, alphabet=alphabet)
 
     def accepting(self, label: Hashable) -> DFA:
-        """The complete automaton of the words that have a label, with the states of the machine.
+        """The complete automaton of the words with a given label, with the states of the machine.
 
         Raises:
             ValueError: if no state has this output.
@@ -107,10 +107,10 @@ class MooreMachine(Automaton):
         """The machine that labels every word with whether an automaton accepts it.
 
         Returns:
-            A machine of the outputs True and False; a missing transition leads to a further state, of output False.
+            A machine with the outputs True and False; a missing transition leads to a further state with output False.
 
         Raises:
-            ValueError: if `dfa` is no DFA.
+            ValueError: if `dfa` is not a DFA.
 
         Example:
 
@@ -131,11 +131,11 @@ class MooreMachine(Automaton):
         Args:
             text: as for `DFA.from_dot`, but states have the label "name|output", or "name / output".
             alphabet: as for `DFA.from_dot`.
-            labels: the outputs, each found by its text; by default the texts themselves.
+            labels: the outputs, identified by their text; by default the texts themselves.
 
         Raises:
-            ValueError: if `text` is no such digraph, if there is not one start, if a transition is missing, or if two
-                edges of a state read the same symbol.
+            ValueError: if `text` is no such digraph, if there is not exactly one start, if a transition is missing, or
+                if two edges of a state read the same symbol.
 
         Example:
 

@@ -35,18 +35,19 @@ class WordEncoding:
     The word (a, b) is the row [start, id of a, id of b, end, 0, ...], without the tokens that are None.
 
     Args:
-        symbols: symbol -> id, in the order of the alphabet; or the symbols alone, of which symbol i has the id i + 2.
-        start: id of the token before every word; None for words without one.
-        end: id of the token after every word; None for words without one. It may equal the id of the start token, or of
-            a symbol.
+        symbols: a mapping from symbols to ids, in the order of the alphabet; or the symbols alone: symbol i then has
+            the id i + 2.
+        start: id of the token before every word; None for words without a start token.
+        end: id of the token after every word; None for words without an end token. It may equal the id of the start
+            token, or of a symbol.
 
     Attributes:
         alphabet: the symbols, in order.
         codes: the id of each symbol.
 
     Raises:
-        ValueError: if there is no symbol, or one is not hashable or comes twice; if an id is no int from 1 to
-            2^31 - 1, or two symbols have the same one.
+        ValueError: if there is no symbol, or one is not hashable or occurs twice; if an id is not an int from 1 to
+            2^31 - 1, or two symbols have the same id.
 
     Example:
 
@@ -141,7 +142,7 @@ class WordEncoding:
 
         Raises:
             ValueError: if a word has a symbol that is not in the alphabet, or does not fit into `length` with its
-                tokens; if `length` is no integer.
+                tokens; if `length` is not an integer.
 
         Example:
 
@@ -174,7 +175,7 @@ class WordEncoding:
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The configuration from which `from_config` makes an equal encoding; JSON can hold it.
+        """A configuration, which can be saved as JSON, from which `from_config` makes an equal encoding.
 
         Raises:
             ValueError: if a symbol is neither an int nor a string.
@@ -187,7 +188,7 @@ class WordEncoding:
         """The encoding with this configuration.
 
         Raises:
-            ValueError: if `get_config` cannot have returned it.
+            ValueError: if `get_config` cannot have returned this configuration.
 
         Example:
 

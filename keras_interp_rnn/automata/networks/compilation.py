@@ -56,34 +56,36 @@ def compile(
     transition: Any = "mixture",
     dtype: str = "float32",
 ) -> keras.Model:
-    r"""A network that is an automaton, with weights that follow from it.
+    r"""A network that classifies words as an automaton does, with weights computed from the automaton.
 
-    It is a start for training, and `certify` proves it equal to the automaton.
+    `certify` proves that a state-regularized network agrees with the automaton. Every network can be trained further.
 
     Args:
         dfa: the automaton, or a Moore machine of three labels or more.
-        layer: "ISAN": one-hot states and matrices of zeros and ones, exact; of the ids 0 to K - 1, without padding.
-            "SRSimpleRNN", "SRGRU": a `Recognizer`, as `train_recognizer` returns it, whose centroids are the states.
-        temperature: $\tau > 0$ of the state-regularized layers. Centroids grow with it, so that the probabilities
-            $\alpha$ of the transitions are the same at every temperature: at least $1 - e^{-12}$. At the default the
-            centroids are below 1/2, which keeps the bounds on rounding small.
+        layer: "ISAN" for one-hot states and matrices of zeros and ones, which is exact and reads the ids 0 to K - 1
+            without padding; "SRSimpleRNN" or "SRGRU" for a `Recognizer` whose centroids are the states.
+        temperature: $\tau > 0$ of the state-regularized layers. The centroids grow with it, so that the probabilities
+            $\alpha$ of the transitions are the same at every temperature, at least $1 - e^{-12}$. At the default the
+            entries of the centroids are below 1/2, which keeps the bounds on rounding small.
         transition: of the state-regularized layers.
         dtype: "float32" or "float64".
 
     Returns:
         The model, with the states of the minimal automaton. It outputs a logit for each word, above 0 if the automaton
-        accepts it; an ISAN outputs 1 or -1. For a Moore machine it has an output for each of `MooreMachine.labels`, and
-        the largest belongs to the word's label: a softmax of logits near 1 and 0, with the labels in
-        `Recognizer.labels`; an ISAN outputs 1 and 0.
+        accepts the word; an ISAN outputs 1 or -1. For a Moore machine it has an output for each of
+        `MooreMachine.labels`, the largest of which belongs to the word's label: a softmax of logits near 1 and 0, with
+        the labels in `Recognizer.labels`; an ISAN outputs 1 and 0.
 
     Raises:
-        ValueError: if `dfa` is no `DFA` and no `MooreMachine` of three labels or more; for another layer or dtype; if a
-            symbol or a label is neither int nor string, which a `Recognizer` saves; if the weights take more than 1 GB.
+        ValueError: if `dfa` is neither a `DFA` nor a `MooreMachine` of three labels or more; for another layer or
+            dtype; if a symbol or a label is neither an int nor a string, which a `Recognizer` needs for saving; if the
+            weights take more than 1 GB.
 
-    Exactness: an ISAN is exact, as `analysis.equivalent` shows. A state-regularized network approximates; `certify`
-        proves that it classifies every word as the automaton does.
-    Cost: an ISAN has K n^2 weights for n states and K symbols. The others have a unit for each pair of a symbol and a
-        state it leads to, at most K n, and two more; weights are its square, three times for a GRU.
+    Exactness: an ISAN is exact, as `analysis.equivalent` shows. The outputs of a state-regularized network are
+        approximate; `certify` proves that it classifies every word as the automaton does.
+    Cost: an ISAN has K n^2 weights for n states and K symbols. The others have one unit for each pair of a symbol and a
+        state to which it leads, at most K n, plus two. Their number of weights is the square of the number of units, or
+        three times the square for a GRU.
 
     Example:
 

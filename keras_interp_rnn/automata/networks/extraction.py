@@ -40,22 +40,23 @@ class Extraction(OfNetwork):
     """An automaton extracted from a network.
 
     Attributes:
-        dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine`, if
+        dfa: the automaton. Its states are the centroids that words reach, in breadth-first order. A `MooreMachine` if
             the network has an output for each of three labels or more.
         centroids: the centroid of each state; for a stack of layers, the tuple of their centroids.
         support: (states, symbols), number of times that words of `data` take the transition; 0 without data.
-        confidence: (states, symbols), the fraction of the times that the network took the transition (`counts`), its
-            mean probability (`mean_probability`), or its probability alpha (`exact`; for a stack, the product over the
-            layers). NaN if it was never seen.
-        entropy: (states, symbols), nats: of alpha over the next centroids (`exact`), or of the frequencies of the next
-            centroids. 0 for a network that is the automaton. NaN if the transition was never seen.
-        unsupported: (state, symbol) pairs of the transitions that no word of `data` takes; without data no word that
-            `train_recognizer` learned the network from, unless it has been trained further. None if neither is known.
-            `exact` computes these transitions from the network alone; the other methods leave them out.
+        confidence: (states, symbols): with "counts" the fraction of times that the network took the transition, with
+            "mean_probability" its mean probability, with "exact" its probability alpha (for a stack, the product over
+            the layers). NaN if the transition was never seen.
+        entropy: (states, symbols), in nats: with "exact" the entropy of alpha over the next centroids, otherwise of the
+            frequencies of the next centroids. 0 if the network follows the automaton without doubt; NaN if the
+            transition was never seen.
+        unsupported: (state, symbol) pairs of the transitions that no word of `data` takes. Without data, those that no
+            training word of `train_recognizer` takes, unless the network was trained further; None if the words are
+            not known. "exact" computes these transitions from the network alone; the other methods omit them.
         start_confidence: alpha of the first state, after the start token.
-        margins: (states,), the head's output minus the decision threshold; above 0 the state accepts. With `counts` and
-            `mean_probability` the fraction of words ending there that were accepted, minus 1/2; NaN if none ended. For
-            a network with an output for each label the largest minus the second largest.
+        margins: (states,), the head's output minus the decision threshold; above 0 the state accepts. With "counts" and
+            "mean_probability" the fraction of words ending there that were accepted, minus 1/2; NaN if no word ended
+            there. For a network with an output for each label the largest output minus the second largest.
         method: the method of `extract`.
         network: the model, as an acceptor of words.
 
@@ -83,32 +84,33 @@ def extract(
     start: int | None = None,
     end: int | None = None,
 ) -> Extraction:
-    r"""Extracts the automaton of a state-regularized network; its states are centroids.
+    r"""Extracts the automaton of a state-regularized network, whose states are centroids.
 
     Args:
         network: a model of `train_recognizer`, or any `keras.Model` that reads ids and has one state-regularized layer
-            and a head with one output, or with an output for each of three labels or more; or a stack of such layers,
-            each reading the states of the one below, without other recurrent layers and with one output. A state of
-            the automaton is then a tuple of centroids, one of each layer.
-        data: words, for the methods "counts" and "mean_probability". With "exact" they do not change the automaton, and
-            show which of its transitions they support.
-        method: "exact": $\delta(i, a) = \arg\max_j \alpha_j$ after centroid i has read a, from k times |alphabet| steps
-            of the cell; for networks whose centroid is all they remember. "counts": the most frequent transition
-            (algorithm 1). "mean_probability": the transition with the highest mean probability (eqs. 21, 22).
-        alphabet: a `WordEncoding`, or symbol -> id; by default that of the model's `SymbolEmbedding`, or of its
-            `datasets.text.Alphabet`, whose symbols 0, `start` and `end` are padding and tokens.
-        start: id of the token before every word, for symbol -> id and for an `Alphabet`.
+            and a head with one output, or with an output for each of three labels or more. Or a stack of such layers
+            with one output and no other recurrent layers, each reading the states of the layer below. A state of the
+            automaton is then a tuple of centroids, one from each layer.
+        data: words, for the methods "counts" and "mean_probability". With "exact" they do not change the automaton;
+            they only show which of its transitions they support.
+        method: "exact" for $\delta(i, a) = \arg\max_j \alpha_j$ after the cell reads a from centroid i, in k times
+            |alphabet| steps of the cell, for networks that remember only their centroid; "counts" for the most frequent
+            transition (algorithm 1); "mean_probability" for the transition with the highest mean probability (eqs. 21
+            and 22).
+        alphabet: a `WordEncoding`, or a mapping from symbols to ids; by default that of the model's `SymbolEmbedding`,
+            or of its `datasets.text.Alphabet`, whose symbols 0, `start` and `end` are padding and tokens.
+        start: id of the token before every word, if `alphabet` is a mapping or the model has an `Alphabet`.
         end: id of the token after every word, likewise.
 
     Returns:
-        The automaton, with the support and confidence of its transitions. For a network with an output for each label a
-        `MooreMachine`, in which a word has the label of the largest output: one of `Recognizer.labels`, or the index of
-        the output for any other model.
+        The automaton, with the support and confidence of its transitions. For a network with an output for each label
+        it is a `MooreMachine`, in which the label of a word is that of the largest output: one of `Recognizer.labels`,
+        or for any other model the index of the output.
 
     Raises:
-        ValueError: for an unknown method; for "exact" on a network with a further memory; for the others without data,
-            on a stack, or on a network with labels, as a Moore machine misses no transition; if the alphabet does not
-            fit, or tokens come without one; if the model has no such layer or head.
+        ValueError: for an unknown method; for "exact" on a network with a further memory; for the other methods without
+            data, on a stack, or on a network with labels, because a Moore machine needs every transition; if the
+            alphabet does not fit, or `start` or `end` comes without one; if the model has no such layer or head.
 
     Example:
 

@@ -23,9 +23,9 @@ class Agreement(Sentence):
     Attributes:
         words: number of words compared.
         agreeing: number of words that both accept or both reject, or give the same label.
-        low, high: the exact 95 % interval (Clopper and Pearson) of the fraction, as for drawn words; for all words up
-            to a length both are the fraction itself.
-        disagreement: the shortest word on which they differ, or None.
+        low, high: the exact 95 % interval (Clopper and Pearson) of the fraction for drawn words; if all words up to a
+            length were compared, both are the fraction itself.
+        disagreement: the shortest word on which they differ; None if they agree.
         up_to: the length up to which all words were compared; None if words were drawn or passed.
 
     Example: see `extract`.
@@ -51,7 +51,7 @@ class Fidelity(Sentence):
     Attributes:
         short: all words up to a length.
         long: random words.
-        searched: words that take the network along transitions that were not seen before.
+        searched: words that take the network along transitions not seen before.
 
     Example: see `extract`.
     """
@@ -62,7 +62,7 @@ class Fidelity(Sentence):
 
     @property
     def perfect(self) -> bool:
-        """Whether they agree on every word."""
+        """Whether the automaton and the network agree on every word."""
         return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
 
 
@@ -83,7 +83,7 @@ class Reading(Protocol):
         """The labels of words, as an array."""
 
     def signs(self, words: Sequence[Word]) -> list[set[Any]]:
-        """Where each word takes the network."""
+        """For each word, a set of marks of where it takes the network; a new mark is a sign of a new transition."""
 
 
 class OfNetwork(Sentence):
@@ -94,7 +94,7 @@ class OfNetwork(Sentence):
 
     @property
     def machine(self) -> Automaton:
-        """`dfa`, by a name that fits a Moore machine too."""
+        """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
     def fidelity(
@@ -106,14 +106,14 @@ class OfNetwork(Sentence):
         num_searched: int = 2000,
         seed: int = 0,
     ) -> Fidelity:
-        """How far the automaton and the network agree; shows its progress in a terminal.
+        """How often the automaton and the network agree; shows its progress in a terminal.
 
         Args:
-            num_short: maximum number of short words: all words up to the length that it allows.
+            num_short: maximum number of short words. All words are tried up to the largest length that it allows.
             num_random: number of random words. The automaton accepts half of them, if it accepts any; for a Moore
                 machine half are drawn label by label.
             max_length: maximum length of the random words.
-            num_searched: number of words tried by a search for words that take the network along new transitions.
+            num_searched: number of words tried in a search for words that take the network along new transitions.
             seed: of the random words and of the search.
 
         Returns:
@@ -131,7 +131,7 @@ class OfNetwork(Sentence):
         limit = self.network.max_length
         if limit is not None and max_length > limit:
             remedy = f"Pass max_length={limit} or less, or give the model Input((None,))."
-            raise invalid("max_length", f"at most {limit}, what the model reads", max_length, remedy)
+            raise invalid("max_length", f"at most {limit}, the longest that the model reads", max_length, remedy)
         rng = random.Random(int(seed))
         alphabet = self.network.alphabet
         short_ones = short_words(alphabet, num_short, max_length=limit)
@@ -146,10 +146,10 @@ class OfNetwork(Sentence):
             say("")
 
     def agreement(self, words: Sequence[Word]) -> Agreement:
-        """How far the network and the automaton agree on some words.
+        """How often the network and the automaton agree on some words.
 
         Raises:
-            ValueError: if `words` is no list of words, or the model cannot read one.
+            ValueError: if `words` is not a list of words, or the model cannot read one of them.
 
         Example: see `extract`.
         """

@@ -18,14 +18,14 @@ FORMER_FIELDS = {"states": "num_states", "attempts": "num_attempts"}
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")
 class Recognizer(keras.Sequential):
-    """A model that classifies words, as `train_recognizer` returns it.
+    """A model that classifies words, as `train_recognizer` and `compile` return it.
 
     Attributes:
-        report: outcome of `train_recognizer`, saved with the model. Training by `fit` does not change it.
+        report: the outcome of `train_recognizer`, saved with the model. Training with `fit` does not change it.
         labels: the label of each output, saved with the model; None for a model that accepts or rejects words.
 
-    `keras.models.clone_model` makes a plain Sequential of it, without `classify`: copy it by
-    `Recognizer.from_config(model.get_config())`. Save it as .keras; an .h5 file needs
+    `keras.models.clone_model` makes a plain Sequential without `classify`; use
+    `Recognizer.from_config(model.get_config())` for a copy. Save it as .keras; an .h5 file needs
     `load_model(path, custom_objects={"Recognizer": Recognizer})`.
 
     Example:
@@ -73,7 +73,8 @@ class Recognizer(keras.Sequential):
             bool (words,); for a network with labels the label of the largest output for each word.
 
         Raises:
-            ValueError: if a word has a symbol that is not in the alphabet, or the first layer is no `SymbolEmbedding`.
+            ValueError: if a word has a symbol that is not in the alphabet, or the first layer is not a
+                `SymbolEmbedding`.
 
         Example:
 
@@ -108,13 +109,14 @@ class TrainingReport(Evidence):
     """Outcome of `train_recognizer`: the accuracy of the network, and the evidence for its automaton.
 
     Attributes:
-        learned: whether network and automaton classify every word as labelled, every transition of the network is
-            probable enough, and the words carry the automaton: it is a shorter description than their labels alone.
+        learned: whether the network and the automaton classify every word as labelled, every transition of the network
+            is probable enough, and the words support the automaton: it is a shorter description than their labels
+            alone.
         network_accuracy: as `automaton_accuracy`, for the network itself.
         confidence: the lowest probability alpha of a transition.
-        num_attempts, seconds: of the whole training; the other fields are of its best attempt.
-        reason: why the best attempt did not learn; "" if it has.
-        certified: whether `certify` proved the network equal to the automaton, which is tried if it has learned.
+        num_attempts, seconds: of the whole training; the other fields describe its best attempt.
+        reason: why the best attempt did not learn; "" if it did.
+        certified: whether `certify` proved that the network agrees with the automaton. It tries if `learned` is True.
 
     Example: see `train_recognizer`.
     """

@@ -23,8 +23,8 @@ class SymbolEmbedding(keras.layers.Embedding):
         **kwargs: as `keras.layers.Embedding`; `input_dim` is the number of ids, and `mask_zero` True.
 
     Raises:
-        ValueError: if the alphabet is empty, or holds a symbol twice or one that is neither int nor string; for another
-            `input_dim` or `mask_zero`.
+        ValueError: if the alphabet is empty, or has a symbol twice or one that is neither an int nor a string; for a
+            different `input_dim` or `mask_zero`.
 
     Example:
 

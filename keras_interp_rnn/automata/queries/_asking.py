@@ -148,7 +148,7 @@ class Budget(NamedTuple):
         longest = network.max_length
         if longest is not None and max_length > longest:
             remedy = f"Pass max_length={longest} or less, or give the model Input((None,))."
-            raise invalid("max_length", f"at most {longest}, what the network reads", max_length, remedy)
+            raise invalid("max_length", f"at most {longest}, the longest that the network reads", max_length, remedy)
         number = integer("max_words", max_words)
         return cls(number, min(FRESH, number // 5), time.monotonic(), positive("time_budget", time_budget))
 
@@ -230,8 +230,8 @@ class Asked:
             if not same(answer, self.known[word]):
                 raise ValueError(
                     f"A network must answer a word in the same way each time. Received: {self.known[word]!r} and then "
-                    f"{answer!r} for the word {word!r}. Switch off what it draws, and what other words of a batch "
-                    "change."
+                    f"{answer!r} for the word {word!r}. Switch off its noise, and any effect of the other words of a "
+                    "batch."
                 )
         self.known.update(zip(words, found, strict=False))
         self.order += words

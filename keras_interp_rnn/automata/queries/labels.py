@@ -34,15 +34,15 @@ class Learned(OfNetwork):
     """An automaton learned from a network by queries.
 
     Attributes:
-        dfa: the minimal automaton; a `MooreMachine` if the labels are other than False and True.
-        fresh: agreement on random words that were drawn after the automaton was found; its interval is the fidelity.
-        difference: the shortest word of all that were asked to which the network and the automaton give different
-            labels; None if there is none among them.
+        dfa: the minimal automaton; a `MooreMachine` if the labels are not False and True.
+        fresh: agreement on random words drawn after the automaton was found; its interval estimates the fidelity.
+        difference: the shortest of the words asked about to which the network and the automaton give different labels;
+            None if they agree on all of them.
         counterexamples: the words that refuted an automaton, in the order in which they were found.
         num_words: number of words that the network read.
-        max_length: largest length of the random words.
-        seconds: that the call took.
-        reason: why the search ended before an automaton withstood it; "" if one did.
+        max_length: maximum length of the random words.
+        seconds: duration of the call.
+        reason: why the search ended early; "" if it found no further counterexample.
         network: the network, as a reader of words.
 
     Example: see `learn`.
@@ -70,30 +70,33 @@ def learn(
 ) -> Learned:
     r"""Learns the automaton of any network that accepts words or labels them, from its answers alone.
 
-    A tree of suffixes tells the states apart, and every word that the automaton labels wrongly adds one. Such words are
-    looked for among all short words, in clusters of the network's states, and among random words. The automaton of a
-    regular network is found, if its differences from the automata before it are among the words tried; of another
-    network it grows until a budget ends, and describes what the network does on the words tried.
+    A tree of suffixes distinguishes the states, and every counterexample, a word that the automaton labels wrongly,
+    adds a suffix. The search for counterexamples tries all short words, words from clusters of the network's states,
+    and random words. If the network's language is regular, the search finds its automaton, provided that it finds a
+    counterexample to each automaton before it. Otherwise the automaton grows until a budget ends, and describes the
+    network on the words tried.
 
     Args:
-        network: a Keras model that reads ids (batch, time), of any layers, with an output for each label, or one output
-            that is above 0 (after a sigmoid: above 1/2) for accepted words; or a function of a list of words that
-            returns a label for each: bools, ints or other hashables. Words are tuples; strings, if the alphabet is one.
-        alphabet: the symbols, for a function. For a model a `WordEncoding`, which has ids of tokens too, or
-            symbol -> id; by default that of its `SymbolEmbedding` or `Alphabet`. A model without a start token reads
-            the empty word as one step of padding.
-        max_length: of the random words. Fidelity on longer words is not measured.
+        network: a Keras model of any layers that reads ids (batch, time) and has an output for each label, or one
+            output that is above 0 (after a sigmoid, above 1/2) for accepted words; or a function that takes a list of
+            words and returns a label for each: bools, ints or other hashable values. The words are strings if the
+            alphabet is a string, otherwise tuples.
+        alphabet: for a function the symbols. For a model a `WordEncoding`, which also has the ids of tokens, or a
+            mapping from symbols to ids; by default that of its `SymbolEmbedding` or `Alphabet`. A model without a start
+            token reads the empty word as one step of padding.
+        max_length: maximum length of the random words. Fidelity on longer words is not measured.
         max_words: maximum number of words that the network reads.
         time_budget: seconds after which the search ends. A batch of words that is being read is not interrupted.
         seed: of the random words.
 
     Returns:
-        The automaton, how it fared on fresh words, and where it is known to differ. Also if a budget ends or on Ctrl-C:
-        the last whole automaton, with the reason.
+        The automaton, its agreement with the network on fresh words, and the shortest known difference. If a budget
+        ends, or on Ctrl-C, it is the last complete automaton, with the reason.
 
     Raises:
         ValueError: if the network is neither a model nor a function, or the alphabet does not fit; if a function does
-            not return a label for each word; if the network answers a word in two ways, or not by numbers.
+            not return a label for each word; if the network gives two different answers to a word, or a model does not
+            answer by numbers.
 
     Example:
 
@@ -104,7 +107,8 @@ def learn(
     >>> learned.fresh.agreeing, learned.counterexamples
     (1000, (('b', 'b', 'b'),))
 
-    Cost: n states over K symbols take O(K n log n) words and n searches for a difference, each of some hundred words.
+    Cost: n states over K symbols take O(K n log n) words, and n searches for a counterexample of some hundred words
+        each.
     Reference: Kearns and Vazirani, 1994, and Rivest and Schapire, 1993, for the tree; clusters in the manner of Weiss,
         Goldberg and Yahav, ICML 2018, arXiv:1711.09576.
     """

@@ -49,15 +49,15 @@ class LearnedValues(Sentence):
 
     Attributes:
         automaton: the automaton.
-        error: root of the mean square of the differences of values on `num_fresh` random words that were drawn after
-            the automaton was found.
+        error: root mean square difference of the values on `num_fresh` random words drawn after the automaton was
+            found.
         spread: standard deviation of the network's values of these words.
-        largest: largest difference of values on all words that were asked. worst: the word, the shortest of several.
+        largest: largest difference of the values on all words asked about. worst: that word, the shortest of several.
         singular_values: of the table, relative to the largest; those after the rank are small if the network has an
             automaton of that rank.
         num_fresh, num_words: number of fresh words, and of words that the network read.
-        max_length: largest length of random words.
-        seconds: that the call took.
+        max_length: maximum length of the random words.
+        seconds: duration of the call.
         reason: why the search ended before the error was below the tolerance; "" if it was.
 
     Example: see `learn_values`.
@@ -86,30 +86,30 @@ def learn_values(
     time_budget: float = 60.0,
     seed: int = 0,
 ) -> LearnedValues:
-    r"""Learns a weighted automaton from the numbers that a network gives words.
+    r"""Learns a weighted automaton from the numbers that a network gives to words, by spectral learning.
 
-    Spectral learning: the table of values over prefixes and suffixes has the rank of the smallest automaton. It grows
-    by the words that are predicted worst.
+    The rank of the table of values over prefixes and suffixes is the number of states of the smallest automaton. The
+    table grows by the words with the largest errors.
 
     Args:
-        network: a Keras model that reads ids and has one output, or a function of a list of words that returns a number
-            for each, as in `learn`.
+        network: a Keras model that reads ids and has one output, or a function that takes a list of words and returns a
+            number for each, as in `learn`.
         alphabet: as in `learn`.
         tolerance: error, relative to the spread of values, at which the search ends.
-        max_length: of the random words on which errors are measured.
+        max_length: maximum length of the random words on which errors are measured.
         max_words: maximum number of words that the network reads.
         time_budget: seconds after which the search ends.
         seed: of the random words.
 
     Returns:
-        The automaton of the smallest error, and its error on fresh words.
+        The automaton with the smallest error, and its error on fresh words.
 
     Raises:
-        ValueError: as `learn`; if a value is no finite number; if all values of short words are 0.
+        ValueError: as `learn`; if a value is not a finite number; if the values of all short words are 0.
 
-    Exactness: none is proved. The automaton is the network's up to rounding if the network's function has one and
-        prefixes and suffixes span it; `WeightedAutomaton.from_network` reads it from the weights of a network that is
-        affine in its state.
+    Exactness: nothing is proved. If the network's function is that of a weighted automaton, and the table has its rank,
+        the result is equivalent to it up to rounding. For a network that is affine in its state,
+        `WeightedAutomaton.from_network` computes the automaton from the weights.
     Example:
 
     >>> learned = learn_values(lambda words: [0.5 ** word.count("a") for word in words], "ab")
@@ -241,7 +241,7 @@ def _values_of(network: Network) -> Callable[[Sequence[Word]], Array]:
             word = words[int(np.argmin(np.isfinite(found)))]
             raise ValueError(
                 f"Values must be finite numbers. Received: {found[~np.isfinite(found)][0]} for the word {word!r}. "
-                "Bound what the network returns."
+                "Bound the values that the network returns."
             )
         return found
 

@@ -1,10 +1,10 @@
-"""A builder of TensorFlow Datasets for the generated data of `datasets`.
+"""A TensorFlow Datasets builder of the generated data of `datasets`.
 
     builder = languages.builder("tomita_4")
-    builder.info.metadata                            # the alphabet, numbers of words and positives of each split
+    builder.info.metadata                            # the alphabet, and the numbers of words and positives per split
     builder.as_dataset("train[:10%]", as_supervised=True).batch(32)
 
-The config joins the name of a module and its config by "_": "tomita_1" to "tomita_7",
+The config is the name of a module and its own config, joined by "_": "tomita_1" to "tomita_7",
 "balanced_parentheses_small", "palindromes_large_near", ...; and "counting".
 """
 
@@ -24,7 +24,7 @@ def builder(config: str, *, seed: int = 0, data_dir: str | os.PathLike[str] | No
     """Prepares the data, and returns their TFDS builder.
 
     Args:
-        config: such as "tomita_4", "palindromes_small" or "counting".
+        config: a name such as "tomita_4", "palindromes_small" or "counting".
         seed: int >= 0, of the words; each seed has its own folder.
         data_dir: folder of prepared data; None for the environment variable TFDS_DATA_DIR, or ~/tensorflow_datasets.
 

@@ -5,9 +5,10 @@
     mine = text8.load("train", source="my_text.txt.gz")
     text8.info(source="my_text.txt.gz")["whole_text8"] # False
 
-The first call prepares the data from the file `source`, if given; else from a file in `<data_dir>/downloads/manual`
-(text8.zip, text8.xz, ...); else from the download. Data of a file are stored in a folder named by its sha256, so that
-two files never share prepared data. The split is 90 : 5 : 5 by characters, in text order, as in Mikolov et al. (2012).
+The first call prepares the data: from the file `source` if you pass one, otherwise from a file in
+`<data_dir>/downloads/manual` (text8.zip, text8.xz, ...), otherwise from a download. The data of a file are stored in a
+folder named by its sha256, so that two files never share prepared data. The split is 90 : 5 : 5 by characters, in text
+order, as in Mikolov et al. (2012).
 """
 
 import os
@@ -107,7 +108,7 @@ def load(
 
 
 def info(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> dict[str, Any]:
-    """Describes the text that the data were prepared from.
+    """Describes the text from which the data were prepared.
 
     Args:
         config: as `builder`.

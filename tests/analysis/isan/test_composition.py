@@ -244,7 +244,7 @@ def test_refuses_invalid_arguments(tmp_path):
     refused(sentence, make, model, [], dtype="float16")
     readout = (np.zeros((5, 3)), np.zeros(1))
     refused("and (outputs,). Received: (5, 3), (1,)", make, model, [], readout=readout)
-    sentence = "the 3 single symbols. Received: max_bytes=100 bytes, of .* that they take. Pass a larger max_bytes"
+    sentence = "the 3 single symbols. Received: max_bytes=100 bytes, while they take .*. Pass a larger max_bytes"
     refused(sentence, from_corpus, model, [0, 1, 2, 0], max_bytes=100)
     for length in (0, 64):
         sentence = f"`max_length` must be an integer in [1, 64). Received: max_length={length}. Pass 12"

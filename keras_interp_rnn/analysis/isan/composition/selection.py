@@ -55,7 +55,7 @@ def choose_words(
     if size(len(singles), len(singles) + 1) > max_bytes:
         raise ValueError(
             f"`max_bytes` must suffice for the {len(singles)} single symbols. Received: max_bytes={max_bytes:,} bytes, "
-            f"of {size(len(singles), len(singles) + 1):,} that they take. Pass a larger max_bytes."
+            f"while they take {size(len(singles), len(singles) + 1):,}. Pass a larger max_bytes."
         )
     lanes = max(len(text) // 1000, 1)
     stacked = np.ascontiguousarray(text[: len(text) // lanes * lanes].reshape(lanes, -1).T)

@@ -61,9 +61,9 @@ class StatesAfterWords(Unpackable):
 class CompositionTable:
     r"""Affine maps of whole words, which read and score text.
 
-    With $A_j = W_{x_1} \cdots W_{x_j}$, $b_j = b_{j-1} W_{x_j} + b_{x_j}$ the composed map of the first $j$ of $m$
-    symbols of a word, readout $R$ and its bias $c$, a state $h$ gives after $j$ symbols the logits
-    $h (A_j R) + (b_j R + c)$, and after the word the state $h A_m + b_m$.
+    Let a word have $m$ symbols, and let $A_j = W_{x_1} \cdots W_{x_j}$, $b_j = b_{j-1} W_{x_j} + b_{x_j}$ be the map of
+    its first $j$ symbols. From a state $h$ a readout $R$ with bias $c$ gives the logits $h (A_j R) + (b_j R + c)$ after
+    $j$ symbols, and the state after the word is $h A_m + b_m$.
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer or cell.
@@ -87,8 +87,9 @@ class CompositionTable:
     Units: bits per symbol.
     Exactness: maps are composed in float64 and rounded once; states and bits equal those of reading symbol by symbol,
         to the rounding of `dtype`.
-    Cost: with n units and K symbols, n (n + 1) numbers per word and K (n + 1) per prefix; 2 n (m K + n) operations for
-        a word, as the products $A_j R$ are in the table, in place of 2 n m (K + n) symbol by symbol.
+    Cost: with n units and K symbols, n (n + 1) numbers per word and K (n + 1) per prefix. Scoring a word takes
+        2 n (m K + n) operations, compared with 2 n m (K + n) symbol by symbol, because the table has the products
+        $A_j R$.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers
@@ -154,15 +155,15 @@ class CompositionTable:
     ) -> CompositionTable:
         """A table of the words that save most steps on a text, within `max_bytes`.
 
-        Starts with the n-grams that would save most if each were alone, several times as many as fit. Each round cuts
-        the text into as few words as possible and drops the words that save least for their bytes. A use of a word
-        saves the steps that it would take without the word, less one; the cost of a word is its map and the prefixes
-        that it shares with no other word.
+        The search starts with the n-grams that would save most steps if each were alone, several times as many as fit.
+        Each round cuts the text into as few words as possible and drops the words that save fewest steps per byte. Each
+        use of a word saves the steps that it would take without the word, minus one. The bytes of a word are those of
+        its map and of the prefixes that it shares with no other word.
 
         Args:
             network, readout, max_bytes, dtype: as for the class.
-            symbols: int (time,), a text like those to be read; a few million symbols are enough.
-            max_length: in [1, 63], symbols of the longest word.
+            symbols: int (time,), a text like those that will be read; a few million symbols are enough.
+            max_length: in [1, 63], number of symbols of the longest word.
 
         Raises:
             ValueError: as for the class; if the single symbols do not fit into `max_bytes`, or `max_length` is outside
@@ -248,8 +249,8 @@ class CompositionTable:
         r"""Cross-entropy of every next symbol, $-\log_2 p(x_{t+1} \mid x_1 \ldots x_t)$.
 
         Args:
-            symbols: int (time,) or (lanes, time), texts of equal length read side by side; hundreds of lanes and more
-                for speed.
+            symbols: int (time,) or (lanes, time), texts of equal length read in parallel, fastest in hundreds of lanes
+                or more.
             initial_state: (n,) or (lanes, n), the state before the first symbol, by default the layer's.
             method: as in `segment`.
 
