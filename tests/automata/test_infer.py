@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import time
 
 import keras
@@ -115,7 +116,11 @@ def test_rejects_an_automaton_that_contradicts_more_labels_than_may_be_wrong():
     wrong = np.random.default_rng(1).random(len(some)) < 0.1
     labels = np.array([("b", "b") not in itertools.pairwise(word) for word in some]) ^ wrong
     assert automata.infer(some, labels, label_noise=0.1).label_noise == wrong.mean()
-    with pytest.raises(ValueError, match=r"No automaton was found .* labels of 255 .*, within 6 s\. Pass more words"):
+    rule = (
+        r"No automaton was found .* labels of 255 different words over 2 symbols and predicts words held out\. .*"
+        r" Pass more words, short ones above all, or label_noise=None if more are wrong(, or a larger time_budget)?; or"
+    )
+    with pytest.raises(ValueError, match=rule):
         automata.infer(some, labels, label_noise=0.02, time_budget=6)
 
 
@@ -127,7 +132,7 @@ def test_copies_are_counted_but_are_no_evidence():
     assert (often.num_words, often.num_labels, often.num_held_out) == (63, 63 * 60, 6)
     assert often.held_out_interval == once.held_out_interval
     assert str(often).startswith("found by merging from 63 different words (3,780 in all): automaton of 3 states")
-    assert str(often).endswith("; held out 6 words, right on 6; 6 of 6 transitions taken by your words")
+    assert repr(often).endswith("; held out 6 words, right on 6; 6 of 6 transitions taken by your words")
 
 
 @pytest.mark.parametrize(
@@ -319,7 +324,7 @@ def test_words_that_are_hard_to_predict_do_not_lose_an_automaton_of_a_short_desc
     assert found.held_out_right == 0
     assert not searched
     monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
-    assert _searches.first_found(sample, Limits()) is None
+    assert _searches.first_found(sample, Limits()) == _searches.NotFound(False, len(found.automaton), 0)
     assert searched == ["patterns", "splitting"]
 
 
@@ -387,3 +392,41 @@ def test_an_automaton_that_contradicts_a_few_words_is_repaired(monkeypatch, seed
     found = smallest_automaton(every, Limits(), start)
     assert every.error(found) == 0
     assert dfa_of(found, "ab").equivalent(truth)
+
+
+@pytest.mark.parametrize(
+    ("noise", "found", "time_budget", "remedy"),
+    [
+        (0.0, None, None, "label_noise if labels may be wrong"),
+        (None, False, 1000, None),
+        (0.01, False, 1e-9, "label_noise=None if more are wrong"),
+        (0.0, True, 1e-9, "label_noise if labels may be wrong"),
+    ],
+)
+def test_an_error_says_why_the_searches_ended_and_which_remedies_apply(monkeypatch, noise, found, time_budget, remedy):
+    some = words("ab", 4)
+    labels = [word.count("a") % 3 == 1 for word in some]
+    machine = None if found is None else Machine(np.array([[0, 0]]), np.array([int(found)]))
+    for by in _searches.SEARCHES:
+        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_: machine)
+    with pytest.raises(ValueError, match="the labels of 31 different words over 2 symbols and predicts") as error:
+        automata.infer(some, labels, label_noise=noise, time_budget=time_budget)
+    text = str(error.value)
+    ended = re.search(r" The searches ended after \d+ s; a larger time_budget would change nothing\. ", text)
+    cut_off = time_budget == 1e-9
+    assert (" A search was cut off by time_budget=1e-09. " in text, ended is not None) == (cut_off, not cut_off)
+    assert ("or a larger time_budget; or train" in text) == cut_off
+    wrong = sum(label != found for label in labels)
+    assert (f" The best automaton, of 1 state, contradicts {wrong} words. Pass" in text) == (found is not None)
+    assert remedy in text if remedy else "label_noise" not in text
+
+
+def test_an_error_names_an_automaton_that_fits_and_predicts_too_little(monkeypatch):
+    some = words("ab", 8)
+    labels = [word.count("a") % 3 == 1 for word in some]
+    monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
+    monkeypatch.setattr(_searches, "MAX_HELD_OUT_ERRORS", -1.0)  # a perfect prediction is not enough
+    with pytest.raises(
+        ValueError, match=r"of 3 states, contradicts no word, but .* predicts too few of those held out"
+    ):
+        automata.infer(some, labels)
