@@ -48,7 +48,6 @@ class Sessions(Result):
         targets: the values of which `y` are the numbers.
         num_short: sessions of one row, which have no step and so no sequence.
         num_missed: rows that were left out, as a value was missing.
-        num_short: sessions that were left out, as they have one row.
     """
 
     words: list[tuple[Value, ...]]
@@ -62,7 +61,6 @@ class Sessions(Result):
     targets: tuple[Value, ...]
     num_short: int
     num_missed: int
-    num_short: int
 
     def __len__(self) -> int:
         """Number of sessions."""
