@@ -77,6 +77,9 @@ class Attribution(Result):
             (batch, time, features, K), which sum to `shares`; None with other methods. For ids these are the features
             of their vectors.
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
+        read: bool (batch, time), False at masked steps, whose shares are 0; None if the masks are not known.
+
+    Sequences, steps and features are indices from 0. Views count them from 1.
 
     Example: see `attribution`.
     """
@@ -91,6 +94,7 @@ class Attribution(Result):
     targets: NDArray[np.int64]
     features: Array | None = None
     tokens: tuple[tuple[str, ...], ...] = ()
+    read: NDArray[np.bool_] | None = None
 
     def top(self, num_steps: int = 5, *, sequence: int = 0, output: int = 0) -> list[tuple[int, float]]:
         """The steps with the largest shares by absolute value, the largest first.
@@ -186,6 +190,7 @@ def attribution(
         targets=found.top[places],
         features=None if found.features is None else found.features[places],
         tokens=token_names(arrays[varies], names),
+        read=found.read,
     )
 
 
@@ -217,6 +222,7 @@ class TopAttribution(Result):
         shares: (T, K). reference_output: (K,), the outputs with no step there.
         outputs: the names of all outputs.
         residual, method: as of `Attribution`.
+        unit: of the shares: "nats" of logits; "" if it is the outputs' own.
     """
 
     tokens: tuple[str, ...]
@@ -227,6 +233,7 @@ class TopAttribution(Result):
     outputs: tuple[str, ...]
     residual: float
     method: str
+    unit: str = ""
 
 
 def top_attribution(
@@ -245,13 +252,14 @@ def top_attribution(
     ids = read_text("A text", text, names)[None]
     found = _split(with_graph(network, ids), [ids], _most_probable, method)
     whole, top = found.all_outputs, found.top[0]
-    if whole.shape[1] > 1 and (found.method == "contributions" or not gives_probabilities(network, whole)):
-        whole = softmax(whole, axis=-1)
     num = whole.shape[1]
+    are_logits = num > 1 and (found.method == "contributions" or not gives_probabilities(network, whole))
+    if are_logits:
+        whole = softmax(whole, axis=-1)
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(ids, names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0]
-    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method)
+    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, "nats" if are_logits else "")
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:
@@ -269,6 +277,7 @@ class _Split(NamedTuple):
     method: str
     reason: str
     features: Array | None = None
+    read: NDArray[np.bool_] | None = None
 
     @property
     def output(self) -> Array:
@@ -323,7 +332,7 @@ def _split(
         shares = _by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
         shares = np.where(opened.mask[..., None], shares, 0.0)
     difference = float(np.abs(np.take_along_axis(whole - opened.output, top, axis=1)).max())
-    return _Split(shares, top, whole, without_steps, difference, method, reason, features)
+    return _Split(shares, top, whole, without_steps, difference, method, reason, features, opened.mask)
 
 
 ASKED = "it was asked for"

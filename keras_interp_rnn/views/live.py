@@ -44,8 +44,12 @@ LEADS = {
     "its path. Where it is proved that the network and the automaton agree on every word, the page states it.",
 }
 """The sentence above each view."""
+TITLE = "A network that reads"
+"""The title of the page of a network, which unlike a preset has no name that says anything."""
+TEXTS = ("the network reads", "hello")
+"""First texts, the first of which is taken that the alphabet spells."""
 FIRST = 8
-"""Number of symbols of the first text, if none is given."""
+"""Number of symbols of the first text, if none is given and the alphabet spells none of `TEXTS`."""
 NO_SYMBOL = "\U0010ffff"
 """A character of no alphabet: Unicode will never assign it."""
 KIND = "network"
@@ -60,7 +64,7 @@ def live_view(
     Args:
         network: a model over symbols.
         name: its name in sentences.
-        text: the first text; "" for some symbols.
+        text: the first text; "" for one that the alphabet spells.
         outputs: names of the outputs, if they are not the symbols.
         lines: sentences about the network.
 
@@ -85,10 +89,18 @@ def live_view(
         "steps": [0],
     }
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
-    first = [names[i] for i in series["typed"]]
-    state = {"place": "typing", "word": text or separator(first).join(first[:FIRST])}
+    state = {"place": "typing", "word": text or _first_text([names[i] for i in series["typed"]])}
     data = {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}}
-    return View("typing", data, network.name, LEADS["typing"])
+    return View("typing", data, TITLE, LEADS["typing"])
+
+
+def _first_text(names: Sequence[str]) -> str:
+    """A text to begin with: one of `TEXTS` that the symbols spell, otherwise the first letters or words, or symbols."""
+    for text in TEXTS:
+        if {*text} <= {*names}:
+            return text
+    read = [name for name in names if name.isalpha()] or names
+    return separator(read).join(read[:FIRST])
 
 
 def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
@@ -116,7 +128,7 @@ def _view_of_automaton(network: keras.Model, word: str) -> View:
             "automata.extract(network).dfa.minimize() instead."
         )
     data = {**view.data, "state": {**view.data["state"], "word": word}}
-    return View(view.name, data, network.name, LEADS["states"])
+    return View(view.name, data, TITLE, LEADS["states"])
 
 
 def _weights(network: keras.Model, arrays: dict[str, Array]) -> dict[str, dict[str, str]]:

@@ -25,6 +25,8 @@ from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import DFA
 from keras_interp_rnn.automata.machines import Automaton
 
+MAX_FEATURE_SHARES = 2**20
+"""Maximum number of shares of features in a page, of all sequences."""
 Tag = tuple[Any, dict[str, Any]]
 """A tensor, and its description."""
 
@@ -92,7 +94,8 @@ def shapley_values(values: ShapleyValues) -> Tag:
     end = int(values.targets[0])
     names = _names_of(values)
     rows = np.concatenate([values.values[1 : end + 1, 0], values.bias[None]]).astype(np.float32)
-    return rows, {"kind": "shapley_values", **names, "symbols": names["symbols"][:end]}
+    verdict = {"verdict": True} if values.is_verdict else {}
+    return rows, {"kind": "shapley_values", **names, "symbols": names["symbols"][:end], **verdict}
 
 
 @of.register
@@ -122,27 +125,39 @@ def attribution(result: TopAttribution) -> Tag:
         "method": result.method,
         "symbols": list(result.tokens),
         "outputs": list(result.outputs),
+        **({"unit": result.unit} if result.unit else {}),
     }
 
 
 def attributions(result: Attribution) -> list[Tag]:
-    """A tag for each sequence: its shares in the outputs that are explained."""
+    """A tag for each sequence: its shares in the outputs that are explained, with those of features if they fit."""
     count, length = result.shares.shape[:2]
-    steps = tuple(str(step + 1) for step in range(length))
     shares = result.shares.reshape(count, length, -1)
+    columns = shares.shape[2]
     targets, output, without = (x.reshape(count, -1) for x in (result.targets, result.output, result.reference_output))
+    features = np.zeros((count, 0, columns)) if result.features is None else result.features.reshape(count, -1, columns)
+    left_out = features.size > MAX_FEATURE_SHARES
+    features = features[:, :0] if left_out else features
+    first = np.broadcast_to(np.arange(columns), (count, columns))
+    rows = np.concatenate([first[:, None], output[:, None], shares, without[:, None], features], axis=1)
+    described = {
+        "kind": "attribution",
+        "method": result.method,
+        "vectors": not result.tokens,
+        "values": True,
+        "features": features.shape[1] // length,
+        "features_left_out": left_out,
+    }
     return [
-        attribution(
-            TopAttribution(
-                tokens=result.tokens[i] if result.tokens else steps,
-                top=np.arange(shares.shape[2]),
-                predicted=output[i],
-                shares=shares[i],
-                reference_output=without[i],
-                outputs=tuple(f"output {target}" for target in targets[i]),
-                residual=result.residual,
-                method=result.method,
-            )
+        (
+            rows[i].astype(np.float32),
+            {
+                **described,
+                "symbols": list(result.tokens[i]) if result.tokens else [str(step + 1) for step in range(length)],
+                "outputs": [f"output {target}" for target in targets[i]],
+                "title": f"sequence {i + 1}",
+                "masked": [] if result.read is None else np.flatnonzero(~result.read[i]).tolist(),
+            },
         )
         for i in range(count)
     ]

@@ -1,4 +1,4 @@
-"""Results as text for a terminal. Positions in a text count from 1."""
+"""Results as text for a terminal. Sequences, steps, features and positions in a text count from 1, as in pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn._io import in_terminal
 from keras_interp_rnn._results import FOR, as_text, rgb, separator, symbol_name, text_of, visible
+from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -144,7 +145,11 @@ def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
 
 @as_text.register
 def attribution(result: Attribution, *, width: int = 24) -> str:
-    """The steps with the largest shares of the first sequence, in its order, and the first feature of each."""
+    """The steps with the largest shares of the first sequence, in its order, and the sum of the other steps.
+
+    Each line also has the feature with the largest share of the step, if there are features. Sequences, steps and
+    features count from 1; `Attribution.top` returns indices.
+    """
     if not len(result.shares):
         return "Shares of no sequence"
     outputs = zip(*(np.ravel(x[0]) for x in (result.targets, result.output, result.reference_output)), strict=True)
@@ -154,19 +159,33 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
     scale = float(np.abs(rows).max(initial=0)) or 1e-300
     features = None if result.features is None else result.features[0].reshape(len(result.shares[0]), -1, rows.shape[1])
     several = features is not None and features.shape[1] > 1
+    others = np.delete(np.arange(result.shares.shape[1]), strongest)
+    masked = set() if result.read is None else set(np.flatnonzero(~result.read[0]).tolist())
+    wide = max(8, len(f"{len(others)} others"))
+    head = f"{'position' if result.tokens else 'step':>{wide}}  {'read   ' if result.tokens else ''}"
     lines = [
-        f"sequence 0 of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
+        f"sequence 1 of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
         f"by {result.method.replace('_', ' ')}: {result.reason}",
-        f"position  {'read' if result.tokens else '':6} {'share':{11 * rows.shape[1]}}"
-        f"{' feature, its share' if several else ''}   ({len(strongest)} of {result.shares.shape[1]} steps)",
+        f"{head}{'share':>10}{' ' * 11 * (rows.shape[1] - 1)}{'  feature, its share' if several else ''}",
     ]
+
+    def line(place: str, name: str, shares: Array) -> str:
+        read = f"{name:6} " if result.tokens else ""
+        return f"{place:>{wide}}  {read}{' '.join(f'{share:+10.3g}' for share in shares)}"
+
+    if len(others):
+        hidden = len(masked.intersection(others.tolist()))
+        note = f"  {hidden} of them masked" if hidden else ""
+        rest = result.shares[0].reshape(result.shares.shape[1], -1)[others].sum(axis=0)
+        lines.append(f"{line(f'{len(others)} others', '', rest)}{note}")
     for step, shares in zip(strongest, rows, strict=True):
-        line = f"{step + 1:8}  {f'{result.tokens[0][step]:6} ' if result.tokens else ''}"
-        line += " ".join(f"{share:+10.3g}" for share in shares)
+        text = line(str(step + 1), result.tokens[0][step] if result.tokens else "", shares)
         if several and features is not None:
             feature = int(np.abs(features[step, :, 0]).argmax())
-            line += f"  {feature:4} {features[step, feature, 0]:+10.3g}"
-        lines.append(f"{line}  {_bar(shares[0] / scale, width)}" if len(shares) == 1 else line)
+            text += f"  {feature + 1:7} {features[step, feature, 0]:+11.3g}"
+        if step in masked:
+            text += "  masked"
+        lines.append(f"{text}  {_bar(shares[0] / scale, width)}".rstrip() if len(shares) == 1 else text)
     return "\n".join(lines)
 
 

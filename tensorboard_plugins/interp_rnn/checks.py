@@ -70,6 +70,16 @@ def number_or_null(value: Any) -> bool:
     return value is None or number(value)
 
 
+def flag(value: Any) -> bool:
+    """Whether a value is true or false."""
+    return isinstance(value, bool)
+
+
+def name(value: Any) -> bool:
+    """Whether a value is a string that is not empty."""
+    return isinstance(value, str) and value != ""
+
+
 def list_of(value: Any, holds: Callable[[Any], bool]) -> bool:
     """Whether a value is a list and every entry passes a check."""
     return isinstance(value, list) and all(map(holds, value))

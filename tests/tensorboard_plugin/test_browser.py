@@ -212,7 +212,9 @@ def said(logits):
     probabilities = np.exp(logits - logits.max())
     probabilities /= probabilities.sum()
     first, second = np.argsort(-probabilities)[:2]
-    return f"{named(first)} {100 * probabilities[first]:.1f}%, then {named(second)} {100 * probabilities[second]:.1f}%"
+    return (
+        f"“{named(first)}” {100 * probabilities[first]:.1f}%, then “{named(second)}” {100 * probabilities[second]:.1f}%"
+    )
 
 
 def test_reads_are_bars_on_the_tokens(tab):
@@ -228,11 +230,15 @@ def test_reads_are_bars_on_the_tokens(tab):
     np.testing.assert_allclose(bars[shown], scale * leads[shown], rtol=1e-3, atol=1e-3)
     assert (np.abs(scale * leads[~shown]) < 0.71).all()
     headline = tab.one(".headline").text
-    assert re.fullmatch(rf"isan says {re.escape(named(first))}, >?\d+% sure, because of .+\.", headline), headline
+    assert re.fullmatch(
+        rf"isan says “{re.escape(named(first))}”, >?\d+% sure; largest term: .+ \([+−][\d.]+ nats\)\.", headline
+    ), headline
     outputs = tab.all("[role=listitem] text.output")
     assert [one.text for one in outputs[:2]] == [named(first), named(second)]
     label = tab.one(".strip .token").get_attribute("aria-label")
-    assert re.fullmatch(rf"␣: [+−]?[\d.]+ for {re.escape(named(first))} over {re.escape(named(second))}", label), label
+    assert re.fullmatch(
+        rf"␣: [+−]?[\d.]+ nats for “{re.escape(named(first))}” over “{re.escape(named(second))}”", label
+    ), label
     assert not tab.troubles()
 
 
@@ -370,12 +376,12 @@ def test_reads_of_the_most_probable_outputs_and_of_all_others_together(tmp_path)
         tf.summary.write("interp_rnn/contributions", values, step=0, metadata=described)
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
         read = opened.text()
-        assert "The network says h, 60% sure" in read  # 3 to 1 of four fifths
+        assert "The network says “h”, 60% sure" in read  # 3 to 1 of four fifths
         assert "Of 9 outputs, the 2 most probable have terms here; the others have 20.0% together." in read
         labels = [token.get_attribute("aria-label") for token in opened.all(".strip .token")]
-        assert labels == ["u: +0.500 for h over d", "v: −0.901 for h over d"]
+        assert labels == ["u: +0.500 nats for “h” over “d”", "v: −0.901 nats for “h” over “d”"]
         opened.all(".strip .token")[0].click()
-        assert answers(opened)["as it is"] == "h 60.0%, then d 20.0%"
+        assert answers(opened)["as it is"] == "“h” 60.0%, then “d” 20.0%"
         opened.folded("All 2 predictions")
         cells = opened.until(lambda: opened.all("rect.pick"))[0]
         at = cells.size["width"] // 2 - 2, cells.size["height"] // 2 - 2  # the last source of the last target
@@ -410,7 +416,7 @@ def test_words_have_room_and_are_not_cut(tmp_path):
         )
         for (x, y, width), (next_x, next_y, _) in itertools.pairwise(boxes):
             assert next_y > y + 5 or next_x >= x + width  # a gap, or the next line
-        assert "because of “" in opened.one(".headline").text
+        assert "; largest term: “" in opened.one(".headline").text
         assert not opened.troubles()
 
 
@@ -418,7 +424,8 @@ def test_a_trace_of_vectors_has_positions_in_place_of_names(tmp_path):
     model = keras.Sequential([keras.Input((12, 2)), keras.layers.GRU(3)])
     look(model, callbacks.Traces(tmp_path, np.ones((2, 12, 2), np.float32)))
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
-        assert opened.one(".lead").text.endswith("reads: 1 2 3 4 5 6 7 8 9 10 11 12")
+        assert opened.one(".lead").text.endswith(" reads steps 1 to 12.")
+        assert [one.text for one in opened.all("[aria-label=sequence] button")] == ["sequence 1", "sequence 2"]
         assert not opened.troubles()
 
 
@@ -432,7 +439,7 @@ def test_attributions_compare_two_outputs_of_any_recurrent_network(tmp_path):
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address, "reads")) as opened:
         assert tokens_of(opened) == [*"abca"]
         labels = [token.get_attribute("aria-label") for token in opened.all(".strip .token")]
-        assert all(label.endswith(f"for {'abc'[first]} over {'abc'[second]}") for label in labels)
+        assert all(label.endswith(f"for “{'abc'[first]}” over “{'abc'[second]}”") for label in labels)
         shown = [float(label.split(": ")[1].split()[0].replace("−", "-")) for label in labels]
         np.testing.assert_allclose(shown, shares[0] - shares[1], rtol=2e-2, atol=1e-4)
         assert not opened.troubles()
@@ -601,12 +608,15 @@ def test_with_nothing_logged_there_is_an_example_that_says_so(tmp_path):
     with logs.served(tmp_path) as address, contextlib.closing(Tab(address)) as opened:
         assert "Example. Nothing is logged here yet." in opened.one(".example").text
         opened.until(lambda: opened.all(".card .strip"))
-        assert opened.one(".headline").text == "text-isan says r, 96% sure, because of the space before “world”."
+        assert (
+            opened.one(".headline").text
+            == "text-isan says “r”, 96% sure; largest term: the space before “world” (+3.20 nats)."
+        )
         opened.view("reads")
         opened.all(".strip .token")[-1].click()
         found = answers(opened)
-        assert found["deleted"].startswith("a 82.5%")  # not what is left without its term
-        assert found["without this term of the sum, among the 4 outputs"].startswith("r 94.")
+        assert found["deleted"].startswith("“a” 82.5%")  # not what is left without its term
+        assert found["without this term of the sum, among the 4 outputs"].startswith("“r” 94.")
         assert not opened.troubles()
         shutil.copytree(logs.written() / "GRU", tmp_path / "GRU")
         opened.until(lambda: "GRU/jacobians" in listed(address))

@@ -108,6 +108,8 @@ class TestSentences:
             ("the␣", 3, "the last space"),
             ("a␣b", 2, "“b”"),
             (["a", "haunting", "film"], 1, "“haunting”"),
+            ("the␣seen␣wa", 6, "the “e” of “seen” at position 7"),
+            (["the", "film", "the", "end"], 2, "“the” at position 3"),
         ],
     )
     def test_a_place_in_a_text(self, symbols, place, expected):
@@ -119,15 +121,84 @@ class TestSentences:
         for sign in tokens.SIGNS.values():
             assert sign in (STATIC / "outputs.js").read_text()
 
-    def test_what_a_network_says_and_why(self):
-        reading = "{outputs: ['r', 's'], logits: (o) => [3, 0][o]}"
-        said = f"outputs.sentence('isan', {reading}, ['a', '␣', 'w', 'o'], (i) => [0.5, 2, -1, 0][i], [0, 1])"
-        flat = f"{said}.map((part) => part.tag ? part.children[0] : part).join('')"
-        assert asked(flat, *SENTENCES) == "isan says r, 95% sure, because of the space before “wo”."
+    @staticmethod
+    def sentence(moves, symbols="a␣wo", run="", pair=(0,), **reading):
+        """The headline of a reading whose tokens have these values, in the first output of a pair over the second."""
+        given = {"noun": "symbol", "unit": "", "outputs": ["r", "s"][: len(pair)], "tokens": len(symbols), **reading}
+        logits = given.pop("logits", [3, 0])
+        start = given.pop("start", 0)
+        code = f"{{...{json.dumps(given)}, logits: (o) => {logits}[o], rest: [['x', () => {start}]]}}"
+        lead = f"(i) => {json.dumps(list(moves))}[i]"
+        said = f"outputs.sentence({json.dumps(run)}, {code}, {json.dumps(list(symbols))}, {lead}, {list(pair)})"
+        return asked(f"{said}.map((part) => part.tag ? part.children[0] : part).join('')", *SENTENCES)
+
+    def test_what_a_network_says_and_its_largest_term(self):
+        said = self.sentence([0.5, 2, -1, 0], run="isan", pair=(0, 1), kind="term", unit="nats")
+        assert said == "isan says “r”, 95% sure; largest term: the space before “wo” (+2.00 nats)."
+
+    def test_the_largest_term_may_speak_against_what_is_said(self):
+        said = self.sentence([0.5, 2, -2.5, 0], pair=(0, 1), kind="term", unit="nats")
+        assert said == "The network says “r”, 95% sure; largest term: the “w” of “wo” (−2.50 nats)."
+
+    def test_the_outputs_that_are_compared_are_named_where_others_are_said(self):
+        said = self.sentence([0.5, 2, -1, 0], pair=(1, 0), kind="share")
+        assert said == "The network says “r”, 95% sure; largest share for “s” over “r”: the space before “wo” (+2.00)."
+
+    def test_a_symbol_is_quoted_and_the_number_of_an_output_is_not(self):
+        said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="term", unit="nats", outputs=[":", ","])
+        assert said.startswith("The network says “:”, 95% sure; ")
+        said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="term", unit="nats", outputs=["output 0", "output 1"])
+        assert said.startswith("The network says output 0, 95% sure; ")
+
+    @pytest.mark.parametrize(
+        ("values", "output", "ending"),
+        [
+            ([0, 1e-5, 0, 0, -0.964], -0.964, "lowered most by step 5 (−0.964)"),
+            ([0.002, 0.001, 0, 0, -0.944], -0.941, "lowered most by step 5 (−0.944)"),
+            ([0, 0.5, 0, -0.1, 0], 0.4, "raised most by step 2 (+0.500)"),
+            ([5, -3, -3.5, 0, 0], -1.5, "lowered most by step 3 (−3.50), though step 1 raised it more (+5.00)"),
+            ([-5, 3, 3.5, 0, 0], 1.5, "raised most by step 3 (+3.50), though step 1 lowered it more (−5.00)"),
+            ([1, -1, 0, 0, 0], 0, "raised most by step 1 (+1.00)"),
+            ([0, 0, 0, 0, 0], 0, ""),
+        ],
+    )
+    def test_a_single_output_names_the_step_that_moved_it_most_the_way_it_went(self, values, output, ending):
+        said = self.sentence(values, "12345", kind="share", noun="step", logits=[output])
+        shown = f"{output:g}".replace("-", "−")
+        assert said == f"The network says {shown}{'; ' * bool(ending)}{ending}."
+
+    def test_where_an_output_starts_is_no_part_of_its_way(self):
+        said = self.sentence([0.5, -2, 0, 0], "1234", kind="share", noun="step", logits=[8.5], start=10)
+        assert said == "The network says 8.5; lowered most by step 2 (−2.00)."
+
+    @pytest.mark.parametrize(
+        ("kind", "pair", "ending"),
+        [
+            ("deleted", (0, 1), "deleting the “w” of “wo” would raise the lead most, by 2.50 nats"),
+            ("replaced", (0, 1), "replacing the “w” of “wo” would raise the lead most, by 2.50 nats on average"),
+            ("deleted", (1, 0), "deleting the “w” of “wo” would raise the lead for “s” over “r” most, by 2.50 nats"),
+            ("shapley", (0, 1), "largest Shapley value: the “w” of “wo” (−2.50 nats)"),
+        ],
+    )
+    def test_what_each_method_may_say_of_a_symbol(self, kind, pair, ending):
+        assert self.sentence([0.5, 2, -2.5, 0], pair=pair, kind=kind, unit="nats").endswith(f"95% sure; {ending}.")
+
+    def test_an_automaton_accepts_or_rejects(self):
+        values = [-0.125] * 4
+        said = self.sentence(values, "0110", kind="shapley", verdict=True, logits=[0], start=0.5)
+        assert (
+            said == "The automaton rejects the word; lowered most by knowing the “0” of “0110” at position 1 (−0.125)."
+        )
+        said = self.sentence(values, "0110", kind="shapley", verdict=True, logits=[1], start=1.5)
+        assert said.startswith("The automaton accepts the word; ")
+
+    def test_several_outputs_that_are_no_probabilities_have_their_values(self):
+        said = self.sentence([0.5, -2], "12", pair=(0, 1), kind="share", noun="step", values=True, logits=[-1.5, -3])
+        assert said == "The network says −1.5 for “r”, −3 for “s”; largest share for “r” over “s”: step 2 (−2.00)."
 
     def test_the_sum_that_a_number_stands_for(self):
-        assert asked("outputs.says(['a', 'b', 'c'], [0, Math.log(3), 0])", *SENTENCES) == "b 60.0%, then a 20.0%"
-        assert asked("outputs.says(['a', 'b'], [0, Math.log(3)], 0.8)", *SENTENCES) == "b 60.0%, then a 20.0%"
+        assert asked("outputs.says(['a', 'b', 'c'], [0, Math.log(3), 0])", *SENTENCES) == "“b” 60.0%, then “a” 20.0%"
+        assert asked("outputs.says(['a', 'b'], [0, Math.log(3)], 0.8)", *SENTENCES) == "“b” 60.0%, then “a” 20.0%"
         assert asked("outputs.says(['only'], [1.25])", *SENTENCES) == "1.25"
 
 

@@ -133,7 +133,13 @@ def said(logits, names="abc"):
     probabilities = np.exp(logits - logits.max())
     probabilities /= probabilities.sum()
     first, second = np.argsort(-probabilities)[:2]
-    return f"{names[first]} {100 * probabilities[first]:.1f}%, then {names[second]} {100 * probabilities[second]:.1f}%"
+    first, second = ((quoted(names[i]), 100 * probabilities[i]) for i in (first, second))
+    return f"{first[0]} {first[1]:.1f}%, then {second[0]} {second[1]:.1f}%"
+
+
+def quoted(name):
+    """A name as sentences have it: a symbol is quoted, the number of an output is not."""
+    return name if name.startswith("output ") else f"“{name}”"
 
 
 def test_contributions_are_the_plugins_view_and_work_by_keyboard(driver, tmp_path):
@@ -289,7 +295,7 @@ def test_shapley_values_are_the_plugins_view(driver, tmp_path):
     opened(driver, values, tmp_path)
     winner, runner = values.winner()
     labels = [token.get_attribute("aria-label") for token in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
-    assert all(one.endswith(f"for {'abc'[winner]} over {'abc'[runner]}") for one in labels)
+    assert all(one.endswith(f"for “{'abc'[winner]}” over “{'abc'[runner]}”") for one in labels)
     shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
     np.testing.assert_allclose(shown, values.logit_difference()[1:], rtol=2e-2, atol=1e-3)
 
@@ -299,14 +305,94 @@ def test_an_attribution_has_a_bar_on_each_token(driver, tmp_path):
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=names)
     opened(driver, split, tmp_path)
     for sequence, read in enumerate((["in", "out", "up"], ["up", "up", "out"])):
-        if sequence:
-            Select(driver.find_element(By.CSS_SELECTOR, ".controls select")).select_by_index(1)
-            WebDriverWait(driver, 60).until(lambda _, read=read: tokens_of(driver) == read)
-        assert tokens_of(driver) == read
+        driver.find_elements(By.CSS_SELECTOR, "[aria-label=sequence] button")[sequence].click()
+        WebDriverWait(driver, 60).until(lambda _, read=read: tokens_of(driver) == read)
         labels = [one.get_attribute("aria-label") for one in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
         shown = [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels]
         np.testing.assert_allclose(shown, split.shares[sequence], rtol=2e-2, atol=1e-3)
     assert not driver.get_log("browser")
+
+
+def series_model(features, outputs=1):
+    keras.utils.set_random_seed(2)
+    parts = [keras.layers.Masking(), keras.layers.GRU(4), keras.layers.Dense(outputs)]
+    return keras.Sequential([keras.Input((None, features)), *parts])
+
+
+def pressed(driver):
+    """The buttons of the sequences, and which of them is pressed."""
+    buttons = driver.find_elements(By.CSS_SELECTOR, "[aria-label=sequence] button")
+    return [(one.text, one.get_attribute("aria-pressed")) for one in buttons]
+
+
+def bars_of(driver):
+    labels = [one.get_attribute("aria-label") for one in driver.find_elements(By.CSS_SELECTOR, ".strip .token")]
+    return labels, [float(one.split(": ")[1].split()[0].replace("−", "-")) for one in labels if "masked" not in one]
+
+
+def test_the_sequences_of_a_batch_are_switched_by_a_click(driver, tmp_path):
+    x = np.random.default_rng(0).normal(size=(3, 7, 2))
+    x[1] = x[0]  # two alike are two sequences
+    x[2, 5:] = 0
+    split = analysis.attribution(series_model(2), x, target=0)
+    opened(driver, split, tmp_path)
+    for sequence in (0, 2, 1):
+        driver.find_elements(By.CSS_SELECTOR, "[aria-label=sequence] button")[sequence].click()
+        expected = [(f"sequence {i + 1}", "true" if i == sequence else "false") for i in range(3)]
+        WebDriverWait(driver, 60).until(lambda _, expected=expected: pressed(driver) == expected)
+        labels, shown = bars_of(driver)
+        assert [one.split(":")[0] for one in labels] == [f"step {t + 1}" for t in range(7)]
+        assert [t for t, one in enumerate(labels) if "masked" in one] == ([5, 6] if sequence == 2 else [])
+        np.testing.assert_allclose(shown, split.shares[sequence][: len(shown)], rtol=2e-2, atol=1e-3)
+        [(step, share)] = split.top(1, sequence=sequence)
+        headline = driver.find_element(By.CSS_SELECTOR, ".headline").text
+        assert f" by step {step + 1} (" in headline
+        assert ("lowered" in headline) is (share < 0)
+    read = driver.find_element(By.TAG_NAME, "main").text
+    assert not any(word in read for word in ("token", "text", "symbol"))
+    assert not driver.get_log("browser")
+
+
+def test_the_shares_of_features_are_a_map_of_steps(driver, tmp_path):
+    x = np.random.default_rng(1).normal(size=(2, 5, 3))
+    split = analysis.attribution(series_model(3), x, target=0, method="path_integral")
+    opened(driver, split, tmp_path)
+    driver.find_elements(By.CSS_SELECTOR, "[aria-label=sequence] button")[1].click()
+    WebDriverWait(driver, 60).until(lambda _: pressed(driver)[1][1] == "true")
+    drawing = driver.find_element(
+        By.CSS_SELECTOR, "svg[aria-label^='Shares of features in output 0: 3 features at 5 steps']"
+    )
+    assert drawing.find_elements(By.TAG_NAME, "image")
+    assert [one.text for one in drawing.find_elements(By.TAG_NAME, "text")] == [*"123", *"12345"]
+    cells = drawing.find_element(By.CSS_SELECTOR, ".hit")
+    box = driver.execute_script(
+        "const {x, y, width, height} = arguments[0].getBoundingClientRect(); return [x, y, width, height]", cells
+    )
+    for step, feature in ((0, 0), (3, 1), (4, 2)):
+        at = box[0] + box[2] * (step + 0.5) / 5, box[1] + box[3] * (feature + 0.5) / 3
+        tip = driver.execute_script(
+            "const [cells, clientX, clientY] = arguments;"
+            "cells.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY})); return cells.dataset.tip",
+            cells,
+            *at,
+        )
+        name, value = tip.rsplit(": ", 1)
+        assert name == f"Shares of features in output 0, feature {feature + 1}, of step {step + 1}"
+        np.testing.assert_allclose(float(value), split.features[1, step, feature], rtol=1e-3, atol=1e-6)
+    bar = driver.find_element(By.CSS_SELECTOR, ".colours").text.split()
+    largest = np.abs(split.features[1]).max()
+    np.testing.assert_allclose([float(one.replace("−", "-")) for one in bar], [-largest, largest], rtol=1e-3)
+    assert not driver.get_log("browser")
+
+
+def test_a_bar_of_every_symbol_has_its_number_and_an_automaton_its_verdict(driver, tmp_path):
+    odd = automata.DFA([[0, 1], [1, 0]], accepting={0})
+    opened(driver, analysis.shapley_values(odd, "0111"), tmp_path)
+    assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("The automaton rejects the word; lowered")
+    assert [one.text for one in driver.find_elements(By.CSS_SELECTOR, ".strip .value")] == ["−0.125"] * 4
+    opened(driver, analysis.shapley_values(odd, "0110"), tmp_path)
+    assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("The automaton accepts the word; raised")
+    assert not driver.find_elements(By.CSS_SELECTOR, "[role=listitem]")  # no probabilities
 
 
 @pytest.mark.parametrize("kind", ["mean", "two-way, every step"])
@@ -484,7 +570,7 @@ def test_a_live_page_follows_the_keys(driver, reader, live_page):
     driver.get(live_page.as_uri())
     box = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, ".typed textarea"))[0]
     assert box.get_attribute("value") == TEXT_ISAN
-    assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("text-isan says r, ")
+    assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("text-isan says “r”, ")
     place = TEXT_ISAN.index("world") - 1
     press(driver, driver.find_elements(By.CSS_SELECTOR, ".strip .token")[place], Keys.ENTER)
     Select(driver.find_element(By.CSS_SELECTOR, ".panel select")).select_by_visible_text("s")

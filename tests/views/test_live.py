@@ -266,3 +266,21 @@ def test_a_network_as_text(tmp_path, capsys):
     assert re.match(rf"{network.name}: 251 weights\. ", (tmp_path / "live.txt").read_text())
     views.show(network, browser=False)
     assert capsys.readouterr().out == (tmp_path / "live.txt").read_text()
+
+
+def test_a_page_begins_with_a_text_that_reads_like_one():
+    def first(alphabet, **options):
+        view = live.live_view(model_over(alphabet), **options)
+        assert view.title == "A network that reads"
+        return view.data["state"]["word"]
+
+    def model_over(alphabet):
+        names = datasets.text.Alphabet(alphabet)
+        read = layers.ISAN(2, len(names), return_sequences=True)
+        return keras.Sequential([keras.Input((None,), dtype="int32"), names.layer(), read, keras.layers.Dense(2)])
+
+    assert first("\n !\"#'abcdefghijklmnopqrstuvwxyz") == "the network reads"
+    assert first(".,:;!?helo") == "hello"
+    assert first("0123456789ACGT") == "ACGT"
+    assert first("\n!?:;.,-+*") == "\n!?:;.,-"
+    assert first("0123456789ACGT", text="A1") == "A1"

@@ -1,6 +1,7 @@
 """Views: every result on the screen and in one file of its own, with everything that comes from a user escaped."""
 
 import base64
+import dataclasses
 import functools
 import hashlib
 import html.parser
@@ -649,3 +650,63 @@ def test_an_attribution_shows_what_is_read():
         [one] = tag["steps"]["0"]["slices"]
         expected = [0, split.output[sequence], *split.shares[sequence], split.reference_output[sequence]]
         np.testing.assert_allclose(array(one)[:, 0], expected, rtol=1e-6)
+
+
+def series_split(**options):
+    """Shares of three series of vectors, the second of which ends in masked steps."""
+    keras.utils.set_random_seed(4)
+    parts = [keras.layers.Masking(), keras.layers.GRU(4), keras.layers.Dense(2)]
+    model = keras.Sequential([keras.Input((None, 3)), *parts])
+    x = np.random.default_rng(4).normal(size=(3, 24, 3))
+    x[1, 20:] = 0
+    return analysis.attribution(model, x, **options)
+
+
+def test_the_steps_that_are_not_listed_have_a_sum():
+    split = series_split(target=0)
+    head, _, columns, others, *steps = str(split).splitlines()
+    assert head.startswith("sequence 1 of 3, ")
+    assert columns.split() == ["step", "share"]
+    count, name, rest = others.split()
+    assert (count, name) == ("9", "others")
+    listed = {int(line.split()[0]) - 1: float(line.split()[1]) for line in steps}
+    assert sorted(listed) == sorted(step for step, _ in split.top(15))
+    hidden = [step for step in range(24) if step not in listed]
+    np.testing.assert_allclose(float(rest), split.shares[0, hidden].sum(), rtol=1e-2)
+    total = sum(listed.values()) + float(rest) + split.reference_output[0]
+    np.testing.assert_allclose(total, split.output[0], rtol=2e-2, atol=2e-3)
+
+
+def test_masked_steps_are_said_to_be_masked():
+    split = series_split(target=0)
+    hard = dataclasses.replace(split, **{name: getattr(split, name)[1:] for name in ("shares", "output", "read")})
+    hard = dataclasses.replace(hard, reference_output=split.reference_output[1:], targets=split.targets[1:])
+    assert "9 others" in str(hard)
+    assert "  4 of them masked" in str(hard).splitlines()[3]
+    short = dataclasses.replace(hard, shares=hard.shares[:, 12:], read=hard.read[:, 12:])
+    assert [line.endswith("masked") for line in str(short).splitlines()[3:]] == [False] * 8 + [True] * 4
+
+
+def test_features_count_from_1_in_text_and_have_their_shares_in_the_page():
+    split = series_split(target=[0, 1], method="path_integral")
+    for line in str(split).splitlines()[4:]:
+        step, *_, feature, share = line.split()
+        shares = split.features[0, int(step) - 1, :, 0]
+        assert int(feature) == np.abs(shares).argmax() + 1
+        np.testing.assert_allclose(float(share), shares[int(feature) - 1], rtol=1e-2)
+    [recorded] = interactive.view_of(split).data["runs"].values()
+    assert [tag["series"]["title"] for tag in recorded.values()] == ["sequence 1", "sequence 2", "sequence 3"]
+    for sequence, tag in enumerate(recorded.values()):
+        series = tag["series"]
+        assert (series["vectors"], series["features"], series["features_left_out"]) == (True, 3, False)
+        assert series["masked"] == ([20, 21, 22, 23] if sequence == 1 else [])
+        [one] = tag["steps"]["0"]["slices"]
+        np.testing.assert_allclose(array(one)[27:].reshape(24, 3, 2), split.features[sequence], rtol=1e-6)
+
+
+def test_shares_of_features_that_are_too_many_for_a_page_are_left_out(monkeypatch):
+    monkeypatch.setattr(tags, "MAX_FEATURE_SHARES", 3 * 24 * 3 * 2 - 1)
+    [recorded] = interactive.view_of(series_split(target=[0, 1], method="path_integral")).data["runs"].values()
+    for tag in recorded.values():
+        assert (tag["series"]["features"], tag["series"]["features_left_out"]) == (0, True)
+        assert len(array(tag["steps"]["0"]["slices"][0])) == 27

@@ -50,6 +50,8 @@ class AffineForm:
         alphabet: the K symbols; None for the ids 0 to K - 1.
         return_sequences: of the layer, if there is one.
         labels: names of the outputs of a Moore machine; None if they have no names.
+        is_verdict: whether the outputs are a finite automaton's: 1 for words that it accepts, or of the label,
+            otherwise 0.
     """
 
     initial: Array
@@ -60,6 +62,7 @@ class AffineForm:
     alphabet: Sequence[Hashable] | None = None
     return_sequences: bool = False
     labels: Sequence[Hashable] | None = None
+    is_verdict: bool = False
 
     @property
     def units(self) -> int:
@@ -236,7 +239,8 @@ def _of_weighted(automaton: LinearAutomaton) -> AffineForm:
 def _of_dfa(automaton: FiniteAutomaton) -> AffineForm:
     initial, kernel, final = arrays_of_dfa(automaton)
     labels = tuple(automaton.labels) if final.shape[1] > 1 else None
-    return replace(_linear(initial, kernel, final, automaton.alphabet), labels=labels)
+    form = _linear(initial, kernel, final, automaton.alphabet)
+    return replace(form, labels=labels, is_verdict=True)
 
 
 def _linear(initial: Array, kernel: Array, final: Array, alphabet: Sequence[Hashable] | None) -> AffineForm:

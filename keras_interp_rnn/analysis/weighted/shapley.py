@@ -52,6 +52,8 @@ class ShapleyValues(Contributions):
         residual: largest |sum of values - (f(x) - E f)|.
         alphabet: names of the symbols, for views; None for their ids.
         background: the background that was used.
+        is_verdict: whether the outputs are a finite automaton's: 1 for a word that it accepts, or of the label,
+            otherwise 0.
 
     Units: of the outputs; nats for logits.
 
@@ -59,6 +61,7 @@ class ShapleyValues(Contributions):
     """
 
     background: Background | None = None
+    is_verdict: bool = False
 
     bias_name: ClassVar[str] = "mean"
 
@@ -122,7 +125,8 @@ def shapley_values(
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
-    return ShapleyValues(word, np.array([end]), values, mean, logits[None], residual, names, background=background)
+    arrays = word, np.array([end]), values, mean, logits[None], residual, names
+    return ShapleyValues(*arrays, background=background, is_verdict=form.is_verdict)
 
 
 class _Game:

@@ -1,10 +1,14 @@
-"""attribution: float32 (T + 3, columns), the shares of each token of a text in some outputs.
+"""attribution: float32 (T + 3 + T features, columns), the shares of each token of a text in some outputs.
 
 The first row holds the numbers of the outputs that have a column, the second their probabilities, or the value of a
-single output. The shares of the T tokens follow; the last row holds the outputs without any token. A slice is the
-whole.
+single output. The shares of the T tokens follow, then the outputs without any token; then the shares of the features of
+the first token, of the second, and so on, if there are any. A slice is the whole.
 
-Description: method, by which the shares were computed; symbols, the T names; outputs, the names of all outputs.
+Description: method, by which the shares were computed; symbols, the T names; outputs, the names of all outputs. It may
+have title, the name of the sequence; vectors, whether vectors were read, so that the symbols are the numbers of steps;
+values, whether the second row holds the values of several outputs too; unit, of the shares; masked, the tokens that
+were not read, from 0; features, their number, by default 0; features_left_out, whether they are too
+many for a page.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tensorboard_plugins.interp_rnn.checks import Rule, names
+from tensorboard_plugins.interp_rnn.checks import Rule, flag, integer, list_of, name, names
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_numbers
 
 
@@ -22,14 +26,22 @@ class _Attribution(ArrayKind):
     VIEW = "reads"
     FINITE = True
     RULES = (
-        Rule("method", "a name", lambda value: isinstance(value, str) and value != ""),
+        Rule("method", "a name", name),
         Rule("symbols", "a list of names", names),
         Rule("outputs", "a list of names", names),
+        Rule("title", "a name", name, needed=False),
+        Rule("vectors", "true or false", flag, needed=False),
+        Rule("values", "true or false", flag, needed=False),
+        Rule("unit", "a name", name, needed=False),
+        Rule("masked", "numbers of tokens", lambda value: list_of(value, integer), needed=False),
+        Rule("features", "a number of features", integer, needed=False),
+        Rule("features_left_out", "true or false", flag, needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
-        rows, most = len(description["symbols"]) + 3, len(description["outputs"])
-        fits = rows > 3 and len(shape) == 2 and shape[0] == rows and shape[1] <= most
+        steps, most = len(description["symbols"]), len(description["outputs"])
+        rows = steps + 3 + steps * description.get("features", 0)
+        fits = steps > 0 and len(shape) == 2 and shape[0] == rows and shape[1] <= most
         return f"({rows}, outputs), of at most {most} outputs", fits
 
     def decode(self, description: Description, tensor: NDArray[Any]) -> NDArray[Any]:

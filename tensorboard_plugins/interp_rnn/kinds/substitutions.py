@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorboard_plugins.interp_rnn.checks import Rule, names
+from tensorboard_plugins.interp_rnn.checks import Rule, flag, names
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 
@@ -23,7 +23,7 @@ class _Substitutions(ArrayKind):
         Rule("symbols", "a list of names", names),
         Rule("alternatives", "a list of names", names),
         Rule("outputs", "a list of names", names),
-        Rule("deletions", "true or false", lambda value: isinstance(value, bool), needed=False),
+        Rule("deletions", "true or false", flag, needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

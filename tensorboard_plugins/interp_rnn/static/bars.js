@@ -10,7 +10,10 @@ const MONO = "'Roboto Mono', ui-monospace, 'DejaVu Sans Mono', monospace";
 const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
 const FOLDED = 8; // lines, above which those that matter little are folded
 const MATTERS = 0.12; // of the largest bar
-const LABELS = 8;
+const LABELS = 8; // where not all have room
+const VISIBLE = 0.7; // height of the lowest bar that is drawn
+const LETTER = 7.2; // width of a letter of a label
+const RAISED = 13; // height of a label
 const BESIDE = 230; // width of the outputs beside a text
 const SPACES = ['␣', '⏎', '⇥'];
 
@@ -30,18 +33,22 @@ function widthOf(text, font) {
 }
 
 /** The drawing, a description.
- * tokens: [{name, value (null for none), says}]; options: width, picked, onpick(i), format (of a value), outputs (`outcomes`),
- * opened (a set of lines that were unfolded), onopen(line). */
+ * tokens: [{name, value (null for none), says, off (whether it was not read)}]; options: width, picked, onpick(i), format (of a
+ * value), noun (what a token is called), outputs (`outcomes`), opened (a set of lines that were unfolded), onopen(line). */
 export function strip(tokens, options) {
-  const {width, outputs = []} = options;
+  const {width, outputs = [], format, noun = 'token'} = options;
   const beside = outputs.length && width >= 720;
   const across = beside ? width - BESIDE : width;
   const [, size, tall] = SIZES.find(([most]) => tokens.length <= most);
   const letters = tokens.every(({name}) => [...name].length === 1);
-  const look = {size, tall, letters, font: `${size}px ${letters ? MONO : SANS}`, limit: Math.max(...tokens.map(({value}) => Math.abs(value ?? 0)), 1e-9)};
-  const labelled = new Set([...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
+  const numbered = tokens.map(({value}) => format(value ?? 0));
+  const label = LETTER * Math.max(...numbered.map((text) => text.length)) + 2;
+  const room = label * tokens.length <= across; // for every label
+  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, limit: Math.max(...tokens.map(({value}) => Math.abs(value ?? 0)), 1e-9)};
+  const labelled = new Set(room ? [...tokens.keys()].filter((i) => reach(tokens[i].value, look) >= VISIBLE) : [...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
     .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
   const lines = wrapped(tokens, across, look);
+  const labelsOf = (line) => spaced(line, tokens, look, labelled, format);
   const parts = [];
   let y = 4;
   if (lines.length > FOLDED) {
@@ -49,24 +56,24 @@ export function strip(tokens, options) {
     y += 40;
   }
   for (const piece of folded(lines, tokens, look, options)) {
-    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labelled, options) : drawFold(piece, tokens, y, across, options);
+    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labelsOf(piece.line), options) : drawFold(piece, tokens, y, across, options);
     parts.push(drawn.part);
     y = drawn.end;
   }
   const [first] = lines;
   const single = beside && lines.length === 1;
   const end = single ? first.places[first.places.length - 1][1] + first.places[first.places.length - 1][2] + 12 : across + 16;
-  if (single) parts.push(h('text', {key: 'arrow', x: end, y: base(first, tokens, 4, look, labelled) + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
-  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? base(first, tokens, 4, look, labelled) - 12 : 8) : y + 14);
+  if (single) parts.push(h('text', {key: 'arrow', x: end, y: base(first, tokens, 4, look, labelsOf(first)) + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
+  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? base(first, tokens, 4, look, labelsOf(first)) - 12 : 8) : y + 14);
   const height = Math.ceil(Math.max(y, column.end) + 6);
   return h('svg', {viewBox: `0 0 ${Math.ceil(width)} ${height}`, width: Math.ceil(width), height, class: 'strip', role: 'group',
-    'aria-label': `the text: ${tokens.length} tokens with a bar each, and the most probable outputs`, onkeydown: onArrow}, parts, column.part);
+    'aria-label': `${tokens.length} ${noun}s with a bar each${outputs.length ? ', and the most probable outputs' : ''}`, onkeydown: onArrow}, parts, column.part);
 }
 
 /** The lines of a text: first and last token, and of each token [number, left, width]. */
-function wrapped(tokens, across, {letters, size, font}) {
+function wrapped(tokens, across, {letters, size, font, label}) {
   const narrow = Math.ceil(widthOf('m', font)) + (size > 15 ? 8 : 3);
-  const cell = size > 20 ? Math.max(narrow, Math.min(1.7 * size, across / tokens.length)) : narrow; // a short text fills its line
+  const cell = size > 20 ? Math.max(narrow, label, Math.min(1.7 * size, across / tokens.length)) : narrow; // a short text fills its line
   const lines = [];
   let at = 0, start = 0, places = [];
   const finish = (next) => {
@@ -74,7 +81,7 @@ function wrapped(tokens, across, {letters, size, font}) {
     [at, places, start] = [0, [], next];
   };
   for (let i = 0; i < tokens.length; i++) {
-    const wide = letters ? cell : Math.min(across, Math.max(18, Math.ceil(widthOf(tokens[i].name, font)) + 10));
+    const wide = letters ? cell : Math.min(across, Math.max(18, label, Math.ceil(widthOf(tokens[i].name, font)) + 10));
     if (at + wide > across && places.length) {
       const space = letters ? places.findLastIndex(([j]) => isSpace(tokens[j].name)) : -1;
       if (space > places.length / 2 && !isSpace(tokens[i].name)) { // a word begins on the next line
@@ -93,58 +100,61 @@ function wrapped(tokens, across, {letters, size, font}) {
 const reach = (value, {limit, tall}) => (Math.abs(value ?? 0) / limit) * tall;
 
 /** How far the bars of a line reach up and down, labels included. */
-function span(line, tokens, look, labelled) {
+function span(line, tokens, look, labels) {
   const side = (sign) => Math.max(2, ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) > 0)
-    .map(([i]) => reach(tokens[i].value, look) + (labelled.has(i) ? 15 : 0)));
+    .map(([i]) => reach(tokens[i].value, look) + (labels.has(i) ? 15 + labels.get(i).raised : 0)));
   return [side(1), side(-1)];
 }
 
 /** Where the tokens of a line begin, below its upward bars. */
-function base(line, tokens, top, look, labelled) {
-  return top + span(line, tokens, look, labelled)[0] + 3;
+function base(line, tokens, top, look, labels) {
+  return top + span(line, tokens, look, labels)[0] + 3;
 }
 
-function drawLine(line, tokens, top, look, labelled, {picked, onpick, format}) {
+function drawLine(line, tokens, top, look, labels, {picked, onpick, format, noun}) {
   const {size, letters} = look;
-  const [, down] = span(line, tokens, look, labelled);
-  const text = base(line, tokens, top, look, labelled);
+  const [, down] = span(line, tokens, look, labels);
+  const text = base(line, tokens, top, look, labels);
   const below = text + size * 1.25 + 3;
-  const free = spaced(line, tokens, look, labelled, format);
   const current = picked ?? tokens.length - 1;
   const part = h('g', {key: `line ${line.index}`}, line.places.map(([i, x, wide]) => {
     const {name, value, says, off} = tokens[i];
+    const tip = `${noun === 'step' ? `step ${name}` : name}: ${says}`;
     const high = reach(value, look);
     const above = value > 0;
     const box = {x: x + (letters ? 1 : 3), width: Math.max(1, wide - (letters ? 2 : 6)), y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
     return h('g', {key: i, class: `token${i === picked ? ' picked' : ''}${off ? ' off' : ''}`, role: onpick ? 'button' : 'img', tabindex: i === current ? 0 : -1,
-      'data-token': i, 'data-tip': `${name}: ${says}`, 'aria-label': `${name}: ${says}`, 'aria-pressed': onpick ? String(i === picked) : null,
+      'data-token': i, 'data-tip': tip, 'aria-label': tip, 'aria-pressed': onpick ? String(i === picked) : null,
       onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
     h('rect', {x, y: top, width: wide, height: below + down - top, class: 'hit'}),
-    high >= 0.7 ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
+    high >= VISIBLE ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
       textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
-    free.has(i) ? h('text', {key: 'value', x: free.get(i), y: above ? text - 7 - high : below + high + 12, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
+    labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - high - labels.get(i).raised : below + high + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
   }));
   return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
 }
 
-/** Where the labels stand of those tokens of a line whose labels have room: the largest first. */
+/** The labels of those tokens of a line whose labels have room, the largest first: their middles, and by how much they are raised
+ * above others of the same height. */
 function spaced(line, tokens, look, labelled, format) {
   const boxes = [];
-  const free = new Map();
-  const wanted = line.places.filter(([i]) => labelled.has(i)).sort((a, b) => Math.abs(tokens[b[0]].value) - Math.abs(tokens[a[0]].value));
+  const labels = new Map();
+  const largest = line.places.filter(([i]) => labelled.has(i)).sort((a, b) => Math.abs(tokens[b[0]].value) - Math.abs(tokens[a[0]].value));
   const bars = line.places.map(([i, x, wide]) => ({i, sign: Math.sign(tokens[i].value ?? 0), from: x, to: x + wide, high: reach(tokens[i].value, look)}));
-  for (const [i, x, wide] of wanted) {
-    const half = 3.6 * format(tokens[i].value).length;
+  for (const [i, x, wide] of largest) {
+    const half = (LETTER / 2) * format(tokens[i].value).length;
     const middle = Math.max(half, x + wide / 2); // within the drawing
     const box = {sign: Math.sign(tokens[i].value), from: middle - half, to: middle + half, high: reach(tokens[i].value, look)};
     const meets = (other) => other.sign === box.sign && other.from < box.to && other.to > box.from;
-    if (bars.some((bar) => bar.i !== i && meets(bar) && bar.high > box.high)) continue;
-    if (boxes.some((other) => meets(other) && Math.abs(other.high - box.high) < 14)) continue;
-    boxes.push(box);
-    free.set(i, middle);
+    const beside = Math.max(0, ...bars.filter((bar) => bar.i !== i && meets(bar)).map((bar) => bar.high - box.high));
+    if (beside > 0.75 * RAISED) continue; // it would seem to be the number of that bar
+    const raised = [0, RAISED, 2 * RAISED].find((by) => by >= beside && boxes.every((other) => !meets(other) || Math.abs(other.high - box.high - by) >= RAISED));
+    if (raised === undefined) continue;
+    boxes.push({...box, high: box.high + raised});
+    labels.set(i, {middle, raised});
   }
-  return free;
+  return labels;
 }
 
 /** Lines to be drawn, and runs of lines to be folded: of a long text those where nothing matters. */
@@ -163,18 +173,18 @@ function folded(lines, tokens, look, {picked, opened = new Set()}) {
   return pieces;
 }
 
-function drawFold({fold}, tokens, top, across, {onopen, format}) {
+function drawFold({fold}, tokens, top, across, {onopen, format, noun = 'token'}) {
   const inside = fold.flatMap(({places}) => places.map(([i]) => tokens[i]));
   const sum = inside.reduce((total, {value}) => total + (value ?? 0), 0);
   const open = () => onopen(fold.map(({index}) => index));
-  return {end: top + 28, part: h('g', {key: `fold ${fold[0].index}`, class: 'fold', role: 'button', tabindex: 0, 'aria-label': `show ${inside.length} tokens, together ${format(sum)}`,
+  return {end: top + 28, part: h('g', {key: `fold ${fold[0].index}`, class: 'fold', role: 'button', tabindex: 0, 'aria-label': `show ${inside.length} ${noun}s, together ${format(sum)}`,
     onclick: open, onkeydown: (event) => press(event, open)},
   h('rect', {x: 0, y: top, width: across, height: 22, rx: 4}),
-  h('text', {x: 8, y: top + 15}, `⋯ ${inside.length} tokens that matter little, together ${format(sum)}`))};
+  h('text', {x: 8, y: top + 15}, `⋯ ${inside.length} ${noun}s that matter little, together ${format(sum)}`))};
 }
 
 /** The whole text in one line of bars; a click unfolds the lines there. */
-function brush(tokens, lines, across, look, {onopen}) {
+function brush(tokens, lines, across, look, {onopen, noun = 'token'}) {
   const bins = Math.min(tokens.length, Math.floor(across / 3));
   const wide = across / bins;
   const bars = [...Array(bins).keys()].map((bin) => {
@@ -189,7 +199,7 @@ function brush(tokens, lines, across, look, {onopen}) {
   };
   return h('g', {key: 'brush', class: 'brush'}, h('path', {d: path(1), class: 'for'}), h('path', {d: path(-1), class: 'against'}),
     h('line', {x1: 0, x2: across, y1: 16, y2: 16, class: 'grid'}),
-    h('rect', {x: 0, y: 0, width: across, height: 32, class: 'hit', 'data-tip': 'The whole text; click to unfold a place', onclick: open}));
+    h('rect', {x: 0, y: 0, width: across, height: 32, class: 'hit', 'data-tip': `All ${noun}s; click to unfold a place`, onclick: open}));
 }
 
 /** The most probable outputs: [{name, part (probability, null for a single output), text, look: for, against or null}]. */

@@ -1,10 +1,10 @@
 // How a network reads a text, by each method that was logged: one number a token for an output, and what the network says.
 
-import {softmax} from './outputs.js';
-
 /** A method is {id, name, entry, series, load(step, target)}; a reading, what it loads:
- * outputs, their names; value(i, o), of token i, counted from 0, for output o; tokens, how many have one; rest, [name, of(o)]
- * of what the tokens do not have; logits(o), the sum of all; sums, whether they do; about(up, down), what a bar is. */
+ * kind, what the numbers are (KINDS of outputs.js), of which noun, in which unit, '' for the output's own; outputs, their names;
+ * value(i, o), of token i, counted from 0, for output o; tokens, how many have one; feature(i, f, o), if there are `features`;
+ * rest, [name, of(o)] of what the tokens do not have; logits(o), the sum of all; sums, whether they do; values, whether
+ * several outputs are no probabilities; verdict, whether they are a finite automaton's. */
 const METHODS = {
   contributions: (page, entry, series) => [{
     id: 'contributions', name: 'Contributions', entry, series, earlier: true,
@@ -15,20 +15,22 @@ const METHODS = {
     load: async (step) => {
       const {values} = await page.part(entry, step, 0);
       const K = series.outputs.length, T = series.symbols.length;
-      return summed({outputs: series.outputs, tokens: T, value: (i, o) => values[i * K + o], rest: [['the mean over the background', (o) => values[T * K + o]]],
-        about: (lead) => `Bars: what knowing each symbol changes in ${lead}, on average over what else is known.`});
+      return summed({kind: 'shapley', outputs: series.outputs, tokens: T, value: (i, o) => values[i * K + o], rest: [['the mean over the background', (o) => values[T * K + o]]],
+        verdict: series.verdict, unit: series.verdict ? '' : unitOf(series.outputs)});
     },
   }],
   attribution: (page, entry, series) => [{
     id: `attribution by ${series.method}`, name: series.method[0].toUpperCase() + series.method.slice(1).replaceAll('_', ' '), entry, series,
     load: async (step) => {
-      const {shape: [rows, K], values} = await page.part(entry, step, 0);
+      const {shape: [, K], values} = await page.part(entry, step, 0);
+      const {symbols: {length: T}, features = 0} = series;
       const says = values.subarray(K, 2 * K);
       const left = series.outputs.length - K;
-      return {outputs: [...values.subarray(0, K)].map((number) => series.outputs[number]), tokens: rows - 3, value: (i, o) => values[(i + 2) * K + o],
-        rest: [['an empty text', (o) => values[(rows - 1) * K + o]]], logits: (o) => (K === 1 && !left ? says[0] : Math.log(says[o])), sums: series.method !== 'occlusion',
-        others: left ? {count: left, probability: Math.max(0, 1 - says.reduce((sum, part) => sum + part, 0))} : null,
-        about: (lead) => `Bars: what each token added to ${lead}, or took from it.`};
+      const noun = series.vectors ? 'step' : 'token';
+      return {kind: 'share', noun, unit: series.unit ?? '', outputs: [...values.subarray(0, K)].map((number) => series.outputs[number]), tokens: T, value: (i, o) => values[(i + 2) * K + o],
+        features, feature: (i, f, o) => values[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
+        rest: [[`the output without any ${noun}`, (o) => values[(T + 2) * K + o]]], logits: (o) => (series.values || (K === 1 && !left) ? says[o] : Math.log(says[o])), sums: series.method !== 'occlusion',
+        values: series.values && K > 1, others: left ? {count: left, probability: Math.max(0, 1 - says.reduce((sum, part) => sum + part, 0))} : null};
     },
   }],
   substitutions: (page, entry, series) => ['deleted', 'replaced'].filter((id) => id === 'replaced' ? series.alternatives.length > 1 : series.deletions).map((id) => ({
@@ -37,29 +39,36 @@ const METHODS = {
       const answers = changed(series, await page.part(entry, step, 0));
       const lost = (i, o) => answers.original[o] - (id === 'deleted' ? answers.deleted(i)[o] : answers.mean(i)[o]);
       const reading = {outputs: series.outputs, tokens: series.symbols.length, value: lost, logits: (o) => answers.original[o]};
-      return id === 'deleted' ? ofDeletions(reading) : {...reading, rest: [], sums: false,
-        about: (lead) => `Bars: by how much ${lead} falls when another symbol is read in its place, on average over ${series.alternatives.length}.`};
+      return id === 'deleted' ? ofDeletions(reading) : {...ofDeletions(reading), kind: 'replaced', alternatives: series.alternatives.length};
     },
   })),
 };
 METHODS.top_contributions = METHODS.contributions;
 
+/** The unit of the outputs: logits, if there are several. */
+const unitOf = (outputs) => (outputs.length > 1 ? 'nats' : '');
+
+const ROUNDING = 2 ** -20; // of the sum of the sizes of terms, which a page has in 32 bits
+
 const summed = (reading) => ({
-  sums: true,
-  logits: (o) => reading.rest.reduce((sum, [, of]) => sum + of(o), 0) + [...Array(reading.tokens).keys()].reduce((sum, i) => sum + reading.value(i, o), 0),
+  sums: true, noun: 'symbol',
+  logits: (o) => {
+    const terms = [...reading.rest.map(([, of]) => of(o)), ...[...Array(reading.tokens).keys()].map((i) => reading.value(i, o))];
+    const [sum, size] = [terms.reduce((all, term) => all + term, 0), terms.reduce((all, term) => all + Math.abs(term), 0)];
+    return Math.abs(sum) < ROUNDING * size ? 0 : sum;
+  },
   ...reading,
 });
 
 /** A reading of terms: of tokens, value(i, o); of the initial state, start(o); bias(o). */
 export const ofTerms = ({start, bias, ...reading}) => ({
-  ...summed({...reading, rest: [['the initial state', start], ['the bias', bias]], about: (lead) => `Each bar is what a symbol adds to the logit of ${lead}, in nats.`}),
+  ...summed({kind: 'term', unit: unitOf(reading.outputs), ...reading, rest: [['the initial state', start], ['the bias', bias]]}),
   without: true,
 });
 
 /** A reading of what an output loses, value(i, o), where a token is deleted. */
 export const ofDeletions = (reading) => ({
-  ...reading, rest: [], sums: false,
-  about: (lead) => `Bars: by how much ${lead} falls when the symbol is deleted; the network has read every such text.`,
+  kind: 'deleted', noun: 'symbol', unit: unitOf(reading.outputs), rest: [], sums: false, ...reading,
 });
 
 /** The terms of one target: outputs that have one each, and what the others have together, if not all do. */
@@ -69,7 +78,7 @@ function contributed({outputs, top}, {values}, target) {
   const names = few ? [...values.subarray(0, top)].map((number) => outputs[number]) : outputs;
   const at = (source, o) => values[(source + (few ? 1 : 0)) * K + o];
   return {
-    ...ofTerms({outputs: names, tokens: target, value: (i, o) => at(i + 1, o), start: (o) => at(0, o), bias: (o) => at(target + 1, o)}),
+    ...ofTerms({outputs: names, unit: unitOf(outputs), tokens: target, value: (i, o) => at(i + 1, o), start: (o) => at(0, o), bias: (o) => at(target + 1, o)}),
     others: few ? {count: outputs.length - top, probability: values[top]} : null,
   };
 }
@@ -90,13 +99,13 @@ function changed({symbols, alternatives, outputs, deletions}, {values}) {
   };
 }
 
-/** The texts of a run: [{key, symbols, methods, changes ({series, earlier, load(step, target)} of the answers to changes), traces: [{entry, series, row}]}]. */
+/** The texts of a run: [{key, name (of a sequence that has one), vectors (whether its symbols are the numbers of steps), symbols, methods, changes ({series, earlier, load(step, target)} of the answers to changes), traces: [{entry, series, row}]}]. */
 export async function textsOf(page) {
   const all = await Promise.all(page.entries.map(async (entry) => [entry, await page.read(entry)]));
   const texts = new Map();
-  const textOf = (symbols) => {
-    const key = symbols.join(' ');
-    if (!texts.has(key)) texts.set(key, {key, symbols, methods: [], traces: []});
+  const textOf = (symbols, name = '', vectors = false) => {
+    const key = [name, ...symbols].filter(Boolean).join(' ');
+    if (!texts.has(key)) texts.set(key, {key, name, vectors, symbols, methods: [], traces: []});
     return texts.get(key);
   };
   const order = ['contributions', 'top_contributions', 'shapley_values', 'attribution', 'substitutions', 'trace'];
@@ -106,25 +115,24 @@ export async function textsOf(page) {
       const rows = series.tokens.length ? series.tokens : [...Array(series.shapes[0][0])].map(() => []);
       for (const [row, tokens] of rows.entries()) {
         const steps = tokens.length ? 0 : (await page.part(entry, series.steps[series.steps.length - 1], row)).shape[0];
-        textOf(tokens.length ? tokens : [...Array(steps).keys()].map((t) => String(t + 1))).traces.push({entry, series, row});
+        const text = tokens.length ? textOf(tokens) : textOf([...Array(steps).keys()].map((t) => String(t + 1)), `sequence ${row + 1}`, true);
+        text.traces.push({entry, series, row});
       }
     } else {
-      const text = textOf(series.symbols);
-      const methods = METHODS[entry.kind](page, entry, series);
+      const text = textOf(series.symbols, series.title, series.vectors);
       const twice = series.method === 'contributions' && text.methods.some(({id}) => id === 'contributions');
-      text.methods.push(...(twice ? [] : methods));
+      text.methods.push(...(twice ? [] : METHODS[entry.kind](page, entry, series)));
       if (entry.kind === 'substitutions') text.changes = {series, load: async (step) => changed(series, await page.part(entry, step, 0))};
     }
   }
   return [...texts.values()];
 }
 
-/** The two outputs that are compared: the chosen ones, where there are such, or the two most probable; one if there is one.
+/** The two outputs that are compared: the chosen ones, where there are such, or the two largest; one if there is one.
  * @param {{outputs: string[], logits: function(number): number}} reading @param {{up?: string, down?: string}} chosen */
 export function pairOf({outputs, logits}, {up, down}) {
   if (outputs.length === 1) return [0];
-  const parts = softmax(outputs.map((_, o) => logits(o)));
-  const order = [...parts.keys()].sort((a, b) => parts[b] - parts[a]);
+  const order = [...outputs.keys()].sort((a, b) => logits(b) - logits(a));
   const first = outputs.includes(up) ? outputs.indexOf(up) : order.find((o) => outputs[o] !== down);
   const second = outputs.includes(down) && outputs.indexOf(down) !== first ? outputs.indexOf(down) : order.find((o) => o !== first);
   return [first, second];

@@ -1,12 +1,12 @@
 // What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
 
-import {ranked, placeOf, says, sentence} from './outputs.js';
+import {noteOn, quoted, ranked, placeOf, says, sentence, withUnit} from './outputs.js';
 import {leadOf, pairOf, textsOf} from './readings.js';
 import {h, patch} from './render.js';
 import {column, percent, points, shown, signedColumn} from './scales.js';
 import {blank, isSpace, strip} from './bars.js';
 import {logging} from './texts.js';
-import {traceFold} from './traces.js';
+import {mapOf, traceFold} from './traces.js';
 import {triangleOf} from './triangle.js';
 
 export const title = 'Reads';
@@ -17,6 +17,7 @@ export const several = true;
 const OUTPUTS = 5;
 const CHOICES = 300; // outputs of a list; of more, the most probable ones
 const ROWS = 200;
+const FEW = 8; // sequences with a button each; of more, a list
 
 export async function draw(body, page) {
   await drawTexts(body, page, await textsOf(page));
@@ -48,7 +49,7 @@ export async function drawTexts(body, page, texts) {
     const [reading, answers] = await Promise.all([chosen?.load(step, target) ?? null,
       changes && (changes.earlier || target === symbols.length) && changes.series.steps.includes(step) ? changes.load(step, target) : null]);
     if (!page.current() || key !== `${text().key} ${method()?.id} ${state.step} ${target}`) return;
-    drawn = {symbols: symbols.slice(0, target), all: symbols, methods, method: chosen, reading, answers, changes, traces, first, target};
+    drawn = {symbols: symbols.slice(0, target), all: symbols, vectors: text().vectors, methods, method: chosen, reading, answers, changes, traces, first, target};
     paint();
   }
 
@@ -64,13 +65,20 @@ export async function drawTexts(body, page, texts) {
     const choices = reading ? choicesOf(reading, pair) : [];
     const among = (at, label, name) => select(label, choices.map((o) => [reading.outputs[o], reading.outputs[o]]), reading.outputs[pair[at]], (value) => choose({[name]: value}));
     return h('div', {class: 'controls', key: 'header'},
-      texts.length > 1 ? select('Text', texts.map(({key, symbols}) => [key, preview(symbols)]), text().key, (value) => choose({text: value, target: null, picked: null})) : null,
-      methods.length > 1 ? h('span', {class: 'switch', role: 'group', 'aria-label': 'method'}, methods.map(({id, name}) =>
-        h('button', {key: id, type: 'button', 'aria-pressed': String(id === chosen.id), onclick: () => choose({method: id})}, name))) : null,
+      texts.length > 1 ? textChooser() : null,
+      methods.length > 1 ? buttons('method', methods.map(({id, name}) => [id, name]), chosen.id, (id) => choose({method: id})) : null,
       pair.length > 1 ? h('span', {class: 'pair'}, among(0, 'Bars up for', 'up'), among(1, 'down for', 'down')) : null,
       reading && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
       chosen?.earlier && all.length > first ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: first, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
         'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
+  }
+
+  /** The sequences of a batch have buttons; many of them, and texts, a list. */
+  function textChooser() {
+    const named = texts.every(({name}) => name);
+    const onchange = (key) => choose({text: key, target: null, picked: null});
+    if (named && texts.length <= FEW) return buttons('sequence', texts.map(({key, name}) => [key, name]), text().key, onchange);
+    return select(named ? 'Sequence' : 'Text', texts.map((one) => [one.key, one.name ? `${one.name}: ${preview(one)}` : preview(one)]), text().key, onchange);
   }
 
   /** The sentence, the bars, what a picked token does. */
@@ -81,32 +89,47 @@ export async function drawTexts(body, page, texts) {
     const groups = state.words ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
     const values = groups.map((group) => group.reduce((sum, i) => sum + lead(i), 0));
     const format = signedColumn(values);
-    const names = pair.map((o) => reading.outputs[o]);
+    const names = pair.map((o) => quoted(reading.outputs[o]));
     const against = names.length > 1 ? `${names[0]} over ${names[1]}` : names[0];
+    const masked = new Set(reading.masked);
     const asks = reading.without || drawn.answers;
     const picked = asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
-    const tokens = groups.map((group, g) => ({name: group.map((i) => symbols[i]).join(''), value: values[g], says: `${format(values[g])} for ${against}`}));
-    const logits = reading.outputs.map((_, o) => reading.logits(o));
-    const outputs = ranked(reading.outputs, logits, reading.others ? 1 - reading.others.probability : 1);
+    const tokens = groups.map((group, g) => {
+      const off = group.every((i) => masked.has(i));
+      return {name: group.map((i) => symbols[i]).join(''), value: values[g], off, says: off ? 'masked, not read' : `${withUnit(format(values[g]), reading)} for ${against}`};
+    });
+    const outputs = outcomesOf(reading);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
     const rest = reading.rest.map(([name, of]) => [format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0)), name])
       .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
-      h('p', {class: 'note', key: 'about'}, reading.about(against), ' ', names.length > 1
+      h('p', {class: 'note', key: 'about'}, noteOn(reading, against), ' ', names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
-      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${names.length > 1 ? 'the difference of the two logits' : 'the output'}.` : '',
+      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${names.length > 1 ? `the difference of the two ${reading.unit ? 'logits' : 'outputs'}` : 'the output'}.` : '',
+      masked.size ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
-      h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, opened,
+      h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
       picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? 'with the symbol deleted' : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
+      reading.features ? h('figure', {key: 'features'}, featureMap(reading, symbols, pair, against)) : null,
+      reading.leftOut ? h('p', {class: 'note', key: 'features'}, 'The shares of features are left out, as they are too many for a page. The result has them.') : null,
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
-      fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups))),
+      fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups), drawn.vectors ? 1 : 2)),
     ];
+  }
+
+  /** A row for each feature, a column for each step: by how much the feature moved the first output ahead of the second. */
+  function featureMap(reading, symbols, pair, against) {
+    const [first, second] = pair;
+    const share = (i, f) => reading.feature(i, f, first) - (second === undefined ? 0 : reading.feature(i, f, second));
+    return mapOf(`Shares of features in ${against}`, [...Array(reading.features).keys()], symbols.map((_, i) => (f) => share(i, f)), symbols, {
+      width: page.width(), row: 'feature', noun: reading.noun, place: (t) => `of ${placeOf(symbols, t, reading.noun)}`, both: true, format: (number) => withUnit(shown(number), reading),
+    });
   }
 
   /** What the network says as it is, without a term of the sum, with the symbol deleted or replaced. */
@@ -152,12 +175,14 @@ export async function drawTexts(body, page, texts) {
     const {reading} = drawn;
     const names = pair.map((o) => reading.outputs[o]);
     const of = (group, o) => group.reduce((sum, i) => sum + reading.value(i, o), 0);
-    return [['position', 'token', ...names, 'bar'], ...groups.map((group, g) => [group[0] + 1, tokens[g].name, ...pair.map((o) => of(group, o)), tokens[g].value]),
-      ...reading.rest.map(([name, value]) => ['', name, ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
+    const place = (position, name) => (drawn.vectors ? [name] : [position, name]);
+    return [[...place('position', reading.noun), ...names, reading.unit ? `bar, ${reading.unit}` : 'bar'],
+      ...groups.map((group, g) => [...place(group[0] + 1, tokens[g].name), ...pair.map((o) => of(group, o)), tokens[g].value]),
+      ...reading.rest.map(([name, value]) => [...place('', name), ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
   }
 
   function plain() {
-    return h('p', {class: 'lead', key: 'plain'}, `${page.title || 'The network'} reads: `, drawn.symbols.join(blank(drawn.symbols)));
+    return h('p', {class: 'lead', key: 'plain'}, `${page.title || 'The network'} reads${drawn.vectors ? ` ${preview(drawn)}.` : ': '}`, drawn.vectors ? '' : drawn.symbols.join(blank(drawn.symbols)));
   }
 
   const unfolded = new Set();
@@ -179,7 +204,7 @@ export async function drawTexts(body, page, texts) {
 export async function card(page) {
   const texts = await textsOf(page);
   const text = texts.find(({key, methods}) => key === page.state.text && methods.length) ?? texts.find(({methods}) => methods.length);
-  if (!text) return texts.length ? {sentence: [`${page.title || 'The network'} was traced while it read “${preview(texts[0].symbols)}”.`], drawing: null} : null;
+  if (!text) return texts.length ? {sentence: [`${page.title || 'The network'} was traced while it read ${texts[0].vectors ? preview(texts[0]) : `“${preview(texts[0])}”`}.`], drawing: null} : null;
   const [method] = text.methods;
   const {symbols} = text;
   const steps = method.series.steps;
@@ -188,12 +213,22 @@ export async function card(page) {
   const lead = leadOf(reading, pair);
   const values = symbols.map((_, i) => lead(i));
   const format = signedColumn(values);
-  const shownOutputs = ranked(reading.outputs, reading.outputs.map((_, o) => reading.logits(o)), reading.others ? 1 - reading.others.probability : 1).slice(0, 3);
+  const shownOutputs = outcomesOf(reading).slice(0, 3);
   return {
     sentence: sentence(page.title, reading, symbols, lead, pair),
-    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], says: format(values[i])})), {width, format, onopen: () => {},
+    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], says: withUnit(format(values[i]), reading)})), {width, format, noun: reading.noun, onopen: () => {},
       outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))}),
   };
+}
+
+/** The most probable outputs, if they share a probability. */
+function outcomesOf({outputs, logits, others, values, verdict}) {
+  return values || verdict ? [] : ranked(outputs, outputs.map((_, o) => logits(o)), others ? 1 - others.probability : 1);
+}
+
+function buttons(label, choices, value, onchange) {
+  return h('span', {class: 'switch', role: 'group', 'aria-label': label}, choices.map(([key, name]) =>
+    h('button', {key, type: 'button', 'aria-pressed': String(key === value), onclick: () => onchange(key)}, name)));
 }
 
 function select(label, options, value, onchange) {
@@ -207,7 +242,8 @@ function choicesOf({outputs, logits}, pair) {
   return [...new Set([...pair, ...all.sort((a, b) => logits(b) - logits(a)).slice(0, CHOICES)])];
 }
 
-function preview(symbols) {
+function preview({symbols, vectors}) {
+  if (vectors) return symbols.length === 1 ? 'step 1' : `steps 1 to ${symbols.length}`;
   const text = symbols.slice(0, 60).join(blank(symbols));
   return text.length > 44 || symbols.length > 60 ? `${text.slice(0, 43)}…` : text;
 }
@@ -223,12 +259,12 @@ function tableOf(head, rows) {
     h('tbody', {}, rows.map((row) => h('tr', {}, row.map((cell) => h('td', {}, cell)))))));
 }
 
-/** What the bars show, as a table: of a long text the largest. */
-function numbers(lines) {
+/** What the bars show, as a table: of a long text the largest. names: how many columns have no numbers. */
+function numbers(lines, names) {
   const [head, ...rows] = lines;
   const bar = head.length - 1;
   const kept = new Set([...rows].sort((a, b) => Math.abs(b[bar]) - Math.abs(a[bar])).slice(0, ROWS));
-  const formats = head.map((_, c) => (c < 2 ? String : column(rows.map((row) => row[c]))));
+  const formats = head.map((_, c) => (c < names ? String : column(rows.map((row) => row[c]))));
   return [rows.length > ROWS ? h('p', {class: 'note'}, `The ${ROWS} largest of ${rows.length}; all are in the file that is saved.`) : null,
     tableOf(head, rows.filter((row) => kept.has(row)).map((row) => row.map((cell, c) => formats[c](cell))))];
 }

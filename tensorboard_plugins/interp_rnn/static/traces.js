@@ -1,6 +1,7 @@
 // Gates, states and whatever else a recurrent layer computes, token by token: a fold of Reads.
 
 import {colourBar, heatMap, lines, LINES, remembering, share, shown, signed} from './charts.js';
+import {placeOf} from './outputs.js';
 import {h} from './render.js';
 
 const slices = new WeakMap(); // entry of a tag -> its sequences, asked for once
@@ -29,6 +30,7 @@ function inside({values, shape: [time, entries]}, {quantities, tokens}, row, pag
   const at = (q, unit, t) => values[t * entries + first[q] + unit];
   const steps = [...Array(time).keys()].filter((t) => !quantities.every((_, q) => Number.isNaN(at(q, 0, t))));
   const names = steps.map((t) => tokens[row]?.[t] ?? String(t + 1));
+  const noun = tokens[row]?.length ? 'token' : 'step';
   const main = Math.max(0, quantities.findIndex(([name]) => name.split('/').pop() === 'h'));
   const units = quantities[main][1];
   const change = (unit) => steps.slice(1).reduce((sum, t, i) => sum + Math.abs(at(main, unit, t) - at(main, unit, steps[i])), 0);
@@ -46,33 +48,38 @@ function inside({values, shape: [time, entries]}, {quantities, tokens}, row, pag
       order.map((one) => h('option', {key: one, value: String(one)}, `${one + 1}`)))), h('span', {class: 'note'}, 'Those whose state changes most stand first.'),
     drawn.map(({name}, i) => h('span', {key: name, class: 'legend'}, h('span', {class: 'key', style: `background: ${look(i).color}; opacity: ${look(i).dashed ? 0.5 : 1}`}), name))),
     lines(drawn.map(({name, q}, i) => ({name, ...look(i), points: steps.map((t, place) => [place, at(q, unit, t)])})), {
-      x: 'token', y: 'value', names, width: Math.max(280, width), height: 220, label: `gates and states of unit ${unit + 1} over the tokens`,
+      x: noun, y: 'value', names, width: Math.max(280, width), height: 220, label: `gates and states of unit ${unit + 1} over the ${noun}s`,
     }),
-    page.downloads((at) => at.closest('details').querySelector('svg'), () => rows(names, steps, quantities, at), 'traces'),
+    page.downloads((at) => at.closest('details').querySelector('svg'), () => rows(names, steps, quantities, at, noun), 'traces'),
     h('div', {class: 'maps'}, quantities.map(([name, count], q) => h('figure', {key: name},
-      map(name, count === units ? order : [...Array(count).keys()], steps.map((t) => (i) => at(q, i, t)), names, unit, Math.min(width, 520), count === units ? choose : null)))),
+      mapOf(name, count === units ? order : [...Array(count).keys()], steps.map((t) => (i) => at(q, i, t)), names, {
+        chosen: unit, width: Math.min(width, 520), onpick: count === units ? choose : null, noun, place: (t) => `after ${placeOf(names, t, noun)}`,
+      })))),
   ];
 }
 
-function rows(names, steps, quantities, at) {
-  return [['position', 'token', 'quantity', 'unit', 'value'], ...steps.flatMap((t, i) => quantities.flatMap(([name, count], q) =>
+function rows(names, steps, quantities, at, noun) {
+  return [['position', noun, 'quantity', 'unit', 'value'], ...steps.flatMap((t, i) => quantities.flatMap(([name, count], q) =>
     [...Array(count).keys()].map((unit) => [t + 1, names[i], name, unit + 1, at(q, unit, t)])))];
 }
 
-/** A map of one quantity: a row for each of its units, a column for each token. */
-function map(name, order, columns, names, chosen, width, onpick) {
+/** A map of one quantity: a row for each of its units, a column for each token.
+ * order: the units, from 0; columns: the value of a unit at each token; names: of the tokens, each a `noun`; options: width, chosen
+ * (a unit), onpick(unit), row (what a unit is called), place(t), both (whether it has both signs), format (of a value). */
+export function mapOf(name, order, columns, names, {width, noun, place, chosen = null, onpick = null, row = 'unit', both = false, format = shown}) {
   const cells = Float32Array.from(order.flatMap((unit) => columns.map((column) => column(unit))));
   const known = cells.filter((number) => !Number.isNaN(number));
   const [low, top] = [known.reduce((a, b) => Math.min(a, b), 0), known.reduce((a, b) => Math.max(a, b), 0)];
   const limit = Math.max(-low, top) || 1;
   const whole = name.endsWith('centroid');
-  const gate = low >= 0;
+  const gate = low >= 0 && !both;
   const colour = gate ? share : (part) => signed(2 * part - 1, 1);
-  return [h('figcaption', {}, h('b', {}, name)), heatMap(order.map((unit) => String(unit + 1)), names, {
+  const counted = (number, one, several) => `${number} ${number === 1 ? one : several}`;
+  return [h('figcaption', {}, h('b', {}, name), row === 'unit' ? '' : `: a row for each ${row}, a column for each ${noun}`), heatMap(order.map((unit) => String(unit + 1)), names, {
     width, height: 300, largest: 44, colour, chosen: onpick ? {row: order.indexOf(chosen)} : {}, onpick: onpick && ((i) => onpick(order[i])),
-    label: `${name}: ${order.length} ${order.length === 1 ? 'entry' : 'entries'} at ${names.length} tokens, from ${shown(low)} to ${shown(top)}`,
+    label: `${name}: ${row === 'unit' ? counted(order.length, 'entry', 'entries') : counted(order.length, row, `${row}s`)} at ${counted(names.length, noun, `${noun}s`)}, from ${format(low)} to ${format(top)}`,
     parts: whole ? null : cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))),
     texts: whole ? [...cells].map((number) => (Number.isNaN(number) ? '–' : shown(number))) : null,
-    tip: (i, t) => `${name}, unit ${order[i] + 1}, after “${names[t]}”: ${shown(columns[t](order[i]))}`,
-  }), whole ? null : colourBar(gate ? '0' : `−${shown(limit)}`, shown(limit), colour)];
+    tip: (i, t) => `${name}, ${row} ${order[i] + 1}, ${place(t)}: ${format(columns[t](order[i]))}`,
+  }), whole ? null : colourBar(gate ? '0' : `−${format(limit)}`, format(limit), colour)];
 }
