@@ -43,6 +43,6 @@ def read(path: Path, task: str) -> Trials:
     first = entries[table.x[:, :1], 0]
     choices = np.concatenate([first, np.array(table.targets, int)[table.y]], axis=1) - 1
     lengths = table.weights.sum(axis=1).astype(int) + 1
-    subjects = tuple(str(group[0]) for group in table.groups)
+    subjects = tuple(str(group[0]) for group in (table.groups[i] for i in table.session))
     seen = replace(TASKS[task], rewards=tuple(map(float, rewards)))
     return Trials(seen, choices, states, seconds, places, lengths, subjects)

@@ -1,7 +1,8 @@
 """Tables of events as padded sequences: trials with their choices and rewards, or the lines of a log.
 
 A row of the table is an event, the values of some of its columns its symbol. The rows of a session, in their order, are
-a sequence. Step t reads the symbol of row t; its target is the choice of row t + 1, or the symbol of that row.
+a sequence. Step t reads the symbol of row t; its target is the choice of row t + 1, or the symbol of that row. So a
+session of one row has a word and a label, but no step.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import choice
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked, unpacked_text
@@ -27,33 +29,42 @@ __all__ = ["Sessions", "sessions"]
 
 Value = Hashable
 
+BOOLS = {"true": True, "false": False}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sessions(Result):
-    """Sequences of a table, padded with zeros to one length.
+    """The sessions of a table: words with labels, and sequences padded with zeros to one length.
 
     Attributes:
-        x: int (sessions, time), the symbol of each row but the last.
-        y: int (sessions, time), what the next row shows: the number of its value in `targets`.
-        weights: (sessions, time), 1 for the steps of a session, 0 for padding.
+        words: the events of each session by name, for `automata` and `analysis.surprise`.
+        labels: the label of each session; empty if there is no such column.
+        groups: the values of the columns `by`, one tuple for each session.
+        x: int (sequences, time), the symbol of each row but the last, of every session of two rows or more.
+        y: int (sequences, time), what the next row shows: the number of its value in `targets`.
+        weights: (sequences, time), 1 for the steps of a session, 0 for padding.
+        session: int (sequences,), the place of each sequence's session in `words`, `labels` and `groups`.
         names: the K symbols: values of a column, or tuples of values of several.
         targets: the values of which `y` are the numbers.
-        groups: the values of the columns `by`, one tuple for each session.
-        labels: the label of each session; empty if there is no such column.
+        num_short: sessions of one row, which have no step and so no sequence.
         num_missed: rows that were left out, as a value was missing.
     """
 
+    words: list[tuple[Value, ...]]
+    labels: tuple[Value, ...]
+    groups: tuple[tuple[Value, ...], ...]
     x: Ints
     y: Ints
     weights: Array
+    session: Ints
     names: tuple[Value, ...]
     targets: tuple[Value, ...]
-    groups: tuple[tuple[Value, ...], ...]
-    labels: tuple[Value, ...]
+    num_short: int
     num_missed: int
 
     def __len__(self) -> int:
-        return len(self.x)
+        """Number of sessions."""
+        return len(self.words)
 
     @property
     def data(self) -> tuple[Ints, Ints, Array]:
@@ -66,33 +77,18 @@ class Sessions(Result):
         return tuple(", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in self.names)
 
     @property
-    def words(self) -> list[tuple[Value, ...]]:
-        """The events of each session by name, the last one included, for `automata` and `analysis.surprise`.
-
-        Raises:
-            DataError: if `target` was another column, so that the last symbols are not known.
-        """
-        if self.targets != self.names:
-            raise DataError(
-                f"For words the next symbol must be predicted. Received: targets {list(self.targets)[:5]}. Leave "
-                "`target` out."
-            )
-        rows = zip(self.sequences, self.y, strict=True)
-        return [tuple(self.names[i] for i in (*row, targets[len(row) - 1])) for row, targets in rows]
-
-    @property
     def subjects(self) -> tuple[Value, ...]:
-        """The values of the first of the columns `by`, each once."""
-        return tuple(dict.fromkeys(group[0] for group in self.groups if group))
+        """The values of the first of the columns `by`, each once, of the sessions that have a sequence."""
+        return tuple(dict.fromkeys(self.groups[i][0] for i in self.session if self.groups[i]))
 
     @property
     def by_subject(self) -> NDArray[np.bool_]:
-        """Bool (subjects, sessions), the sessions of each subject: `subsets` of `fitting.fit_lbfgs`."""
-        return np.array([[group[:1] == (subject,) for group in self.groups] for subject in self.subjects])
+        """Bool (subjects, sequences), the sequences of each subject: `subsets` of `fitting.fit_lbfgs`."""
+        return np.array([[self.groups[i][:1] == (subject,) for i in self.session] for subject in self.subjects])
 
     @property
     def sequences(self) -> list[Ints]:
-        """The symbols of each session, without padding."""
+        """The sequences of symbols in `x`, without padding."""
         return [row[: int(count)] for row, count in zip(self.x, self.weights.sum(axis=1), strict=True)]
 
 
@@ -109,7 +105,8 @@ def sessions(
     """Reads a table of trials, or a log of events, as sequences of symbols.
 
     A row with a missing value in one of the columns is omitted: the state of a network does not change, and the row
-    before predicts the next trial that took place. In a file, values that look like numbers are read as numbers.
+    before predicts the next trial that took place. In a file, values that look like numbers are read as numbers. A
+    column whose values are all "true" or "false", in any case, is read as bools.
 
     Args:
         table: path of a CSV file separated by commas, semicolons or tabs, or of an event log in XES, plain or
@@ -121,11 +118,12 @@ def sessions(
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
         by: columns that identify a session, the subject first; without them all rows are one session.
         order: a column, such as the time, by which the rows of a session are sorted; None keeps the order of the table.
-        label: a column with one value in each session.
+        label: a column with one value in each session, such as `labels` of `automata.infer`.
         missing: values that also count as missing, such as -1; NaN, None and empty cells always do.
 
     Returns:
-        `Sessions`. A session of fewer than two rows has no step and is omitted.
+        `Sessions`. A session of one row has a word and a label, but no step and so no sequence; `num_short` is the
+        number of these sessions.
 
     Raises:
         DataError: if the file cannot be read, a column does not exist, columns have different lengths, a session has
@@ -143,7 +141,10 @@ def sessions(
     several = not isinstance(columns, str)
     of_symbol = [columns] if isinstance(columns, str) else list(columns)
     groups = [by] if isinstance(by, str) else list(by)
-    read = _columns(table, [*of_symbol, *groups, *(name for name in (target, order, label) if name is not None)])
+    asked = [*(("columns", name) for name in of_symbol), *(("by", name) for name in groups)]
+    options = (("target", target), ("order", order), ("label", label))
+    asked += [(argument, name) for argument, name in options if name is not None]
+    read = {name: _with_bools(column, missing) for name, column in _columns(table, asked).items()}
     count = len(next(iter(read.values())))
     needed = [*of_symbol, *([] if target is None else [target])]
     unread = [any(_is_missing(read[name][row], missing) for name in needed) for row in range(count)]
@@ -166,30 +167,53 @@ def sessions(
             )
         for rows in rows_of.values():
             rows.sort(key=lambda row: read[order][row])
-    rows_of = {group: rows for group, rows in rows_of.items() if len(rows) > 1}
-    if not rows_of:
+    with_steps = [i for i, rows in enumerate(rows_of.values()) if len(rows) > 1]
+    if not with_steps:
         raise DataError(
-            f"`table` must have a session of two rows. Received: {len(present)} rows without a missing value."
+            f"`table` must have a session of two rows. Received: {len(present)} rows without a missing value. Pass as "
+            "`by` columns whose values several rows share."
         )
+    every, length = list(rows_of.values()), max(map(len, rows_of.values())) - 1
     labels = () if label is None else tuple(_label(read[label], rows, group) for group, rows in rows_of.items())
-    length = max(map(len, rows_of.values())) - 1
-    x, y = np.zeros((2, len(rows_of), length), np.int64)
-    weights = np.zeros((len(rows_of), length))
-    for i, rows in enumerate(rows_of.values()):
-        symbols = [number[tuple(read[name][row] for name in of_symbol)] for row in rows]
-        x[i, : len(rows) - 1], weights[i, : len(rows) - 1] = symbols[:-1], 1
-        y[i, : len(rows) - 1] = symbols[1:] if target is None else [place[read[target][row]] for row in rows[1:]]
-    return Sessions(x, y, weights, names, targets, tuple(rows_of), labels, count - len(present))
+    symbols = [[number[tuple(read[name][row] for name in of_symbol)] for row in rows] for rows in every]
+    x, y = np.zeros((2, len(with_steps), length), np.int64)
+    weights = np.zeros((len(with_steps), length))
+    for i, session in enumerate(with_steps):
+        rows, following = every[session], symbols[session][1:]
+        x[i, : len(following)], weights[i, : len(following)] = symbols[session][:-1], 1
+        y[i, : len(following)] = following if target is None else [place[read[target][row]] for row in rows[1:]]
+    return Sessions(
+        words=[tuple(names[i] for i in each) for each in symbols],
+        labels=labels,
+        groups=tuple(rows_of),
+        x=x,
+        y=y,
+        weights=weights,
+        session=np.array(with_steps),
+        names=names,
+        targets=targets,
+        num_short=len(every) - len(with_steps),
+        num_missed=count - len(present),
+    )
 
 
-def _columns(table: Any, names: Sequence[str]) -> dict[str, list[Any]]:
-    """The columns of a table as lists of one length."""
+def _columns(table: Any, asked: Sequence[tuple[str, str]]) -> dict[str, list[Any]]:
+    """The columns of a table as lists of one length.
+
+    Args:
+        asked: pairs of an argument of `sessions` and the name of a column.
+    """
     if isinstance(table, str | os.PathLike):
         table = _of_file(table)
     known = list(table.keys() if isinstance(table, Mapping) else getattr(table, "columns", ()))
-    absent = [name for name in names if name not in known]
-    if absent or not names:
-        raise DataError(f"`columns` must be names of columns. Received: {absent}; the table has {known}.")
+    if not known or "columns" not in dict(asked):
+        raise DataError(
+            f"`columns` must be names of columns. Received: {[name for _, name in asked]}; the table has {known}."
+        )
+    try:
+        names = [choice(argument, name, known) for argument, name in asked]
+    except ValueError as error:
+        raise DataError(str(error)) from None
     read = {name: [each.item() if hasattr(each, "item") else each for each in table[name]] for name in names}
     if len(set(map(len, read.values()))) > 1:
         lengths = {name: len(column) for name, column in read.items()}
@@ -224,7 +248,17 @@ def _numbers(cells: list[str]) -> list[Any]:
     return [int(number) if number.is_integer() else number for number in numbers]
 
 
+def _with_bools(column: list[Any], missing: Collection[Any]) -> list[Any]:
+    """A column with bools for "true" and "false", if it has no other values; a missing value stays as it is."""
+    present = [value for value in column if not _is_missing(value, missing)]
+    if not all(isinstance(value, str) and value.strip().lower() in BOOLS for value in present):
+        return column
+    return [value if _is_missing(value, missing) else BOOLS[value.strip().lower()] for value in column]
+
+
 def _is_missing(value: Any, missing: Collection[Any]) -> bool:
+    if isinstance(value, bool):  # False is 0
+        return any(isinstance(each, bool) and value == each for each in missing)
     return value is None or value == "" or value != value or value in missing  # NaN is not itself
 
 

@@ -384,7 +384,7 @@ def sentences(result: Result) -> str:
 
 @numbers.register
 def inference(result: Inference) -> str:
-    """The evidence, the automaton with how often words take its edges, and the words whose labels would tell most."""
+    """The evidence, the automaton with how often words take its edges, drawn and as text, and the questions."""
     names, labels = label_names(result), result.dfa.labels
     between = separator(result.dfa.alphabet)
     rows = (
@@ -404,7 +404,9 @@ def inference(result: Inference) -> str:
     drawn = ""
     if len(result.dfa) <= MAX_STATES:
         drawn = f'<figure><div class="drawn">{svg.as_svg(result)}</div><figcaption>{counted}</figcaption></figure>'
-    return f"<div>{sentences(result)}{drawn}{asked * bool(result.questions)}</div>"
+    evidence, _, edges = as_text(result).partition("\n")
+    rule = f"<h2>The automaton as text</h2><pre>{html.escape(edges)}</pre>"
+    return f"<div><p>{html.escape(evidence)}</p>{drawn}{asked * bool(result.questions)}{rule}</div>"
 
 
 @as_html.register(TransitionSpectra)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -29,9 +30,9 @@ from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
-from keras_interp_rnn.automata import DFA, Certificate, WeightedAutomaton, tomita
+from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton, tomita
 from keras_interp_rnn.automata.inference import Evidence, Inference
-from keras_interp_rnn.automata.machines import Automaton, Edit
+from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Edit, Transitions, label_of_edge
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.queries import Learned, LearnedValues
 
@@ -47,7 +48,9 @@ ITEMS = 15
 QUESTIONS = 2
 """Number of words that are asked for a label."""
 VALUES = 6
-"""Maximum number of words whose values an automaton shows, of values of each, and of edits."""
+"""Maximum number of words whose values an automaton shows, of values of each, of edits and of transitions."""
+MAX_SYMBOLS, LINE = 4, 100
+"""Maximum number of symbols of a state's largest edge that are listed, and of characters of a line of an edge."""
 
 
 @as_text.register
@@ -389,9 +392,53 @@ def training_report(report: TrainingReport) -> str:
 
 
 @as_text.register
-def inference(result: Inference) -> str:
-    """How the automaton was found, from how many words, its accuracy, and the evidence of the words."""
-    return "; ".join(_evidence(f"found by {result.method}{_words(result)}", result))
+def inference(result: Inference, *, edges: bool = True) -> str:
+    """How the automaton was found, from how many words, its accuracy, the evidence of the words, and its edges.
+
+    An edge has the number of times that words take it, and symbols with which no word takes it are in parentheses.
+    """
+    lines = ["; ".join(_evidence(f"found by {result.method}{_words(result)}", result))]
+    if edges:
+        lines += _edges(result.dfa, result.unsupported, result.support.tolist())
+    return "\n".join(lines)
+
+
+@as_text.register(DFA)
+@as_text.register(MooreMachine)
+def automaton(machine: Automaton) -> str:
+    """Its size, and the edges of each state."""
+    sizes = f"{counted(len(machine), 'state')}, {counted(len(machine.alphabet), 'symbol')}"
+    missing = "" if machine.is_complete else "; a word without a transition is rejected"
+    return "\n".join([f"{type(machine).__name__}: {sizes}{missing}", *_edges(machine)])
+
+
+def _edges(
+    machine: Automaton, unsupported: Transitions = (), support: Sequence[Sequence[int]] | None = None
+) -> list[str]:
+    """A line for each state, with its output, and below it one for each edge, with all of its symbols.
+
+    If the edge of most symbols has many, "every other symbol" takes their place.
+    """
+    lines, untaken, place = [], set(unsupported), {symbol: i for i, symbol in enumerate(machine.alphabet)}
+    edges = machine.edges()
+    for state, output in enumerate(machine.outputs):
+        kind = ("accepting" if output else "rejecting") if isinstance(machine, DFA) else f"output {output!r}"
+        lines.append(f"state {state}, {'start, ' if state == machine.start else ''}{kind}")
+        leaving = {target: symbols for (source, target), symbols in edges.items() if source == state}
+        largest = max(leaving, key=lambda target: len(leaving[target]), default=None)
+        is_complete = sum(map(len, leaving.values())) == len(machine.alphabet)
+        for target, symbols in leaving.items():
+            taken = [symbol for symbol in symbols if (state, symbol) not in untaken]
+            never = len(symbols) - len(taken)
+            if target == largest and len(symbols) > MAX_SYMBOLS and is_complete:
+                shown = "every symbol" if len(leaving) == 1 else "every other symbol"
+                shown += f" ({never:,} of {len(symbols):,} taken by no word)" * bool(never)
+            else:
+                shown = label_of_edge(symbols, taken)
+            times = "" if support is None else f": {counted(sum(support[state][place[s]] for s in symbols), 'time')}"
+            text = f"to {target} by {shown}{times}"
+            lines += textwrap.wrap(text, LINE, initial_indent=4 * " ", subsequent_indent=8 * " ")
+    return lines
 
 
 def _words(evidence: Evidence) -> str:
@@ -419,6 +466,9 @@ def _evidence(head: str, evidence: Evidence, more: str = "") -> list[str]:
     if evidence.num_transitions:
         taken = evidence.num_transitions - len(evidence.unsupported)
         parts.append(f"{taken:,} of {counted(evidence.num_transitions, 'transition')} taken by your words")
+    if evidence.rare:
+        machine = getattr(evidence, "dfa", None)
+        parts.append(f"only one or two words take {_transitions(evidence.rare, machine)}")
     if evidence.questions:
         shown = ", ".join(_quoted_word(word) for word in evidence.questions[:QUESTIONS])
         parts.append(f"to be labelled next: {shown}")
@@ -564,7 +614,22 @@ def edit(result: Edit) -> str:
     if result.distance > VALUES:
         changes.append(f"and {result.distance - VALUES:,} more")
     count = counted(result.distance, "edit")
-    return f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(changes)}."
+    text = f"{result.new_label!r} in place of {result.label!r} after {count}: {'; '.join(changes)}."
+    if result.rare:
+        text += (
+            f" Little evidence: the edited word takes {_transitions(result.rare)}, as fewer than {MIN_WORDS} words do."
+        )
+    return text
+
+
+def _transitions(edges: Transitions, machine: Automaton | None = None) -> str:
+    """Transitions by symbol and state; of many the first ones, and the number of the others."""
+    shown = [
+        f"{visible(str(symbol))} from state {state}" + (f" to {machine.step(state, symbol)}" if machine else "")
+        for state, symbol in edges[:VALUES]
+    ]
+    more = f" and {len(edges) - VALUES:,} others" if len(edges) > VALUES else ""
+    return f"{', '.join(shown)}{more}"
 
 
 def word(symbols: Sequence[Hashable]) -> str:

@@ -323,7 +323,11 @@ class TestDrawing:
         page = (tmp_path / "machine.html").read_text()
         assert '"kind": "automaton"' in page
         assert page.count("<tr>") == 1 + 4  # a row for each transition, where scripts are blocked
-        assert repr(machine) in (tmp_path / "machine.txt").read_text()
+        lines = (tmp_path / "machine.txt").read_text().splitlines()
+        assert lines[1].startswith("state 0, start, ")
+        assert [line for line in lines if "to" in line.split()] == [
+            f"    to {i} by {j}" for i, j in ("00", "11", "10", "01")
+        ]
 
 
 NOT_INTS = "States must be the ints 0, 1, .* Received: {} in {}. Number the states"
@@ -390,6 +394,10 @@ NO_STATE = "`state` must be one of 0 to 1, or -1 for none. Received: state="
         (lambda: ONES.accepts(3), "A word must be a sequence of symbols. Received: 3"),
         (lambda: ONES.run(None), "A word must be a sequence of symbols. Received: None"),
         (lambda: ONES.accepts("12"), "over the alphabet .* Received: the symbol '2'"),
+        (
+            lambda: DFA([[0] * 50], [0], alphabet=[f"E{i}" for i in range(50)]).accepts(["E0", "E999"]),
+            r"alphabet 'E0', 'E1', .*, 'E9' and 40 others\. Received: the symbol 'E999'",
+        ),
         (lambda: ONES.accepts([[]]), r"over the alphabet .* Received: the symbol \[\]"),
         *((lambda state=state: ONES.step(state, "0"), f"{NO_STATE}{state}") for state in (2, -2, 1.5)),
         (lambda: ONES.equivalent(MOORE), "must be compared with another DFA. Received: MooreMachine"),

@@ -176,6 +176,10 @@ CORPUS = {
     "fstprint --acceptor": ("0\t0\ta\n0\t1\tb\n1\t0\ta\n1\t1\tb\n1\n", B_LAST),
     "fstprint --acceptor, weighted": ("0\t0\ta\t0.5\n0\t1\tb\t3\n1\t0\ta\t1e-3\n1\t1\tb\t0.5\n1\t0.25\n", B_LAST),
     "fstprint --acceptor, some weighted": ("0\t0\ta\n0\t1\tb\t3\n1\t0\ta\n1\t1\tb\t2\n1\n", B_LAST),
+    "fstprint --acceptor, a word for a weight": (
+        "0\t0\ta\n0\t1\tb\tc\n1\n",
+        "Received: line 2, .* Remove what is neither",
+    ),
     "fstprint, a transducer or integer weights": (
         "0\t1\ta\t1\n1\n",
         "line 1, .*. Pass an acceptor, not a transducer; write an integer weight as 1.0, not 1",

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import time
 
 import keras
@@ -11,10 +12,10 @@ import scipy.stats
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from keras_interp_rnn.automata.inference import _searches, _state_merging, sample_of
+from keras_interp_rnn.automata.inference import _searches, _state_merging, from_words, sample_of
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
-from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
-from keras_interp_rnn.automata.inference._searches import search
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, description_length, is_shorter
+from keras_interp_rnn.automata.inference._searches import fewest_bits, search
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
 from tests.automata.machines import words
 from tests.automata.networks import LABELS, MODULO_3, dfa_of, drawn
@@ -115,7 +116,11 @@ def test_rejects_an_automaton_that_contradicts_more_labels_than_may_be_wrong():
     wrong = np.random.default_rng(1).random(len(some)) < 0.1
     labels = np.array([("b", "b") not in itertools.pairwise(word) for word in some]) ^ wrong
     assert automata.infer(some, labels, label_noise=0.1).label_noise == wrong.mean()
-    with pytest.raises(ValueError, match=r"No automaton was found .* labels of 255 .*, within 6 s\. Pass more words"):
+    rule = (
+        r"No automaton was found .* labels of 255 different words over 2 symbols and predicts words held out\. .*"
+        r" Pass more words, short ones above all, or label_noise=None if more are wrong(, or a larger time_budget)?; or"
+    )
+    with pytest.raises(ValueError, match=rule):
         automata.infer(some, labels, label_noise=0.02, time_budget=6)
 
 
@@ -127,7 +132,7 @@ def test_copies_are_counted_but_are_no_evidence():
     assert (often.num_words, often.num_labels, often.num_held_out) == (63, 63 * 60, 6)
     assert often.held_out_interval == once.held_out_interval
     assert str(often).startswith("found by merging from 63 different words (3,780 in all): automaton of 3 states")
-    assert str(often).endswith("; held out 6 words, right on 6; 6 of 6 transitions taken by your words")
+    assert repr(often).endswith("; held out 6 words, right on 6; 6 of 6 transitions taken by your words")
 
 
 @pytest.mark.parametrize(
@@ -255,6 +260,36 @@ def test_rejects_words_that_cannot_be_learned_from(some, labels, alphabet, sente
         automata.infer(some, labels, alphabet=alphabet)
 
 
+@pytest.mark.parametrize("accepted", [6, 9, 12])
+def test_labels_in_random_order_rarely_have_an_automaton_of_a_third_of_their_bits(accepted):
+    """Counted from all automata of two states; of labels of less than 18 bits a third is less than one of them has."""
+    some = [tuple(map(int, word)) for word in words("01", 5)][1:25]
+    fitted = set()
+    for table, outputs in itertools.product(np.ndindex(2, 2, 2, 2), ([0, 1], [1, 0])):
+        tree = Words(some, np.zeros(len(some), np.int64), 2, 2).tree
+        labels = np.array(outputs)[tree.states(np.array(table).reshape(2, 2))[tree.ends]]
+        if labels.sum() == accepted:
+            fitted.add(tuple(labels.tolist()))
+    alone = math.log2(math.comb(len(some), accepted))
+    third = description_length(2, 0, tree) < alone * _searches.MAX_DESCRIPTION
+    assert third == (accepted > 6)
+    assert not third or len(fitted) * 2**-alone < 2 ** (1 - 2 * alone / 3) < 1 / 2048
+
+
+def test_says_at_once_that_labels_have_too_few_bits(monkeypatch):
+    """24 sessions, 3 of them flagged: log2 C(24, 3) = 11 bits, and a rule on one of 27 symbols has 4.8 and saves 10."""
+    monkeypatch.setattr(from_words, "first_found", None)
+    sessions = [(f"E{i}", "E26") for i in range(24)]
+    sentence = r"labels must have more than 14\.8 bits, .* Received: 24 different words, whose labels have 11\.0 bits\."
+    with pytest.raises(ValueError, match=f"No automaton was found: {sentence} Pass more words"):
+        automata.infer(sessions, [i < 3 for i in range(24)], alphabet=[f"E{i}" for i in range(27)])
+
+
+def test_labels_of_few_bits_are_those_of_no_automaton_of_two_states():
+    tree = Words([(0,), (1,)], np.array([0, 1]), 2, 2).tree
+    assert fewest_bits(2) == description_length(2, 0, tree) == 6
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -289,7 +324,7 @@ def test_words_that_are_hard_to_predict_do_not_lose_an_automaton_of_a_short_desc
     assert found.held_out_right == 0
     assert not searched
     monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
-    assert _searches.first_found(sample, Limits()) is None
+    assert _searches.first_found(sample, Limits()) == _searches.NotFound(False, len(found.automaton), 0)
     assert searched == ["patterns", "splitting"]
 
 
@@ -357,3 +392,41 @@ def test_an_automaton_that_contradicts_a_few_words_is_repaired(monkeypatch, seed
     found = smallest_automaton(every, Limits(), start)
     assert every.error(found) == 0
     assert dfa_of(found, "ab").equivalent(truth)
+
+
+@pytest.mark.parametrize(
+    ("noise", "found", "time_budget", "remedy"),
+    [
+        (0.0, None, None, "label_noise if labels may be wrong"),
+        (None, False, 1000, None),
+        (0.01, False, 1e-9, "label_noise=None if more are wrong"),
+        (0.0, True, 1e-9, "label_noise if labels may be wrong"),
+    ],
+)
+def test_an_error_says_why_the_searches_ended_and_which_remedies_apply(monkeypatch, noise, found, time_budget, remedy):
+    some = words("ab", 4)
+    labels = [word.count("a") % 3 == 1 for word in some]
+    machine = None if found is None else Machine(np.array([[0, 0]]), np.array([int(found)]))
+    for by in _searches.SEARCHES:
+        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_: machine)
+    with pytest.raises(ValueError, match="the labels of 31 different words over 2 symbols and predicts") as error:
+        automata.infer(some, labels, label_noise=noise, time_budget=time_budget)
+    text = str(error.value)
+    ended = re.search(r" The searches ended after \d+ s; a larger time_budget would change nothing\. ", text)
+    cut_off = time_budget == 1e-9
+    assert (" A search was cut off by time_budget=1e-09. " in text, ended is not None) == (cut_off, not cut_off)
+    assert ("or a larger time_budget; or train" in text) == cut_off
+    wrong = sum(label != found for label in labels)
+    assert (f" The best automaton, of 1 state, contradicts {wrong} words. Pass" in text) == (found is not None)
+    assert remedy in text if remedy else "label_noise" not in text
+
+
+def test_an_error_names_an_automaton_that_fits_and_predicts_too_little(monkeypatch):
+    some = words("ab", 8)
+    labels = [word.count("a") % 3 == 1 for word in some]
+    monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
+    monkeypatch.setattr(_searches, "MAX_HELD_OUT_ERRORS", -1.0)  # a perfect prediction is not enough
+    with pytest.raises(
+        ValueError, match=r"of 3 states, contradicts no word, but .* predicts too few of those held out"
+    ):
+        automata.infer(some, labels)

@@ -12,7 +12,7 @@ from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
 from keras_interp_rnn.automata.inference._pattern_trees import Node, Search
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
-from keras_interp_rnn.automata.inference._prefix_tree import Words
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
 from keras_interp_rnn.automata.inference._searches import search
 from tests.automata.networks import dfa_of
 from tests.automata.test_state_splitting import long_words, places, sequential_bits
@@ -284,6 +284,35 @@ def test_rules_about_few_of_many_symbols_are_found_on_these():
     others = [tuple(order[rng.choice(100, 30, p=chances / chances.sum())].tolist()) for _ in range(1000)]
     assert Words(others, np.array([follows(word) for word in others]).astype(np.int64), 100, 2).error(machine) == 0
     assert _pattern_rules._on_fewer_symbols(Words([(0,), (1,)] * 2, np.array([0, 1] * 2), 2, 2), Limits()) is None
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_rules_on_few_symbols_must_save_the_bits_that_name_these(monkeypatch, above):
+    words = [(symbol, 99 - symbol) for symbol in range(50)]
+    labels = np.array([8 in word or 91 in word for word in words]).astype(np.int64)
+    table = np.zeros((2, 17), np.int64)
+    table[1], table[0, [3, 5]] = 1, 1
+    price = np.log2(17) + np.log2(100 * 99 / 2)
+    saved = price + _pattern_rules.MIN_SAVED + (0.01 if above else -0.01)
+    machine = Machine(table, np.array([0, 1]))
+    monkeypatch.setattr(_pattern_rules, "_of_trees", lambda *_: (machine, saved))
+    found = _pattern_rules._on_fewer_symbols(Words(words, labels, 100, 2), Limits())
+    assert (found is not None) == above
+
+
+@pytest.mark.parametrize(("number", "found"), [(25, False), (60, True), (120, True)])
+def test_a_rule_of_single_symbols_must_save_ten_bits(monkeypatch, number, found):
+    """Where trees save nothing. Of 25 words 6 have one of the symbols, which saves 5 bits."""
+    monkeypatch.setattr(_pattern_rules, "_of_trees", lambda *_: (None, 0.0))
+    words = [(place % 4, 4 + place % 36) for place in range(number)]
+    every = Words(words, np.array([word[0] == 1 for word in words]).astype(np.int64), 40, 2)
+    _, saved, contradicts = _pattern_rules._single_symbols(every)
+    assert not contradicts
+    assert (saved > _pattern_rules.MIN_SAVED) == found
+    machine = shortest_rules(every, Limits())
+    assert (machine is not None) == found
+    if machine is not None:
+        assert every.right(machine).all()
 
 
 @pytest.mark.parametrize("by", ["patterns", "merging", "splitting"])

@@ -1,15 +1,18 @@
 """Copies of words, words held out, and transitions that no word takes, in reports and drawings."""
 
+import html
 import itertools
 import random
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, views
+from keras_interp_rnn._results import as_text
 from keras_interp_rnn.automata import DFA, MooreMachine
-from keras_interp_rnn.automata.inference import evidence_of
+from keras_interp_rnn.automata.inference import Inference, evidence_of
 from keras_interp_rnn.automata.inference._sample import FEWEST, sample_of
 from keras_interp_rnn.automata.learning import report_of
 from keras_interp_rnn.automata.machines import counts_of_transitions
@@ -152,18 +155,108 @@ def test_a_question_tells_from_an_automaton_that_fits_the_words_as_well(seed):
     labels = [machine.accepts(word) for word in some]
     sample = sample_of(some, labels, "ab", 0, consistent=True)
     found = evidence_of(sample, machine)
+    counts = {(state, symbol): 0 for state in range(len(machine)) for symbol in "ab"}
+    for word in some:
+        for edge in set(zip(machine.run(word), word, strict=False)):
+            counts[edge] += 1
     n = len(machine)
     larger = [*map(list, machine.transitions), [n, n], [n + 1, n + 1]]
-    expected = set()
+    candidates = []
     for state, column, target in itertools.product(range(n), range(2), range(n + 2)):
         table = [row[:] for row in larger]
         table[state][column] = target
         other = DFA(table, machine.accepting | {n + 1}, alphabet="ab")
         if all(other.accepts(word) == label for word, label in zip(some, labels, strict=True)):
-            expected.add(machine.difference(other))
-    assert set(found["questions"]) == expected - {None}
+            candidates.append(other)
+    untaken = {edge for edge, count in counts.items() if count == 0}
+
+    def rank(word):
+        edges = [*zip(machine.run(word), word, strict=False)]
+        differing = sum(other.accepts(word) != machine.accepts(word) for other in candidates)
+        return sum(edge in untaken for edge in edges), -differing, len(word), word
+
+    assert list(found["questions"]) == sorted({machine.difference(other) for other in candidates} - {None}, key=rank)
     assert not set(found["questions"]) & set(some)
-    assert [len(word) for word in found["questions"]] == sorted(map(len, found["questions"]))
+    assert set(found["unsupported"]) == untaken
+    assert set(found["rare"]) == {edge for edge, count in counts.items() if count in (1, 2)}
+
+
+def test_the_question_that_tells_most_comes_before_shorter_ones():
+    """One session has "e", after which no label tested anything; no session begins with any event but "a"."""
+    truth = DFA.from_regex("a(b|c|d)*(e(b|c|d|e)*)?", "abcde").minimize()
+    some = [("a", *rest) for n in range(4) for rest in itertools.product("bcd", repeat=n)]
+    some += [(*word, "a", *rest) for word in some[:6] for rest in some[:3]] + [tuple("ae")]
+    sample = sample_of(some, [truth.accepts(word) for word in some], "abcde", 0, consistent=True)
+    found = evidence_of(sample, truth)
+    trivial = [("b",), ("c",), ("d",), ("e",)]
+    first = found["questions"][0]
+    assert "e" in first
+    assert len(first) > 1
+    assert all(edge not in found["unsupported"] for edge in zip(truth.run(first), first, strict=False))
+    assert all(found["questions"].index(word) > 0 for word in trivial if word in found["questions"])
+
+
+def test_an_edge_that_few_words_take_is_named_however_often_they_take_it():
+    truth = DFA([[1, 0, 0], [1, 0, 0]], {1}, alphabet=["E1", "E2", "E3"])
+    some = [word for word in words(truth.alphabet, 5) if "E3" not in word]
+    some += [("E1", *["E3"] * 5), ("E3",)]
+    found = automata.infer(some, [truth.accepts(word) for word in some])
+    assert found.dfa == truth
+    assert found.support[:, 2].tolist() == [5, 1]
+    assert found.rare == ((0, "E3"), (1, "E3"))
+    first = str(found).splitlines()[0]
+    assert "; only one or two words take E3 from state 0 to 0, E3 from state 1 to 0; to be labelled" in first
+    assert repr(found) == first
+
+
+def test_the_text_of_an_automaton_has_every_symbol_of_every_edge():
+    alphabet = [f"E{i}" for i in range(50)]
+    rows = [[1 if i in (3, *range(20, 46)) else 2 if i == 4 else 0 for i in range(50)], [1] * 50, [0, 1, *[2] * 48]]
+    machine = MooreMachine(rows, ["no", "yes", "odd"], alphabet=alphabet)
+    some = [["E3"], ["E4", "E1", "E1"], ["E20"], ["E4", "E2"]]
+    support = np.array(counts_of_transitions(machine, some))
+    untaken = [(state, alphabet[i]) for state, i in np.argwhere(support == 0)]
+    result = Inference(automaton_accuracy=1.0, num_states=3, dfa=machine, method="merging", support=support)
+    lines = [line.strip() for line in str(replace(result, unsupported=tuple(untaken))).splitlines()[1:]]
+    assert max(map(len, lines)) <= 100
+    text = " ".join(lines)
+    names = ", ".join(symbol for i, symbol in enumerate(alphabet) if rows[0][i] == 0)
+    assert f"state 0, start, output 'no' to 0 by ({names}): 0 times" in text
+    assert "to 1 by every other symbol (25 of 27 taken by no word): 2 times to 2 by E4: 2 times" in text
+    assert "state 1, output 'yes' to 1 by every symbol (49 of 50 taken by no word): 1 time" in text
+    assert "to 0 by (E0): 0 times to 1 by E1: 1 time to 2 by every other symbol (47 of 48 taken by no word)" in text
+    drawing = machine.to_svg(support=support, unsupported=untaken)
+    assert f"<title>({names})</title>" in drawing
+    assert html.escape(names) in replace(result, unsupported=tuple(untaken))._repr_html_().replace("\n        ", " ")
+
+
+def test_a_missing_transition_is_no_other_symbol():
+    machine = DFA([[0, 0, 0, 0, 0, -1], [0] * 6], {0}, alphabet="abcdef")
+    assert as_text(machine).splitlines() == [
+        "DFA: 2 states, 6 symbols; a word without a transition is rejected",
+        "state 0, start, accepting",
+        "    to 0 by a, b, c, d, e",
+        "state 1, rejecting",
+        "    to 0 by every symbol",
+    ]
+
+
+def test_an_edit_along_an_edge_that_one_word_takes_says_so():
+    truth = DFA([[1, 0, 0], [0, 1, 1]], {1}, alphabet=["E1", "E2", "E37"])
+    some = [word for word in words(truth.alphabet, 6) if "E37" not in word]
+    some += [("E1", "E37")]
+    found = automata.infer(some, [truth.accepts(word) for word in some])
+    assert found.rare == ((1, "E37"),)
+    assert found.unsupported == ((0, "E37"),)
+    edited = automata.smallest_edit(found, ["E1", "E1", "E37"])
+    rare = [edge for edge in zip(found.dfa.run(edited.edited), edited.edited, strict=False) if edge[1] == "E37"]
+    assert edited.rare == tuple(rare) != ()
+    state = rare[0][0]
+    assert str(edited).endswith(
+        f" Little evidence: the edited word takes E37 from state {state}, as fewer than 3 words do."
+    )
+    assert automata.smallest_edit(found.dfa, ["E1", "E1", "E37"]).rare == ()
+    assert "evidence" not in str(automata.smallest_edit(found, ["E1", "E2"]))
 
 
 def test_labels_of_questions_lead_to_the_language():

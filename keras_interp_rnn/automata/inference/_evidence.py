@@ -11,12 +11,11 @@ import numpy as np
 from scipy.special import betaincinv
 
 from keras_interp_rnn._results import Sentence
-from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, is_shorter
-from keras_interp_rnn.automata.inference._questions import questions
+from keras_interp_rnn.automata.inference._questions import questions, words_taking
 from keras_interp_rnn.automata.inference._sample import Sample
-from keras_interp_rnn.automata.machines import Automaton, Transitions, Word, counts_of_transitions
+from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Transitions, Word
 
 SECONDS_FOR_QUESTIONS = 1.0
 
@@ -36,9 +35,11 @@ class Evidence(Sentence):
         num_contradicted: number of labels that the automaton contradicts.
         unsupported: the transitions of the minimal automaton, as (state, symbol) pairs, that no word takes: the words
             are no evidence for them, and they lead where they keep the automaton small.
-        questions: words to label next, shortest first, at most 100. Each distinguishes the automaton from another that
-            contradicts no more of your words and differs in one transition. The search takes a second of computing and
-            begins with the transitions that the fewest words take.
+        rare: the transitions that one or two different words take, which are little evidence for them.
+        questions: words to label next, at most 100. Each distinguishes the automaton from others that contradict no
+            more of your words and differ in one transition. Words along transitions that your words take come first;
+            among these, the words that distinguish it from most others, then the shorter ones. The search takes a
+            second of computing and begins with the transitions that the fewest words take.
         accepted, rejected: the labels of accepted and of rejected words, if there are two labels.
     """
 
@@ -52,6 +53,7 @@ class Evidence(Sentence):
     contradicted: tuple[Word, ...] = ()
     num_contradicted: int = 0
     unsupported: Transitions = ()
+    rare: Transitions = ()
     questions: tuple[Word, ...] = ()
     accepted: Hashable = True
     rejected: Hashable = False
@@ -87,8 +89,13 @@ def evidence_of(
     """
     labels, held_out = sample.labels_by(automaton), sample.held_out
     contradicted = sample.num_contradicted(labels)
-    support = np.array(counts_of_transitions(automaton, sample.words))
-    asked = _questions(sample, automaton, support, until.within(SECONDS_FOR_QUESTIONS))
+    words, table = sample.as_ids(), np.array(automaton.transitions)
+    taking = words_taking(words, table)
+    numbers = {(state, i): len(taking.get((state, i), ())) for state, i in np.ndindex(*table.shape)}
+    outputs = sample.of(automaton.outputs).astype(np.int64)
+    asked = []
+    if (outputs >= 0).all():  # no label that no word has
+        asked = questions(words, table, outputs, taking, until.within(SECONDS_FOR_QUESTIONS))
     right = int((labels == sample.labels)[held_out].sum()) if num_right is None else num_right
     return {
         "automaton_accuracy": sample.balanced_accuracy(labels),
@@ -100,18 +107,12 @@ def evidence_of(
         "held_out_accuracy": float(right / held_out.sum()) if held_out.any() else math.nan,
         "contradicted": tuple(sample.words[row] for row in np.flatnonzero(contradicted)),
         "num_contradicted": int(contradicted.sum()),
-        "unsupported": tuple((int(state), automaton.alphabet[i]) for state, i in np.argwhere(support == 0)),
+        "unsupported": tuple((state, sample.alphabet[i]) for (state, i), n in numbers.items() if n == 0),
+        "rare": tuple((state, sample.alphabet[i]) for (state, i), n in numbers.items() if 0 < n < MIN_WORDS),
         "questions": tuple(tuple(sample.alphabet[i] for i in word) for word in asked),
         "accepted": sample.accepted,
         "rejected": sample.rejected,
     }
-
-
-def _questions(sample: Sample, automaton: Automaton, support: Ints, until: Deadline) -> list[tuple[int, ...]]:
-    outputs = sample.of(automaton.outputs).astype(np.int64)
-    if (outputs < 0).any():  # a label that no word has
-        return []
-    return questions(sample.as_ids(), np.array(automaton.transitions), outputs, support, until)
 
 
 def carried(sample: Sample, automaton: Automaton) -> bool:

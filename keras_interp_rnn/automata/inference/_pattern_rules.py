@@ -32,6 +32,9 @@ from keras_interp_rnn.automata.machines import MooreMachine
 SAMPLE, SCREENED = 1000, 500
 """Words of each label that a search reads at first, and that decide which families are searched."""
 
+MIN_SAVED = 10.0
+"""Bits of the labels alone that rules must save: with labels in random order some do about once in a thousand times."""
+
 INDICATIVE = 0.9  # fraction of the words with a symbol that must have one label, for the symbol to indicate it
 MAX_PRODUCT = 400_000  # transitions of the automaton before it is minimized
 SECONDS = 60.0  # computing time after which the search ends
@@ -53,28 +56,41 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
             rules.
 
     Returns:
-        The minimal automaton; None if the labels alone have a description as short, or if it would be too large.
+        The minimal automaton; None if none saves `MIN_SAVED` bits of the labels alone, or if it would be too large.
     """
     if start is not None and not len(contradicted(words, start.table)):
         return start
-    limits, rng = limits.within(SECONDS), np.random.default_rng(limits.seed)
-
-    def search(family: Family, words_of_a_label: int) -> Search:
-        return Search(family, words, limits, rng, words_of_a_label)
-
+    limits = limits.within(SECONDS)
     single, saved, contradicts = _single_symbols(words)
     if saved > MARGIN and not contradicts:
         return single
     fewer = _on_fewer_symbols(words, limits) if limits.exact and not limits.strong else None
     if fewer is not None and not len(contradicted(words, fewer.table)):
         return fewer
-    rules = None if start is None else start.rules
+    machine, saved_by_tree = _of_trees(words, limits, None if start is None else start.rules)
+    if saved_by_tree > max(MIN_SAVED, 0.0 if contradicts else saved):
+        return machine
+    return single if saved > MIN_SAVED else None
+
+
+def _of_trees(words: Words, limits: Limits, rules: tuple[Family, Tree] | None = None) -> tuple[Machine | None, float]:
+    """The automaton of the best tree, None if it would be too large, and the bits that the tree saves.
+
+    Args:
+        rules: to begin with, if there are any.
+    """
+    rng = np.random.default_rng(limits.seed)
+
+    def search(family: Family, words_of_a_label: int) -> Search:
+        return Search(family, words, limits, rng, words_of_a_label)
+
     best = _last(_searches(search, tuple(range(words.num_symbols)), rules))
-    if best is None or best.shortest >= best.without_rules():
-        return single if saved > MARGIN else None
+    if best is None:
+        return None, 0.0
+    saved = best.without_rules() - best.shortest
     if limits.strong:
         best = _last(_sharpened(best, words.words)) or best
-    return _product(best.family, best.tree)
+    return _product(best.family, best.tree), saved
 
 
 def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
@@ -106,7 +122,8 @@ def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
 def _on_fewer_symbols(words: Words, limits: Limits) -> Machine | None:
     """The rules on the symbols whose numbers tell most about the labels, with one symbol for all others.
 
-    A log has a hundred kinds of events, and so ten thousand pairs of them. None if there are few symbols.
+    A log has a hundred kinds of events, and so ten thousand pairs of them. The description names those that the rules
+    tell from all others. None if there are few symbols.
     """
     num_symbols = words.num_symbols
     if num_symbols <= MANY_SYMBOLS:
@@ -122,8 +139,12 @@ def _on_fewer_symbols(words: Words, limits: Limits) -> Machine | None:
     shorter = [tuple(place[list(word)].tolist()) for word in words.words]
     part = Words(shorter, words.labels, len(chosen) + 1, words.num_labels)
     now = time.monotonic()
-    found = shortest_rules(part, limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_FEWER))
-    return None if found is None else Machine(found.table[:, place], found.outputs)
+    found, saved = _of_trees(part, limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_FEWER))
+    if found is None:
+        return None
+    named = int((found.table[:, :-1] != found.table[:, -1:]).any(axis=0).sum())
+    saved -= math.log2(len(chosen) + 1) + math.log2(math.comb(num_symbols, named))
+    return Machine(found.table[:, place], found.outputs) if saved > MIN_SAVED else None
 
 
 def _last(searches: Iterable[Search]) -> Search | None:

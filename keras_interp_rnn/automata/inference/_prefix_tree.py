@@ -103,10 +103,15 @@ def description_length(num_states: int, errors: float, tree: PrefixTree) -> floa
 
 def max_states(tree: PrefixTree) -> int:
     """The largest number of states with which an automaton can be a shorter description than the labels alone."""
-    length, states = _multinomial_bits(tree.counts.sum(axis=0)), 1
+    length, states = bits_alone(tree), 1
     while description_length(states + 1, 0, tree) < length:
         states += 1
     return states
+
+
+def bits_alone(tree: PrefixTree) -> float:
+    """The description length of the labels alone: of their order, as their numbers are known."""
+    return _multinomial_bits(tree.counts.sum(axis=0))
 
 
 def is_shorter(tree: PrefixTree, machine: Machine, factor: float = 1.0) -> bool:
@@ -115,7 +120,7 @@ def is_shorter(tree: PrefixTree, machine: Machine, factor: float = 1.0) -> bool:
     Args:
         factor: of the bits of the labels.
     """
-    return bits(tree, machine.table) < factor * _multinomial_bits(tree.counts.sum(axis=0))
+    return bits(tree, machine.table) < factor * bits_alone(tree)
 
 
 def _multinomial_bits(counts: Iterable[float]) -> float:

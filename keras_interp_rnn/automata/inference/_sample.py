@@ -20,6 +20,7 @@ from keras_interp_rnn.automata.machines import (
     checked_words,
     labels_and_classes,
     ordered,
+    shown_alphabet,
 )
 
 HOLD_OUT = 0.1  # fraction of the words of each label that is held out
@@ -112,8 +113,8 @@ def sample_of(
         strays = [symbol for symbol in word if symbol not in known]
         if strays:
             raise ValueError(
-                f"A word must be over the alphabet {symbols!r}. Received: {word!r}, with {strays[0]!r}. Add the symbol "
-                "to `alphabet`, or leave the word out."
+                f"A word must be over the alphabet {shown_alphabet(symbols)}. Received: {word!r}, with "
+                f"{strays[0]!r}. Add the symbol to `alphabet`, or leave the word out."
             )
     counts = np.zeros((len(row), len(classes)), np.int64)
     np.add.at(counts, (np.array(rows), places), 1)

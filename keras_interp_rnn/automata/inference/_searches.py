@@ -28,7 +28,7 @@ import numpy as np
 
 from keras_interp_rnn.automata.inference._deadline import Limits
 from keras_interp_rnn.automata.inference._evidence import interval
-from keras_interp_rnn.automata.inference._pattern_rules import shortest_rules
+from keras_interp_rnn.automata.inference._pattern_rules import MIN_SAVED, shortest_rules
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._sample import Sample
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
@@ -45,7 +45,11 @@ SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] =
 MAX_HELD_OUT_ERRORS = 0.05
 """Fraction of the words held out, in addition to wrong labels, that an automaton may misclassify."""
 MAX_DESCRIPTION = 1 / 3
-"""Bits of an automaton per bit of the labels, up to which it may misclassify more if it contradicts no word."""
+"""Bits of an automaton per bit of the labels, up to which it may misclassify more if it contradicts no word.
+
+As fewer than 2^(b + 1) automata have b bits or less, B bits of labels in random order have such an automaton with a
+probability below 2^(1 - 2 B / 3). It misclassifies at most (ln 2) / 3 + ln(1 / delta) / N of such words.
+"""
 LEVEL = 0.9  # of the interval of the errors that chance explains
 
 PART, SECONDS_OF_PART = 2000, 20.0  # words of the first part, and computing time for each part
@@ -69,23 +73,46 @@ class Found(NamedTuple):
     held_out_right: int
 
 
-def first_found(sample: Sample, limits: Limits) -> Found | None:
+class NotFound(NamedTuple):
+    """Why no search has a result.
+
+    Attributes:
+        cut_off: whether the deadline ended a search.
+        num_states, num_contradicted: of the automaton that contradicts fewest words; 0 states if there is none.
+    """
+
+    cut_off: bool
+    num_states: int = 0
+    num_contradicted: int = 0
+
+
+def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
     """The automaton of the first search whose result describes the labels of the words and predicts those held out.
 
     Args:
         sample: the words. limits: of all searches together.
     """
+
+    def automaton(machine: Machine) -> Automaton:
+        outputs = [sample.classes[i] for i in machine.outputs]
+        return automaton_of(machine.table.tolist(), outputs, sample.classes, alphabet=sample.alphabet).minimize()
+
     every = sample.as_ids()
     held_out = np.flatnonzero(sample.held_out)
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
-    order, doubtful = list(SEARCHES), []
+    order, doubtful, tried, cut_off = list(SEARCHES), [], [], False
     if len(every.tree.child) >= MANY_PREFIXES * len(every):  # merging takes long
         order = ["patterns", "splitting", "merging"]
     for by in order:
         now = time.monotonic()
         seconds = (limits.until.moment - now) / (1 if by == order[-1] else 2)
-        first = search(by, others, limits.ending(now + FIRST_SHARE * seconds))
+        part = limits.ending(now + FIRST_SHARE * seconds)
+        first = attempt(by, others, part)
+        cut_off = cut_off or time.monotonic() > part.until.moment
         if first is None:
+            continue
+        tried.append(first)
+        if not describes(by, others, first, limits):
             continue
         right = every.right(first)[held_out]
         noise = others.error(first) if limits.noise is None else limits.noise
@@ -96,41 +123,59 @@ def first_found(sample: Sample, limits: Limits) -> Found | None:
         machine = first
         if len(right):
             with contextlib.suppress(KeyboardInterrupt):
-                machine = search(by, every, limits.ending(now + seconds), first) or first
-        outputs = [sample.classes[i] for i in machine.outputs]
-        table = machine.table.tolist()
-        automaton = automaton_of(table, outputs, sample.classes, alphabet=sample.alphabet).minimize()
-        wrong = int(sample.num_contradicted(sample.labels_by(automaton)).sum())
+                whole = limits.ending(now + seconds)
+                machine = search(by, every, whole, first) or first
+                cut_off = cut_off or time.monotonic() > whole.until.moment
+        tried.append(machine)
+        minimal = automaton(machine)
+        wrong = int(sample.num_contradicted(sample.labels_by(minimal)).sum())
         if limits.noise is not None and interval(wrong, int(sample.counts.sum()), 0.99)[0] > limits.noise:
             continue
-        found = Found(automaton, by, int(right.sum()))
+        found = Found(minimal, by, int(right.sum()))
         if predicts or is_shorter(every.tree, machine, MAX_DESCRIPTION):
             return found
         if interval(found.held_out_right, len(right), LEVEL)[1] >= expected:
             doubtful.append(found)
-    return min(doubtful, key=lambda found: len(found.automaton), default=None)
+    if doubtful:
+        return min(doubtful, key=lambda found: len(found.automaton))
+    if not tried:
+        return NotFound(cut_off)
+    best = min(tried, key=every.error)
+    return NotFound(cut_off, len(automaton(best)), int((~every.right(best)).sum()))
+
+
+def fewest_bits(num_symbols: int) -> float:
+    """Bits of labels up to which no search can find an automaton: those of two states, or of a rule on one symbol."""
+    return min(2.0 * (num_symbols + 1), MIN_SAVED + math.log2(num_symbols))
 
 
 def search(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
-    """The automaton that a search finds.
+    """The automaton that a search finds, if it `describes` the words; the arguments are those of `attempt`."""
+    found = attempt(by, words, limits, start)
+    return found if found is not None and describes(by, words, found, limits) else None
+
+
+def describes(by: str, words: Words, found: Machine, limits: Limits) -> bool:
+    """Whether an automaton is a shorter description than the labels alone and contradicts no word, if none is wrong."""
+    if limits.exact and words.error(found) > 0:
+        return False
+    # Rules have been compared with the labels as rules: a few of them may make many states.
+    return by == "patterns" or is_shorter(words.tree, found)
+
+
+def attempt(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
+    """The best automaton of a search, whether or not it describes the words.
 
     Args:
         by: of `SEARCHES`. start: an automaton of some of the words, to begin with; the result if no label is wrong and
             it contradicts no word.
-
-    Returns:
-        The automaton. None unless it is a shorter description than the labels alone and, if no label is wrong,
-        contradicts no word.
     """
     if limits.exact and not limits.strong:
         start = _on_growing_parts(by, words, limits, start)
     found = start
     if start is None or not limits.exact or words.error(start) > 0:
         found = SEARCHES[by](words, limits, start)
-    if found is None or (limits.exact and words.error(found) > 0):
-        return None
-    # Rules have been compared with the labels as rules: a few of them may make many states.
-    return found if by == "patterns" or is_shorter(words.tree, found) else None
+    return found
 
 
 def _on_growing_parts(by: str, words: Words, limits: Limits, start: Machine | None) -> Machine | None:

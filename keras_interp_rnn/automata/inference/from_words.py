@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import choice, fraction, positive
+from keras_interp_rnn._results import as_text
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
-from keras_interp_rnn.automata.inference._sample import sample_of
-from keras_interp_rnn.automata.inference._searches import first_found
+from keras_interp_rnn.automata.inference._prefix_tree import bits_alone
+from keras_interp_rnn.automata.inference._sample import Sample, sample_of
+from keras_interp_rnn.automata.inference._searches import NotFound, fewest_bits, first_found
 from keras_interp_rnn.automata.machines import Automaton, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
@@ -44,6 +46,9 @@ class Inference(Evidence):
         """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
+    def __repr__(self) -> str:
+        return as_text(self, edges=False)
+
 
 def infer(
     words: Iterable[Iterable[Hashable]],
@@ -67,7 +72,8 @@ def infer(
     The automaton must be a shorter description than the labels alone. It must also predict 95 % of the words that were
     held out, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict.
     An automaton that contradicts no word and takes at most a third of the bits of the labels therefore need not reach
-    95 %; `held_out_accuracy` reports its accuracy.
+    95 %; `held_out_accuracy` reports its accuracy. If the order of the labels is random, such an automaton exists with
+    a probability below 2^(1 - 2 B / 3), for labels of B bits: at most 1 in 2,048 with two symbols or more.
 
     Copies of a word are merged first, because they are no further evidence, so the words held out differ from all
     others. A tenth is held out, from all lengths, and from every label with enough words.
@@ -99,7 +105,7 @@ def infer(
         ValueError: if the numbers of words and labels differ; if a word has a symbol outside the alphabet; if there are
             not two different words of each of two labels; if a word has several labels and `label_noise` is 0; if a
             label is missing (None or NaN); if it is unclear which of two labels means membership; if no automaton is
-            found.
+            found, which is certain if the labels have too few bits.
 
     Example:
 
@@ -121,21 +127,46 @@ def infer(
     """
     noise = None if label_noise is None else fraction("label_noise", label_noise, below=0.5)
     strong = choice("sampling", sampling, ("weak", "strong")) == "strong"
-    end, reserved, within = math.inf, 0.0, ""
-    if time_budget is not None:
-        seconds = positive("time_budget", time_budget)
-        reserved = min(RESERVED * seconds, MAX_RESERVED)
-        end = time.monotonic() + seconds - reserved
-        within = f", within {seconds:g} s"
+    begin = time.monotonic()
+    seconds = math.inf if time_budget is None else positive("time_budget", time_budget)
+    end = begin + seconds - min(RESERVED * seconds, MAX_RESERVED)
     sample = sample_of(words, labels, alphabet, seed, consistent=noise == 0)
-    found = first_found(sample, Limits(noise, Deadline(end), seed, strong))
-    if found is None:
+    alone, needed = bits_alone(sample.as_ids().tree), fewest_bits(len(sample.alphabet))
+    if alone <= needed:
         raise ValueError(
-            f"No automaton was found that describes the labels of {len(sample.words):,} different words and predicts "
-            f"words held out{within}. Pass more words, short ones above all, label_noise if labels may be wrong, or a "
-            "larger time_budget; or train a network by train_recognizer."
+            f"No automaton was found: labels must have more than {needed:.1f} bits, those of the smallest automaton. "
+            f"Received: {len(sample.words):,} different words, whose labels have {alone:.1f} bits. Pass more words, "
+            "above all of the rarer label."
         )
+    found = first_found(sample, Limits(noise, Deadline(end), seed, strong))
+    if isinstance(found, NotFound):
+        raise ValueError(_none_found(sample, found, noise, seconds, time.monotonic() - begin))
     support = np.array(counts_of_transitions(found.automaton, sample.words))
     return Inference(
         found.automaton, found.method, support, **evidence_of(sample, found.automaton, found.held_out_right)
+    )
+
+
+def _none_found(sample: Sample, found: NotFound, noise: float | None, budget: float, taken: float) -> str:
+    """The sentences of the error where no search has a result.
+
+    Args:
+        found: what remains of the searches. noise, budget: the arguments of `infer`. taken: seconds.
+    """
+    states, symbols = found.num_states, len(sample.alphabet)
+    end = f"The searches ended after {taken:.0f} s; a larger time_budget would change nothing."
+    if found.cut_off:
+        end = f"A search was cut off by time_budget={budget:g}."
+    fits = "no word, but is too large for so few words, or predicts too few of those held out."
+    wrong = f"{found.num_contradicted:,} words." if found.num_contradicted else fits
+    best = f" The best automaton, of {states:,} state{'s' * (states > 1)}, contradicts {wrong}"
+    remedies = ["Pass more words, short ones above all"]
+    if noise is not None:
+        remedies.append("label_noise if labels may be wrong" if noise == 0 else "label_noise=None if more are wrong")
+    if found.cut_off:
+        remedies.append("a larger time_budget")
+    return (
+        f"No automaton was found that describes the labels of {len(sample.words):,} different words over {symbols:,} "
+        f"symbol{'s' * (symbols != 1)} and predicts words held out. {end}{best * (states > 0)} "
+        f"{', or '.join(remedies)}; or train a network by train_recognizer."
     )

@@ -10,8 +10,8 @@ from keras_interp_rnn.automata.machines._deterministic import (
 )
 from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
 from keras_interp_rnn.automata.machines.dfa import DFA
-from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, picture
-from keras_interp_rnn.automata.machines.edits import Edit, smallest_edit
+from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, label_of_edge, picture
+from keras_interp_rnn.automata.machines.edits import MIN_WORDS, Edit, smallest_edit
 from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
 from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
 from keras_interp_rnn.automata.machines.words import (
@@ -28,6 +28,7 @@ from keras_interp_rnn.automata.machines.words import (
     names_of_states,
     optional_alphabet,
     ordered,
+    shown_alphabet,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "DESCRIPTIONS",
     "DFA",
     "FIRST",
+    "MIN_WORDS",
     "MISSING",
     "RING",
     "START",
@@ -54,6 +56,7 @@ __all__ = [
     "checked_words",
     "counts_of_transitions",
     "encoding_of",
+    "label_of_edge",
     "labels_and_classes",
     "names_of_states",
     "optional_alphabet",
@@ -61,6 +64,7 @@ __all__ = [
     "picture",
     "random_word",
     "short_words",
+    "shown_alphabet",
     "smallest_edit",
     "tomita",
     "unsupported",

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from keras_interp_rnn._checks import invalid, is_integer
-from keras_interp_rnn.automata.machines.words import checked_alphabet, checked_word, ordered
+from keras_interp_rnn.automata.machines.words import checked_alphabet, checked_word, ordered, shown_alphabet
 
 Self = TypeVar("Self", bound="Deterministic")
 
@@ -118,7 +118,7 @@ class Deterministic:
             column = self._column[symbol]
         except (KeyError, TypeError):
             received = f"Received: the symbol {symbol!r}."
-            raise ValueError(f"A word must be over the alphabet {self.alphabet!r}. {received}") from None
+            raise ValueError(f"A word must be over the alphabet {shown_alphabet(self.alphabet)}. {received}") from None
         return MISSING if state == MISSING else self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
@@ -263,7 +263,8 @@ class Deterministic:
     def _over(self: Self, alphabet: tuple[Hashable, ...]) -> Self:
         """The same automaton with its symbols in this order."""
         if set(alphabet) != set(self.alphabet):
-            raise ValueError(f"Both automata must read the same alphabet. Received: {alphabet!r}, {self.alphabet!r}.")
+            received = f"Received: {shown_alphabet(alphabet)}; {shown_alphabet(self.alphabet)}."
+            raise ValueError(f"Both automata must read the same alphabet. {received}")
         columns = [self._column[symbol] for symbol in alphabet]
         rows = [[row[column] for column in columns] for row in self.transitions]
         return self._of(rows, self.outputs, self.start, alphabet)
@@ -357,7 +358,9 @@ def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: 
     if isinstance(row, Mapping):
         strays = [symbol for symbol in row if symbol not in alphabet]
         if strays:
-            raise ValueError(f"Transitions must be over the alphabet {alphabet!r}. Received: the symbol {strays[0]!r}.")
+            raise ValueError(
+                f"Transitions must be over the alphabet {shown_alphabet(alphabet)}. Received: the symbol {strays[0]!r}."
+            )
         row = [row.get(symbol) for symbol in alphabet]
     yield from (MISSING if target is None else as_state(target, "transitions") for target in row)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import zlib
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_interp_rnn._results import INK, LINE, visible
@@ -35,7 +35,9 @@ def svg(
     """
     edges = automaton.edges()
     taken = {edge: [s for s in symbols if (edge[0], s) not in unsupported] for edge, symbols in edges.items()}
-    labels = {edge: _parts(symbols, taken[edge]) for edge, symbols in edges.items()}
+    labels = {edge: label_of_edge(symbols, taken[edge], _shortened) for edge, symbols in edges.items()}
+    whole = {edge: label_of_edge(symbols, taken[edge]) for edge, symbols in edges.items()}
+    titles = {edge: title for edge, title in whole.items() if title != labels[edge]} or None
     if support is not None:
         column = {symbol: i for i, symbol in enumerate(automaton.alphabet)}
         counts = {edge: sum(support[edge[0]][column[s]] for s in symbols) for edge, symbols in edges.items()}
@@ -52,7 +54,7 @@ def svg(
             shape += f'<path d="M{-layout.RADIUS:g} 0h{2 * layout.RADIUS:g}" stroke="{LINE}"/>'
         states.append(State(f"state {name}, {described}", shape, layout.inside(name, written)))
     dashed = {edge for edge, symbols in taken.items() if not symbols}
-    return picture(f"automaton of {len(names)} states", labels, states, automaton.start, dashed=dashed)
+    return picture(f"automaton of {len(names)} states", labels, states, automaton.start, titles=titles, dashed=dashed)
 
 
 CIRCLE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
@@ -84,7 +86,7 @@ def picture(
         labels: of all edges.
         states: with the numbers 0, 1, ...
         start: the state on the left; with an arrow, unless `arrow` is False.
-        titles: tooltips of edges, if their labels are cut.
+        titles: tooltips of edges whose labels are cut.
         dashed: edges.
     """
     drawing = layout.draw(labels, [start, *range(len(states))])
@@ -101,7 +103,7 @@ def picture(
         path = f"M{x - layout.RADIUS - layout.ARROW:.1f} {y:.1f}H{x - layout.RADIUS:.1f}"
         shapes.append(f'<path d="{path}" stroke="{INK}" {head}/>')
     for edge, route in drawing.routes.items():
-        title = f"<title>{html.escape(titles[edge])}</title>" if titles else ""
+        title = f"<title>{html.escape(titles[edge])}</title>" if titles and edge in titles else ""
         shapes.append(f"<g>{title}{_text(route.x, route.y, labels[edge], HALO)}</g>")
     for state, (title, shape, lines) in enumerate(states):
         x, y = drawing.points[state]
@@ -124,15 +126,17 @@ def _text(x: float, y: float, text: str, more: str) -> str:
     return f'<text x="{x:g}" y="{y:g}" fill="{INK}" {more}>{html.escape(text)}</text>'
 
 
-def _parts(symbols: Sequence[Hashable], taken: Sequence[Hashable]) -> str:
+def label_of_edge(
+    symbols: Sequence[Hashable], taken: Sequence[Hashable], joined: Callable[[list[str]], str] = ", ".join
+) -> str:
     """The symbols of one edge, with those that no word takes in parentheses."""
-    others = [symbol for symbol in symbols if symbol not in taken]
-    return " ".join([_label(taken)] * bool(taken) + [f"({_label(others)})"] * bool(others))
+    parts = ([symbol for symbol in symbols if (symbol in taken) == is_taken] for is_taken in (True, False))
+    texts = (joined([visible(str(symbol)) for symbol in part]) for part in parts)
+    return " ".join(form.format(text) for form, text in zip(("{}", "({})"), texts, strict=True) if text)
 
 
-def _label(symbols: Sequence[Hashable]) -> str:
-    """The symbols of one edge; consecutive letters or digits make a range."""
-    texts = [visible(str(symbol)) for symbol in symbols]
+def _shortened(texts: list[str]) -> str:
+    """The names of symbols, cut; consecutive letters or digits make a range."""
     if len(texts) > 3 and all(len(text) == 1 for text in texts):
         runs: list[list[str]] = []
         for text in sorted(texts):

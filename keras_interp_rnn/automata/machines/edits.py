@@ -23,11 +23,15 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice
 from keras_interp_rnn._results import Sentence, short_repr, visible
+from keras_interp_rnn.automata.machines._deterministic import Transitions
 from keras_interp_rnn.automata.machines.dfa import DFA
 from keras_interp_rnn.automata.machines.moore import MooreMachine
 from keras_interp_rnn.automata.machines.words import checked_word
 
 Distances = NDArray[np.int64]
+
+MIN_WORDS = 3
+"""A transition that fewer words take has little evidence."""
 
 UNREACHED = np.iinfo(np.int64).max // 2
 """Distance of a node that no edit reaches."""
@@ -68,6 +72,8 @@ class Edit(Sentence):
         word, edited: the word before and after the changes.
         label, new_label: the labels of the two words.
         changes: substitutions, deletions and insertions, from the first position to the last.
+        rare: transitions on the path of the edited word, as (state, symbol), that fewer than three of the words take
+            from which the automaton was inferred; empty if it was not inferred.
 
     Example: see `smallest_edit`.
     """
@@ -77,6 +83,7 @@ class Edit(Sentence):
     label: Hashable
     new_label: Hashable
     changes: tuple[Change, ...]
+    rare: Transitions = ()
 
     @property
     def distance(self) -> int:
@@ -89,7 +96,7 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
 
     Args:
         dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves that
-            the edit changes the network's verdict too.
+            the edit changes the network's verdict too, or an `Inference`, whose words are the evidence for the edit.
         word: symbols of the alphabet.
         label: the label of the edited word; None for any label other than that of `word`.
 
@@ -101,7 +108,8 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
         ValueError: if `dfa` is of another type; if a symbol is not in the alphabet; if no word has the label, or all
             words have the same label.
 
-    Exactness: no word at a smaller edit distance has the label, by dynamic programming over all words.
+    Exactness: no word at a smaller edit distance has the label, by dynamic programming over all words. An inferred
+        automaton may be wrong where it has seen few words: see `rare` of the result.
     Cost: time and memory proportional to the length of the word times the number of transitions.
     Example:
 
@@ -139,7 +147,11 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
     names: dict[int | None, Hashable] = {None: None, **dict(enumerate(machine.alphabet))}
     path = product.path(distances, end)
     changes = [Change(kind, position, names[old], names[new]) for kind, position, old, new in path]
-    return Edit(symbols, _edited(symbols, changes), old_label, machine.outputs[end], tuple(changes))
+    edited = _edited(symbols, changes)
+    taken = zip(machine.run(edited), edited, strict=False)
+    few = {*getattr(dfa, "rare", ()), *(getattr(dfa, "unsupported", None) or ())}
+    rare = tuple(dict.fromkeys(edge for edge in taken if edge in few))
+    return Edit(symbols, edited, old_label, machine.outputs[end], tuple(changes), rare)
 
 
 class _Product:

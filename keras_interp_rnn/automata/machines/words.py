@@ -25,6 +25,8 @@ PADDING, START, FIRST = 0, 1, 2
 
 MAX_ID = int(np.iinfo(np.int32).max)
 """Ids are int32."""
+MAX_SHOWN = 10
+"""Maximum number of symbols of an alphabet that an error shows, when there are more."""
 
 
 @short_repr
@@ -170,8 +172,8 @@ class WordEncoding:
 
     def _unknown(self, symbol: Any, where: str = "") -> ValueError:
         return ValueError(
-            f"A word must be over the alphabet {_short(self.alphabet)}. Received: the symbol {symbol!r}{where}. Leave "
-            "it out, or pass an alphabet that has it."
+            f"A word must be over the alphabet {shown_alphabet(self.alphabet)}. Received: the symbol "
+            f"{symbol!r}{where}. Leave it out, or pass an alphabet that has it."
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -385,6 +387,13 @@ def checked_words(words: Any) -> list[Sequence[Hashable]]:
         raise ValueError(
             f"Words must be a list of sequences of symbols. Received: {words!r}. Give [word] for one word."
         ) from None
+
+
+def shown_alphabet(symbols: Sequence[Hashable]) -> str:
+    """An alphabet in an error: of many symbols the first ones, and the number of the others."""
+    if len(symbols) <= MAX_SHOWN:
+        return repr(tuple(symbols))
+    return f"{', '.join(map(repr, symbols[:MAX_SHOWN]))} and {len(symbols) - MAX_SHOWN} others"
 
 
 def _short(value: Any) -> str:

@@ -99,7 +99,7 @@ def _report(config: dict[str, Any]) -> TrainingReport:
     known = {field.name for field in fields(TrainingReport)}
     values = {FORMER_FIELDS.get(name, name): value for name, value in config.items()}
     values = {name: value for name, value in values.items() if name in known}
-    for name in ("contradicted", "questions", "unsupported"):  # lists, in JSON
+    for name in ("contradicted", "questions", "rare", "unsupported"):  # lists, in JSON
         values[name] = tuple(map(tuple, values.get(name, ())))
     return TrainingReport(**values)
 
