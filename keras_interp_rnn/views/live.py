@@ -45,7 +45,7 @@ LEADS = {
 }
 """The sentence above each view."""
 TITLE = "A network that reads"
-"""The title of the page of a network, which unlike a preset has no name that says anything."""
+"""The title of the page of a network, whose own name is often an automatic one, such as functional_1."""
 TEXTS = ("the network reads", "hello")
 """First texts, the first of which is taken that the alphabet spells."""
 FIRST = 8

@@ -81,7 +81,7 @@ def top_contributions(split: TopContributions) -> Tag:
         blocks += [first[None], np.concatenate([values, norms[:, None]], axis=1), last[None]]
     return np.concatenate(blocks).astype(np.float32), {
         "kind": "top_contributions",
-        "symbols": [symbol_name(split.alphabet, int(symbol)) for symbol in split.symbols],
+        **_sources(split),
         "outputs": [output_name(split.alphabet, output, split.num_outputs) for output in range(split.num_outputs)],
         "top": split.top.shape[1],
         **_first(len(split.symbols) - len(split.top) + 1),
@@ -153,7 +153,7 @@ def attributions(result: Attribution) -> list[Tag]:
             rows[i].astype(np.float32),
             {
                 **described,
-                "symbols": list(result.tokens[i]) if result.tokens else [str(step + 1) for step in range(length)],
+                "symbols": list(result.tokens[i]) if result.tokens else _numbers(length),
                 "outputs": [f"output {target}" for target in targets[i]],
                 "title": f"sequence {i + 1}",
                 "masked": [] if result.read is None else np.flatnonzero(~result.read[i]).tolist(),
@@ -255,10 +255,18 @@ def _numbered(centroids: Sequence[Any], sizes: Sequence[int] | None) -> dict[str
 
 
 def _names_of(split: Contributions) -> dict[str, Any]:
-    return {
-        "symbols": [split.name(int(symbol)) for symbol in split.symbols],
-        "outputs": [split.output_name(output) for output in range(len(split.bias))],
-    }
+    return {**_sources(split), "outputs": [split.output_name(output) for output in range(len(split.bias))]}
+
+
+def _sources(split: Contributions | TopContributions) -> dict[str, Any]:
+    """The names of the symbols, or the numbers of the steps of a sequence of vectors."""
+    if split.vectors:
+        return {"symbols": _numbers(len(split.symbols)), "vectors": True}
+    return {"symbols": [symbol_name(split.alphabet, int(symbol)) for symbol in split.symbols]}
+
+
+def _numbers(steps: int) -> list[str]:
+    return [str(step + 1) for step in range(steps)]
 
 
 def _first(target: int) -> dict[str, int]:

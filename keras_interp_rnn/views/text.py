@@ -69,12 +69,13 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
     read = text_of(split.alphabet, split.symbols[:step])
     if len(read) > WORD:
         read = f"…{read[1 - WORD :]}"
+    read = f"step {step}" if split.vectors else repr(read)
     if split.logits.shape[1] == 1:
-        lines = [f"after {read!r}: {split.logits[target, 0]:.4f}", "position  source   share"]
+        lines = [f"after {read}: {split.logits[target, 0]:.4f}", "position  source   share"]
         bias = float(split.bias[0])
     else:
         lines = [
-            f"after {read!r}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
+            f"after {read}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
             f"position  source   nats for {winner!r} over {runner!r}",
         ]
         bias = float(split.bias[first] - split.bias[second])

@@ -310,11 +310,14 @@ def test_the_example_of_a_deleted_letter_in_the_documentation_is_that_of_the_net
     without = analysis.contributions(reader, text).without([len(text)])[-1]
     deleted = analysis.substitutions(reader, text, alternatives="e").deleted[-1]
     names = datasets.text.ALPHABET
-    says = [(names[one.argmax()], (np.exp(one) / np.exp(one).sum()).max()) for one in (without, deleted)]
+    found = [(names[one.argmax()], (np.exp(one) / np.exp(one).sum()).max()) for one in (without, deleted)]
     read = " ".join((Path(__file__).parents[2] / "docs" / "views.md").read_text().split())
-    (first, sure), (second, other) = says
-    assert f"the sum without the term of the last `a` says `{first}`, {sure:.0%}".replace("%", " %") in read
-    assert f"the network that reads the text without that `a` says `{second}`, {other:.0%}".replace("%", " %") in read
+    (first, sure), (second, other) = found
+    assert f"the sum without the term of the last `a` predicts `{first}` with {sure:.0%}".replace("%", " %") in read
+    assert (
+        f"the network reads the text without that `a`, it predicts `{second}` with {other:.0%}".replace("%", " %")
+        in read
+    )
     assert first != second
 
 
@@ -710,3 +713,17 @@ def test_shares_of_features_that_are_too_many_for_a_page_are_left_out(monkeypatc
     for tag in recorded.values():
         assert (tag["series"]["features"], tag["series"]["features_left_out"]) == (0, True)
         assert len(array(tag["steps"]["0"]["slices"][0])) == 27
+
+
+def test_contributions_of_vectors_are_those_of_steps():
+    keras.utils.set_random_seed(5)
+    model = keras.Sequential([keras.Input((None, 2)), layers.MinGRU(4), keras.layers.Dense(3)])
+    x = np.random.default_rng(5).normal(size=(4, 2))
+    split = analysis.contributions(model, x, targets=-1)
+    head, _, *rows = str(split).splitlines()
+    assert head.startswith("after step 4: ")
+    assert [row.split()[:2] for row in rows[2:]] == [[str(step), "step"] for step in (1, 2, 3, 4)]
+    [recorded] = interactive.view_of(split).data["runs"].values()
+    [tag] = recorded.values()
+    assert (tag["series"]["symbols"], tag["series"]["vectors"]) == ([*"1234"], True)
+    assert "vectors" not in interactive.view_of(RESULTS["contributions"]()).data["runs"][""]["contributions"]["series"]

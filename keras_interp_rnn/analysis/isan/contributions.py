@@ -84,6 +84,7 @@ class Contributions(Result):
         features: (T, features, M, outputs), the share of each feature of each step's vector, given the gates; with the
             shares of biases they sum to `values[1:]`. None without `by_feature`.
         given: the layer given whose inputs the split is exact, if layers below it compute them; otherwise "".
+        vectors: whether the sources are the steps of a sequence of vectors. Views then number them from 1.
 
     Units: nats (logits).
 
@@ -99,6 +100,7 @@ class Contributions(Result):
     alphabet: Sequence[str] | None = None
     features: Array | None = None
     given: str = ""
+    vectors: bool = False
 
     bias_name: ClassVar[str] = "readout bias"
     """The name that views give to `bias`."""
@@ -188,8 +190,10 @@ class Contributions(Result):
         return output_name(self.alphabet, output, self.logits.shape[1])
 
     def source_name(self, source: int) -> str:
-        """The displayed name of a source: "h_0" for 0, the initial state; otherwise that of its symbol."""
-        return "h_0" if source == 0 else self.name(int(self.symbols[source - 1]))
+        """The displayed name of a source: "h_0" for 0, the initial state; otherwise that of its symbol, or "step"."""
+        if source == 0:
+            return "h_0"
+        return "step" if self.vectors else self.name(int(self.symbols[source - 1]))
 
     def shown(self, target: int = -1, width: int = 24) -> str:
         """The view of one target for a terminal: a line per source, with how far it moved the winner ahead.
@@ -276,7 +280,8 @@ def contributions(
     check_range("Contributions and logits", (values, logits))
     residual = float(np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0))
     features = _by_feature(opened, chosen) if by_feature else None
-    return Contributions(opened.symbols, chosen, values, bias, logits, residual, reading.names, features, opened.given)
+    arrays = opened.symbols, chosen, values, bias, logits, residual, reading.names, features
+    return Contributions(*arrays, opened.given, vectors=np.ndim(symbols) == 2)
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -40,6 +40,7 @@ class TopContributions(Result):
         others: (T,), the probability of all other outputs, by a softmax.
         residual: largest |bias + sum of values over sources - logits|, in all columns.
         alphabet: names of the symbols, for views; None for their ids.
+        vectors: as of `Contributions`.
 
     Units: nats (logits).
     """
@@ -53,6 +54,7 @@ class TopContributions(Result):
     others: Array
     residual: float
     alphabet: Sequence[str] | None = None
+    vectors: bool = False
 
 
 def top_contributions(
@@ -109,6 +111,7 @@ def most_probable(split: Contributions, num_outputs: int) -> TopContributions:
         np.array([_probability_of_the_others(*each) for each in zip(split.logits, top, strict=True)]),
         split.residual,
         split.alphabet,
+        split.vectors,
     )
 
 

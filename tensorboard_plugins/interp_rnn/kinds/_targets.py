@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorboard_plugins.interp_rnn.checks import Rule, integer, names
+from tensorboard_plugins.interp_rnn.checks import Rule, flag, integer, names
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_within
 
 
@@ -17,8 +17,9 @@ class TargetsKind(ArrayKind):
 
     Slice 0 holds the norms of all terms, (T + 1, T), if first is 1.
 
-    Description: symbols, the T names; outputs, their names; first, the first target, by default 1. A network that reads
-    a text as a whole has only the last target.
+    Description: symbols, the T names; outputs, their names; first, the first target, by default 1; vectors, whether
+    vectors were read, so that the symbols are the numbers of steps, by default false. A network that reads a text as a
+    whole has only the last target.
     """
 
     VIEW = "reads"
@@ -28,6 +29,7 @@ class TargetsKind(ArrayKind):
         Rule("symbols", "a list of names", names),
         Rule("outputs", "a list of names", names),
         Rule("first", "a target", lambda value: integer(value, 1), needed=False),
+        Rule("vectors", "true or false", flag, needed=False),
     )
 
     @staticmethod

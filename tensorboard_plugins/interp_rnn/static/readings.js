@@ -72,13 +72,13 @@ export const ofDeletions = (reading) => ({
 });
 
 /** The terms of one target: outputs that have one each, and what the others have together, if not all do. */
-function contributed({outputs, top}, {values}, target) {
+function contributed({outputs, top, vectors}, {values}, target) {
   const few = top !== undefined;
   const K = few ? top + 2 : outputs.length;
   const names = few ? [...values.subarray(0, top)].map((number) => outputs[number]) : outputs;
   const at = (source, o) => values[(source + (few ? 1 : 0)) * K + o];
   return {
-    ...ofTerms({outputs: names, unit: unitOf(outputs), tokens: target, value: (i, o) => at(i + 1, o), start: (o) => at(0, o), bias: (o) => at(target + 1, o)}),
+    ...ofTerms({outputs: names, unit: unitOf(outputs), noun: vectors ? 'step' : 'symbol', tokens: target, value: (i, o) => at(i + 1, o), start: (o) => at(0, o), bias: (o) => at(target + 1, o)}),
     others: few ? {count: outputs.length - top, probability: values[top]} : null,
   };
 }

@@ -113,7 +113,7 @@ export async function drawTexts(body, page, texts) {
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened,
         onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a symbol for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? 'with the symbol deleted' : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
+      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a ${reading.noun} for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? `with the ${reading.noun} deleted` : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       reading.features ? h('figure', {key: 'features'}, featureMap(reading, symbols, pair, against)) : null,
       reading.leftOut ? h('p', {class: 'note', key: 'features'}, 'The shares of features are left out, as they are too many for a page. The result has them.') : null,
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
@@ -149,12 +149,12 @@ export async function drawTexts(body, page, texts) {
       instead === undefined ? null : [['replaced by ', h('select', {'aria-label': 'replaced by', value: instead, onchange: (event) => choose({instead: event.target.value})},
         alternatives.map((name) => h('option', {value: name}, name)))], says(changes.series.outputs, answers.replaced(single, alternatives.indexOf(instead)))],
     ].filter(Boolean);
-    const place = group.length > 1 ? `“${tokens[picked].name}”` : placeOf(symbols, single);
+    const place = group.length > 1 ? `“${tokens[picked].name}”` : placeOf(symbols, single, reading.noun);
     return h('section', {class: 'panel', key: 'panel', 'aria-live': 'polite'},
-      h('h3', {}, `${place[0].toUpperCase()}${place.slice(1)}, ${group.length > 1 ? `symbols ${group[0] + 1} to ${group[group.length - 1] + 1}` : `number ${single + 1}`} of ${symbols.length}: ${format(tokens[picked].value)} for ${against}`),
+      h('h3', {}, `${place[0].toUpperCase()}${place.slice(1)}${group.length > 1 ? `, symbols ${group[0] + 1} to ${group[group.length - 1] + 1}` : reading.noun === 'step' ? '' : `, number ${single + 1}`} of ${symbols.length}: ${format(tokens[picked].value)} for ${against}`),
       h('dl', {class: 'answers'}, rows.map(([name, answer], i) => [h('dt', {key: `name ${i}`}, name), h('dd', {key: `answer ${i}`}, answer)])),
-      reading.without ? h('p', {class: 'note'}, 'Without its term the symbol is still read: its matrix carries the terms before it. ',
-        answers || !symbols.length ? '' : 'What the network says of the text without the symbol, or with another, callbacks.Substitutions logs.') : null);
+      reading.without ? h('p', {class: 'note'}, `Without its term the ${reading.noun} is still read: its matrix carries the terms before it. `,
+        answers || !symbols.length || reading.noun === 'step' ? '' : 'What the network says of the text without the symbol, or with another, callbacks.Substitutions logs.') : null);
   }
 
   /** Of every replacement the change of the first output. */
