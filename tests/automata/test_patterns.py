@@ -195,9 +195,9 @@ def test_finds_a_count_with_a_remainder_although_labels_are_wrong():
 
 
 def test_a_parity_is_one_question():
-    """Whether the number of b is even, from 30 words: two questions, for remainders by four, would be too long."""
+    """Whether the number of b is even, from 40 words: two questions, for remainders by four, would save too little."""
     truth = DFA([[0, 1], [1, 0]], {0}, alphabet="ab")
-    words, labels = long_words(np.random.default_rng(0), truth, 30)
+    words, labels = long_words(np.random.default_rng(0), truth, 40)
     machine = search("patterns", Words(places(words, "ab"), labels.astype(int), 2, 2), Limits())
     assert dfa_of(machine, "ab").equivalent(truth)
 
