@@ -188,7 +188,7 @@ def regularized(units, **options):
         (
             lambda: of_two(regularized, SumSoFar(), layers.SRGRU(4, 4)),
             {},
-            "depends on other steps too. Leave the layers",
+            "depends on other steps too. Remove the layers",
         ),
         (lambda: of_two(keras.layers.GRU, layers.SRGRU(4, 4)), {}, "One recurrent layer of a model must be chosen"),
         (lambda: stack(0), {"data": ["ab"], "method": "counts"}, "must be read by method='exact'"),

@@ -645,7 +645,7 @@ def test_a_stateful_network_resumes_with_the_steps_it_had(tmp_path: Path) -> Non
 
     fit(4)
     with pytest.raises(
-        ValueError, match=r"same number of steps in every epoch\. Received: 3, and .*have 4\. Use the b"
+        ValueError, match=r"same number of steps in every epoch\. Received: 3, and .*have 4\. Use the same b"
     ):
         fit(3)
     fit(4)
