@@ -87,7 +87,7 @@ def pictures_of_pages(folder: Path) -> None:
     critic = presets.load("reviews-sr-lstm")
     splits = {
         ("first-look", 1280): analysis.contributions(presets.load("text-isan").model, TEXT),
-        ("words", 920): analysis.attribution(critic.model, critic.encode(REVIEW)[None], alphabet=critic.alphabet),
+        ("words", 1000): analysis.attribution(critic.model, critic.encode(REVIEW)[None], alphabet=critic.alphabet),
     }
     for (name, width), split in splits.items():
         page = folder / f"{name}.html"

@@ -267,9 +267,9 @@ def test_the_two_outputs_and_the_prediction_can_be_chosen(tab):
             if abs(lead) > 0.2
         ],
     )
-    assert "orange for t" in tab.text()
+    assert "orange for “t”" in tab.text()
     tab.choice("Bars up for").select_by_visible_text("a")
-    tab.until(lambda: "Blue speaks for a" in tab.text())
+    tab.until(lambda: "Blue speaks for “a”" in tab.text())
     drag(tab, tab.one("input[aria-label='prediction after this token']"), 7)
     assert "".join(tokens_of(tab)) == logs.TEXT[:7].replace(" ", "␣")
     tab.folded("All 24 predictions")
@@ -454,7 +454,7 @@ def test_of_a_long_text_what_matters_is_in_sight(tmp_path):
         assert {300, 301, 1390, 1399} <= shown
         assert len(shown) < 700
         folds = opened.all(".fold")
-        assert sum(int(re.search(r"(\d+) tokens", fold.text)[1]) for fold in folds) == 1400 - len(shown)
+        assert sum(int(re.search(r"(\d+) symbols", fold.text)[1]) for fold in folds) == 1400 - len(shown)
         assert len(opened.all("*")) < 5000
         folds[0].click()
         assert len(opened.all(".strip .token")) > len(shown)

@@ -136,7 +136,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, format, noun
 }
 
 /** The labels of those tokens of a line whose labels have room, the largest first: their middles, and by how much they are raised
- * above others of the same height. */
+ * above others of the same height. Over letters, which are narrow, none is: it would seem to be the number of a neighbour. */
 function spaced(line, tokens, look, labelled, format) {
   const boxes = [];
   const labels = new Map();
@@ -149,7 +149,7 @@ function spaced(line, tokens, look, labelled, format) {
     const meets = (other) => other.sign === box.sign && other.from < box.to && other.to > box.from;
     const beside = Math.max(0, ...bars.filter((bar) => bar.i !== i && meets(bar)).map((bar) => bar.high - box.high));
     if (beside > 0.75 * RAISED) continue; // it would seem to be the number of that bar
-    const raised = [0, RAISED, 2 * RAISED].find((by) => by >= beside && boxes.every((other) => !meets(other) || Math.abs(other.high - box.high - by) >= RAISED));
+    const raised = (look.letters ? [0] : [0, RAISED, 2 * RAISED]).find((by) => by >= beside && boxes.every((other) => !meets(other) || Math.abs(other.high - box.high - by) >= RAISED));
     if (raised === undefined) continue;
     boxes.push({...box, high: box.high + raised});
     labels.set(i, {middle, raised});
