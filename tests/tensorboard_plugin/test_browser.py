@@ -779,7 +779,7 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
     assert header == "step,from,symbol,to,probability"
     assert len(rows) >= 2
     header, *rows = found["reads.csv"].read_text().splitlines()
-    assert header.startswith("position,token,")
+    assert header.startswith("position,symbol,")
     assert [row.split(",")[0] for row in rows[: len(logs.TEXT)]] == [str(i + 1) for i in range(len(logs.TEXT))]
     import xml.etree.ElementTree as ElementTree
 

@@ -104,7 +104,7 @@ export async function textsOf(page) {
   const all = await Promise.all(page.entries.map(async (entry) => [entry, await page.read(entry)]));
   const texts = new Map();
   const textOf = (symbols, name = '', vectors = false) => {
-    const key = [name, ...symbols].filter(Boolean).join(' ');
+    const key = vectors && name ? `${name} of ${symbols.length}` : [name, ...symbols].filter(Boolean).join(' ');
     if (!texts.has(key)) texts.set(key, {key, name, vectors, symbols, methods: [], traces: []});
     return texts.get(key);
   };
@@ -112,10 +112,11 @@ export async function textsOf(page) {
   all.sort(([a], [b]) => order.indexOf(a.kind) - order.indexOf(b.kind));
   for (const [entry, series] of all.filter(([, {steps}]) => steps.length)) {
     if (entry.kind === 'trace') {
-      const rows = series.tokens.length ? series.tokens : [...Array(series.shapes[0][0])].map(() => []);
+      const [sequences, time] = series.shapes[series.shapes.length - 1];
+      const steps = [...Array(time).keys()].map((t) => String(t + 1));
+      const rows = series.tokens.length ? series.tokens : [...Array(sequences)].map(() => []);
       for (const [row, tokens] of rows.entries()) {
-        const steps = tokens.length ? 0 : (await page.part(entry, series.steps[series.steps.length - 1], row)).shape[0];
-        const text = tokens.length ? textOf(tokens) : textOf([...Array(steps).keys()].map((t) => String(t + 1)), `sequence ${row + 1}`, true);
+        const text = tokens.length ? textOf(tokens) : textOf(steps, `sequence ${row + 1}`, true);
         text.traces.push({entry, series, row});
       }
     } else {
