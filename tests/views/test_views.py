@@ -181,7 +181,6 @@ VIEWS = {
     "a network": "typing",
 }
 """The plugin's view of each result that has one."""
-INTERACTIVE = tuple(VIEWS)
 made = functools.cache(lambda name: RESULTS[name]())
 every_result = pytest.mark.parametrize("name", RESULTS)
 
@@ -199,7 +198,7 @@ def test_a_saved_page_is_one_well_formed_file_that_needs_no_other_and_allows_not
     page = Page(document)
     assert not {"img", "link", "iframe", "object"} & set(page.tags)
     # The data, and the code that draws them.
-    assert page.tags.count("script") == (2 if name in INTERACTIVE else 0)
+    assert page.tags.count("script") == (2 if name in VIEWS else 0)
     names = {key for key, _ in page.attributes}
     assert "style" not in names
     assert not {key for key in names if key.startswith("on")} | {"src", "href"} & names
@@ -225,7 +224,7 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
     assert not {key for key, _ in page.attributes if key in ("src", "href") or key.startswith("on")}
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", piece)
     frames = [dict(page.attributes)] if "iframe" in page.tags else []
-    assert len(frames) == (name in INTERACTIVE)
+    assert len(frames) == (name in VIEWS)
     for frame in frames:  # the page itself, which has no rights in the notebook, and below it the numbers
         assert frame["srcdoc"] == html_views.as_page(result)
         assert frame["sandbox"] == "allow-scripts allow-downloads"
