@@ -1,4 +1,9 @@
-"""Zip archives, as of NumPy and Keras, that are damaged where a flipped byte of a file may fall."""
+"""Texts packed by suffix, and zip archives, as of NumPy and Keras, damaged where a flipped byte of a file may fall."""
+
+import gzip
+import io
+import lzma
+import zipfile
 
 FLAGS = {"encrypted": 0x01, "strongly encrypted": 0x41}
 DAMAGES = (*FLAGS, "displaced")
@@ -16,3 +21,13 @@ def spoiled(content: bytes, damage: str) -> bytes:
             changed[place + 8] |= FLAGS[damage]
             place = changed.find(b"PK\x01\x02", place + 4)
     return bytes(changed)
+
+
+def packed(data: bytes, suffix: str) -> bytes:
+    """The data as a file of this suffix holds them."""
+    if suffix == ".zip":
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("sample", data)
+        return buffer.getvalue()
+    return {".gz": gzip.compress, ".xz": lzma.compress}.get(suffix, bytes)(data)

@@ -16,11 +16,6 @@ def random_map(rng: np.random.Generator, rows: int, columns: int) -> AffineMap:
     return AffineMap(rng.normal(size=(rows, columns)), rng.normal(size=columns))
 
 
-def test_a_map_by_hand() -> None:
-    shear = AffineMap(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([10.0, 20.0]))
-    np.testing.assert_array_equal(shear.apply(np.array([3.0, 5.0])), [13.0, 31.0])
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_map_acts_on_each_row(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -38,15 +33,6 @@ def test_then_applies_the_first_map_first(seed: int) -> None:
     first, second = random_map(rng, 3, 4), random_map(rng, 4, 2)
     state = rng.normal(size=(6, 3))
     assert_close(first.then(second).apply(state), second.apply(first.apply(state)), "float64", "numpy")
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_then_is_associative(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    a, b, c = random_map(rng, 3, 4), random_map(rng, 4, 2), random_map(rng, 2, 5)
-    left, right = a.then(b).then(c), a.then(b.then(c))
-    assert_close(left.matrix, right.matrix, "float64", "numpy")
-    assert_close(left.offset, right.offset, "float64", "numpy")
 
 
 def test_the_identity_changes_nothing() -> None:

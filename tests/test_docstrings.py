@@ -85,12 +85,6 @@ def public_functions(module):
     return {name: thing for name in imported.__all__ if inspect.isfunction(thing := getattr(imported, name))}
 
 
-def test_examples_of_decorated_functions_are_run():
-    assert {"contributions", "recent_contributions"} <= {
-        test.name.rpartition(".")[2] for test in examples("keras_interp_rnn.analysis.isan.contributions")
-    }
-
-
 @pytest.mark.parametrize("module", COMPLETE)
 def test_a_public_function_says_what_it_takes_gives_and_refuses_with_an_example_that_runs(module):
     functions = public_functions(module)
@@ -104,13 +98,6 @@ def test_a_public_function_says_what_it_takes_gives_and_refuses_with_an_example_
         # An error sentence in the body is a promise of the docstring, too.
         assert ("raise " not in inspect.getsource(inspect.unwrap(function))) or "    Raises:" in function.__doc__, name
         assert name in collected, f"the example of {module}.{name} does not run"
-
-
-@pytest.mark.parametrize("module", COMPLETE)
-def test_arguments_behind_the_second_are_given_by_name(module):
-    for name, function in public_functions(module).items():
-        by_position = [p for p in inspect.signature(function).parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
-        assert len(by_position) <= 2, f"{name}{inspect.signature(function)}"
 
 
 SEE = re.compile(r"^ *Example: see `(\w+)`\.$", re.M)

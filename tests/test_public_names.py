@@ -67,17 +67,11 @@ def results(module):
 
 
 @pytest.mark.parametrize("module", PUBLIC)
-def test_the_contents_page_is_what_was_agreed(module):
+def test_the_contents_page_is_what_was_agreed_and_all_of_it_is_documented(module):
     imported = importlib.import_module(module)
     assert sorted(imported.__all__) == PUBLIC[module]
-    assert all(hasattr(imported, name) for name in PUBLIC[module])
     assert imported.__doc__
-
-
-@pytest.mark.parametrize("module", [module for module in PUBLIC if module != "keras_interp_rnn"])
-def test_every_public_function_and_class_is_documented(module):
-    imported = importlib.import_module(module)
-    assert all(getattr(imported, name).__doc__ for name in imported.__all__)
+    assert all(getattr(imported, name).__doc__ for name in PUBLIC[module])
 
 
 READ_BY_USERS = [

@@ -63,9 +63,6 @@ OF_KERAS = (
     keras.regularizers.L1L2,
 )
 
-# (function, parameter) that still has another name, or place. A line goes when it is renamed; none comes.
-NOT_YET: set[tuple[str, str]] = set()
-
 # Wording that a plain sentence replaces.
 OBSCURE = [
     r'"""What ',
@@ -78,8 +75,6 @@ OBSCURE = [
     r"(?<![.\"])\b(says|said)\b(?!:)",
     r"\bwanted\b",
 ]
-NOT_YET_PLAIN: set[str] = set()
-"""Folders that still have some of it. A name goes when its folder is plain; none comes."""
 
 
 class Function(NamedTuple):
@@ -226,25 +221,17 @@ def violations(rule: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_parameters_have_the_names_and_places_of_the_conventions(rule):
-    wrong = violations(rule) - NOT_YET
+    wrong = violations(rule)
     assert not wrong, f"{rule}: " + "\n".join(f"{each}, {FORBIDDEN.get(each[1], '')}" for each in sorted(wrong))
 
 
-def test_what_is_not_yet_renamed_is_still_there():
-    done = NOT_YET - {each for rule in RULES for each in violations(rule)}
-    assert not done, "Renamed, so take these lines out of NOT_YET: " + "\n".join(map(str, sorted(done)))
-
-
-def test_obscure_wording_is_in_no_other_folder_than_those_listed():
+def test_no_file_has_obscure_wording():
     package, found = Path(keras_interp_rnn.__file__).parent, {}
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if matches := [match[0] for pattern in OBSCURE for match in re.finditer(pattern, text)]:
             found[path.relative_to(package)] = matches
-    folders = {path.parts[0] for path in found}
-    plain = {path: matches for path, matches in found.items() if path.parts[0] not in NOT_YET_PLAIN}
-    assert not plain, "Write plain sentences: " + "\n".join(f"{path}: {matches}" for path, matches in plain.items())
-    assert not NOT_YET_PLAIN - folders, f"Plain by now, so take these out: {sorted(NOT_YET_PLAIN - folders)}"
+    assert not found, "Write plain sentences: " + "\n".join(f"{path}: {matches}" for path, matches in found.items())
 
 
 def test_every_name_of_the_glossary_is_one_of_a_parameter():

@@ -1,9 +1,7 @@
 """Text as symbols, against a mapping one character at a time."""
 
 import codecs
-import gzip
 import hashlib
-import lzma
 import re
 import tracemalloc
 import unicodedata
@@ -15,7 +13,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.datasets import DataError, _files, text, words
-from tests.archives import DAMAGES, spoiled
+from tests.archives import DAMAGES, packed, spoiled
 
 SAMPLE = " the cat sat on the mat and one two  three"
 
@@ -37,11 +35,7 @@ def slow_clean(raw: str) -> str:
 def write(folder: Path, suffix: str, data: bytes) -> Path:
     """Writes a text, packed by suffix."""
     path = folder / f"sample{suffix}"
-    if suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("sample", data)
-    else:
-        path.write_bytes({".gz": gzip.compress, ".xz": lzma.compress}.get(suffix, bytes)(data))
+    path.write_bytes(packed(data, suffix))
     return path
 
 

@@ -190,7 +190,7 @@ def test_the_verdict_on_a_review_is_explained():
     assert explained.tokens[:4] == ("<s>", "the", "worst", "film")
     assert preset.centroids[explained.centroids[0]].startswith("neg: ")
     assert preset.encode("A zzyzx film").tolist()[2] == datasets.words.UNKNOWN
-    with pytest.raises(ValueError, match=r"word of the vocabulary of reviews-sr-lstm, 8,000 .*Received: 'zzyzx'"):
+    with pytest.raises(ValueError, match=r"^.*word of the vocabulary of reviews-sr-lstm, 8,000 .*Received: 'zzyzx'.*$"):
         preset.encode("zzyzx")
 
 

@@ -33,6 +33,14 @@ def loaded():
     return functools.cache(presets.load)
 
 
+def refused(sentence, source=None, name="tomita-4"):
+    """The error with which a preset is not loaded, which is one line."""
+    with pytest.raises(ValueError, match=sentence) as error:
+        presets.load(name, source=source)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
 # The languages as regular expressions or counts, not as automata (Tomita, 1982; numbered as in the paper).
 LANGUAGES = {
     1: lambda w: "0" not in w,
@@ -104,7 +112,7 @@ def test_a_preset_shows_itself(loaded, tmp_path):
     assert preset.record is preset.card.record
     views.save(preset, tmp_path / "preset.html")
     assert preset.card.what.replace("'", "&#x27;") in (tmp_path / "preset.html").read_text()
-    with pytest.raises(ValueError, match=r"`name` must be one of 'certified', .*Received: name='bits'"):
+    with pytest.raises(ValueError, match=r"^`name` must be one of 'certified', .*Received: name='bits'.*$"):
         preset.card.figure("bits")
 
 
@@ -152,11 +160,10 @@ def test_a_copy_loads(copy, loaded):
     ],
 )
 def test_an_unknown_preset_is_refused_with_the_near_names(name, remedy):
-    with pytest.raises(ValueError, match=r"^`name` must be one of .*tomita-4.*Received: name=") as error:
-        presets.load(name)
-    assert f"Received: name={name!r}." in str(error.value)
-    assert remedy in str(error.value)
-    assert bool(remedy) == ("Did you mean" in str(error.value))
+    error = refused(r"^`name` must be one of .*tomita-4.*Received: name=", name=name)
+    assert f"Received: name={name!r}." in error
+    assert remedy in error
+    assert bool(remedy) == ("Did you mean" in error)
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "other"])
@@ -167,35 +174,29 @@ def test_damaged_weights_are_refused(copy, damage):
         content[len(content) // 2] ^= 1
     content = {"cut": content[:-1], "empty": b"", "other": (FILES / "tomita-3.npz").read_bytes()}.get(damage, content)
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"The weights of tomita-4 must have the sha256 .*tomita-4\.npz.*install"):
-        presets.load("tomita-4", source=path.parent)
-    with pytest.raises(ValueError, match="sha256"):
-        presets.load("tomita-4", source=path)
+    refused(r"The weights of tomita-4 must have the sha256 .*tomita-4\.npz.*install", path.parent)
+    refused("sha256", path)
 
 
 def test_missing_weights_are_refused(copy):
     folder = copy()
     (folder / "tomita-4.npz").unlink()
     for source in (folder, folder / "other.npz"):
-        with pytest.raises(ValueError, match=r"Received: .*No such file"):
-            presets.load("tomita-4", source=source)
+        refused(r"Received: .*No such file", source)
     for source, message in (
         ("a" * 5_000, "File name too long"),
         ("a\x00b", "null byte"),
         ("~nosuchuser", "home folder"),
     ):
-        with pytest.raises(ValueError, match=message):
-            presets.load("tomita-4", source=source)
-    with pytest.raises(ValueError, match="must have a readable card, NAME.json, for each. Received: .*, without any"):
-        presets.load("tomita-4", source=folder.parent)
-    with pytest.raises(ValueError, match=r"`name` must be one of 'tomita-4'. Received: name='tomita-5'"):
-        presets.load("tomita-5", source=folder)
+        refused(message, source)
+    refused("must have a readable card, NAME.json, for each. Received: .*, without any", folder.parent)
+    refused(r"`name` must be one of 'tomita-4'. Received: name='tomita-5'", folder, "tomita-5")
 
 
-def replace_weights(folder, content, name="tomita-4"):
+def replace_weights(folder, content):
     """Writes weights, and their digest into the card."""
-    (folder / f"{name}.npz").write_bytes(content)
-    edit(folder, name, lambda card: card["weights"].update(sha256=hashlib.sha256(content).hexdigest()))
+    (folder / "tomita-4.npz").write_bytes(content)
+    edit(folder, change=lambda card: card["weights"].update(sha256=hashlib.sha256(content).hexdigest()))
 
 
 def test_weights_that_are_no_arrays_are_refused_and_run_no_code(copy):
@@ -208,11 +209,9 @@ def test_weights_that_are_no_arrays_are_refused_and_run_no_code(copy):
     folder, content = copy(), io.BytesIO()
     np.savez(content, evil=np.array([Evil()], object))
     replace_weights(folder, content.getvalue())
-    with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays. .*Make the preset again"):
-        presets.load("tomita-4", source=folder)
+    refused("The weights of a preset must be NumPy arrays. .*Make the preset again", folder)
     replace_weights(folder, b"no archive")
-    with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays"):
-        presets.load("tomita-4", source=folder)
+    refused("The weights of a preset must be NumPy arrays", folder)
     assert not ran
 
 
@@ -220,16 +219,11 @@ def test_weights_of_another_network_are_refused(copy):
     folder = copy()
     settings = json.loads((folder / "tomita-4.json").read_text())["model"]
     edit(folder, model={**settings, "units": settings["units"] + 1})
-    with pytest.raises(ValueError, match=r"must match its weights. Received: {'units': 25}. .*two versions"):
-        presets.load("tomita-4", source=folder)
+    refused(r"must match its weights. Received: {'units': 25}. .*two versions", folder)
     edit(folder, model={**settings, "units": settings["centroids"]})  # an axis, of another weight
-    with pytest.raises(
-        ValueError, match=r"must have the shapes that its card describes. Received: .*recurrent/.*two versions"
-    ):
-        presets.load("tomita-4", source=folder)
+    refused(r"must have the shapes that its card describes. Received: .*recurrent/.*two versions", folder)
     edit(folder, model={**settings, "kind": "transformer"})
-    with pytest.raises(ValueError, match="`kind` must be one of .*Received: kind='transformer'. Install"):
-        presets.load("tomita-4", source=folder)
+    refused("`kind` must be one of .*Received: kind='transformer'. Install", folder)
 
 
 @pytest.mark.parametrize(
@@ -250,8 +244,7 @@ def test_weights_of_another_network_are_refused(copy):
 def test_a_card_that_describes_no_network_is_refused(copy, change):
     folder = copy()
     edit(folder, change=change)
-    with pytest.raises(ValueError, match="Received: "):
-        presets.load("tomita-4", source=folder)
+    refused("Received: ", folder)
 
 
 def test_weights_are_measured_before_they_are_unpacked(copy):
@@ -268,8 +261,7 @@ def test_weights_are_measured_before_they_are_unpacked(copy):
             file.write(bytes(2**20))
     folder = copy()
     replace_weights(folder, packed.getvalue())
-    with pytest.raises(ValueError, match=r"bytes, more than 268,435,456\)\. Make the preset again"):
-        presets.load("tomita-4", source=folder)
+    refused(r"bytes, more than 268,435,456\)\. Make the preset again", folder)
 
 
 @pytest.mark.core
@@ -277,76 +269,38 @@ def test_weights_are_measured_before_they_are_unpacked(copy):
 def test_weights_whose_directory_is_damaged_are_refused(copy, damage):
     folder = copy()
     replace_weights(folder, spoiled((FILES / "tomita-4.npz").read_bytes(), damage))
-    with pytest.raises(ValueError, match="The weights of a preset must be NumPy arrays. Received: "):
-        presets.load("tomita-4", source=folder)
+    refused("The weights of a preset must be NumPy arrays. Received: ", folder)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", "null", '{"format": "1"}', "\x00"])
 def test_a_damaged_card_is_refused(copy, content):
     folder = copy()
     (folder / "tomita-4.json").write_text(content)
-    with pytest.raises(ValueError, match=r"a preset must be JSON with .*tomita-4\.json.*The file is damaged"):
-        presets.load("tomita-4", source=folder)
+    refused(r"a preset must be JSON with .*tomita-4\.json.*The file is damaged", folder)
 
 
 def test_damaged_entries_of_a_card_are_refused(copy):
     folder = copy()
     for figures in ([{}], [1], [{"name": "x", "value": "y", "says": "z"}]):
         edit(folder, figures=figures)
-        with pytest.raises(ValueError, match="The card of a preset must be JSON"):
-            presets.load("tomita-4", source=folder)
+        refused("The card of a preset must be JSON", folder)
     edit(folder, figures=[], format=cards.FORMAT + 1)
-    with pytest.raises(ValueError, match=r"The format of a card must be at most 1. Received: .* of format 2. Install"):
-        presets.load("tomita-4", source=folder)
+    refused(r"The format of a card must be at most 1. Received: .* of format 2. Install", folder)
 
 
 @pytest.mark.parametrize("names", [("<pad>",), ("the", "a", "film")])
 def test_another_vocabulary_is_refused(copy, names):
     folder = copy("reviews-sr-lstm")
     edit(folder, "reviews-sr-lstm", vocabulary=list(names))
-    with pytest.raises(ValueError, match="The vocabulary of reviews-sr-lstm must have 8000 words.*Received: ") as error:
-        presets.load("reviews-sr-lstm", source=folder)
-    assert "install the package again" in str(error.value)
-
-
-def test_errors_are_one_line(copy, loaded):
-    folder = copy()
-    (folder / "tomita-4.npz").write_bytes(b"damaged")
-    (folder / "tomita-5.json").write_text("{")
-    copy("tomita-3")
-    settings = json.loads((folder / "tomita-3.json").read_text())["model"]
-    edit(folder, "tomita-3", model={**settings, "units": settings["units"] + 1})
-    copy("tomita-6")
-    (folder / "tomita-6.npz").write_bytes((FILES / "tomita-7.npz").read_bytes())
-    copy("reviews-sr-lstm")
-    edit(folder, "reviews-sr-lstm", vocabulary=["the", "a", "film"])
-    refused = {
-        "digest": lambda: presets.load("tomita-6", source=folder),
-        "another network": lambda: presets.load("tomita-3", source=folder),
-        "vocabulary": lambda: presets.load("reviews-sr-lstm", source=folder),
-        "unknown": lambda: presets.load("tomita"),
-        "damaged": lambda: presets.load("tomita-4", source=folder),
-        "card": lambda: presets.load("tomita-5", source=folder),
-        "missing": lambda: presets.load("tomita-4", source=folder / "nothing.npz"),
-        "symbol": lambda: loaded("tomita-4").encode("0 1"),
-        "word": lambda: loaded("reviews-sr-lstm").encode("zzyzx"),
-        "figure": lambda: loaded("tomita-4").card.figure("bits"),
-    }
-    for name, call in refused.items():
-        with pytest.raises(ValueError, match="Received: ") as error:
-            call()
-        assert "\n" not in str(error.value), name
+    sentence = "The vocabulary of reviews-sr-lstm must have 8000 words.*Received: .*install the package again"
+    refused(sentence, folder, "reviews-sr-lstm")
 
 
 # Weights that are not in the package
 
 
 def test_a_preset_outside_the_package_names_its_source():
-    with pytest.raises(
-        ValueError, match="`source` must be text-isan-216.npz, which is too large.* Received: source=None"
-    ) as error:
-        presets.load("text-isan-216")
-    assert "\n" not in str(error.value)
+    refused("`source` must be text-isan-216.npz, which is too large.* Received: source=None", name="text-isan-216")
 
 
 def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path, monkeypatch):
@@ -368,12 +322,9 @@ def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path
     (release / "tomita-4.npz").unlink()  # it is in the cache
     assert presets.load("tomita-4").model.classify(words).tolist() == [True, False]
     shutil.rmtree(tmp_path / "cache" / "keras_interp_rnn")
-    with pytest.raises(ValueError, match=r"must be downloadable from file:.*give it as `source`") as missing:
-        presets.load("tomita-4")
+    refused(r"must be downloadable from file:.*give it as `source`")
     (release / "tomita-4.npz").write_bytes(b"damaged")
-    with pytest.raises(ValueError, match=r"must be downloadable from file:.*give it as `source`") as damaged:
-        presets.load("tomita-4")
-    assert not [error for error in (missing, damaged) if "\n" in str(error.value)]
+    refused(r"must be downloadable from file:.*give it as `source`")
 
 
 # Symbols and words
@@ -382,8 +333,6 @@ def test_large_weights_come_from_a_release_or_from_the_users_copy(copy, tmp_path
 def test_a_word_over_another_alphabet_is_refused(loaded):
     preset = loaded("tomita-4")
     assert preset.encode("01").tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="'2'"):
-        preset.encode("012")
-
-
-# The command
+    for foreign in ("012", "0 1"):
+        with pytest.raises(ValueError, match=f"^.*'{foreign.strip('01')}'.*$"):
+            preset.encode(foreign)

@@ -162,6 +162,13 @@ class TestSlices:
         assert cut(real(), **where, step=step).shape == (4, 6, 6)
 
 
+def over_automaton(folder, table, **description):
+    """The plugin over the log of one automaton, and its tag."""
+    described = schema.metadata("automaton", **{"symbols": ["a", "b"], "reference": None, **description})
+    write(folder, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
+    return plugin_over(folder), {"run": ".", "tag": "interp_rnn/automaton"}
+
+
 class TestGraphs:
     def test_an_automaton_is_what_was_logged(self, tmp_path):
         table = {
@@ -175,9 +182,8 @@ class TestGraphs:
             "equivalent": False,
             "counterexample": ["b", "a"],
         }
-        described = schema.metadata("automaton", symbols=["a", "b"], reference=None)
-        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
-        graph = get(plugin_over(tmp_path), "/graph", run=".", tag="interp_rnn/automaton", step=0)
+        served, where = over_automaton(tmp_path, table)
+        graph = get(served, "/graph", **where, step=0)
         assert graph["start"] == 7
         assert (graph["equivalent"], graph["counterexample"]) == (False, ["b", "a"])
         assert graph["states"] == [
@@ -194,30 +200,26 @@ class TestGraphs:
             **{"names": ["(2, 2)", "(1, 0)"], "visits": [0.25, 0.75]},
         }
         reference = {"transitions": [[0, 0]], "outputs": ["none"], "start": 0}
-        described = schema.metadata("automaton", symbols=["a", "b"], reference=reference)
-        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
-        served = plugin_over(tmp_path)
-        graph = get(served, "/graph", run=".", tag="interp_rnn/automaton", step=0)
+        served, where = over_automaton(tmp_path, table, reference=reference)
+        graph = get(served, "/graph", **where, step=0)
         first, second = graph["states"]
         inside = first.pop("inside")
         assert first == {"id": 14, "accepting": None, "name": "(2, 2)", "output": "even", "use": 0.25}
         assert (second["name"], second["output"]) == ("(1, 0)", "odd")
         assert [line[0] for line in inside] == ["(2, 2)", "even"]
         assert inside[0][1] < 0 < inside[1][1]
-        series = get(served, "/series", run=".", tag="interp_rnn/automaton")
+        series = get(served, "/series", **where)
         assert series["labels"] == ["even", "none", "odd"]
         [state] = series["reference_graph"]["states"]
         assert (state["id"], state["output"]) == (0, "none")
 
     def test_a_log_without_visits_and_confidence_is_read(self, tmp_path):
         table = {"transitions": [[0]], "accepting": [], "start": 0, "centroids": [2]}
-        described = schema.metadata("automaton", symbols=["a"], reference=None)
-        write(tmp_path, "interp_rnn/automaton", tf.constant(json.dumps(table)), described)
-        served = plugin_over(tmp_path)
-        graph = get(served, "/graph", run=".", tag="interp_rnn/automaton", step=0)
+        served, where = over_automaton(tmp_path, table, symbols=["a"])
+        graph = get(served, "/graph", **where, step=0)
         assert graph["states"] == [{"id": 2, "accepting": False, "use": None}]
         assert graph["edges"] == [{"from": 2, "to": 2, "symbols": [["a", None]]}]
-        history = get(served, "/series", run=".", tag="interp_rnn/automaton")["history"]
+        history = get(served, "/series", **where)["history"]
         assert history == {"states": [1], "minimal": [None], "entropy": [None], "agreement": [None], "distance": [None]}
 
     def test_counts_become_shares_of_each_symbol(self, tmp_path):
@@ -379,6 +381,15 @@ HOSTILE = {
     "part_of null": (*of("outputs", (2, 2), middle=0, part_of=None), "part_of must be the name"),
     "a deep description": (b"[" * 100_000 + b"]" * 100_000, MATRIX, "nested"),
     "a description that is null": (b"null", MATRIX, "must be a JSON object. Received: None"),
+    "a description that is no text": (b"\xff", MATRIX, "not described as"),
+    "a description that is not JSON": (b"\x00 not JSON", MATRIX, "not described as"),
+    "no version": (b'{"kind": "jacobian"}', MATRIX, "not described as"),
+    "another version": (
+        b'{"kind": "jacobian", "version": 99, "lags": [0]}',
+        MATRIX,
+        "Received: version 99 of 'jacobian'",
+    ),
+    "another kind": (description("other"), MATRIX, "version 1 of 'other'"),
     "a kind that is an object": (*of({}, (2, 2)), "version 1 of {}"),
     "NaN": (b'{"kind": "outputs", "version": 1, "middle": NaN}', MATRIX, "NaN is not a number in JSON"),
     "a number beyond floats": (b'{"kind": "outputs", "version": 1, "middle": 1e999}', MATRIX, "Received: inf"),
@@ -473,20 +484,6 @@ def write(folder, tag, values, metadata, steps=(0,)):
 
 
 class TestBrokenLogs:
-    def test_tags_of_another_version_or_plugin_are_rejected_by_name(self, tmp_path):
-        newer = schema.metadata("jacobian", lags=[0])
-        newer.plugin_data.content = json.dumps({"kind": "jacobian", "version": 99, "lags": [0]}).encode()
-        write(tmp_path / "a", "interp_rnn/newer", tf.zeros((1, 101)), newer)
-        foreign = schema.metadata("jacobian", lags=[0])
-        foreign.plugin_data.content = b"\x00 not JSON"
-        write(tmp_path / "b", "interp_rnn/foreign", tf.zeros((1, 101)), foreign)
-        served = plugin_over(tmp_path)
-        found = get(served, "/tags")
-        assert "Received: version 99" in found["a"][0]["error"]
-        assert "not described" in found["b"][0]["error"]
-        with pytest.raises(errors.InvalidArgumentError, match="version 99"):
-            ask(served, "/series", run="a", tag="interp_rnn/newer")
-
     def test_nan_and_infinities_become_null(self, tmp_path):
         values = np.full((1, 101), np.nan, np.float32)
         values[0, :50] = np.inf
