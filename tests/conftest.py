@@ -4,6 +4,7 @@ import os
 import tempfile
 import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 
 # JAX turns float64 arrays into float32 unless told before its import: tests in float64 would test nothing.
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -15,6 +16,14 @@ import pytest
 @pytest.fixture(autouse=True)
 def _same_random_numbers_in_any_order_of_tests() -> None:
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture
+def global_policy() -> Iterator[Callable[[str], None]]:
+    """Sets the global dtype policy for a test."""
+    before = keras.config.dtype_policy()
+    yield keras.config.set_dtype_policy
+    keras.config.set_dtype_policy(before)
 
 
 TESTS_A_CACHE = 50

@@ -1,18 +1,16 @@
-"""Random weights, sequences and masks for the gated networks, as tests/samples.py has them for ISAN."""
+"""Random weights of the gated networks, and where a cell has them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_interp_rnn import layers
 from tests.oracles import minimal_rnn as oracle
-from tests.samples import make_mask, outputs_of
 from tests.tolerances import assert_close as assert_close_within
 
-KINDS = ("MinimalRNN", "CFN")
 FROM_INPUTS = ("W_x", "V_u", "V_i", "U_x", "R_x")
 """The matrices (n, features) of the oracle's networks; the others are (n, n)."""
 
@@ -44,74 +42,6 @@ def in_keras(network: oracle.Network) -> list[np.ndarray]:
 
 
 def variables(cell: layers.MinimalRNNCell | layers.CFNCell) -> list[keras.Variable]:
-    """A built cell's weights in the order of `in_keras`; of an encoder of its own making."""
+    """A built cell's weights in the order of `in_keras`."""
     encoder = cell.encoder.weights if isinstance(cell, layers.MinimalRNNCell) else []
     return [cell.kernel, cell.recurrent_kernel, cell.bias, *encoder]
-
-
-def set_weights(cell: layers.MinimalRNNCell | layers.CFNCell, network: oracle.Network) -> None:
-    for variable, array in zip(variables(cell), in_keras(network), strict=True):
-        variable.assign(np.ascontiguousarray(array))
-
-
-class Sample(NamedTuple):
-    """A network in the paper's orientation, and a batch to read, in float64."""
-
-    network: oracle.MinimalRNN | oracle.CFN
-    start: np.ndarray  # (batch, n), another state for each sequence
-    inputs: np.ndarray  # (batch, time, features)
-    mask: np.ndarray | None  # bool (batch, time)
-    cotangent: np.ndarray  # (batch, time, n)
-
-    @property
-    def kind(self) -> str:
-        return type(self.network).__name__
-
-    @property
-    def units(self) -> int:
-        return self.start.shape[1]
-
-    def states(self, start: np.ndarray | None = None, go_backwards: bool = False) -> np.ndarray:
-        """The oracle's states, from zeros unless told another start."""
-        start = np.zeros_like(self.start) if start is None else start
-        return oracle.states(self.network, start, self.inputs, self.mask, go_backwards)
-
-    def outputs(
-        self, start: np.ndarray | None = None, go_backwards: bool = False, zero_output_for_mask: bool = False
-    ) -> np.ndarray:
-        """The outputs of a Keras RNN."""
-        return outputs_of(self.states(start, go_backwards), self.mask, go_backwards, zero_output_for_mask)
-
-    def cell(self, **arguments: Any) -> layers.MinimalRNNCell | layers.CFNCell:
-        """A built cell with these weights, in float64 unless told otherwise."""
-        cell = getattr(layers, f"{self.kind}Cell")(self.units, **{"dtype": "float64", **arguments})
-        cell.build((self.inputs.shape[0], *self.inputs.shape[2:]))
-        set_weights(cell, self.network)
-        return cell
-
-    def layer(self, **arguments: Any) -> layers.MinimalRNN | layers.CFN:
-        """A built layer with these weights, in float64 unless told otherwise."""
-        layer = getattr(layers, self.kind)(self.units, **{"dtype": "float64", **arguments})
-        layer.build(self.inputs.shape)
-        set_weights(layer.cell, self.network)
-        return layer
-
-
-def sample(
-    kind: str,
-    seed: int = 0,
-    batch: int = 3,
-    time: int = 7,
-    features: int = 5,
-    units: int = 4,
-    mask: str | None = None,
-) -> Sample:
-    """Random weights of a network of `KINDS` and a random batch, with a mask of `samples.MASKS`, or None."""
-    rng = np.random.default_rng(seed)
-    return Sample(
-        network=random_network(kind, rng, units, features),
-        start=rng.normal(size=(batch, units)),
-        inputs=rng.normal(size=(batch, time, features)),
-        mask=None if mask is None else make_mask(mask, rng, batch, time),
-        cotangent=rng.normal(size=(batch, time, units)),
-    )

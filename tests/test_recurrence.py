@@ -5,7 +5,6 @@ paths: "static", "blocks" and "dense" on every backend, "grouped" on each in its
 """
 
 import itertools
-import re
 
 import keras
 import numpy as np
@@ -340,21 +339,3 @@ class TestChoiceOfPath:
         for reads_ids in (True, False):
             for unroll in (True, False):
                 assert self.choose(False, reads_ids=reads_ids, unroll=unroll) == ("stepwise", "fused=False")
-
-    @pytest.mark.parametrize(
-        ("call", "obstacle", "remedy"),
-        [
-            (
-                {"reads_ids": False},
-                "the input is a distribution over symbols, which mixes all matrices at every step",
-                "pass integer ids, or fused='auto'.",
-            ),
-            ({"unroll": True}, "unroll=True asks for the cell step by step", "pass unroll=False, or fused='auto'."),
-        ],
-    )
-    def test_fused_true_without_a_fused_path_is_refused(self, call, obstacle, remedy) -> None:
-        path = self.choose(**call)
-        assert path.name == "stepwise"
-        assert path.reason.startswith(obstacle)
-        with pytest.raises(ValueError, match=re.escape(f"fused=True cannot run here: {obstacle}: {remedy}")):
-            self.choose(True, **call)

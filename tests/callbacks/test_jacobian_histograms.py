@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -201,13 +202,9 @@ class TestTraining:
         for found, expected in zip(watched.get_weights(), alone.get_weights(), strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
-    def test_mixed_precision(self, tmp_path: Path) -> None:
-        before = keras.config.dtype_policy()
-        keras.config.set_dtype_policy("mixed_float16")
-        try:
-            train(new_model(), JacobianHistograms(tmp_path, PROBE, lags=LAGS), epochs=1)
-        finally:
-            keras.config.set_dtype_policy(before)
+    def test_mixed_precision(self, tmp_path: Path, global_policy: Callable[[str], None]) -> None:
+        global_policy("mixed_float16")
+        train(new_model(), JacobianHistograms(tmp_path, PROBE, lags=LAGS), epochs=1)
         assert len(steps(tmp_path / "jacobians", "jacobian/lag_0")) == 2
         for tag in ("jacobian/lag_0", "jacobian/lag_3", "jacobian_log10/lag_3", "near_one/lag_3"):
             assert all(np.isfinite(values).all() for _, values in points(tmp_path / "jacobians", tag))

@@ -34,6 +34,11 @@ def regex(*parts: str) -> str:
     return ".*".join(re.escape(part) for part in parts)
 
 
+def refusal(*parts: str) -> Any:
+    """Expects a ValueError of these sentences in this order, with any text between them."""
+    return pytest.raises(ValueError, match=regex(*parts))
+
+
 def next_symbols(units: int) -> tuple[np.ndarray, np.ndarray]:
     """Texts in which each symbol is followed by the next, mostly."""
     rng = np.random.default_rng(units)

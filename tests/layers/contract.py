@@ -7,7 +7,7 @@ unnoticed. Gradients of the oracles are complex steps.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import keras
@@ -20,6 +20,7 @@ from tests.samples import make_mask, make_symbols, outputs_of
 from tests.tolerances import assert_close
 
 BACKEND = keras.backend.backend()
+QUICK = False if BACKEND == "tensorflow" else "auto"  # `jit_compile`: XLA compiles longer than these models train
 # Documented weights whose arguments have another name: `recurrent_initializer` and so on.
 ARGUMENTS = {
     **{"recurrent_kernel": "recurrent", "shared_kernel": "shared", "switch_kernel": "switch"},
@@ -143,6 +144,10 @@ class Subject(NamedTuple):
         except AssertionError as error:
             raise AssertionError(f"{about} {error}") from error
 
+    def assert_all_close(self, found: Iterable[Any], expected: Iterable[Any], about: Any = "") -> None:
+        for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+            self.assert_close(one, other, about=(about, place))
+
 
 def random_weight(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return rng.normal(size=shape) / np.sqrt(shape[-2] if len(shape) > 1 else 1)
@@ -164,6 +169,9 @@ class Sample(NamedTuple):
     def states(self, given: bool = False, go_backwards: bool = False) -> list[np.ndarray]:
         """The oracle's in reading order, from `starts` if these are given, else from the layer's own."""
         return self.run(given, go_backwards)[: self.subject.states]
+
+    def last_states(self, given: bool = False, go_backwards: bool = False) -> list[np.ndarray]:
+        return [states[:, -1] for states in self.states(given, go_backwards)]
 
     def read_out(self, given: bool = False, go_backwards: bool = False) -> np.ndarray:
         """The oracle's outputs in reading order; those at masked steps repeat."""

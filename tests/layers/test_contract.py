@@ -7,7 +7,9 @@ and `predict` do not carry the states of stateful layers (3.15): carrying is tes
 import copy
 import functools
 import inspect
+import itertools
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from keras import ops
 from keras_interp_rnn import layers, losses
 from tests import autodiff
 from tests.layers.common import assert_same_in_a_fresh_process, next_symbols, numpy, serialized, tensor
-from tests.layers.contract import ARGUMENTS, BACKEND, Sample, Subject
+from tests.layers.contract import ARGUMENTS, BACKEND, QUICK, Sample, Subject
 from tests.layers.subjects import (
     ALL,
     MANY_SYMBOLS,
@@ -36,7 +38,6 @@ pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the sam
 
 
 TENSORFLOW = BACKEND == "tensorflow"
-QUICK = False if TENSORFLOW else "auto"  # `jit_compile`: XLA compiles longer than these models train
 SMALL = {"batch": 2, "time": 4, "features": 5}
 SIZES: list[dict[str, int]] = [{}, {"batch": 1}, {"time": 1}, {"units": 1, "batch": 2}, {"features": 1, "units": 3}]
 POLICIES = [("mixed_bfloat16", "bfloat16"), ("mixed_float16", "float16")]
@@ -74,6 +75,17 @@ def small(subject: Subject, mask: str | None = None, **sizes: int) -> Sample:
     return subject.sample(mask=mask, **{**SMALL, **units, **sizes})
 
 
+def windows(some: Sample, *ends: int) -> Iterator[tuple[Sample, np.ndarray, list[np.ndarray]]]:
+    """The sample in windows, each with its outputs and last states: it starts where the one before ended."""
+    starts = None
+    for window in itertools.starmap(slice, itertools.pairwise((0, *ends))):
+        mask = None if some.mask is None else some.mask[:, window]
+        part = some._replace(inputs=some.inputs[:, window], mask=mask, starts=starts or some.starts)
+        outputs = part.outputs(given=starts is not None)
+        starts = part.last_states(given=starts is not None)
+        yield part, outputs, starts
+
+
 def masks_of(subject: Subject) -> tuple[str | None, ...]:
     return (None, *MASKS) if subject.thorough else (None, "scattered", "leading")
 
@@ -96,9 +108,7 @@ class TestValues:
                 outputs, *states = every(some.inputs, mask=some.mask, initial_state=start)
                 expected, about = some.outputs(given, **flags), (mask, given)
                 subject.assert_close(outputs, expected, about=about)
-                assert len(states) == subject.states
-                for state, right in zip(states, some.states(given, go_backwards), strict=True):
-                    subject.assert_close(state, right[:, -1], about=about)
+                subject.assert_all_close(states, some.last_states(given, go_backwards), about=about)
                 if mask in (None, "trailing", "scattered") and not given:
                     alone = last(some.inputs, mask=some.mask, initial_state=start)
                     subject.assert_close(alone, expected[:, -1], about=about)
@@ -117,8 +127,7 @@ class TestValues:
             given = mask in ("leading", "scattered")
             outputs, *states = layer(some.inputs, mask=some.mask, initial_state=some.starts if given else None)
             subject.assert_close(outputs, some.outputs(given, **flags), about=mask)
-            for state, right in zip(states, some.states(given, go_backwards), strict=True):
-                subject.assert_close(state, right[:, -1], about=mask)
+            subject.assert_all_close(states, some.last_states(given, go_backwards), about=mask)
         last = subject.sample().layer(unroll=True, **flags)
         subject.assert_close(last(subject.sample().inputs), subject.sample().outputs(**flags)[:, -1])
 
@@ -200,8 +209,7 @@ class TestGradients:
         layer = some.layer(return_sequences=True, **flags)
         for given in (False, True):
             found, expected = some.gradients_of(layer, layer.cell, given), some.gradients(given, **reads)
-            for place, (gradient, right) in enumerate(zip(found, expected, strict=True)):
-                some.subject.assert_close(gradient, right, about=(given, place))
+            some.subject.assert_all_close(found, expected, about=given)
 
     @every_subject
     @pytest.mark.parametrize("go_backwards", [False, True])
@@ -239,16 +247,14 @@ class TestGradients:
             subject.assert_close(outputs[:, 0], some.outputs()[:, 0])
             return
         subject.assert_close(outputs, some.outputs())
-        for state, right in zip(states, some.states(), strict=True):
-            subject.assert_close(state, right[:, -1])
+        subject.assert_all_close(states, some.last_states())
 
         def run(inputs: Any, **call: Any) -> Any:
             return stepwise(ops.reshape(inputs, columns.shape), **call)[0]
 
         for given in (False, True) if mask != "trailing" else ():
             theirs, ours = some.gradients_of(run, cell, given), some.gradients_of(layer, layer.cell, given)
-            for found, right in zip(ours, theirs, strict=True):
-                subject.assert_close(found, right)
+            subject.assert_all_close(ours, theirs)
 
     @every_subject
     def test_gradients_of_the_last_output_alone(self, subject: Subject) -> None:
@@ -256,8 +262,7 @@ class TestGradients:
         some.cotangent[:, :-1] = 0
         layer, last = some.layer(), tensor(some.cotangent[:, -1])
         found = autodiff.variable_gradients(lambda: ops.sum(last * layer(some.inputs)), some.variables(layer.cell))
-        for gradient, right in zip(found, some.gradients(), strict=True):
-            subject.assert_close(gradient, right)
+        subject.assert_all_close(found, some.gradients())
 
 
 class TestCell:
@@ -270,8 +275,7 @@ class TestCell:
             expected = [states[:, 0] for states in some.states(given)]
             output, states = cell(step, start)
             subject.assert_close(output, some.read_out(given)[:, 0])
-            for state, right in zip(states, expected, strict=True):
-                subject.assert_close(state, right)
+            subject.assert_all_close(states, expected)
         if subject.states == 1:
             output, state = cell(step, tensor(some.starts[0]))
             subject.assert_close(output, some.read_out(True)[:, 0])
@@ -374,18 +378,13 @@ class TestStateful:
         if some.mask is not None:
             some.mask[:, [0, 2, 3]] = True  # each window is a sequence of its own, whose outputs begin with zeros
         layer = some.layer(stateful=True, return_sequences=True)
-        parts, expected, starts = [], [], None
-        for window in (slice(0, 3), slice(3, 7)):
-            hidden = None if mask is None else some.mask[:, window]
-            part = some._replace(inputs=some.inputs[:, window], mask=hidden, starts=starts or some.starts)
-            parts.append(numpy(layer(part.inputs, mask=hidden)))
-            expected.append(part.outputs(given=starts is not None))
-            starts = [states[:, -1] for states in part.states(given=starts is not None)]
-        subject.assert_close(np.concatenate(parts, axis=1), np.concatenate(expected, axis=1))
+        found = []
+        for part, expected, ends in windows(some, 3, 7):
+            found.append(numpy(layer(part.inputs, mask=part.mask)))
+            subject.assert_close(found[-1], expected)
+            subject.assert_all_close((state.value for state in layer.states), ends)
         if getattr(layer, "regularize_last_step", True):  # else each window has a last step
-            subject.assert_close(np.concatenate(parts, axis=1), some.outputs())
-        for state, right in zip(layer.states, starts, strict=True):
-            subject.assert_close(state.value, right)
+            subject.assert_close(np.concatenate(found, axis=1), some.outputs())
         if subject.path:
             assert layer.chosen_path.name == subject.path
 
@@ -406,6 +405,7 @@ class TestStateful:
         some = subject.sample()
         [*learned] = (name for name in some.weights if name.endswith("initial_state"))
         layer = subject.layer(stateful=True, return_sequences=True)
+        layer.reset_state()  # before it is built there is nothing to reset
         layer.build(some.inputs.shape)
         some.give(layer.cell)  # after what `build` made of them
         subject.assert_close(layer(some.inputs), some.outputs())
@@ -426,13 +426,10 @@ class TestStateful:
 
         named = zip(some.weights, some.gradients(), strict=True)
         expected = [x for name, x in named if name.endswith("initial_state")]
-        for found, right in zip(gradients(), expected, strict=True):
-            subject.assert_close(found, right)
-        for found, right in zip(gradients(), expected, strict=True):
-            subject.assert_close(found, np.zeros_like(right))
+        subject.assert_all_close(gradients(), expected)
+        subject.assert_all_close(gradients(), [np.zeros_like(right) for right in expected])
         layer.reset_state()
-        for found, right in zip(gradients(), expected, strict=True):
-            subject.assert_close(found, right)
+        subject.assert_all_close(gradients(), expected)
 
     @no_variant
     def test_the_states_are_set_from_outside(self, subject: Subject) -> None:
@@ -451,13 +448,8 @@ class TestStateful:
         layer = some.layer(stateful=True, return_sequences=True)
         first = some._replace(inputs=some.inputs[:, :3])
         subject.assert_close(layer(first.inputs, initial_state=some.starts), first.outputs(True))
-        carried = [states[:, -1] for states in first.states(True)]
-        second = some._replace(inputs=some.inputs[:, 3:], starts=carried)
+        second = some._replace(inputs=some.inputs[:, 3:], starts=first.last_states(True))
         subject.assert_close(layer(second.inputs), second.outputs(True))
-
-    @no_variant
-    def test_a_reset_before_the_first_batch_does_nothing(self, subject: Subject) -> None:
-        subject.layer(stateful=True).reset_state()
 
     @no_variant
     @pytest.mark.parametrize("batch", [1, 3])
@@ -467,13 +459,8 @@ class TestStateful:
         inputs = subject.input(batch)
         model = keras.Model(inputs, layer(inputs))
         layer.reset_state()
-        found, expected, starts = [], [], None
-        for window in (slice(0, 3), slice(3, 4), slice(4, 8)):
-            part = some._replace(inputs=some.inputs[:, window], starts=starts or some.starts)
-            found.append(model.predict(part.inputs, verbose=0))
-            expected.append(part.outputs(given=starts is not None))
-            starts = [states[:, -1] for states in part.states(given=starts is not None)]
-        subject.assert_close(np.concatenate(found, axis=1), np.concatenate(expected, axis=1))
+        for part, expected, _ in windows(some, 3, 4, 8):
+            subject.assert_close(model.predict(part.inputs, verbose=0), expected)
 
     @no_variant
     def test_fit_and_evaluate_carry_the_state(self, subject: Subject) -> None:
@@ -484,16 +471,12 @@ class TestStateful:
         model = keras.Model(inputs, layer(inputs))
         model.compile(keras.optimizers.SGD(0.0), "mse")
         layer.reset_state()
-        halves = np.split(some.inputs, 2, axis=1)
-        data = np.concatenate(halves), np.zeros((2 * len(some.inputs), 4, subject.units))
+        data = np.concatenate(np.split(some.inputs, 2, axis=1)), np.zeros((2 * len(some.inputs), 4, subject.units))
         model.fit(*data, batch_size=len(some.inputs), shuffle=False, verbose=0)
         model.evaluate(*data, batch_size=len(some.inputs), verbose=0)
-        starts = None
-        for half in halves * 2:
-            part = some._replace(inputs=half, starts=starts or some.starts)
-            starts = [states[:, -1] for states in part.states(given=starts is not None)]
-        for state, right in zip(layer.states, starts, strict=True):
-            subject.assert_close(state.value, right)
+        twice = some._replace(inputs=np.concatenate([some.inputs] * 2, axis=1))
+        *_, (_, _, ends) = windows(twice, 4, 8, 12, 16)
+        subject.assert_all_close((state.value for state in layer.states), ends)
 
 
 class TestWeights:
@@ -582,8 +565,6 @@ class TestWeights:
 
 @with_dropout
 class TestDropout:
-    RATES = {"dropout": 0.4, "recurrent_dropout": 0.4}
-
     @pytest.mark.parametrize("rate", ["dropout", "recurrent_dropout"])
     def test_draws_in_training_alone_by_its_seed(self, subject: Subject, rate: str) -> None:
         some = subject.sample()
@@ -650,14 +631,10 @@ class TestPrecision:
             subject.assert_close(found.value, numpy(expected.value), "float32")
 
     @no_variant
-    def test_the_global_policy_counts(self, subject: Subject) -> None:
-        before = keras.config.dtype_policy()
-        keras.config.set_dtype_policy("mixed_bfloat16")
-        try:
-            layer = subject.layer(dtype=None)
-            outputs = layer(subject.sample().inputs)
-        finally:
-            keras.config.set_dtype_policy(before)
+    def test_the_global_policy_counts(self, subject: Subject, global_policy: Callable[[str], None]) -> None:
+        global_policy("mixed_bfloat16")
+        layer = subject.layer(dtype=None)
+        outputs = layer(subject.sample().inputs)
         assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
         assert {weight.dtype for weight in layer.weights} == {"float32"}
 
@@ -695,7 +672,7 @@ class TestPrecision:
             np.testing.assert_allclose(found, expected, rtol=0, atol=4e-3 * np.abs(expected).max())
 
 
-def fitted(subject: Subject, epochs: int = 8, jit_compile: bool | str = QUICK, **arguments: Any) -> list[float]:
+def fitted(subject: Subject, jit_compile: bool | str = QUICK, **arguments: Any) -> list[float]:
     """Losses, epoch by epoch, of a model of next symbols."""
     x, y = next_symbols(26)
     dtype = arguments.get("dtype", "float32")
@@ -708,30 +685,30 @@ def fitted(subject: Subject, epochs: int = 8, jit_compile: bool | str = QUICK, *
     ids = keras.Input((None,), dtype="int32")
     model = keras.Model(ids, keras.layers.Dense(5, dtype=dtype)(layer(read(ids))))
     model.compile(keras.optimizers.Adam(0.03), losses.BitsPerSymbol(), jit_compile=jit_compile)
-    return model.fit(x, y, epochs=epochs, batch_size=4, verbose=0).history["loss"]
+    return model.fit(x, y, epochs=8, batch_size=4, verbose=0).history["loss"]
+
+
+RATES = {"dropout": 0.1, "recurrent_dropout": 0.1}
+LEARNING: list[tuple[Subject, dict[str, Any], float]] = [
+    *((subject, {}, 0.8) for subject in ALL if subject.representative),
+    *((SUBJECTS["ISAN, grouped"], {"dtype": policy}, 0.9) for policy, _ in POLICIES),
+    *((SUBJECTS[name], {"dtype": policy}, 0.9) for policy, _ in POLICIES for name in ("MinimalRNN", "CFN")),
+]
+if TENSORFLOW:  # JAX compiles by XLA anyway, torch has none
+    LEARNING += [
+        (SUBJECTS[name], {"jit_compile": True, **rates}, 0.8) for rates in ({}, RATES) for name in ("MinimalRNN", "CFN")
+    ]
+"""Subjects, arguments of `fitted`, and the share of the first loss below which the last one lies."""
 
 
 class TestTraining:
     @pytest.mark.matrix
-    @one_a_family
-    def test_fit_learns(self, subject: Subject) -> None:
-        history = fitted(subject)
-        assert history[-1] < 0.8 * history[0]
-
-    @pytest.mark.matrix
-    @parametrized([SUBJECTS[name] for name in ("ISAN, grouped", "MinimalRNN", "CFN")])
-    @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-    def test_fit_learns_in_mixed_precision(self, subject: Subject, policy: str) -> None:
-        history = fitted(subject, dtype=policy)
-        assert history[-1] < 0.9 * history[0]
-
-    @pytest.mark.matrix
-    @pytest.mark.skipif(not TENSORFLOW, reason="JAX compiles by XLA anyway, torch has none")
-    @parametrized([SUBJECTS[name] for name in ("MinimalRNN", "CFN")])
-    @pytest.mark.parametrize("rates", [{}, {"dropout": 0.1, "recurrent_dropout": 0.1}], ids=str)
-    def test_fit_learns_under_xla(self, subject: Subject, rates: dict[str, float]) -> None:
-        history = fitted(subject, jit_compile=True, **rates)
-        assert history[-1] < 0.8 * history[0]
+    @pytest.mark.parametrize(
+        ("subject", "arguments", "share"), [pytest.param(*case, id=f"{case[0].name} {case[1]}") for case in LEARNING]
+    )
+    def test_fit_learns(self, subject: Subject, arguments: dict[str, Any], share: float) -> None:
+        history = fitted(subject, **arguments)
+        assert history[-1] < share * history[0]
 
     @no_variant
     def test_fit_moves_every_trained_weight_and_no_other(self, subject: Subject) -> None:
@@ -812,8 +789,7 @@ class TestBatchAndTime:
         for batch, time in fitting(shape):
             some = subject.sample(batch=batch, time=time, mask="scattered")
             given = (some.inputs, some.mask, some.cotangent)
-            for found, expected in zip(compiled(*given), values_and_gradients(*given), strict=True):
-                subject.assert_close(found, expected)
+            subject.assert_all_close(compiled(*given), values_and_gradients(*given))
             if subject.features < 20:
                 subject.assert_close(compiled(*given)[0], (some if masked else some._replace(mask=None)).outputs())
         if subject.path:
@@ -855,8 +831,7 @@ class TestBatchAndTime:
         model.compile(keras.optimizers.SGD(1 / 32), squares, jit_compile=QUICK)
         model.fit(rows(some), targets, batch_size=1, shuffle=False, verbose=0)
         model.train_on_batch(rows(some, slice(0, 1)), targets[:1])
-        for found, variable in zip(model.trainable_variables, expected.trainable_variables, strict=True):
-            subject.assert_close(numpy(found), numpy(variable))
+        subject.assert_all_close(*(map(numpy, one.trainable_variables) for one in (model, expected)))
 
     @pytest.mark.matrix
     @only_tensorflow
@@ -877,8 +852,7 @@ class TestBatchAndTime:
 
         outputs, found = compiled(tf.constant(some.inputs), tf.constant(some.mask))
         subject.assert_close(outputs, some.outputs())
-        for gradient, right in zip(found, some.gradients(), strict=True):
-            subject.assert_close(gradient, right)
+        subject.assert_all_close(found, some.gradients())
 
 
 NON_DEFAULT: dict[str, Any] = {

@@ -207,28 +207,3 @@ def test_fused_is_auto_or_a_bool() -> None:
             sentence = f"`fused` must be 'auto', True or False. Received: fused={fused!r}."
             with pytest.raises(ValueError, match=re.escape(sentence)):
                 getattr(layers, name)(*arguments, fused=fused)
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("kind", ["MinimalRNN", "CFN"])
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_a_state_that_is_kept_is_not_rounded_on_the_way(kind: str, policy: str) -> None:
-    """A gate that is nearly open for the old state adds a little at every step: in half precision, nothing."""
-
-    def last(dtype: str) -> float:
-        cell = getattr(layers, f"{kind}Cell")(1, dtype=dtype)
-        regularized = layers.StateRegularizedCell(cell, 1, strength=0.0, dtype=dtype)
-        layer = layers.StateRegularizedRNN(regularized, dtype=dtype)
-        layer(np.zeros((1, 2, 1)))
-        for weight in cell.weights:
-            weight.assign(np.zeros(weight.shape))
-        if kind == "MinimalRNN":
-            cell.bias.assign([7.0])
-            cell.encoder.bias.assign([1.0])
-        else:
-            cell.bias.assign([9.0, -6.0, 1.0])
-        output = layer(np.zeros((1, 100, 1)), initial_state=[np.full((1, 1), 0.1)])
-        return float(keras.ops.convert_to_numpy(keras.ops.cast(output, "float32"))[0, 0])
-
-    assert last(policy) == pytest.approx(last("float32"), abs=4e-3)
-    assert abs(last("float32") - 0.1) > 0.01

@@ -1,9 +1,10 @@
-"""MinimalRNN and CFN: gates, encoders, dropout, initial weights, errors.
+"""MinimalRNN and CFN: gates, encoders, dropout (of other layers too), initial weights, errors.
 
 The behaviour of every layer is in test_contract.py.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from keras import ops
 from keras_interp_rnn import layers
 from keras_interp_rnn.layers import CFN, MinimalRNN, MinimalRNNCell
 from tests import autodiff
-from tests.gated_samples import KINDS, Sample, assert_close, in_keras, sample, variables
-from tests.layers.common import numpy, regex
-from tests.layers.contract import BACKEND
+from tests.gated_samples import assert_close
+from tests.layers.common import numpy, refusal
+from tests.layers.contract import BACKEND, Sample
+from tests.layers.subjects import SUBJECTS
 from tests.oracles import minimal_rnn as oracle
-from tests.samples import outputs_of
+from tests.state_regularized_samples import GATED, variables
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
 
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the sam
 X = np.zeros((3, 7, 5), "float32")
 IDS = np.zeros((3, 7), "int32")
 
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = pytest.mark.parametrize("kind", GATED)
 
 
 def layer_of(kind: str, **arguments) -> MinimalRNN | CFN:
@@ -35,44 +37,64 @@ def layer_of(kind: str, **arguments) -> MinimalRNN | CFN:
 
 
 def test_a_gate_of_ones_keeps_the_state_and_of_zeros_takes_the_latent() -> None:
-    some = sample("MinimalRNN")
-    for bias, expected in (
-        (1e3, some.start),
-        (-1e3, np.tanh(some.inputs[:, -1] @ some.network.W_x.T + some.network.b_z)),
-    ):
-        layer = some.layer()
-        layer.cell.bias.assign(np.full(4, bias))
-        assert_close(layer(some.inputs, initial_state=some.start), expected, "float64")
+    some = SUBJECTS["MinimalRNN"].sample()
+    latent = np.tanh(some.inputs[:, -1] @ some.weights["encoder.kernel"] + some.weights["encoder.bias"])
+    for bias, expected in ((1e3, some.starts[0]), (-1e3, latent)):
+        layer = some.with_(bias=np.full(4, bias)).layer()
+        assert_close(layer(some.inputs, initial_state=some.starts), expected, "float64")
 
 
-def open_layer(
-    kind: str, dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int = 3, dtype: str = "float32"
-) -> MinimalRNN | CFN:
-    """A layer whose state is its input (MinimalRNN) or the input's tanh (CFN), whatever came before."""
-    own = {"encoder": keras.layers.Identity()} if kind == "MinimalRNN" else {}
-    rates = {"dropout": dropout, "recurrent_dropout": recurrent_dropout, "seed": seed, "dtype": dtype}
-    layer = getattr(layers, kind)(4, return_sequences=True, **own, **rates)
+ZEROS, UNIT = np.zeros((4, 4)), np.eye(4)
+OPEN: dict[str, tuple[Callable, list[np.ndarray], Callable]] = {
+    "MinimalRNN": (
+        lambda **arguments: MinimalRNN(4, encoder=keras.layers.Identity(), **arguments),
+        [ZEROS, ZEROS, np.full(4, -50.0)],
+        np.asarray,
+    ),
+    "CFN": (
+        functools.partial(CFN, 4),
+        [np.hstack([ZEROS, ZEROS, UNIT]), np.zeros((4, 8)), np.repeat([-50.0, 50.0, 0.0], 4)],
+        np.arctanh,
+    ),
+    "SRSimpleRNN": (
+        functools.partial(layers.SRSimpleRNN, 4, 2, strength=0.0, activation=None),
+        [UNIT, ZEROS, np.zeros(4)],
+        np.asarray,
+    ),
+    "PeepholeLSTM": (
+        functools.partial(layers.PeepholeLSTM, 4),
+        [
+            np.hstack([ZEROS, ZEROS, UNIT, ZEROS]),
+            np.zeros((4, 16)),
+            np.repeat([50.0, -50.0, 0.0, 50.0], 4),
+            np.zeros((3, 4)),
+        ],
+        lambda states: np.arctanh(np.arctanh(states)),
+    ),
+}
+"""Layers whose state is a function of their input, whatever came before; their weights, and the input of a state."""
+
+
+def open_layer(kind: str, **arguments) -> keras.layers.RNN:
+    make, weights, _ = OPEN[kind]
+    layer = make(**{"return_sequences": True, "seed": 3, **arguments})
     layer.build((None, None, 4))
-    zeros = np.zeros((4, 4))
-    if kind == "MinimalRNN":
-        layer.set_weights([zeros, zeros, np.full(4, -50.0)])
-    else:
-        kernel = np.concatenate([zeros, zeros, np.eye(4)], axis=1)
-        layer.set_weights([kernel, np.zeros((4, 8)), np.repeat([-50.0, 50.0, 0.0], 4)])
+    cell = getattr(layer.cell, "cell", layer.cell)
+    for variable, array in zip(variables(cell), weights, strict=True):
+        variable.assign(array)
     return layer
 
 
 class TestDropout:
     SHAPE = (200, 6, 4)
 
-    def inputs_after_dropout(self, kind: str, layer, training: bool = True) -> np.ndarray:
-        """The inputs as an open layer sees them, if they are ones."""
-        states = numpy(layer(np.ones(self.SHAPE, "float32"), training=training))
-        return states if kind == "MinimalRNN" else np.arctanh(states)
-
-    @every_kind
-    def test_dropout_of_inputs_is_drawn_once_a_sequence(self, kind: str) -> None:
-        seen = self.inputs_after_dropout(kind, open_layer(kind, dropout=0.4))
+    @pytest.mark.parametrize(
+        ("kind", "flags"), [*((kind, {}) for kind in OPEN), ("SRSimpleRNN", {"go_backwards": True})]
+    )
+    def test_dropout_of_inputs_is_drawn_once_a_sequence(self, kind: str, flags: dict[str, bool]) -> None:
+        _, _, inputs_of = OPEN[kind]
+        layer = open_layer(kind, dropout=0.4, **flags)
+        seen = inputs_of(numpy(layer(np.ones(self.SHAPE, "float32"), training=True)))
         kept = seen > 0.5
         np.testing.assert_array_equal(seen[~kept], 0)
         np.testing.assert_allclose(seen[kept], 1 / 0.6, rtol=1e-4)  # scaled, so that the mean stays
@@ -111,12 +133,12 @@ class TestDropout:
     @pytest.mark.parametrize("mask", [None, "scattered"])
     def test_gradients_equal_those_of_the_network_under_the_dropout_masks(self, kind: str, mask: str | None) -> None:
         """D_r U_h in place of U_h and D_d x in place of x, another r and d for each sequence."""
-        some = sample(kind, mask=mask, features=4)
+        some = SUBJECTS[kind].sample(mask=mask, features=4)
         rates = {"dropout": 0.4, "recurrent_dropout": 0.4, "seed": 5, "dtype": "float64"}
         layer = some.layer(return_sequences=True, **rates)
         cotangent = ops.convert_to_tensor(some.cotangent)
         found = autodiff.variable_gradients(
-            lambda: ops.sum(cotangent * layer(some.inputs, mask=some.mask, training=True)), variables(layer.cell)
+            lambda: ops.sum(cotangent * layer(some.inputs, mask=some.mask, training=True)), some.variables(layer.cell)
         )
         # Layers of the same seed draw the same: one shows what it keeps of its inputs, one what of the state.
         ones = np.ones(some.inputs.shape)
@@ -126,20 +148,18 @@ class TestDropout:
         r = np.where(gates > 0.6, 1 / 0.6, 0)
         assert 0 < np.mean(d > 0) < 1
         assert 0 < np.mean(r > 0) < 1
-        cotangents = outputs_of(some.cotangent, some.mask)
-        total = None
+        total = dict.fromkeys(some.weights, 0.0)
         for row in range(3):
-            names = [name for name in ("U_h", "U_u", "U_i") if name in some.network._fields]
-            thin = some.network._replace(**{name: getattr(some.network, name) * r[row] for name in names})
-            hidden = None if mask is None else some.mask[row : row + 1]
             one = slice(row, row + 1)
-            by_weight, _, _ = oracle.loss_gradients(
-                thin, np.zeros(4), some.inputs[one] * d[row], cotangents[one], hidden
+            alone = some._replace(
+                inputs=some.inputs[one] * d[row],
+                cotangent=some.cotangent[one],
+                mask=None if mask is None else some.mask[one],
             )
-            by_weight = by_weight._replace(**{name: getattr(by_weight, name) * r[row] for name in names})
-            part = in_keras(by_weight)
-            total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
-        for gradient, expected in zip(found, total, strict=True):
+            thin = alone.with_(recurrent_kernel=r[row][:, None] * some.weights["recurrent_kernel"])
+            for name, gradient in zip(total, thin.gradients(), strict=True):
+                total[name] += gradient * (r[row][:, None] if name == "recurrent_kernel" else 1)
+        for gradient, expected in zip(found, total.values(), strict=True):
             assert_close(gradient, expected, "float64")
 
     @every_kind
@@ -157,19 +177,18 @@ class TestDropout:
     @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
     def test_dropout_of_integer_inputs_is_refused(self, kind: str, dtype: str) -> None:
         some = layer_of(kind, dropout=0.5)
-        sentence = regex(
+        with refusal(
             "Inputs must be real-valued for dropout=0.5.",
             "Received: inputs of dtype",
             dtype,
             "Put the dropout into the encoder, after its Embedding.",
-        )
-        with pytest.raises(ValueError, match=sentence):
+        ):
             some(X.astype(dtype), training=True)
         some(X.astype(dtype))
 
     def test_dropout_of_ids_is_refused(self) -> None:
         some = layer_of("MinimalRNN", dropout=0.5, encoder=keras.layers.Embedding(9, 4))
-        with pytest.raises(ValueError, match=regex("Inputs must be real-valued for dropout=0.5.")):
+        with refusal("Inputs must be real-valued for dropout=0.5."):
             some(IDS, training=True)
         layer_of("MinimalRNN", recurrent_dropout=0.5, encoder=keras.layers.Embedding(9, 4))(IDS, training=True)
 
@@ -208,17 +227,14 @@ class TestEncoders:
     def encoded(self, name: str, mask: str | None = None, **arguments) -> tuple[MinimalRNN, np.ndarray, Sample]:
         """A layer, its sequences, and a sample whose inputs are the latents that the encoder computes."""
         make, draw = ENCODERS[name]
-        some = sample("MinimalRNN", mask=mask)
+        some = SUBJECTS["MinimalRNN"].sample(mask=mask)
+        some = some._replace(weights={name: array for name, array in some.weights.items() if "encoder" not in name})
         x = draw(np.random.default_rng(0))
         layer = MinimalRNN(4, encoder=make(), return_sequences=True, **arguments)
         layer.build(x.shape)
-        w = some.network._replace(W_x=None, b_z=None)
-        for variable, array in zip(
-            (layer.cell.kernel, layer.cell.recurrent_kernel, layer.cell.bias), in_keras(w), strict=True
-        ):
-            variable.assign(array.copy())
+        some.give(layer.cell)
         z = np.stack([numpy(layer.encoder(x[:, t])) for t in range(7)], axis=1).astype("float64")
-        return layer, x, some._replace(network=w, inputs=z)
+        return layer, x, some._replace(inputs=z)
 
     @every_encoder
     @pytest.mark.parametrize(
@@ -267,9 +283,9 @@ class TestEncoders:
 
     def test_a_built_layer_is_taken_as_it_is(self) -> None:
         encoder = keras.layers.Dense(4, "tanh", dtype="float64")
-        some = sample("MinimalRNN")
+        some = SUBJECTS["MinimalRNN"].sample()
         encoder.build((None, 5))
-        encoder.set_weights([some.network.W_x.T, some.network.b_z])
+        encoder.set_weights([some.weights["encoder.kernel"], some.weights["encoder.bias"]])
         layer = some.layer(return_sequences=True, encoder=encoder)
         assert layer.encoder is encoder
         assert_close(layer(some.inputs), some.outputs(), "float64")
@@ -292,7 +308,7 @@ class TestEncoders:
         for kind in (MinimalRNN, MinimalRNNCell):
             for value in (np.tanh, "tanh", 4, keras.layers.Dense):
                 rule = f"`encoder` must be a Keras layer from (batch, ...) to (batch, 4). Received: {value!r}."
-                with pytest.raises(ValueError, match=regex(rule, "Wrap a function in keras.layers.Lambda.")):
+                with refusal(rule, "Wrap a function in keras.layers.Lambda."):
                     kind(4, encoder=value)
         dense, embedding = keras.layers.Dense, keras.layers.Embedding
         for encoder, inputs, *sentences in (
@@ -304,7 +320,7 @@ class TestEncoders:
             (keras.layers.GRU(4), X, "expected ndim=3"),
             (None, IDS, "Ids need an Embedding before it, or as its encoder"),
         ):
-            with pytest.raises(ValueError, match=regex(*sentences)):
+            with refusal(*sentences):
                 layer_of("MinimalRNN", encoder=encoder)(inputs)
         layer = layer_of("MinimalRNN", encoder=embedding(5, 4))
         assert keras.Sequential([keras.Input((7,), dtype="int32"), layer])(IDS).shape == (3, 4)
@@ -334,7 +350,8 @@ class TestEncoders:
 
 @every_kind
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_states_stay_in_single_precision_along_the_sequence(kind: str, policy: str) -> None:
+@pytest.mark.parametrize("regularized", [False, True])
+def test_states_stay_in_single_precision_along_the_sequence(kind: str, policy: str, regularized: bool) -> None:
     """Small steps towards a limit: half-precision states would stop on the way.
 
     Weights, inputs and candidates are such that the products are exact.
@@ -342,15 +359,21 @@ def test_states_stay_in_single_precision_along_the_sequence(kind: str, policy: s
     x = np.full((2, 300, 4), 16.0, "float32")
 
     def last(dtype: str) -> np.ndarray:
-        layer = getattr(layers, kind)(4, stateful=True, recurrent_initializer="zeros", dtype=dtype)
+        if regularized:
+            cell = getattr(layers, f"{kind}Cell")(4, recurrent_initializer="zeros", dtype=dtype)
+            around = layers.StateRegularizedCell(cell, 2, strength=0.0, dtype=dtype)
+            layer = layers.StateRegularizedRNN(around, stateful=True, dtype=dtype)
+        else:
+            layer = getattr(layers, kind)(4, stateful=True, recurrent_initializer="zeros", dtype=dtype)
+            cell = layer.cell
         layer.build(x.shape)
         if kind == "MinimalRNN":
-            layer.cell.kernel.assign(np.zeros((4, 4)))
-            layer.cell.bias.assign(np.full(4, 5.0))
-            layer.encoder.set_weights([np.eye(4), np.zeros(4)])
+            cell.kernel.assign(np.zeros((4, 4)))
+            cell.bias.assign(np.full(4, 5.0))
+            cell.encoder.set_weights([np.eye(4), np.zeros(4)])
         else:
-            layer.cell.kernel.assign(np.concatenate([np.zeros((4, 8)), np.eye(4)], axis=1))
-            layer.cell.bias.assign(np.repeat([5.0, -5.0, 0.0], 4))
+            cell.kernel.assign(np.concatenate([np.zeros((4, 8)), np.eye(4)], axis=1))
+            cell.bias.assign(np.repeat([5.0, -5.0, 0.0], 4))
         outputs = layer(x)
         assert keras.backend.standardize_dtype(outputs.dtype) != "float32" or dtype == "float32"
         assert layer.states[0].dtype == "float32"
@@ -419,10 +442,7 @@ class TestInitialization:
 
 def test_features_of_cfn_lie_in_one_axis() -> None:
     for shape in ((7, 5), (3, 7, 5, 1)):
-        sentence = regex(
-            "Inputs of CFN must be sequences", f"shape={shape}.", "last axis. Ids need an Embedding before."
-        )
-        with pytest.raises(ValueError, match=sentence):
+        with refusal("Inputs of CFN must be sequences", f"shape={shape}.", "last axis. Ids need an Embedding before."):
             layer_of("CFN")(np.zeros(shape, "float32"))
 
 

@@ -10,13 +10,12 @@ from keras import ops
 
 from keras_interp_rnn import losses
 from keras_interp_rnn.layers import ISAN, FactoredISAN, ISANCell
-from tests.layers.common import next_symbols, reads_ids_back, regex
-from tests.layers.contract import BACKEND, Subject
+from tests.layers.common import next_symbols, reads_ids_back, refusal
+from tests.layers.contract import QUICK, Subject
 from tests.layers.subjects import SUBJECTS, parametrized
 from tests.oracles import isan as oracle
 from tests.samples import sample
 
-QUICK = False if BACKEND == "tensorflow" else "auto"  # `jit_compile`: XLA compiles longer than these models train
 IDS = np.zeros((3, 7), "int32")
 DISTRIBUTION = np.full((3, 7, 5), 0.2, "float32")
 
@@ -126,12 +125,6 @@ class TestInitialization:
         assert len({matrix.tobytes() for matrix in layer.get_weights()[0]}) == 5
 
 
-def test_the_layer_and_its_cell_hold_the_same_settings() -> None:
-    some = ISAN(4, 5, learn_initial_state=False, recurrent_initializer=keras.initializers.RandomNormal(stddev=0.2))
-    assert (some.units, some.vocabulary_size, some.learn_initial_state) == (4, 5, False)
-    assert some.cell.recurrent_initializer.stddev == 0.2
-
-
 def test_fused_accepts_values_equal_to_false() -> None:
     for value in (0, np.False_):
         some = layer(fused=value)
@@ -140,7 +133,7 @@ def test_fused_accepts_values_equal_to_false() -> None:
 
 
 def refused(call, given, *sentences: str, **options) -> None:
-    with pytest.raises(ValueError, match=regex(*sentences)):
+    with refusal(*sentences):
         call(given, **options)
 
 
@@ -184,12 +177,18 @@ def test_the_largest_id_and_no_ids_at_all_are_in_range() -> None:
     assert layer()(np.zeros((0, 7), "int32")).shape == (0, 4)
 
 
-def test_fused_refuses_what_auto_takes() -> None:
-    sentence = "fused=True cannot run here: the input is a distribution"
-    refused(layer(fused=True), DISTRIBUTION, sentence, "pass integer ids, or fused='auto'.")
-    sentence = "fused=True cannot run here: unroll=True"
-    refused(layer(fused=True, unroll=True), IDS, sentence, "pass unroll=False, or fused='auto'.")
-    assert layer()(DISTRIBUTION).shape == layer(unroll=True)(IDS).shape == (3, 4)
+def test_fused_refuses_what_auto_takes_step_by_step() -> None:
+    mixes = "the input is a distribution over symbols, which mixes all matrices at every step"
+    for given, flags, obstacle, remedy in (
+        (DISTRIBUTION, {}, mixes, "pass integer ids"),
+        (IDS, {"unroll": True}, "unroll=True asks for the cell step by step", "pass unroll=False"),
+    ):
+        sentence = f"fused=True cannot run here: {obstacle}: {remedy}, or fused='auto'."
+        refused(layer(fused=True, **flags), given, sentence)
+        some = layer(**flags)
+        assert some(given).shape == (3, 4)
+        assert some.chosen_path.name == "stepwise"
+        assert some.chosen_path.reason.startswith(obstacle)
 
 
 @pytest.mark.parametrize("seed", [0, 7])

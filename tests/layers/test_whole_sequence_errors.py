@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from tests.layers.common import regex
+from tests.layers.common import refusal, regex
 from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import ALL, no_variant, parametrized
 
@@ -50,11 +50,10 @@ class TestInitialStates:
         n = subject.width
         for shape in ((1, n), (4, n), (n,), (3, 1, n)):
             states = starts(subject, *shape)
-            sentence = regex(
+            with refusal(
                 f"`initial_state` must be one array (batch, size) for each state, of sizes {[n] * len(states)}, for a "
                 f"batch of 3. Received: {[shape] * len(states)}. Give each sequence a state of its own."
-            )
-            with pytest.raises(ValueError, match=sentence):
+            ):
                 layer_of(subject)(sequences(subject), initial_state=states)
 
     @no_variant
@@ -62,7 +61,7 @@ class TestInitialStates:
         inputs = subject.input(3, 7, dtype=sequences(subject).dtype.name)
         for shape in ((4, subject.width), (3, subject.width + 1)):
             states = [keras.Input(batch_shape=shape) for _ in starts(subject)]
-            with pytest.raises(ValueError, match=regex("`initial_state` must be one array (batch, size)", f"[{shape}")):
+            with refusal("`initial_state` must be one array (batch, size)", f"[{shape}"):
                 layer_of(subject)(inputs, initial_state=states)
 
     @only_tensorflow
@@ -87,18 +86,17 @@ class TestMasks:
     @no_variant
     def test_a_mask_of_another_shape_is_refused(self, subject: Subject) -> None:
         for shape in ((7,), (3, 6), (2, 7), (7, 3), (3, 7, 1), (3, 7, 5)):
-            sentence = regex(
+            with refusal(
                 "`mask` must have the shape (batch, time) = (3, 7) of the sequences, True where a step is to be read.",
                 f"Received: mask.shape={shape}.",
                 "Give one bool per step.",
-            )
-            with pytest.raises(ValueError, match=sentence):
+            ):
                 layer_of(subject)(sequences(subject), mask=np.ones(shape, bool))
 
     @no_variant
     def test_a_mask_of_another_shape_as_model_input_is_refused(self, subject: Subject) -> None:
         inputs = subject.input(None, 7, dtype=sequences(subject).dtype.name)
-        with pytest.raises(ValueError, match=regex("`mask` must have the shape", "Received: mask.shape=(None, 6).")):
+        with refusal("`mask` must have the shape", "Received: mask.shape=(None, 6)."):
             layer_of(subject)(inputs, mask=keras.Input((6,), dtype="bool"))
 
 
@@ -117,9 +115,7 @@ class TestSequences:
             given = keras.Input(batch_shape=some.shape, dtype=some.dtype.name, **{kind: True})
         else:
             given = tf.sparse.from_dense(some) if kind == "sparse" else tf.RaggedTensor.from_tensor(some, ragged_rank=1)
-        with pytest.raises(
-            ValueError, match=regex(f"`sequences` must be a dense tensor. Received: a {kind} tensor. Use its to_")
-        ):
+        with refusal(f"`sequences` must be a dense tensor. Received: a {kind} tensor. Use its to_"):
             layer_of(subject)(given)
 
     @no_variant
@@ -137,11 +133,10 @@ class TestSequences:
             layer(sequences(subject))
         arrays = [np.zeros(shape, "float32") for shape in ((), (7,), (3, 5), (3, 7, 5, 1))]
         for given in (keras.Input((None,)), keras.Input((5,)), keras.Input((None, None)), *arrays):
-            sentence = regex(
+            with refusal(
                 f"Inputs of {type(layer).__name__} must be sequences (batch, time, features)",
                 f"Received: shape={tuple(given.shape)}.",
-            )
-            with pytest.raises(ValueError, match=sentence):
+            ):
                 layer(given)
 
     @parametrized([subject for subject in ALL if subject.integers])
@@ -157,9 +152,9 @@ class TestSequences:
         layer, steps = layer_of(subject), sequences(subject)
         layer(steps)
         sentence = "must have the shape (5,), for which it was built. Received: steps of shape (3,). Pass inputs of"
-        with pytest.raises(ValueError, match=regex(f"Steps of this {type(layer).__name__} {sentence}")):
+        with refusal(f"Steps of this {type(layer).__name__} {sentence}"):
             layer(steps[..., :3])
-        with pytest.raises(ValueError, match=regex(f"Steps of this {type(layer.cell).__name__} {sentence}")):
+        with refusal(f"Steps of this {type(layer.cell).__name__} {sentence}"):
             layer.cell(steps[:, 0, :3], layer.get_initial_state(3))
 
     @only_tensorflow
@@ -184,12 +179,11 @@ class TestStateful:
         layer = layer_of(subject, stateful=True)
         layer(sequences(subject))
         for batch in (1, 2, 4):
-            sentence = regex(
+            with refusal(
                 "Every batch must have 3 sequences, as the first one, with stateful=True.",
                 f"Received: a batch of {batch}.",
                 "Keep the batch size, and drop a smaller last batch.",
-            )
-            with pytest.raises(ValueError, match=sentence):
+            ):
                 layer(sequences(subject, batch))
 
     @no_variant
@@ -235,8 +229,7 @@ def test_sizes_other_than_positive_integers_are_refused(kind: str) -> None:
             optional = ("vocabulary_size",) if kind.startswith("FactoredISAN") else ("key_dim", "value_dim")
             if value is None and name in optional:
                 continue  # for real-valued inputs, or as many as fit
-            sentence = regex(f"`{name}` must be a positive integer. Received: {name}={value!r}.")
-            with pytest.raises(ValueError, match=sentence):
+            with refusal(f"`{name}` must be a positive integer. Received: {name}={value!r}."):
                 of_size(kind, **{name: value})
         for integer in (np.int64, np.uint8):
             layer = of_size(kind, **{name: integer(4)})
@@ -252,8 +245,7 @@ WITH_DROPOUT = [name + part for name in ("MinimalRNN", "CFN", "PeepholeLSTM") fo
 def test_dropout_rates_outside_zero_to_below_one_are_refused(kind: str) -> None:
     for name in ("dropout", "recurrent_dropout"):
         for value in (1, 1.0, 1.5, -0.1, -1, float("nan"), True, np.float32(1), "0.5", None, [0.1]):
-            sentence = regex(f"`{name}` must be a number in [0, 1). Received: {name}={value!r}.")
-            with pytest.raises(ValueError, match=sentence):
+            with refusal(f"`{name}` must be a number in [0, 1). Received: {name}={value!r}."):
                 of_size(kind, **{name: value})
         for value in (0, 0.0, 0.999, np.float32(0.5)):
             assert of_size(kind, **{name: value}).get_config()[name] == float(value)

@@ -42,17 +42,6 @@ def answer(folder, path, **arguments):
     return response.status_code, response.get_data(as_text=True)
 
 
-def page(folder, tags=({"run": "r", "tag": "tag"},), **arguments):
-    return answer(folder, "/page", view="states", tags=json.dumps(tags), **arguments)
-
-
-@pytest.fixture
-def automaton(tmp_path):
-    """A folder with the log of an automaton."""
-    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
-    return tmp_path
-
-
 @pytest.mark.parametrize("wall_time", [np.nan, np.inf, -np.inf])
 def test_a_wall_time_that_is_no_number_hides_no_run(tmp_path, wall_time):
     write(tmp_path / "good", "transition_counts", COUNTS, symbols=["a", "b"])
@@ -73,7 +62,8 @@ def test_a_tensor_that_is_not_what_it_claims_is_a_bad_request(tmp_path, proto):
 def test_a_damaged_tag_beside_another_leaves_its_page(tmp_path):
     write(tmp_path / "r", "transition_counts", COUNTS, symbols=["a", "b"])
     write(tmp_path / "r", "outputs", lying(1, 2, 3), tag="damaged", middle=0.5)
-    assert page(tmp_path)[0] == 200
+    status, _ = answer(tmp_path, "/page", view="states", tags=json.dumps([{"run": "r", "tag": "tag"}]))
+    assert status == 200
 
 
 @pytest.mark.parametrize(
@@ -84,15 +74,19 @@ def test_a_damaged_tag_beside_another_leaves_its_page(tmp_path):
         *[(entry, 400) for entry in ('"x": NaN', '"x": 1e999', '"x": Infinity', '"x": ' + "[" * 10_000)],
     ],
 )
-def test_the_state_of_a_page_may_hold_anything(automaton, more, status):
-    assert page(automaton, state=f"{{{more}}}")[0] == status
-    tags = f'[{{"run": "r", "tag": "tag", {more}}}]'
-    assert answer(automaton, "/page", view="states", tags=tags)[0] == status
+def test_the_state_of_a_page_may_hold_anything(tmp_path, more, status):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
+    tags = json.dumps([{"run": "r", "tag": "tag"}])
+    assert answer(tmp_path, "/page", view="states", tags=tags, state=f"{{{more}}}")[0] == status
+    told = f'[{{"run": "r", "tag": "tag", {more}}}]'
+    assert answer(tmp_path, "/page", view="states", tags=told)[0] == status
 
 
 @pytest.mark.parametrize("state", ["[]", "1", "null", "no JSON"])
-def test_the_state_of_a_page_is_an_object(automaton, state):
-    status, text = page(automaton, state=state)
+def test_the_state_of_a_page_is_an_object(tmp_path, state):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
+    tags = json.dumps([{"run": "r", "tag": "tag"}])
+    status, text = answer(tmp_path, "/page", view="states", tags=tags, state=state)
     assert status == 400
     assert "state must be a JSON object" in text
 
@@ -100,12 +94,14 @@ def test_the_state_of_a_page_is_an_object(automaton, state):
 def test_there_is_no_page_of_a_tag_without_a_step_that_can_be_read(tmp_path):
     write(tmp_path / "r", "transition_counts", -COUNTS, symbols=["a", "b"])
     assert get(plugin_over(tmp_path), "/series", run="r", tag="tag")["steps"] == []
-    status, text = page(tmp_path)
+    status, text = answer(tmp_path, "/page", view="states", tags=json.dumps([{"run": "r", "tag": "tag"}]))
     assert status == 404
     assert "no step of 'tag' in the run 'r' that can be read" in text
 
 
-def test_a_page_has_a_bounded_number_of_tags(automaton):
-    status, text = page(automaton, tags=[{"run": "r", "tag": "tag"}] * (plugin.MAX_LISTED + 1))
+def test_a_page_has_a_bounded_number_of_tags(tmp_path):
+    write(tmp_path / "r", "automaton", json.dumps(TABLE).encode(), symbols=["a", "b"])
+    tags = [{"run": "r", "tag": "tag"}] * (plugin.MAX_LISTED + 1)
+    status, text = answer(tmp_path, "/page", view="states", tags=json.dumps(tags))
     assert status == 400
     assert f"tags must be at most {plugin.MAX_LISTED}. Received: {plugin.MAX_LISTED + 1}." in text
