@@ -11,6 +11,8 @@ import numpy as np
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.util import tensor_util
 
+from keras_interp_rnn.layers import ISAN
+
 
 def events(folder: Path) -> EventAccumulator:
     return EventAccumulator(str(folder), {"tensors": 0}, purge_orphaned_data=False).Reload()
@@ -40,3 +42,12 @@ def look(model: keras.Model, callback: keras.callbacks.Callback) -> None:
     callback.set_model(model)
     callback.on_train_begin()
     callback.on_train_end()
+
+
+def isan_network(*more: keras.layers.Layer, scale: float = 0.6, seed: int = 0) -> keras.Model:
+    """Logits of three symbols, with random weights and without a constraint."""
+    isan = ISAN(4, 3, return_sequences=True, recurrent_constraint=None)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3), *more])
+    rng = np.random.default_rng(seed)
+    model.set_weights([scale * rng.normal(size=weight.shape) for weight in model.get_weights()])
+    return model

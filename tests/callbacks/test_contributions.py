@@ -10,26 +10,18 @@ from tensorboard import errors
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import Contributions, contributions
-from tensorboard_plugins.interp_rnn import checks, schema
-from tests.callbacks.events import described, look, points
+from tensorboard_plugins.interp_rnn import schema
+from tests.callbacks.events import described, isan_network, look, points
 from tests.oracles import isan as oracle
 from tests.tensorboard_plugin.test_backend import cut, get, plugin_over
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
 
 
-def network(*more):
-    isan = layers.ISAN(4, 3, return_sequences=True, recurrent_constraint=None)  # training leaves the weights alone
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3), *more])
-    rng = np.random.default_rng(0)
-    model.set_weights([rng.normal(size=w.shape) * 0.6 for w in model.get_weights()])
-    return model
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Where two steps of a training were written, and the model."""
-    folder, model = tmp_path_factory.mktemp("trained"), network()
+    folder, model = tmp_path_factory.mktemp("trained"), isan_network()
     model.compile(keras.optimizers.SGD(0.0), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     symbols = np.random.default_rng(1).integers(0, 3, (4, 6))
     watch = Contributions(folder, TEXTS, alphabet="_ab")
@@ -71,13 +63,13 @@ def test_every_term_of_every_target_is_where_the_schema_says(trained, text):
     ],
 )
 def test_texts_are_read_and_shown_by_the_alphabet(tmp_path, texts, alphabet, symbols, outputs):
-    look(network(), Contributions(tmp_path, texts, alphabet=alphabet))
+    look(isan_network(), Contributions(tmp_path, texts, alphabet=alphabet))
     content = described(tmp_path / "contributions", "contributions/text_0/step_0")
     assert (content["symbols"], content["outputs"]) == (symbols, outputs)
 
 
 def test_rejects_a_head_that_does_not_split_before_the_training(tmp_path):
-    model = network(keras.layers.Activation("softmax"), keras.layers.Dense(3))
+    model = isan_network(keras.layers.Activation("softmax"), keras.layers.Dense(3))
     with pytest.raises(ValueError, match="Dense layers alone must read"):
         look(model, Contributions(tmp_path, TEXTS))
 
@@ -186,18 +178,3 @@ def test_the_rows_of_targets_follow_each_other(rows, more):
     assert blocks[0].start == 0
     assert all(one.stop == other.start for one, other in itertools.pairwise(blocks))
     assert all(block.stop - block.start == t + more for t, block in enumerate(blocks, start=1))
-
-
-@pytest.mark.core
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"\xff", "not described as"),
-        (b'{"kind": "jacobian"}', "not described as"),
-        (b'{"kind": "jacobian", "version": 2}', "version 2 of 'jacobian'"),
-        (b'{"kind": "other", "version": 1}', "version 1 of 'other'"),
-    ],
-)
-def test_rejects_descriptions_of_other_kinds_and_versions(content, reason):
-    with pytest.raises(checks.UnknownContent, match=reason):
-        schema.described(content)

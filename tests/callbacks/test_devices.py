@@ -45,9 +45,8 @@ def weights(folder, callback):
 
 
 def check(folder_of, callback, place, one):
-    assert_equal = np.testing.assert_allclose
     for found, expected in zip(weights(folder_of(place), callback), weights(folder_of(one), callback), strict=True):
-        assert_equal(found, expected, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 def number_of_events(folder):

@@ -13,7 +13,7 @@ from keras_interp_rnn.automata import tomita
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe
 from tests.automata.networks import network_of
-from tests.callbacks.events import events, points, steps
+from tests.callbacks.events import events, isan_network, points, steps
 
 X = np.random.default_rng(0).integers(1, 3, (12, 5)).astype("int32")
 
@@ -154,11 +154,6 @@ def test_rejects_an_empty_batch(tmp_path, inputs, kind):
         kind(tmp_path, inputs)
 
 
-def of_symbols():
-    isan = layers.ISAN(4, 3, return_sequences=True)
-    return keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
-
-
 def of_states():
     parts = [keras.layers.Embedding(4, 3, mask_zero=True), layers.SRGRU(4, 3), keras.layers.Dense(1)]
     return keras.Sequential([keras.Input((5,), dtype="int32"), *parts])
@@ -169,10 +164,10 @@ PROBES = {
     "TransitionProbabilities": (of_states, {"inputs": X[:2]}, "transitions"),
     "Automaton": (lambda: network_of(tomita(4)), {}, "automaton"),
     "Attributions": (of_states, {"texts": X[:1]}, "attributions"),
-    "Contributions": (of_symbols, {"texts": X[:1]}, "contributions"),
-    "ShapleyValues": (of_symbols, {"texts": X[:1], "alphabet": "_ab"}, "shapley_values"),
-    "Substitutions": (of_symbols, {"texts": X[:1], "alternatives": [1, 2]}, "substitutions"),
-    "Stability": (of_symbols, {"text": X[0]}, "stability"),
+    "Contributions": (isan_network, {"texts": X[:1]}, "contributions"),
+    "ShapleyValues": (isan_network, {"texts": X[:1], "alphabet": "_ab"}, "shapley_values"),
+    "Substitutions": (isan_network, {"texts": X[:1], "alternatives": [1, 2]}, "substitutions"),
+    "Stability": (isan_network, {"text": X[0]}, "stability"),
 }
 
 

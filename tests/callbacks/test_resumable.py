@@ -97,6 +97,18 @@ def test_a_pass_need_not_hold_whole_epochs(tmp_path: Path) -> None:
     assert_same_run(train(tmp_path / "in two", epochs=4, windows=9), expected)
 
 
+def constant_model() -> keras.Model:
+    """Whose loss does not change."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    model.compile(keras.optimizers.SGD(1.0), "mse")
+    return model
+
+
+def fit(model: keras.Model, *callbacks: keras.callbacks.Callback, **epochs: int) -> None:
+    """Trains a model of one number in epochs of three steps."""
+    model.fit(np.zeros((3, 1)), np.ones((3, 1)), 1, verbose=0, callbacks=list(callbacks), **epochs)
+
+
 class Killed(BaseException):
     """Not an Exception, so that nobody catches it on the way."""
 
@@ -182,13 +194,17 @@ class Disk:
 VALIDATION = [3.0, 2.0, 2.5]
 
 
+def begin(resumable: Resumable, model: keras.Model) -> None:
+    resumable.set_model(model)
+    resumable.on_train_begin()
+
+
 def pretend_epoch(model: keras.Model, resumable: Resumable, loss: float = 0.0) -> None:
     """The end of an epoch, without training: weights and states are the number of the epoch."""
     number = resumable.epoch + 1
     for variable in (*model.weights, *model.layers[0].states):
         variable.assign(np.full(variable.shape, number))
-    resumable.set_model(model)
-    resumable.on_train_begin()
+    begin(resumable, model)
     resumable.on_epoch_end(number - 1, {"loss": loss, "val_loss": VALIDATION[number - 1]})
 
 
@@ -247,8 +263,7 @@ def test_files_of_earlier_epochs_that_a_kill_left_are_deleted_when_training_begi
     run_on_a_disk_that_dies(tmp_path, dies_at=25)  # before the files of the second of three epochs are deleted
     assert len(list(tmp_path.glob("resume-*"))) == 4
     resumable = Resumable(tmp_path)
-    resumable.set_model(resumable.load())
-    resumable.on_train_begin()
+    begin(resumable, resumable.load())
     assert sorted(path.name for path in tmp_path.glob("resume-*")) == ["resume-0003.keras", "resume-0003.npz"]
 
 
@@ -340,17 +355,13 @@ def test_a_new_run_has_a_folder_and_nothing_to_load(tmp_path: Path) -> None:
 def test_seconds_leave_the_stops_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    resumable, model = Resumable(tmp_path), new_model(units=2)
-    resumable.set_model(model)
-    resumable.on_train_begin()
-    clock[0] += 5
-    resumable.on_epoch_end(0, {"val_loss": 3.0})
-    clock[0] += 1000  # a stop
-    resumable = Resumable(tmp_path)
-    resumable.set_model(model)
-    resumable.on_train_begin()
-    clock[0] += 7
-    resumable.on_epoch_end(1, {"val_loss": 2.0})
+    model = new_model(units=2)
+    for epoch, seconds in enumerate((5, 7)):
+        resumable = Resumable(tmp_path)
+        begin(resumable, model)
+        clock[0] += seconds
+        resumable.on_epoch_end(epoch, {"val_loss": 3.0})
+        clock[0] += 1000  # a stop
     assert [entry["seconds"] for entry in Resumable(tmp_path).history] == [5, 12]
 
 
@@ -463,12 +474,9 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"locked\n"
         resumable = Resumable(tmp_path)
-        resumable.set_model(model)
-        with pytest.raises(
-            ValueError,
-            match=r"A directory must have at most one training process\. Received: .*, where another is training",
-        ):
-            resumable.on_train_begin()
+        sentence = r"A directory must have at most one training process\. Received: .*, where another is training"
+        with pytest.raises(ValueError, match=sentence):
+            begin(resumable, model)
         other.stdin.close()
         assert other.wait(timeout=60) == 0
     resumable.on_train_begin()
@@ -482,9 +490,8 @@ def test_other_files_of_the_user_and_checkpoints_stay(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
     (tmp_path / "partial-0123456789abcdef-resume-0001.keras").write_text("of a run that was killed")
-    x = np.ones((2, 1))
     checkpoints = keras.callbacks.ModelCheckpoint(tmp_path / "epoch-{epoch:04d}.keras")
-    constant_model().fit(x, x, epochs=2, verbose=0, callbacks=[checkpoints, Resumable(tmp_path, "loss")])
+    fit(constant_model(), checkpoints, Resumable(tmp_path, "loss"), epochs=2)
     assert all((tmp_path / name).read_text() == "mine" for name in files)
     assert not list(tmp_path.glob("partial-*.keras"))
     assert [path.name for path in sorted(tmp_path.glob("resume-*.keras"))] == ["resume-0002.keras"]
@@ -507,23 +514,15 @@ def test_a_resumed_run_draws_what_an_uninterrupted_one_does(tmp_path: Path) -> N
     """Also dropout without a seed, which draws from a generator of the whole process on torch."""
     x = np.random.default_rng(0).normal(size=(16, 4))
 
-    def trained(folder: Path, epochs: int, seed: int) -> float:
+    def trained(folder: Path, to: int, seed: int) -> float:
         keras.utils.set_random_seed(seed)
         resumable = Resumable(folder, "loss")
         model = resumable.load()
         if model is None:
             model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
             model.compile("adam", "mse")
-        model.fit(
-            x,
-            x[:, :1],
-            4,
-            initial_epoch=resumable.epoch,
-            epochs=epochs,
-            shuffle=False,
-            verbose=0,
-            callbacks=[resumable],
-        )
+        epochs = {"initial_epoch": resumable.epoch, "epochs": to}
+        model.fit(x, x[:, :1], 4, **epochs, shuffle=False, verbose=0, callbacks=[resumable])
         return resumable.history[-1]["loss"]
 
     whole = trained(tmp_path / "whole", 2, seed=0)
@@ -545,13 +544,6 @@ class Seen(keras.callbacks.Callback):
         self._handle += 1
 
 
-def constant_model() -> keras.Model:
-    """Whose loss does not change."""
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
-    model.compile(keras.optimizers.SGD(1.0), "mse")
-    return model
-
-
 @pytest.mark.parametrize("first", [True, False])
 def test_callbacks_remember_across_a_kill(tmp_path: Path, first: bool) -> None:
     def run(directory: Path, *kill: keras.callbacks.Callback) -> tuple[Resumable, list]:
@@ -560,15 +552,8 @@ def test_callbacks_remember_across_a_kill(tmp_path: Path, first: bool) -> None:
         plateau = keras.callbacks.ReduceLROnPlateau("loss", patience=2, cooldown=1)
         others = [early, plateau, Seen(note=str(directory))]
         model = resumable.load() or constant_model()
-        model.fit(
-            np.zeros((3, 1)),
-            np.ones((3, 1)),
-            1,
-            epochs=9,
-            initial_epoch=resumable.epoch,
-            verbose=0,
-            callbacks=[resumable, *others, *kill] if first else [*others, resumable, *kill],
-        )
+        watching = [resumable, *others] if first else [*others, resumable]
+        fit(model, *watching, *kill, epochs=9, initial_epoch=resumable.epoch)
         return resumable, [*others, float(model.optimizer.learning_rate)]
 
     expected, (early, plateau, seen, rate) = run(tmp_path / "whole")
@@ -603,52 +588,50 @@ def test_callbacks_remember_across_a_kill(tmp_path: Path, first: bool) -> None:
 def test_rejects_a_forgotten_load_and_deletes_nothing(
     tmp_path: Path, loads: bool, initial_epoch: int, message: str
 ) -> None:
-    x = np.zeros((3, 1))
-    constant_model().fit(x, x, 1, epochs=2, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    fit(constant_model(), Resumable(tmp_path, "loss"), epochs=2)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     resumable = Resumable(tmp_path, "loss")
     model = resumable.load() if loads else constant_model()
     with pytest.raises(ValueError, match=message):
-        model.fit(x, x, 1, epochs=3, initial_epoch=initial_epoch, verbose=0, callbacks=[resumable])
+        fit(model, resumable, epochs=3, initial_epoch=initial_epoch)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_callbacks_remember_in_a_fit_that_goes_on_in_the_same_process(tmp_path: Path) -> None:
-    x, model = np.zeros((3, 1)), constant_model()
+    model = constant_model()
     for epoch in range(2):
         early = keras.callbacks.EarlyStopping("loss", patience=5)
-        callbacks = [Resumable(tmp_path, "loss"), early]
-        model.fit(x, x, 1, initial_epoch=epoch, epochs=epoch + 1, verbose=0, callbacks=callbacks)
+        fit(model, Resumable(tmp_path, "loss"), early, initial_epoch=epoch, epochs=epoch + 1)
     assert early.wait == 1
 
 
 def test_a_loaded_model_may_be_compiled_again_and_a_model_in_memory_goes_on(tmp_path: Path) -> None:
-    x, resumable, model = np.zeros((3, 1)), Resumable(tmp_path, "loss"), constant_model()
-    model.fit(x, x, 1, epochs=1, verbose=0, callbacks=[resumable])
-    model.fit(x, x, 1, epochs=2, initial_epoch=1, verbose=0, callbacks=[Resumable(tmp_path, "loss")])
+    resumable, model = Resumable(tmp_path, "loss"), constant_model()
+    fit(model, resumable, epochs=1)
+    fit(model, Resumable(tmp_path, "loss"), epochs=2, initial_epoch=1)
     with pytest.raises(ValueError, match=r"where an epoch was finished since this Resumable was made\. Make another"):
-        model.fit(x, x, 1, epochs=2, initial_epoch=1, verbose=0, callbacks=[resumable])
+        fit(model, resumable, epochs=2, initial_epoch=1)
     resumable = Resumable(tmp_path, "loss")
     loaded = resumable.load()
     loaded.compile("adam", "mse")
-    loaded.fit(x, x, 1, epochs=3, initial_epoch=2, verbose=0, callbacks=[resumable])
+    fit(loaded, resumable, epochs=3, initial_epoch=2)
     assert Resumable(tmp_path, "loss").epoch == 3
 
 
 def test_a_stateful_network_resumes_with_the_steps_it_had(tmp_path: Path) -> None:
-    def fit(steps: int) -> None:
+    def read(steps: int) -> None:
         resumable = Resumable(tmp_path, "loss")
         model = resumable.load() or new_model(units=2)
         windows = Windows(text(0)[: steps * BATCH * LENGTH + 1], BATCH, length=LENGTH)
         epochs = {"initial_epoch": resumable.epoch, "epochs": resumable.epoch + 1}
         model.fit(windows, **epochs, shuffle=False, verbose=0, callbacks=[resumable])
 
-    fit(4)
+    read(4)
     with pytest.raises(
         ValueError, match=r"same number of steps in every epoch\. Received: 3, and .*have 4\. Use the same b"
     ):
-        fit(3)
-    fit(4)
+        read(3)
+    read(4)
 
 
 def test_an_interrupted_fit_leaves_the_directory_to_other_processes(tmp_path: Path) -> None:
@@ -660,10 +643,8 @@ def test_an_interrupted_fit_leaves_the_directory_to_other_processes(tmp_path: Pa
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         raise KeyboardInterrupt
 
-    x = np.zeros((3, 1))
-    callbacks = [Resumable(tmp_path, "loss"), KillAt(1, interrupted)]
     with pytest.raises(KeyboardInterrupt) as held:  # a notebook holds the traceback too
-        constant_model().fit(x, x, 1, epochs=2, verbose=0, callbacks=callbacks)
+        fit(constant_model(), Resumable(tmp_path, "loss"), KillAt(1, interrupted), epochs=2)
     assert held.tb is not None
     for _ in range(50):
         time.sleep(0.1)
@@ -716,9 +697,7 @@ def test_rejects_a_directory_that_cannot_be_written_before_the_training(tmp_path
         os.setgid(65534)
         os.setuid(65534)
         try:
-            watch = Resumable(tmp_path)
-            watch.set_model(model)
-            watch.on_train_begin()
+            begin(Resumable(tmp_path), model)
         except BaseException as error:
             os.write(writing, f"{type(error).__name__}: {error}".encode())
         os._exit(0)

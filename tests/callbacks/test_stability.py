@@ -6,19 +6,16 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import layers, losses
+from keras_interp_rnn import losses
 from keras_interp_rnn.callbacks import Stability, stability
-from tests.callbacks.events import points
+from tests.callbacks.events import isan_network, points
 from tests.oracles import isan as oracle
 
 K = 3
 
 
 def network(scale=0.5, loss=None, seed=0):
-    isan = layers.ISAN(4, K, return_sequences=True, recurrent_constraint=None)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(K)])
-    rng = np.random.default_rng(seed)
-    model.set_weights([scale * rng.normal(size=w.shape) for w in model.get_weights()])
+    model = isan_network(scale=scale, seed=seed)
     model.compile(keras.optimizers.SGD(0.0), loss or losses.BitsPerSymbol())
     return model
 

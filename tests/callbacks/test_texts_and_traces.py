@@ -9,21 +9,13 @@ from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP
 from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
 from keras_interp_rnn.views import tags
-from tests.callbacks.events import described, events, look, points
+from tests.callbacks.events import described, events, isan_network, look, points
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
 
 
-def network():
-    isan = layers.ISAN(4, 3, return_sequences=True)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
-    rng = np.random.default_rng(0)
-    model.set_weights([rng.normal(size=w.shape) * 0.6 for w in model.get_weights()])
-    return model
-
-
 def test_shapley_values_are_those_of_analysis(tmp_path):
-    model = network()
+    model = isan_network()
     background = [0.5, 0.3, 0.2]
     look(model, callbacks.ShapleyValues(tmp_path, TEXTS, background=background, alphabet="_ab"))
     for i, text in enumerate(TEXTS):
@@ -38,7 +30,7 @@ def test_shapley_values_are_those_of_analysis(tmp_path):
 
 
 def test_substitutions_are_those_of_analysis(tmp_path):
-    model = network()
+    model = isan_network()
     look(model, callbacks.Substitutions(tmp_path, TEXTS, alternatives="ab", alphabet="_ab"))
     for i, text in enumerate(TEXTS):
         [(_, value)] = points(tmp_path / "substitutions", f"substitutions/text_{i}")
