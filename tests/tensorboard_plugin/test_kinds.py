@@ -1,9 +1,9 @@
 """Every kind of tag is one file, and adding one takes a file, a view and a line; logs of version 1 are still read."""
 
 import ast
-import contextlib
 import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -148,16 +148,10 @@ def with_another_kind(tmp_path_factory):
     script = root / "ask.py"
     script.write_text(ASK)
     log = root / "log"
-    path = f"{root}:{logs.ROOT}"
-    done = subprocess.run([sys.executable, str(script), str(log)], capture_output=True, text=True, env=environ(path))
+    environment = {**os.environ, "PYTHONPATH": f"{root}:{logs.ROOT}"}
+    done = subprocess.run([sys.executable, str(script), str(log)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return root, log
-
-
-def environ(path):
-    import os
-
-    return {**os.environ, "PYTHONPATH": path}
 
 
 @pytest.mark.matrix
@@ -170,15 +164,14 @@ def test_a_kind_is_added_by_a_file_a_view_and_a_line(with_another_kind):
 
 
 @pytest.mark.matrix
+@pytest.mark.usefixtures("chromium")
 def test_the_added_view_is_a_tab(with_another_kind):
-    browser = pytest.importorskip("tests.tensorboard_plugin.test_browser")
-    if not (browser.CHROMIUM and browser.DRIVER):
-        pytest.skip("needs chromium and chromium-driver")
+    from tests.tensorboard_plugin.tab import opened_over
+
     root, log = with_another_kind
-    with logs.served(log, plugin=root) as address, contextlib.closing(browser.Tab(address, "sounds")) as tab:
+    with opened_over(log, "sounds", plugin=root) as tab:
         assert tab.one("p.loudness").text == "7 at step 3"
         assert tab.all("nav button")[-1].text == "Sounds"
-        assert not tab.troubles()
 
 
 def test_a_log_of_version_1_is_still_read():

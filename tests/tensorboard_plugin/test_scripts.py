@@ -206,20 +206,12 @@ SENTENCES = ("render", "scales", "bars", "outputs")
 
 
 @pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
+def browser(chromium):
+    from tests.browser import Page
 
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("needs chromium and chromium-driver")
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.binary_location = chromium
-    opened = webdriver.Chrome(options=options, service=Service(driver))
-    yield opened
-    opened.quit()
+    opened = Page(1200, 900)
+    yield opened.driver
+    opened.close()
 
 
 @pytest.mark.matrix
