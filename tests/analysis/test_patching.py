@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
+from tests.network.test_own_equations import SilentCell
 
 PAIRS, STEPS, FEATURES, UNITS = 3, 5, 4, 3
 
@@ -283,12 +284,6 @@ def test_print_names_the_step_of_the_largest_effect():
     assert "100.0%" in shown[2]
 
 
-@keras.saving.register_keras_serializable("tests")
-class OwnCell(keras.layers.SimpleRNNCell):
-    def call(self, sequence, states, training=False):
-        return super().call(sequence, states, training=training)
-
-
 @pytest.mark.parametrize(
     ("build", "more", "rule"),
     [
@@ -310,8 +305,10 @@ def test_refusals(build, more, rule):
 
 def test_refusals_of_networks_and_inputs():
     clean, corrupted = sequences()
-    own = keras.layers.RNN(OwnCell(UNITS), name="mine")
-    with pytest.raises(ValueError, match="equations of a cell must be known, to patch it. Received: mine over OwnCell"):
+    own = keras.layers.RNN(SilentCell(UNITS), name="mine")
+    with pytest.raises(
+        ValueError, match="equations of a cell must be known, to patch it. Received: mine over SilentCell"
+    ):
         analysis.patching(own, clean, corrupted=corrupted)
     for value in (np.nan, np.inf):
         broken = corrupted.copy()

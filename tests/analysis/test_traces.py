@@ -96,15 +96,6 @@ def test_gates_make_the_states(name, next_state, seed):
     np.testing.assert_allclose(next_state(found, before(found["h"])), state, atol=1e-5)
 
 
-def test_the_reset_gate_makes_the_candidate():
-    layer, found = traced("GRU", seed=3)
-    kernel, recurrent, bias = (ops.convert_to_numpy(w) for w in layer.cell.weights[:3])
-    last = slice(2 * UNITS, None)
-    inside = found["r"] * (before(found["h"]) @ recurrent[:, last] + bias[1, last])
-    expected = np.tanh(batch() @ kernel[:, last] + bias[0, last] + inside)
-    np.testing.assert_allclose(expected, found["candidate"], atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["SRSimpleRNN", "SRGRU", "SRPeepholeLSTM", "over MinimalRNN"])
 def test_alpha_is_the_softmax_of_dot_products(name):
     layer, found = traced(name)

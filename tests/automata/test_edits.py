@@ -8,6 +8,7 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, smallest_edit, tomita
+from tests.automata.machines import drawn
 
 
 def edit_distance(one: str, other: str) -> int:
@@ -20,17 +21,11 @@ def edit_distance(one: str, other: str) -> int:
     return int(row[-1])
 
 
-def drawn_machine(rng: random.Random) -> MooreMachine:
-    states, alphabet = rng.randint(1, 5), "abc"[: rng.randint(1, 3)]
-    transitions = [[rng.randrange(states) for _ in alphabet] for _ in range(states)]
-    return MooreMachine(transitions, [rng.choice("xyz") for _ in range(states)], alphabet=alphabet)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_word_of_another_label_is_nearer(seed):
     rng = random.Random(seed)
     for _ in range(10):
-        machine = drawn_machine(rng)
+        machine = drawn(MooreMachine, rng, 5, "abc"[: rng.randint(1, 3)])
         word = "".join(rng.choices(machine.alphabet, k=rng.randint(0, 5)))
         every = ["".join(symbols) for n in range(8) for symbols in itertools.product(machine.alphabet, repeat=n)]
         for label in (None, *machine.labels):

@@ -266,7 +266,6 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
         (lambda: gru(transition="sample"), ITS, "must be deterministic. Received"),
         (gru, {"alphabet": "ab", "start": 1}, "a mapping of each symbol to its id. Received: alphabet='ab'. Pass {"),
         (gru, {"alphabet": {}, "start": 1}, "a mapping of each symbol to its id. Received: alphabet={}"),
-        (gru, {"alphabet": {"a": 0, "b": 3}, "start": 1}, "from 1 to 2147483647, .* Received: 0 for the symbol 'a'"),
         (gru, {"alphabet": {"a": 2, "b": 99}, "start": 1}, LAST_ID),
         (gru, {"alphabet": IDS, "start": 99}, LAST_ID),
         *((lambda labels=labels: labelled(labels), {}, FITS) for labels in (LABELS[:2], ("a", "a", "b"), 3)),
@@ -280,11 +279,6 @@ LAST_ID = "as 0 is padding, to the last one of the Embedding. Received: .* of 5 
 def test_rejects_networks_and_arguments_that_give_no_automaton(build, arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         automata.extract(build(), **arguments)
-
-
-def test_two_outputs_are_not_certified():
-    with pytest.raises(ValueError, match="2 outputs|Received: a model with 2"):
-        automata.certify(gru({"outputs": 2}), tomita(1), **ITS)
 
 
 @pytest.mark.core
