@@ -95,33 +95,6 @@ def sample(name: str, seed: int) -> tuple[Callable[..., oracle.Result], Any, Arr
     return layer, make(draw), draw(BATCH, TIME, features), draw(BATCH, *state), options
 
 
-@SEEDS
-@EVERY_LAYER
-def test_a_sequence_may_be_read_in_two_parts(name: str, seed: int) -> None:
-    layer, weights, x, start, options = sample(name, seed)
-    whole = layer(weights, x, initial_state=start, **options)
-    first = layer(weights, x[:, :3], initial_state=start, **options)
-    second = layer(weights, x[:, 3:], initial_state=first.states[:, -1], **options)
-    np.testing.assert_allclose(np.concatenate([first.states, second.states], 1), whole.states, **TIGHT)
-    np.testing.assert_allclose(np.concatenate([first.outputs, second.outputs], 1), whole.outputs, **TIGHT)
-
-
-@SEEDS
-@EVERY_LAYER
-def test_a_masked_step_is_no_step(name: str, seed: int) -> None:
-    layer, weights, x, start, options = sample(name, seed)
-    mask = np.array([[False, True, True, False, False, True, True], [True, False, True, True, True, False, False]])
-    masked = layer(weights, x, mask, start, **options)
-    for sequence in range(BATCH):
-        read = mask[sequence]
-        alone = layer(weights, x[sequence : sequence + 1, read], initial_state=start[sequence], **options)
-        count = np.cumsum(read)  # of the steps read up to each step
-        states = np.concatenate([start[sequence : sequence + 1], alone.states[0]])
-        outputs = np.concatenate([np.zeros_like(alone.outputs[0, :1]), alone.outputs[0]])
-        np.testing.assert_allclose(masked.states[sequence], states[count], **TIGHT)
-        np.testing.assert_allclose(masked.outputs[sequence], outputs[count], **TIGHT)
-
-
 class TestGatedUnits:
     @SEEDS
     def test_states_of_a_min_gru_are_convex_combinations_of_candidates(self, seed: int) -> None:

@@ -90,21 +90,12 @@ def matrix_decay(alpha, k, v, q, S0, mask=None) -> Result:
     v (batch, time, heads, d_v), S0 (batch, heads, d_k, d_v): the states (batch, time, heads, d_k, d_v) and the reads
     (batch, time, heads, d_v).
     """
-    batch, time, heads, d_k = k.shape
-    d_v = v.shape[-1]
-    dtype = np.result_type(alpha, k, v, q, S0)
-    states = np.zeros((batch, time, heads, d_k, d_v), dtype)
-    reads = np.zeros((batch, time, heads, d_v), dtype)
-    for sequence in range(batch):
-        for head in range(heads):
-            S = S0[sequence, head]
-            for t in range(time):
-                at = sequence, t, head
-                if mask is None or mask[sequence][t]:
-                    S = np.diag(alpha[at] * np.ones(d_k)) @ S + np.outer(k[at], v[at])
-                states[at] = S
-                reads[at] = q[at] @ S
-    return Result(states, reads)
+    gates = alpha * np.ones(k.shape)
+
+    def step(S, at):
+        return np.diag(gates[at]) @ S + np.outer(k[at], v[at])
+
+    return _read_matrices(step, q, S0, mask, np.result_type(alpha, k, v, q, S0))
 
 
 def matrix_delta(alpha, beta, k, v, q, S0, mask=None) -> Result:
@@ -113,9 +104,18 @@ def matrix_delta(alpha, beta, k, v, q, S0, mask=None) -> Result:
     The transpose of eq. 10 of Gated DeltaNet, S_t = S_{t-1} (alpha_t (I - beta_t k_t k_t^T)) + beta_t v_t k_t^T;
     with alpha = 1 section 2.2 of DeltaNet. alpha, beta (batch, time, heads), the others as for `matrix_decay`.
     """
-    batch, time, heads, d_k = k.shape
-    d_v = v.shape[-1]
-    dtype = np.result_type(alpha, beta, k, v, q, S0)
+
+    def step(S, at):
+        erased = S - beta[at] * np.outer(k[at], k[at] @ S)
+        return alpha[at] * erased + beta[at] * np.outer(k[at], v[at])
+
+    return _read_matrices(step, q, S0, mask, np.result_type(alpha, beta, k, v, q, S0))
+
+
+def _read_matrices(step, q, S0, mask, dtype) -> Result:
+    """S_t = step(S_{t-1}, (sequence, t, head)), and the reads q_t S_t."""
+    batch, time, heads, d_k = q.shape
+    d_v = S0.shape[-1]
     states = np.zeros((batch, time, heads, d_k, d_v), dtype)
     reads = np.zeros((batch, time, heads, d_v), dtype)
     for sequence in range(batch):
@@ -124,8 +124,7 @@ def matrix_delta(alpha, beta, k, v, q, S0, mask=None) -> Result:
             for t in range(time):
                 at = sequence, t, head
                 if mask is None or mask[sequence][t]:
-                    erased = S - beta[at] * np.outer(k[at], k[at] @ S)
-                    S = alpha[at] * erased + beta[at] * np.outer(k[at], v[at])
+                    S = step(S, at)
                 states[at] = S
                 reads[at] = q[at] @ S
     return Result(states, reads)
