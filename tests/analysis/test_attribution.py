@@ -65,6 +65,19 @@ def batch(masked=False, seed=0):
     return np.where(MASK[:, :, None], x, 0).astype("float32") if masked else x
 
 
+def by_replacing(model, x, reference, present):
+    """Shares of output 1 by the network itself: telescoped and occluded, and its output."""
+    steps = np.arange(x.shape[1])
+
+    def replaced(some):
+        return np.where(present[:, :, None] & some[:, None], reference, x)
+
+    every = [replaced(steps >= t) for t in range(len(steps) + 1)] + [replaced(steps == t) for t in steps]
+    outputs = ops.convert_to_numpy(model(np.concatenate(every).astype("float32")))[:, 1].reshape(-1, len(x))
+    upto, without = outputs[: len(steps) + 1], outputs[len(steps) + 1 :]
+    return np.diff(upto, axis=0).T * present, (upto[-1] - without).T * present, upto[-1]
+
+
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", LAYERS)
 def test_shares_are_differences_of_the_networks_own_outputs(name, masked):
@@ -75,16 +88,9 @@ def test_shares_are_differences_of_the_networks_own_outputs(name, masked):
     assert telescoped.residual < (1e-5 if name == "unknown cell" else 1e-12)
     assert telescoped.difference < 1e-5
     present = MASK if masked else np.ones((3, STEPS), bool)
-
-    def replaced(steps):
-        return np.where(present[:, :, None] & np.isin(np.arange(STEPS), steps)[:, None], reference, x)
-
-    every = [replaced([t]) for t in range(STEPS)] + [replaced(range(t, STEPS)) for t in range(STEPS)]
-    outputs = ops.convert_to_numpy(model(np.concatenate([*every, x]).astype("float32")))[:, 1]
-    without, before, [whole] = np.split(outputs.reshape(-1, 3), [STEPS, 2 * STEPS])
-    np.testing.assert_allclose(occluded.shares, ((whole - without) * present.T).T, atol=1e-5)
-    upto = np.concatenate([before[1:], [whole]])
-    np.testing.assert_allclose(telescoped.shares, ((upto - before) * present.T).T, atol=1e-5)
+    upto, without, _ = by_replacing(model, x, reference, present)
+    np.testing.assert_allclose(telescoped.shares, upto, atol=1e-5)
+    np.testing.assert_allclose(occluded.shares, without, atol=1e-5)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -1,5 +1,6 @@
 """Patching against loops that put the clean value there by hand, and against `trace(set=)`."""
 
+import functools
 import importlib
 
 import keras
@@ -71,29 +72,24 @@ def simple_rnn(weights, x, states, put):
     return (put("h", np.tanh(x @ kernel + h @ recurrent + bias)),)
 
 
-def weights_of_cell(layer):
+def weights_of(layer):
     cell = layer.cell
     names = ["kernel", "recurrent_kernel", "bias"] + ["peephole"] * hasattr(cell, "peephole")
-    return [getattr(cell, name) for name in names]
-
-
-def minimal_rnn_weights(layer):
-    cell = layer.cell
-    return [cell.kernel, cell.recurrent_kernel, cell.bias, cell.encoder.kernel, cell.encoder.bias]
+    encoder = cell.encoder.weights if hasattr(cell, "encoder") else []
+    return [ops.convert_to_numpy(w).astype(np.float64) for w in (*(getattr(cell, name) for name in names), *encoder)]
 
 
 CELLS = {
-    "SimpleRNN": (lambda: keras.layers.SimpleRNN(UNITS), simple_rnn, weights_of_cell),
-    "LSTM": (lambda: keras.layers.LSTM(UNITS), lstm, weights_of_cell),
-    "PeepholeLSTM": (lambda: layers.PeepholeLSTM(UNITS), lstm, weights_of_cell),
-    "GRU": (lambda: keras.layers.GRU(UNITS), gru, weights_of_cell),
+    "SimpleRNN": (lambda: keras.layers.SimpleRNN(UNITS), simple_rnn),
+    "LSTM": (lambda: keras.layers.LSTM(UNITS), lstm),
+    "PeepholeLSTM": (lambda: layers.PeepholeLSTM(UNITS), lstm),
+    "GRU": (lambda: keras.layers.GRU(UNITS), gru),
     "GRU, reset before": (
         lambda: keras.layers.GRU(UNITS, reset_after=False),
-        lambda *given: gru(*given, reset_after=False),
-        weights_of_cell,
+        functools.partial(gru, reset_after=False),
     ),
-    "CFN": (lambda: layers.CFN(UNITS), cfn, weights_of_cell),
-    "MinimalRNN": (lambda: layers.MinimalRNN(UNITS), minimal_rnn, minimal_rnn_weights),
+    "CFN": (lambda: layers.CFN(UNITS), cfn),
+    "MinimalRNN": (lambda: layers.MinimalRNN(UNITS), minimal_rnn),
 }
 
 
@@ -114,9 +110,9 @@ def by_hand(step, weights, clean, corrupted, num_states, group, at):
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", CELLS)
 def test_states_and_gates_are_those_of_a_loop_that_puts_them_there(name, seed):
-    build, step, weights_of = CELLS[name]
+    build, step = CELLS[name]
     layer, (clean, corrupted) = built(build, seed), sequences(seed)
-    weights = [ops.convert_to_numpy(weight).astype(np.float64) for weight in weights_of(layer)]
+    weights = weights_of(layer)
     found = analysis.patching(layer, clean, corrupted=corrupted, target=seed)
     num_states = 2 if "c" in found.names else 1
     expected = [
