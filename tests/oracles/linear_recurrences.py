@@ -267,7 +267,7 @@ class GatedLinearAttention(NamedTuple):
     b_alpha (gates,), where gates is d_k, or the number of heads for one gate a head.
 
     The output: W_r (features, d_v) and b_r (d_v,) of the output gate, or None; the norm's scale (d_v / heads,), or
-    None; W_o (d_v, outputs), or None for the heads side by side.
+    None; W_o (d_v, outputs).
     """
 
     W_q: np.ndarray
@@ -279,7 +279,7 @@ class GatedLinearAttention(NamedTuple):
     W_r: np.ndarray | None
     b_r: np.ndarray | None
     norm_scale: np.ndarray | None
-    W_o: np.ndarray | None
+    W_o: np.ndarray
 
 
 def gated_linear_attention(
@@ -304,9 +304,7 @@ def gated_linear_attention(
     y = _normalized(reads, weights.norm_scale).reshape(*x.shape[:2], -1)
     if weights.W_r is not None:
         y = silu(x @ weights.W_r + weights.b_r) * y
-    if weights.W_o is not None:
-        y = y @ weights.W_o
-    return Result(states, outputs_under_mask(y, mask))
+    return Result(states, outputs_under_mask(y @ weights.W_o, mask))
 
 
 class DeltaNet(NamedTuple):
