@@ -244,17 +244,17 @@ class RGLRU(NamedTuple):
     Lambda: np.ndarray
 
 
-def rg_lru(weights: RGLRU, x, mask=None, initial_state=None, c: float = 8.0) -> Result:
+def rg_lru(weights: RGLRU, x, mask=None, initial_state=None) -> Result:
     """Section 2.4, eqs. 1-4: states and outputs h (batch, time, n).
 
     r_t = sigmoid(x_t W_a + b_a) (1), i_t = sigmoid(x_t W_x + b_x) (2), each in blocks of m features,
-    a_t = a^(c r_t) with a = sigmoid(Lambda) (3), h_t = a_t h_{t-1} + sqrt(1 - a_t^2) (i_t x_t) (4).
-    Computed by log a_t = -c softplus(-Lambda) r_t, which is eq. 6 with the sign that it lacks in print.
+    a_t = a^(8 r_t) with a = sigmoid(Lambda) (3), h_t = a_t h_{t-1} + sqrt(1 - a_t^2) (i_t x_t) (4).
+    Computed by log a_t = -8 softplus(-Lambda) r_t, which is eq. 6 with the sign that it lacks in print.
     """
     x = np.asarray(x)
     r = sigmoid(_blockwise(x, weights.W_a) + weights.b_a.ravel())
     i = sigmoid(_blockwise(x, weights.W_x) + weights.b_x.ravel())
-    log_a = -c * softplus(-weights.Lambda) * r
+    log_a = -8 * softplus(-weights.Lambda) * r
     a, root = np.exp(log_a), np.sqrt(-np.expm1(2 * log_a))
     h = diagonal_real(a, root * (i * x), _start(initial_state, (len(x), x.shape[-1])), mask)
     return Result(h, outputs_under_mask(h, mask))
@@ -282,12 +282,10 @@ class GatedLinearAttention(NamedTuple):
     W_o: np.ndarray
 
 
-def gated_linear_attention(
-    weights: GatedLinearAttention, x, mask=None, initial_state=None, *, heads: int, tau: float = 16.0
-) -> Result:
+def gated_linear_attention(weights: GatedLinearAttention, x, mask=None, initial_state=None, *, heads: int) -> Result:
     """Sections 4.1 and 4.4: states (batch, time, heads, d_k/heads, d_v/heads), outputs (batch, time, outputs).
 
-    alpha_t = sigmoid(x_t W_alpha W_alpha2 + b_alpha)^(1/tau), S_t = diag(alpha_t) S_{t-1} + k_t^T v_t (eq. 3),
+    alpha_t = sigmoid(x_t W_alpha W_alpha2 + b_alpha)^(1/16), S_t = diag(alpha_t) S_{t-1} + k_t^T v_t (eq. 3),
     o_t = q_t S_t, y_t = (silu(x_t W_r + b_r) * concat(norm(o_t))) W_o.
     The norm of each head is the root of the mean square, as in the authors' library, where there is a scale for it.
 
@@ -298,7 +296,7 @@ def gated_linear_attention(
     logits = x @ weights.W_alpha
     if weights.W_alpha2 is not None:
         logits = logits @ weights.W_alpha2
-    alpha = _heads(sigmoid(logits + weights.b_alpha) ** (1 / tau), heads)
+    alpha = _heads(sigmoid(logits + weights.b_alpha) ** (1 / 16), heads)
     S0 = _start(initial_state, (len(x), heads, k.shape[-1], v.shape[-1]))
     states, reads = matrix_decay(alpha, k, v, q, S0, mask)
     y = _normalized(reads, weights.norm_scale).reshape(*x.shape[:2], -1)
@@ -397,20 +395,19 @@ def outputs_under_mask(outputs, mask) -> np.ndarray:
 # Initial weights from uniform numbers.
 
 
-def ring_eigenvalues(u1, u2, r_min=0.0, r_max=1.0, max_phase=6.28) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def ring_eigenvalues(u1, u2, r_min, r_max, max_phase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """nu_log, theta_log and gamma_log of an LRU whose eigenvalues are uniform on a ring (Lemma 3.2, appendix A)."""
     nu = -0.5 * np.log(u1 * (r_max**2 - r_min**2) + r_min**2)
     gamma = np.sqrt(-np.expm1(-2 * nu))  # 1 - |lambda|^2
     return np.log(nu), np.log(max_phase * u2), np.log(gamma)
 
 
-def rg_lru_lambda(u, low=0.9, high=0.999, c: float = 8.0) -> np.ndarray:
-    """Lambda for which a^c, a = sigmoid(Lambda), is uniform between the two (Griffin, section 2.4)."""
-    a = (low + u * (high - low)) ** (1 / c)
+def rg_lru_lambda(u, low, high) -> np.ndarray:
+    """Lambda for which a^8, a = sigmoid(Lambda), is uniform between the two (Griffin, section 2.4)."""
+    a = (low + u * (high - low)) ** (1 / 8)
     return np.log(a / (1 - a))
 
 
-def step_bias(u, shortest=0.001, longest=0.1, floor=1e-4) -> np.ndarray:
-    """dt_bias for which softplus(dt_bias) is uniform in its logarithm between the two (Mamba-2's code)."""
-    dt = np.maximum(np.exp(np.log(shortest) + u * (np.log(longest) - np.log(shortest))), floor)
-    return np.log(np.expm1(dt))
+def step_bias(u) -> np.ndarray:
+    """dt_bias for which softplus(dt_bias) is uniform in its logarithm between 0.001 and 0.1 (Mamba-2's code)."""
+    return np.log(np.expm1(0.001 * 100**u))
