@@ -181,11 +181,6 @@ def test_intervals_equal_those_of_clopper_and_pearson(agreeing, total, low, high
     assert interval(agreeing, total) == pytest.approx((low, high), abs=2e-6)
 
 
-@pytest.mark.parametrize("transition", ["soft_argmax", "gumbel"])
-def test_networks_of_other_deterministic_transitions_are_extracted(transition):
-    assert automata.extract(network_of(tomita(3), transition=transition)).dfa.minimize() == tomita(3)
-
-
 def other_model(
     recurrent: keras.layers.Layer, mask: bool = True, outputs: int = 1, dtype: str = "float32"
 ) -> keras.Model:

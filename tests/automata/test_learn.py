@@ -63,11 +63,6 @@ def test_a_tree_of_suffixes_asks_for_few_words():
     assert found.num_words < 1.1 * (tests + len(truth) * 3 * 2 * np.log2(len(truth)))
 
 
-@pytest.mark.parametrize("number", range(1, 8))
-def test_tomitas_languages_are_found(number):
-    assert learn(function_of(automata.tomita(number)), "01").dfa == automata.tomita(number)
-
-
 def test_a_function_reads_strings_if_the_alphabet_is_one_and_tuples_otherwise():
     kinds = set()
 
