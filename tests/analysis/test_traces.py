@@ -83,10 +83,7 @@ def test_states_are_the_outputs_of_the_layer(name, mask):
     [
         ("MinimalRNN", lambda t, h: t["u"] * h + (1 - t["u"]) * t["z"]),
         ("CFN", lambda t, h: t["u"] * np.tanh(h) + t["i"] * t["candidate"]),
-        ("GRU", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
-        ("GRU, reset before", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
         ("LSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
-        ("PeepholeLSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
         ("SRGRU", lambda t, h: t["cell_u"] * h + (1 - t["cell_u"]) * t["candidate"]),
     ],
 )
