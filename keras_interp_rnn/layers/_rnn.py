@@ -95,9 +95,14 @@ class SequenceRNN(keras.layers.RNN):
         """The path on which these sequences are computed."""
         return whole_or_stepwise(self.fused, self.obstacle()) or Path("whole_sequence", str(self.at_once))
 
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether `whole_sequence` knows the cell and its derivative."""
+        return bool(self.at_once)
+
     def obstacle(self) -> str | None:
         """Why the layer runs step by step, with the remedy; None if it runs whole sequences."""
-        return None if self.at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
+        return None if self.runs_at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
