@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,14 +115,9 @@ def as_lines(card: Card) -> str:
     return "\n".join([*lines, f"made by: {card.make}"])
 
 
-def names() -> tuple[str, ...]:
-    """The names of all presets, in alphabetical order."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
-
-
-def checked_name(name: Any, known: Collection[str]) -> str:
-    """The name of a known preset."""
-    return choice("name", name, known)
+def names(folder: Path) -> tuple[str, ...]:
+    """The names of all presets in a folder, in alphabetical order."""
+    return tuple(sorted(path.stem for path in folder.glob("*.json")))
 
 
 def read_card(name: str, folder: Path = FOLDER) -> Card:
@@ -131,13 +126,13 @@ def read_card(name: str, folder: Path = FOLDER) -> Card:
     Raises:
         ValueError: if there is no such preset, or its card is damaged or of a later version.
     """
-    known = tuple(sorted(path.stem for path in folder.glob("*.json")))
+    known = names(folder)
     if not known:
         raise ValueError(
             f"A folder of presets must have a readable card, NAME.json, for each. Received: {folder}, without any. "
             "Check the path and its permissions."
         )
-    path = folder / f"{checked_name(name, known)}.json"
+    path = folder / f"{choice('name', name, known)}.json"
     rule = "The card of a preset must be JSON with " + ", ".join(PARTS)
     remedy = "The file is damaged: install the package again."
     content = read_json(path, rule, PARTS, remedy)
