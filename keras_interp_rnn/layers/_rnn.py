@@ -161,9 +161,7 @@ class SequenceRNN(keras.layers.RNN):
             sequences, mask, states = _backend.of_one_batch(sequences, mask, states)
         last_output, outputs, states = self._run(sequences, states, mask, training)
         if self.stateful:
-            for variable, state in zip(self.states, states, strict=True):
-                variable.assign(state)
-            self._fresh.assign(ops.zeros_like(self._fresh.value))
+            self.set_states(states)
         output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
         return (output, *(ops.cast(s, self.compute_dtype) for s in states)) if self.return_state else output
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,11 @@ def names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in folder.glob("*.json")))
 
 
+def checked_name(name: Any, known: Collection[str]) -> str:
+    """The name of a known preset."""
+    return choice("name", name, known)
+
+
 def read_card(name: str, folder: Path = FOLDER) -> Card:
     """The card of a preset.
 
@@ -132,7 +137,7 @@ def read_card(name: str, folder: Path = FOLDER) -> Card:
             f"A folder of presets must have a readable card, NAME.json, for each. Received: {folder}, without any. "
             "Check the path and its permissions."
         )
-    path = folder / f"{choice('name', name, known)}.json"
+    path = folder / f"{checked_name(name, known)}.json"
     rule = "The card of a preset must be JSON with " + ", ".join(PARTS)
     remedy = "The file is damaged: install the package again."
     content = read_json(path, rule, PARTS, remedy)
