@@ -177,6 +177,8 @@ BEFORE = {
     "LayerNormalization": keras.layers.LayerNormalization,
     "BatchNormalization": keras.layers.BatchNormalization,
     "Normalization": lambda: keras.layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 3.0]),
+    "Normalization, inverted": lambda: keras.layers.Normalization(axis=None, mean=0.3, variance=2.0, invert=True),
+    "Rescaling": lambda: keras.layers.Rescaling([0.5, -1.5, 2.0], 0.3),
     "LeakyReLU": keras.layers.LeakyReLU,
     "TimeDistributed": lambda: keras.layers.TimeDistributed(keras.layers.Dense(3, activation="gelu")),
 }
@@ -197,6 +199,26 @@ AFTER = {
     "Conv1D": lambda: [keras.layers.Conv1D(3, 2, padding="same"), keras.layers.GlobalAveragePooling1D()],
     "gelu": lambda: [keras.layers.Dense(5, activation="gelu"), keras.layers.Flatten()],
 }
+
+
+@pytest.mark.parametrize("name", ["LayerNormalization", "Normalization", "Normalization, inverted", "Rescaling"])
+def test_normalizations_are_differentiated_in_float64(name):
+    """Below, between and above recurrent layers; against central differences in a random direction."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    below, between, above = (BEFORE[name]() for _ in range(3))
+    recurrent = keras.layers.LSTM(FEATURES, return_sequences=True), keras.layers.GRU(FEATURES)
+    head = above, keras.layers.Dense(2)
+    model = keras.Sequential([keras.Input((STEPS, FEATURES)), below, recurrent[0], between, recurrent[1], *head])
+    for weight in model.trainable_weights:
+        weight.assign(rng.normal(size=weight.shape))
+    chain = open_chain(model, batch())
+    assert chain.is_closed
+    rows, outputs, direction, size = np.arange(3), np.array([0, 1, 1]), rng.normal(size=chain.inputs.shape), 1e-5
+    ahead, back = (chain.run(chain.inputs + sign * size * direction, rows)[rows, outputs] for sign in (1, -1))
+    slopes = (chain.gradient(chain.inputs, rows, outputs) * direction).sum(axis=(1, 2))
+    np.testing.assert_allclose(slopes, (ahead - back) / (2 * size), rtol=1e-6, atol=1e-9)
+    assert analysis.attribution(model, batch(), target=1).residual < 1e-12
 
 
 def assert_split(model, x, **options):
