@@ -11,7 +11,7 @@ from keras_interp_rnn import layers
 from tests.oracles import minimal_rnn as oracle
 from tests.tolerances import assert_close as assert_close_within
 
-FROM_INPUTS = ("W_x", "V_u", "V_i", "U_x", "R_x")
+FROM_INPUTS = ("W_x", "V_u", "V_i")
 """The matrices (n, features) of the oracle's networks; the others are (n, n)."""
 
 
