@@ -7,7 +7,6 @@ Each picture shows what a user's own browser shows: the page that `views.save` w
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -23,7 +22,6 @@ sys.path.insert(0, str(HERE.parent))
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-from PIL import Image  # noqa: E402
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 
@@ -134,77 +132,8 @@ def pictures_of_the_tab(folder: Path) -> None:
         driver.quit()
 
 
-def write_contents(folder: Path) -> dict[str, str]:
-    """Folders of logs of many kinds of content -> the place that shows them."""
-    rng = np.random.default_rng(0)
-    reader = presets.load("text-isan")
-    letters = (
-        "the history of the city began when a small group of people built a church on the hill above the river " * 5
-    )[:500]
-    ids = reader.encode(letters)[None]
-    watch = callbacks.Contributions(folder / "500 letters" / "text-isan", [letters], alphabet=reader.alphabet)
-    unchanged(reader.model, ids, ids, NEXT, [watch])
-
-    judge = presets.load("reviews-sr-lstm")
-    praise = "this film is a wonderful surprise . the story begins slowly , but the actors are brilliant"
-    review = (praise.split() * 12)[:200]
-    watch = callbacks.Attributions(folder / "200 words" / "reviews", [review], alphabet=judge.vocabulary)
-    unchanged(judge.model, judge.encode(review)[None], np.ones((1, 1), np.float32), YES, [watch])
-
-    names = [
-        f"{word} {i}"
-        for i in range(10)
-        for word in ("open", "read", "write", "sync", "close", "login", "fail", "retry", "quit", "ping")
-    ]
-    ids = rng.integers(0, 100, (1, 12))
-    events = keras.Sequential(
-        [keras.Input((None,), dtype="int32"), layers.ISAN(16, 100, return_sequences=True), keras.layers.Dense(100)]
-    )
-    watch = [
-        probe(folder / "100 events" / "isan", ids, alphabet=names)
-        for probe in (callbacks.Contributions, callbacks.Substitutions)
-    ]
-    unchanged(events, ids, ids, NEXT, watch)
-
-    moves = [[min(state + 1, 39), int(rng.integers(40))] for state in range(40)]
-    expected = automata.DFA(moves, [state for state in range(40) if rng.random() < 0.3], alphabet="ab").minimize()
-    compiled = automata.compile(expected)
-    ids = compiled.layers[0].encoding.ids(["".join(rng.choice(["a", "b"], 30))])
-    watch = callbacks.Automaton(folder / "40 states" / "compiled", expected)
-    unchanged(compiled, ids, np.ones((1, 1), np.float32), YES, [watch])
-
-    x = rng.normal(size=(64, 24, 4)).astype("float32")
-    for seed in range(20):
-        keras.utils.set_random_seed(seed)
-        model = keras.Sequential([keras.Input((24, 4)), layers.MinimalRNN(8), keras.layers.Dense(1)])
-        model.compile(keras.optimizers.Adam(1e-2), "mse")
-        watch = callbacks.JacobianHistograms(folder / "20 runs" / f"seed-{seed}", x[:8], lags=(0, 5, 10))
-        model.fit(x, x[:, 4, :1], 64, 8, verbose=0, callbacks=[watch])
-    (folder / "nothing").mkdir()
-    reads = dict.fromkeys(("500 letters", "200 words", "100 events"), "reads")
-    return {**reads, "40 states": "states", "20 runs": "memory", "nothing": "overview"}
-
-
-def strip_of_contents(folder: Path) -> None:
-    """What the tab shows of each kind of content, light and dark, side by side."""
-    parts = []
-    for content, place in write_contents(folder).items():
-        with logs.served(folder / content) as address:
-            for dark in (False, True):
-                driver = browser(1280, 800, dark)
-                show(driver, address, {"place": place})
-                parts.append(Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB"))
-                driver.quit()
-    width, height = 800, round(800 * parts[0].height / parts[0].width)
-    sheet = Image.new("RGB", (4 * (width + 16), 3 * (height + 16)), "white")
-    for i, part in enumerate(parts):
-        sheet.paste(part.resize((width, height)), ((width + 16) * (i % 4) + 8, (height + 16) * (i // 4) + 8))
-    sheet.save(FIGURES / "tensorboard-contents.png", optimize=True)
-
-
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         pictures_of_pages(Path(scratch))
         picture_of_typing(Path(scratch))
         pictures_of_the_tab(Path(scratch) / "logs")
-        strip_of_contents(Path(scratch) / "contents")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, NamedTuple
 
 import keras
@@ -76,12 +77,11 @@ def make_cell(kind: str, units: int, **arguments: Any) -> keras.layers.Layer:
 def make_layer(kind: str, units: int, centroids: int, **arguments: Any) -> layers.StateRegularizedRNN:
     """The state-regularized layer of a kind, or around the cell of a kind of `GATED`."""
     if kind in GATED:
-        own = ("regularize_last_step", "return_sequences", "return_state", "go_backwards", "stateful", "unroll")
-        flags = {name: value for name, value in arguments.items() if name in (*own, "zero_output_for_mask")}
-        rest = {name: value for name, value in arguments.items() if name not in (*flags, "dtype")}
-        dtype = {name: value for name, value in arguments.items() if name == "dtype"}
+        dtype = {name: arguments.pop(name) for name in ("dtype",) if name in arguments}
+        of_cell = inspect.signature(layers.StateRegularizedCell).parameters
+        rest = {name: arguments.pop(name) for name in list(arguments) if name in of_cell}
         cell = layers.StateRegularizedCell(make_cell(kind, units, **dtype), centroids, **rest, **dtype)
-        return layers.StateRegularizedRNN(cell, **flags, **dtype)
+        return layers.StateRegularizedRNN(cell, **arguments, **dtype)
     reset = {"reset_after": kind == "GRU"} if kind.startswith("GRU") else {}
     return getattr(layers, f"SR{kind.split()[0]}")(units, centroids, **reset, **arguments)
 

@@ -513,8 +513,8 @@ class TestTheorems:
     @without_memory
     def test_a_cold_network_is_a_deterministic_automaton(self, kind: str, transition: str) -> None:
         """Theorem 4.2, with tau a sixtieth of the least margin between two centroids."""
-        symbols, text = self.texts(4, 6, 12)
-        some = sample(kind, 4, transition=transition, batch=6, time=12, features=5, centroids=3)
+        symbols, text = self.texts(22, 6, 12)
+        some = sample(kind, 22, transition=transition, batch=6, time=12, features=5, centroids=3)
         automaton = oracle.deterministic_automaton(some.network, some.stochastic, np.zeros(4), symbols)
         some = some.with_(tau=automaton.margin / 60)._replace(inputs=symbols[text])
         walks = np.array([automaton.walk(word) for word in text])

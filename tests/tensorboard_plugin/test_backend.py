@@ -113,6 +113,11 @@ class TestSeries:
         assert found["steps"] == sorted(found["steps"])
         assert "".join(found["symbols"]) == logs.TEXT.replace(" ", "␣")
 
+    def test_a_series_in_parts_has_the_overview_of_the_part_written_last(self):
+        found = get(real(), "/series", run="gru/traces", tag="interp_rnn/trace")
+        assert len(found["steps"]) > 1
+        assert found["shapes"] == [[3, 6, 4 * 5]]
+
     def test_all_steps_in_one_tag_are_read_too(self, tmp_path):
         described = schema.metadata("contributions", symbols=["a"], outputs=["a", "b"])
         values = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -561,13 +566,14 @@ class TestBrokenLogs:
 
     def test_a_series_in_parts_leaves_out_the_steps_of_another_text(self, tmp_path):
         """TensorBoard keeps the first description of a tag, and what a later run writes there is not of it."""
-        for text in ("abcd", "ab"):
+        for order, (text, step) in enumerate((("abcd", 0), ("abcd", 1), ("ab", 1), ("ab", 2))):
             described = schema.metadata(
                 "contributions", part_of="interp_rnn/contributions/text_0", symbols=[*text], outputs=["x", "y"]
             )
             rows = np.zeros((sum(range(2, len(text) + 2)) + 1, 2), np.float32)
-            for step in (0, 1) if text == "abcd" else (1, 2):
-                write(tmp_path / "run", f"interp_rnn/contributions/text_0/step_{step}", rows, described, [step])
+            write(tmp_path / "run", f"interp_rnn/contributions/text_0/step_{step}", rows, described, [step])
+            [written] = (tmp_path / "run").glob("events.out.tfevents.??*")
+            written.rename(tmp_path / "run" / f"events.out.tfevents.{order}")  # files are read in the order of names
         series = get(plugin_over(tmp_path), "/series", run="run", tag="interp_rnn/contributions/text_0")
         assert series["symbols"] == ["a", "b"]
         assert series["steps"] == [2]
