@@ -97,7 +97,8 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
         ("--runs", "runs/presets", "checkpoints and records"),
         ("--out", "runs/presets/files", "cards and weights; pass it to presets.load as source"),
     ):
-        preset.add_argument(option, type=Path, default=Path(folder), metavar="FOLDER", help=f"{says} (default: {folder})")
+        says = f"{says} (default: {folder})"
+        preset.add_argument(option, type=Path, default=Path(folder), metavar="FOLDER", help=says)
     preset.add_argument("--verbose", type=int, default=2, metavar="{0,1,2}", help="as in fit (default: 2)")
 
 
