@@ -51,19 +51,19 @@ def integer(name: str, value: Any, minimum: int = 1, remedy: str = "", *, below:
     return number
 
 
-def positive(name: str, value: Any, remedy: str = "") -> float:
+def positive(name: str, value: Any) -> float:
     """A finite number above 0."""
     number = _as_float(value)
     if not 0 < number < np.inf:
-        raise invalid(name, "a positive number", value, remedy)
+        raise invalid(name, "a positive number", value)
     return number
 
 
-def non_negative(name: str, value: Any, remedy: str = "") -> float:
+def non_negative(name: str, value: Any) -> float:
     """A finite number of at least 0."""
     number = _as_float(value)
     if not 0 <= number < np.inf:
-        raise invalid(name, "a non-negative number", value, remedy)
+        raise invalid(name, "a non-negative number", value)
     return number
 
 

@@ -13,7 +13,7 @@ from tests.samples import make_mask, outputs_of
 from tests.tolerances import assert_close as assert_close_within
 
 KINDS = ("MinimalRNN", "CFN")
-FROM_INPUTS = ("W_x", "V_u", "V_i", "U_x", "R_x")
+FROM_INPUTS = ("W_x", "V_u", "V_i")
 """The matrices (n, features) of the oracle's networks; the others are (n, n)."""
 
 

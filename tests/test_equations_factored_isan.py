@@ -70,26 +70,3 @@ def test_matrices_of_any_leading_axes(xp, backend: str | None) -> None:
     assert tuple(found.shape) == (3, 2, UNITS, UNITS)
     expected = (some.W_0 + some.U @ np.diag(gains[2, 1]) @ some.V).T
     assert_close(found[2, 1], expected, "float64", backend)
-
-
-@SHARED
-def test_the_oracles_gradients_are_finite_differences(shared: bool) -> None:
-    some = network(3, shared)
-    rng = np.random.default_rng(3)
-    x, cotangent = rng.normal(size=(2, 3, FEATURES)), rng.normal(size=(2, 3, UNITS))
-    mask = np.array([[True, False, True], [False, True, True]])
-
-    def loss(changed: oracle.Network) -> complex:
-        return np.sum(cotangent * oracle.states(changed, x, mask=mask))
-
-    for name, gradient in oracle.gradients(some, loss)._asdict().items():
-        weight = getattr(some, name)
-        if weight is None:
-            continue
-        for index in np.ndindex(weight.shape):
-            above, below = weight.copy(), weight.copy()
-            above[index] += 1e-6
-            below[index] -= 1e-6
-            difference = loss(some._replace(**{name: above})) - loss(some._replace(**{name: below}))
-            # Central differences with a step of 1e-6 are good to 1e-9 or so of the loss.
-            assert abs(gradient[index] - difference / 2e-6) < 1e-6

@@ -242,50 +242,9 @@ class TestTheOracle:
         alpha = stochastic.alpha(u)
         assert (np.abs(shares - alpha) < 6 * np.sqrt(alpha * (1 - alpha) / 5_000)).all()
 
-    @pytest.mark.parametrize("go_backwards", [False, True])
-    @pytest.mark.parametrize("mask", [None, *MASKS])
-    @pytest.mark.parametrize("kind", ["GRU", "PeepholeLSTM"])
-    def test_the_last_step_that_is_read_may_stay_as_the_network_made_it(
-        self, kind: str, mask: str | None, go_backwards: bool
-    ) -> None:
-        some = sample(kind, mask=mask)
-        free = some.path(go_backwards=go_backwards, regularize_last_step=False)
-        bound = some.path(go_backwards=go_backwards)
-        for row in range(len(some.inputs)):
-            read = np.ones(5, bool) if mask is None else some.mask[row]
-            read = read[::-1] if go_backwards else read
-            if not read.any():
-                np.testing.assert_array_equal(free.h[row], 0)
-                continue
-            last = int(np.flatnonzero(read)[-1])
-            np.testing.assert_array_equal(free.h[row, :last], bound.h[row, :last])
-            np.testing.assert_array_equal(free.u[row, last], bound.u[row, last])
-            np.testing.assert_array_equal(free.h[row, last:], np.tile(bound.u[row, last], (5 - last, 1)))
-            assert free.chosen[row, last] == -1
-            assert bound.chosen[row, last] >= 0
-
-    def test_masked_steps_keep_state_and_memory(self) -> None:
-        some = sample("LSTM", mask="inner")
-        path = some.path(from_zeros=False)
-        hidden = ~some.mask[:, 1:]
-        np.testing.assert_array_equal(path.h[:, 1:][hidden], path.h[:, :-1][hidden])
-        np.testing.assert_array_equal(path.c[:, 1:][hidden], path.c[:, :-1][hidden])
-
-    def test_a_reversed_reading_is_a_reading_of_the_reversed(self) -> None:
-        some = sample("LSTM", transition="gumbel", mask="scattered")
-        g = np.random.default_rng(0).gumbel(size=(3, 5, 6))
-        mirrored = some._replace(inputs=some.inputs[:, ::-1], mask=some.mask[:, ::-1])
-        for flag in (False, True):
-            found = some.path(g=g, go_backwards=True, regularize_last_step=flag)
-            np.testing.assert_array_equal(found.h, mirrored.path(g=g, regularize_last_step=flag).h)
-
 
 class TestLimits:
     """Limits of the stochastic component. The theorems of section 4.1 are checked on the layers."""
-
-    def test_a_warm_network_has_no_certain_centroid(self) -> None:
-        some = sample("GRU", time=20)
-        assert some.with_(tau=5.0).path().alpha.max() < 0.9
 
     def test_the_temperature_runs_from_one_centroid_to_all(self) -> None:
         stochastic, [u, *_], _ = component(0)

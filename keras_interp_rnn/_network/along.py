@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
-from keras_interp_rnn._network.recurrent import only_recurrent_layer, step_cell
+from keras_interp_rnn._network.recurrent import only_recurrent_part, step_cell
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.equations import NUMPY, LinearStep
 
@@ -343,7 +343,7 @@ def cell_map(network: Any, held: Array) -> CellMap:
     Raises:
         ValueError: if the network is no recurrent layer over vectors, or has other features.
     """
-    layer = network if not isinstance(network, keras.Model) else only_recurrent_layer(network)
+    layer = network if not isinstance(network, keras.Model) else only_recurrent_part(network)[1]
     if not isinstance(layer, keras.layers.RNN):
         raise ValueError(
             f"`network` must be a recurrent layer, or a model with one. Received: {layer!r}. Pass an RNN of the cell."

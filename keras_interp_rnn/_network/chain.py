@@ -34,11 +34,10 @@ from keras_interp_rnn._network.arrays import (
     check_reads,
 )
 from keras_interp_rnn._network.graph import evaluate, mask_after, vocabulary_sizes
-from keras_interp_rnn._network.parts import Activation, ByKeras, Linear, Mask, Part, parts_of
+from keras_interp_rnn._network.parts import EACH_STEP, ByKeras, Mask, Part, parts_of
+from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
-
-RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 
 Rows = NDArray[np.intp]
 """For each row of a computation the sequence that it varies."""
@@ -122,7 +121,7 @@ class Chain:
     def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
         """All steps; with `last`, only the one that counts where the following parts treat steps alike."""
         for i, part in enumerate(self.parts):
-            if last and x.ndim == 3 and all(isinstance(later, Linear | Activation) for later in self.parts[i:]):
+            if last and x.ndim == 3 and all(isinstance(later, EACH_STEP) for later in self.parts[i:]):
                 x, last = x[:, self.step][:, None], False
             before, x = x, part.forward(x, mask)
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
@@ -303,7 +302,7 @@ def check_repeatable(network: Any) -> None:
 def _check_order(layer: Any) -> None:
     if not isinstance(layer, RECURRENT):
         return
-    flags = [flag for flag in ("return_state",) if getattr(layer, flag)]
+    flags = ["return_state"] if layer.return_state else []
     if isinstance(layer, keras.layers.RNN) and layer.go_backwards and layer.return_sequences:
         flags.append("go_backwards")
     if flags:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -47,7 +48,7 @@ def registered(thing: Any) -> str:
     return str(keras.saving.get_registered_name(type(thing)))
 
 
-def parts_of(layer: Any) -> list[Linear | Activation | Mean | Zeroed] | None:
+def parts_of(layer: Any) -> list[Linear | Featurewise | Activation | Mean | Zeroed] | None:
     """The parts of a layer, outside training; None for one that is not on the list."""
     kind = type(layer)
     if kind in IDENTITIES or registered(layer) == ALPHABET:
@@ -58,6 +59,8 @@ def parts_of(layer: Any) -> list[Linear | Activation | Mean | Zeroed] | None:
         return parts_of(layer.layer)
     if kind is keras.layers.BatchNormalization and layer.axis == -1:
         return [Normalized(layer)]
+    if kind in FORMULAS and _reads_features(layer):
+        return [Featurewise(layer)]
     if kind is keras.layers.Activation:
         return [*_activation(layer.activation, layer)]
     if kind is keras.layers.Softmax and layer.axis == -1:
@@ -104,6 +107,74 @@ class Normalized(Linear):
         scale = 1 / np.sqrt(variance + layer.epsilon)
         scale = scale if layer.gamma is None else scale * as_float64(layer.gamma)
         return np.diag(scale), (0.0 if layer.beta is None else as_float64(layer.beta)) - mean * scale
+
+
+def _normalization(xp: Any, layer: Any, x: Any, read: Any) -> Any:
+    mean = read(layer.mean, "mean")
+    deviation = np.maximum(np.sqrt(as_float64(layer.variance)), keras.config.epsilon())
+    if layer.invert:
+        return x * read(deviation, "deviation") + mean
+    return (x - mean) * read(1 / deviation, "scale")  # large numbers keep their digits in x - mean
+
+
+def _layer_normalization(xp: Any, layer: Any, x: Any, read: Any) -> Any:
+    centred = x - xp.mean(x, axis=-1, keepdims=True)
+    y = centred / xp.sqrt(xp.mean(centred * centred, axis=-1, keepdims=True) + layer.epsilon)
+    y = y if layer.gamma is None else y * read(layer.gamma, "gamma")
+    return y if layer.beta is None else y + read(layer.beta, "beta")
+
+
+def _rescaling(xp: Any, layer: Any, x: Any, read: Any) -> Any:
+    return x * read(layer.scale, "scale") + read(layer.offset, "offset")
+
+
+FORMULAS: dict[Any, Callable[[Any, Any, Any, Any], Any]] = {
+    keras.layers.Normalization: _normalization,
+    keras.layers.LayerNormalization: _layer_normalization,
+    keras.layers.Rescaling: _rescaling,
+}
+"""Layer with as many outputs as inputs -> its values by an array namespace.
+
+`read(constant, name)` is one number, or one for each feature. `deploy` writes the formulas as C.
+"""
+
+
+def _reads_features(layer: Any) -> bool:
+    """Whether a layer of `FORMULAS` has one constant for all features, or one for each."""
+    if isinstance(layer, keras.layers.LayerNormalization):
+        return bool(layer.axis == [-1] and not layer.rms_scaling)
+    if isinstance(layer, keras.layers.Normalization):
+        return layer.mean is not None and math.prod(layer.mean.shape[:-1]) == 1
+    return np.ndim(layer.scale) < 2 and np.ndim(layer.offset) < 2 and channels_last(layer)
+
+
+def channels_last(layer: Any) -> bool:
+    """Whether a Rescaling multiplies the last axis."""
+    return np.ndim(layer.scale) == 0 or keras.config.image_data_format() == "channels_last"
+
+
+class Featurewise:
+    """A layer of `FORMULAS`."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+
+    def _values(self, x: Array) -> Array:
+        values = FORMULAS[type(self.layer)](NUMPY, self.layer, x, lambda constant, name: as_float64(constant).ravel())
+        return np.asarray(values)
+
+    def forward(self, x: Array, mask: Mask) -> Array:
+        self.inputs = x
+        return self._values(x)
+
+    def backward(self, gradient: Array) -> Array:
+        if not isinstance(self.layer, keras.layers.LayerNormalization):
+            return gradient * (self._values(np.ones_like(gradient)) - self._values(np.zeros_like(gradient)))
+        gradient = gradient if self.layer.gamma is None else gradient * as_float64(self.layer.gamma)
+        centred = self.inputs - self.inputs.mean(axis=-1, keepdims=True)
+        variance = (centred**2).mean(axis=-1, keepdims=True) + self.layer.epsilon
+        along = centred * (gradient * centred).mean(axis=-1, keepdims=True) / variance
+        return np.asarray((gradient - gradient.mean(axis=-1, keepdims=True) - along) / np.sqrt(variance))
 
 
 class Mean:
@@ -171,3 +242,7 @@ class Activation(ByKeras):
         if self.closed is None:
             return super().backward(gradient)
         return self.closed[1](self.value, gradient)
+
+
+EACH_STEP = (Linear, Featurewise, Activation)
+"""Parts that treat every step by itself."""

@@ -24,7 +24,7 @@ from keras_interp_rnn._network.arrays import (
 )
 from keras_interp_rnn._network.graph import Masked, call_of, evaluate, run_with_masks, vocabulary_sizes
 
-_RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 
 
 def has_many_states(network: Any) -> bool:
@@ -162,20 +162,16 @@ def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = N
     if not isinstance(model, keras.layers.Layer):
         raise ValueError(f"`model` must be a Keras model. Received: model={model!r}. Pass the model.")
     _build_on(model, inputs)
-    [(_, layer, reads, mask)] = _reads(model, inputs, [_only_recurrent_part(model, name)[0]])
+    [(_, layer, reads, mask)] = _reads(model, inputs, [only_recurrent_part(model, name)[0]])
     return layer, reads, mask
 
 
-def only_recurrent_layer(model: keras.Model, name: str | None = None) -> Any:
-    """A model's recurrent layer of this name, or its only one.
+def only_recurrent_part(model: keras.Model, name: str | None = None) -> tuple[str, Any]:
+    """The path and the layer of a model's recurrent layer of this name, or of its only one.
 
     Raises:
         ValueError: if the model has no such layer, or several and no name was given.
     """
-    return _only_recurrent_part(model, name)[1]
-
-
-def _only_recurrent_part(model: keras.Model, name: str | None) -> tuple[str, Any]:
     parts = _recurrent_parts(model)
     candidates = [(path, layer) for path, layer in parts if name in (None, path, layer.name)]
     if len(candidates) != 1:
@@ -194,7 +190,7 @@ def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
     """
     found = []
     for part in model.layers:
-        if isinstance(part, _RECURRENT):
+        if isinstance(part, RECURRENT):
             found.append((str(part.name), part))
         elif isinstance(part, keras.Model) and getattr(part, "inputs", None):
             found += [(f"{part.name}/{path}", layer) for path, layer in _recurrent_parts(part)]
@@ -305,7 +301,8 @@ def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: An
         if operation is layer:
             calls.append(node)
             return [Masked(outputs, every_step), *[None] * (len(node.output_tensors) - 1)]
-        own_masks = [id(mask) for each in calls for mask in _masks(each)] if layer.return_sequences else []
+        masks = [part for each in calls for part in each.input_tensors[1:] if _is_mask(part)]
+        own_masks = list(map(id, masks)) if layer.return_sequences else []
         known = known | dict.fromkeys(own_masks, Masked(every_step))
         reads = [known[id(x)] for x in node.input_tensors]
         if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
@@ -323,7 +320,7 @@ def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: An
 
 def regularized_stack(model: Any) -> list[Any]:
     """A model's state-regularized layers in the order of the model, if they are several and its only recurrent ones."""
-    recurrent = [part for part in getattr(model, "layers", ()) if isinstance(part, _RECURRENT)]
+    recurrent = [part for part in getattr(model, "layers", ()) if isinstance(part, RECURRENT)]
     is_stack = len(recurrent) > 1 and all(hasattr(getattr(part, "cell", None), "centroids") for part in recurrent)
     return recurrent if is_stack else []
 
@@ -379,8 +376,3 @@ def centroids_of(layer: Any) -> NDArray[Any]:
 
 def _is_mask(tensor: Any) -> bool:
     return bool(keras.backend.standardize_dtype(tensor.dtype) == "bool")
-
-
-def _masks(call: Any) -> list[Any]:
-    """The symbolic mask that a layer was called with, if there was one."""
-    return [part for part in call.input_tensors[1:] if _is_mask(part)]

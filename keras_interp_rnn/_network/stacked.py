@@ -19,6 +19,7 @@ from keras import ops, tree
 from keras_interp_rnn import _backend, equations
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network.graph import evaluate
+from keras_interp_rnn._network.parts import IDENTITIES
 from keras_interp_rnn._sequence.diagonal import diagonal_states
 from keras_interp_rnn._types import Tensor
 
@@ -36,9 +37,6 @@ PRODUCTS = (equations.SimpleRNN, equations.GRU, equations.LSTM, equations.MinGRU
 
 DIAGONAL = (equations.DiagonalISAN, equations.MinGRU)
 """Cells whose states `diagonal_states` computes."""
-
-UNCHANGED = (keras.layers.Dropout, keras.layers.Identity, keras.layers.InputLayer)
-"""Layers that pass their input on when they do not train."""
 
 
 def stack_of(model: keras.Model) -> Stack | None:
@@ -70,7 +68,7 @@ def _rule_of(operation: Any, node: Any) -> Callable[..., Tensor] | None:
     kind = type(operation)
     if getattr(operation, "activity_regularizer", None) is not None or len(node.output_tensors) != 1:
         return None
-    if kind in UNCHANGED:
+    if kind in IDENTITIES:
         return lambda layer, read, x: x
     if kind is keras.layers.Dense and operation.quantization_mode is None:
         return _dense

@@ -23,9 +23,10 @@ from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._network.along import vocabulary_of
 from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, check_id_range
-from keras_interp_rnn._network.chain import RECURRENT, Rows, check_repeatable, without_recurrent_layer
+from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
 from keras_interp_rnn._network.graph import evaluate, run_with_masks, vocabulary_sizes
 from keras_interp_rnn._network.isan_models import runs_its_graph
+from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._types import Array, Tensor
 
 Path = tuple[int, ...]
@@ -149,7 +150,11 @@ class Whole:
 
     def _outputs(self, x: Tensor, rows: Rows) -> Tensor:
         """(rows, outputs), as a tensor."""
-        repeated = _Repeated(rows)
+
+        def repeated(tensor: Any) -> Any:
+            """A tensor of the original sequences for the rows."""
+            return None if tensor is None else ops.take(tensor, rows, axis=0)
+
         if self._sources:
             ends = np.cumsum([int(np.prod(source.shape)) for source in self._sources])[:-1].tolist()
             whole = len(self._sources) == 1
@@ -234,16 +239,6 @@ class Whole:
         self._sources.append(Source(path, operation_name(operation) == "OneHot", tuple(vectors.shape[2:])))
         self._found.append(vectors)
         return edges
-
-
-class _Repeated:
-    """Tensors of the original sequences for the rows of a computation."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-
-    def __call__(self, tensor: Any) -> Any:
-        return None if tensor is None else ops.take(tensor, self.rows, axis=0)
 
 
 def _run(operation: Any, node: Any, known: Mapping[int, Edge]) -> list[Tensor]:

@@ -23,7 +23,7 @@ from keras import ops
 from keras_interp_rnn import _backend
 from keras_interp_rnn._sequence.blocks import grouped_gradients, into_blocks, number_of_blocks, product_in_blocks
 from keras_interp_rnn._sequence.masks import zero_where_masked
-from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
+from keras_interp_rnn._sequence.scan import UNROLLED, Path, scan, whole_or_stepwise
 from keras_interp_rnn._sequence.sizes import (
     DENSE_SYMBOLS,
     LEAST_SAVED,
@@ -52,7 +52,7 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any,
     if not reads_ids:
         obstacle = "the input is a distribution over symbols, which mixes all matrices at every step: pass integer ids"
     elif unroll:
-        obstacle = "unroll=True asks for the cell step by step: pass unroll=False"
+        obstacle = UNROLLED
     stepwise = whole_or_stepwise(fused, obstacle)
     if stepwise is not None:
         return stepwise

@@ -22,7 +22,7 @@ from typing import Any
 from keras import ops
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
+from keras_interp_rnn._sequence.scan import UNROLLED, Path, scan, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
 
 PASSES = 5
@@ -40,8 +40,7 @@ def choose_path(fused: bool | str, steps: int | None, unroll: bool) -> Path:
     Raises:
         ValueError: if fused is True and no whole-sequence path can run, with the reason.
     """
-    obstacle = "unroll=True asks for the cell step by step: pass unroll=False" if unroll else None
-    stepwise = whole_or_stepwise(fused, obstacle)
+    stepwise = whole_or_stepwise(fused, UNROLLED if unroll else None)
     if stepwise is not None:
         return stepwise
     device = _backend.accelerator()

@@ -110,15 +110,7 @@ def scan(kernel: Tensor, order: Order, addends: Tensor, start: Tensor, reverse: 
 def trajectory(
     kernel: Tensor, bias: Tensor, start: Tensor, symbols: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """States of the whole sequence and their adjoint.
-
-    Args:
-        kernel: (K, n, n). bias: (K, n). start: (B, n), the state before the first step.
-        symbols: int (B, T). mask: bool (B, T), False keeps the state, or None.
-
-    Returns:
-        states (B, T, n), and a function of their gradient (B, T, n) that returns those of kernel, bias and start.
-    """
+    """As `grouped_tensorflow.trajectory`."""
     vocabulary_size, units = bias.shape
     order = sort_by_symbol(symbols, vocabulary_size, mask)
 

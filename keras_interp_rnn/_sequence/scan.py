@@ -18,6 +18,10 @@ class Path(NamedTuple):
     reason: str
 
 
+UNROLLED = "unroll=True asks for the cell step by step: pass unroll=False"
+"""The obstacle of layers that have no whole-sequence path to unroll."""
+
+
 def whole_or_stepwise(fused: bool | str, obstacle: str | None) -> Path | None:
     """The stepwise path if it is requested or the only one; None if a whole-sequence path can run.
 

@@ -156,9 +156,9 @@ def attribution(
             a weight is not finite; if an argument is out of range.
 
     Units: of the output.
-    Exactness: float64 for a chain of layers whose cells have known equations and whose head is Dense, softmax or mean
-        pooling. Any other network, such as one with several inputs, attention or convolutions, is run and
-        differentiated in its own dtype. `residual` and `difference` report the errors.
+    Exactness: float64 for a chain of layers whose cells have known equations and whose other layers are Dense,
+        normalizations, softmax or mean pooling. Any other network, such as one with several inputs, attention or
+        convolutions, is run and differentiated in its own dtype. `residual` and `difference` report the errors.
     Example:
 
         >>> from keras_interp_rnn import analysis

@@ -16,6 +16,7 @@ detection for discrete sequences: a survey", IEEE Transactions on Knowledge and 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -211,22 +212,22 @@ Shares = tuple[Array, float, float, str]
 """The shares of the events before, the share of no event, the residual and the method."""
 
 
-class _Predictor:
+class _Predictor(ABC):
     """A model or an automaton that predicts the next event; logarithms are NaN where none is predicted."""
 
     names: tuple[str, ...] = ()
 
+    @abstractmethod
     def ids(self, session: Any) -> Ints:
         """The events (T,) of a session."""
-        raise NotImplementedError
 
+    @abstractmethod
     def logs(self, texts: Sequence[Ints]) -> list[Array]:
         """For each text (T,) the logarithms (T, K) of the probabilities at each place, given the events before it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def after(self, texts: Sequence[Ints]) -> list[Array]:
         """The logarithms (K,) after each text, NaN if it cannot be read."""
-        raise NotImplementedError
 
     def shares(self, before: Ints, came: int, expected: int) -> Shares:
         """By how much the log-odds fall if an event before is left out."""

@@ -22,7 +22,7 @@ from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, Trai
 
 UNITS, MORE_UNITS = 24, 8  # units of the first attempt, and those added by each further attempt
 STEPS_PER_EXECUTION = 50
-BATCH = 64  # words of a training step, the same number of each label
+BATCH, STEPS = 64, 100  # words of a training step, the same number of each label; steps of a round
 PHASE_DONE_LOSS = 0.02  # mean loss, in nats, at which a phase of training ends early
 STEP_ACCEPTED_LOSS = 0.1  # mean loss from which on an increase of the strength or the noise is undone and halved
 GIVE_UP_LOSS = 0.2  # mean loss of the plain cell on all words from which on an attempt ends: centroids do not lower it
@@ -216,14 +216,14 @@ class _Training:
             _restore(self.model, before)
             self.phase("former temperature", 3)
 
-    def phase(self, name: str, max_rounds: int, max_length: int | None = None, num_steps: int = 100) -> float:
+    def phase(self, name: str, max_rounds: int, max_length: int | None = None) -> float:
         """Trains on words up to a length until the loss is small; returns the last mean loss."""
         chosen = ~self.held_out & (self.lengths <= (self.lengths.max() if max_length is None else max_length))
         parts = [np.flatnonzero(chosen & (self.labels == label)) for label in np.unique(self.labels[chosen])[::-1]]
         each = max(BATCH // len(parts), 1)  # words of every label
         loss = math.inf
         for round_ in range(max_rounds):
-            drawn = [self.rng.choice(part, (num_steps, each)) for part in parts]
+            drawn = [self.rng.choice(part, (STEPS, each)) for part in parts]
             rows = np.concatenate(drawn, axis=1).ravel()
             labels, size = self.labels[rows].astype("float32"), each * len(parts)
             loss = self.model.fit(self.ids[rows], labels, size, shuffle=False, verbose=0).history["loss"][-1]

@@ -304,11 +304,7 @@ class WeightedAutomaton(Result):
         (4, True)
         """
         form = affine_form(network, readout)
-        n = form.units
-        transitions = np.zeros((form.num_symbols, n + 1, n + 1))
-        transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = form.kernel, form.bias, 1
-        names = None if form.alphabet is None else tuple(form.alphabet)
-        return cls(np.append(form.initial, 1.0), transitions, np.concatenate([form.readout, form.offset[None]]), names)
+        return cls(*form.with_constant(), None if form.alphabet is None else tuple(form.alphabet))
 
     def to_isan(self, *, return_sequences: bool = False, dtype: str = "float32") -> keras.Model:
         """A model of ids, an ISAN with a linear Dense readout, that outputs the value of every word.

@@ -21,21 +21,13 @@ import random
 import string
 
 from keras_interp_rnn.datasets._languages import Language, Words, collect, scattered
+from keras_interp_rnn.datasets.balanced_parentheses import EACH, TRAINING
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
 
 __all__ = ["load"]
 
-TRAINING = {
-    "small": {"train": (601, 407), "validation": (142, 126)},
-    "large": {"train": (13_025, 9_261), "validation": (3_582, 3_122)},
-}
-"""Positive and negative words."""
-
 TESTS = {"test_l100": 100, "test_l200": 200, "test_l500": 500}
 """Largest length, table 3."""
-
-EACH = 500
-"""Words of each label in a test set."""
 
 
 def draw(config: str, rng: random.Random) -> dict[str, Words]:

@@ -24,7 +24,7 @@ from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
 from keras_interp_rnn._network import NotAChain, as_float64, calls_of, check_finite, draws_noise, innermost, state_names
-from keras_interp_rnn._network.parts import Activation, Linear, Normalized, parts_of
+from keras_interp_rnn._network.parts import FORMULAS, Activation, Linear, Normalized, channels_last, parts_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
 from keras_interp_rnn.deploy._code import CHOICE, Code, Given, Index, Value
@@ -50,57 +50,29 @@ ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
 def _masking(code: Code, layer: Any, x: Value) -> Value:
     if code.states or code.skips_masked:
         raise Unwritten("to come before every recurrent layer and any other mask")
-    differs = code.expression("{} != {}", CHOICE, x, _by_feature(code, x, "mask_value", layer.mask_value))
+    differs = code.expression("{} != {}", CHOICE, x, _by_feature(code, x, layer.mask_value, "mask_value"))
     code.lines += ["int differs = 0;", *loop(x.size, f"if ({differs.at('i')}) differs = 1;")]
     code.skip_if("!differs")
     return x
 
 
-def _normalization(code: Code, layer: Any, x: Value) -> Any:
-    mean = _by_feature(code, x, "mean", layer.mean)
-    deviation = np.maximum(np.sqrt(as_float64(layer.variance)), keras.config.epsilon())
-    if layer.invert:
-        return x * _by_feature(code, x, "deviation", deviation) + mean
-    return (x - mean) * _by_feature(code, x, "scale", 1 / deviation)  # large numbers keep their digits in x - mean
-
-
-def _layer_normalization(code: Code, layer: Any, x: Value) -> Any:
-    if layer.axis != [-1] or layer.rms_scaling:
+def _by_formula(code: Code, layer: Any, x: Value) -> Value:
+    if isinstance(layer, keras.layers.LayerNormalization) and (layer.axis != [-1] or layer.rms_scaling):
         raise Unwritten(f"axis={layer.axis} with rms_scaling={layer.rms_scaling}")
-    centred = code.computed_once(x - code.mean(x, keepdims=True))
-    y = centred / code.sqrt(code.mean(centred * centred, keepdims=True) + layer.epsilon)
-    y = y if layer.gamma is None else y * code.read(layer.gamma)
-    return y if layer.beta is None else y + code.read(layer.beta)
-
-
-def _rescaling(code: Code, layer: Any, x: Value) -> Any:
-    if np.ndim(layer.scale) and keras.config.image_data_format() == "channels_first":
+    if isinstance(layer, keras.layers.Rescaling) and not channels_last(layer):
         raise Unwritten("a scale of each channel, which come first")
-    return x * _by_feature(code, x, "scale", layer.scale) + _by_feature(code, x, "offset", layer.offset)
-
-
-def _feature_by_feature(code: Code, layer: Any, x: Value) -> Value:
-    y = code.value(FEATURE_BY_FEATURE[type(layer)](code, layer, x))
+    y = code.value(FORMULAS[type(layer)](code, layer, x, functools.partial(_by_feature, code, x)))
     if y.size != x.size:
         raise Unwritten("a scale other than 0")
     return y
 
 
-def _by_feature(code: Code, x: Value, name: str, constant: Any) -> Array:
+def _by_feature(code: Code, x: Value, constant: Any, name: str) -> Array:
     """A constant of a layer that reads x, as one number or as one for each feature."""
     array = code.read(constant, name)
     if array.size not in (1, x.size) or array.size != math.prod(array.shape[-1:]):
         raise Unwritten(f"{name} of shape {array.shape}")
     return array.reshape(array.size)
-
-
-FEATURE_BY_FEATURE: dict[Any, Callable[[Code, Any, Value], Any]] = {
-    keras.layers.Masking: _masking,
-    keras.layers.Normalization: _normalization,
-    keras.layers.LayerNormalization: _layer_normalization,
-    keras.layers.Rescaling: _rescaling,
-}
-"""Layer with as many outputs as inputs, by exact type -> what it computes."""
 
 
 FILE = """\
@@ -296,8 +268,10 @@ def _written(code: Code, operation: Any, x: Any, is_masked: bool = False) -> Any
         if operation_name(operation) == "OneHot" and operation.axis in (-1, 2):
             return code.one_hot(x, operation.num_classes)
         comment = [f"/* {_plain(name)} */"]
-        if type(operation) in FEATURE_BY_FEATURE:
-            return code.block(comment, lambda: _feature_by_feature(code, operation, code.value(x)))
+        if type(operation) is keras.layers.Masking:
+            return code.block(comment, lambda: _masking(code, operation, code.value(x)))
+        if type(operation) in FORMULAS:
+            return code.block(comment, lambda: _by_formula(code, operation, code.value(x)))
         parts = parts_of(operation)
         if parts is None:
             raise _refusal(name, EXPORT)

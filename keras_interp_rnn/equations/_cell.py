@@ -19,6 +19,8 @@ from keras_interp_rnn._types import ArrayModule, Tensor
 
 States = tuple[Tensor, ...]
 
+Drive = tuple[Tensor, ...]
+
 Patch = Callable[[str, Tensor], Tensor]
 """From the name of a quantity and its value to the value with which a step goes on."""
 
@@ -62,15 +64,15 @@ class CellEquations(ABC):
         return True
 
     @abstractmethod
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         """The drive of inputs (..., features), arrays (..., width)."""
 
     @abstractmethod
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         """One step from states (batch, n) under a drive (batch, width)."""
 
     @abstractmethod
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         """The linearization of the step from these states under this drive."""
 
     @property
@@ -78,7 +80,7 @@ class CellEquations(ABC):
         """Whether the output of a step is h."""
         return type(self).output is CellEquations.output
 
-    def output(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+    def output(self, xp: ArrayModule, states: States, drive: Drive) -> Tensor:
         """The output of a step, (..., units), from the states after it: h, unless the cell has its own readout."""
         return states[0]
 
@@ -94,7 +96,7 @@ class PulledBack(NamedTuple):
 
     states: Tensor
     product: Tensor
-    drive: tuple[Tensor, ...]
+    drive: Drive
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,7 @@ class DenseEquations(CellEquations):
 
     @abstractmethod
     def step_given_product(
-        self,
-        xp: ArrayModule,
-        states: States,
-        product: Tensor,
-        drive: tuple[Tensor, ...],
-        patch: Patch | None = None,
+        self, xp: ArrayModule, states: States, product: Tensor, drive: Drive, patch: Patch | None = None
     ) -> Step:
         """The step, given the product h_{t-1} U; `patch` replaces its quantities, each before another one reads it."""
 
@@ -129,20 +126,18 @@ class DenseEquations(CellEquations):
         return product
 
     @abstractmethod
-    def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
-    ) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: Drive, kept: Tensor) -> Callable[[Tensor], PulledBack]:
         """The map from P (batch, r, s), or a single row (batch, s), to P times the derivatives of the step.
 
         Args:
             states: before the step. kept: `self.kept` of the step.
         """
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         drive = xp.matmul(inputs, self.kernel)
         return (drive if self.bias is None else drive + self.bias,)
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], patch: Patch | None = None) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive, patch: Patch | None = None) -> Step:
         product = self.product(xp, states)
         if patch is None:
             return self.step_given_product(xp, states, product, drive)
@@ -173,11 +168,11 @@ class DenseEquations(CellEquations):
         """
         return (xp.matmul(xp.transpose(before[0]), product_gradient),)
 
-    def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, drive: Drive, pulled: tuple[Tensor, ...]) -> Tensor:
         """P times the derivative by the input, from those by the parts of the drive."""
         return times(xp, pulled[0], xp.transpose(self.kernel))
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         product = self.product(xp, states)
         kept = self.kept(xp, product, self.step_given_product(xp, states, product, drive))
         pull = self.pull_back(xp, states, drive, kept)

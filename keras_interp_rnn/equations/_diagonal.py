@@ -15,7 +15,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, scaled
+from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step, scaled
 
 
 class DiagonalEquations(CellEquations):
@@ -28,11 +28,11 @@ class DiagonalEquations(CellEquations):
     is_complex: ClassVar[bool] = False
 
     @abstractmethod
-    def coefficients(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def coefficients(self, xp: ArrayModule, drive: Drive) -> tuple[Tensor, Tensor]:
         """Decay a_t and addend b_t, each (..., n)."""
 
     @abstractmethod
-    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: Drive) -> Tensor:
         """P times the derivative by the input, from those by a_t and b_t, each (batch, r, n)."""
 
     def feature_drives(self, xp: ArrayModule, inputs: Tensor) -> dict[int, Tensor] | None:
@@ -42,15 +42,15 @@ class DiagonalEquations(CellEquations):
         """
         return None
 
-    def quantities(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, drive: Drive) -> dict[str, Tensor]:
         """Gates and candidates by the papers' names."""
         return {}
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         decay, addend = self.coefficients(xp, drive)
         return Step((states[0] * decay + addend,), self.quantities(xp, drive))
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         decay, _ = self.coefficients(xp, drive)
         return LinearStep(
             lambda product: scaled(product, decay),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, Patch, PulledBack, States, Step, scaled
+from keras_interp_rnn.equations._cell import DenseEquations, Drive, Patch, PulledBack, States, Step, scaled
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class GatedEquations(DenseEquations):
     def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         """Gates and latent by the papers' names."""
 
-    def patched_drive(self, xp: ArrayModule, drive: tuple[Tensor, ...], patch: Patch) -> tuple[Tensor, ...]:
+    def patched_drive(self, xp: ArrayModule, drive: Drive, patch: Patch) -> Drive:
         """The drive with the latent that `patch` returns."""
         return drive
 
@@ -60,12 +60,7 @@ class GatedEquations(DenseEquations):
         return xp.sigmoid(product + drive)
 
     def step_given_product(
-        self,
-        xp: ArrayModule,
-        states: States,
-        product: Tensor,
-        drive: tuple[Tensor, ...],
-        patch: Patch | None = None,
+        self, xp: ArrayModule, states: States, product: Tensor, drive: Drive, patch: Patch | None = None
     ) -> Step:
         latent, gate_part = drive if patch is None else self.patched_drive(xp, drive, patch)
         gates = self.gates(xp, product, gate_part)
@@ -78,9 +73,7 @@ class GatedEquations(DenseEquations):
         gates = [step.quantities[name] for name in self.gate_names]
         return gates[0] if len(gates) == 1 else xp.concatenate(gates, axis=-1)
 
-    def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
-    ) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: Drive, kept: Tensor) -> Callable[[Tensor], PulledBack]:
         [state], [latent, _] = states, drive
         diagonal, slopes = self.slopes(xp, state, kept, latent)
         input_derivative = self.input_derivative(xp, kept)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
+from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step
 
 EPSILON = 1e-5
 """Added to the mean square in the norm."""
@@ -46,14 +46,14 @@ class MatrixStateEquations(CellEquations):
     erases: ClassVar[bool]
 
     @abstractmethod
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         """The drive (q, k, v, alpha, beta, gate), of which the last two are optional."""
 
     @abstractmethod
     def feature_drives(self, xp: ArrayModule, inputs: Tensor) -> dict[int, Tensor]:
         """As in `DiagonalEquations`: contributions of the features to v, given queries, keys and gates."""
 
-    def gate(self, drive: tuple[Tensor, ...]) -> Tensor | None:
+    def gate(self, drive: Drive) -> Tensor | None:
         """The gate of the outputs of the heads, (..., H d_v), or None."""
         return None if self.gate_kernel is None else drive[-1]
 
@@ -61,14 +61,14 @@ class MatrixStateEquations(CellEquations):
         """Splits the heads: (..., H * width) -> (..., H, width)."""
         return xp.reshape(x, (*xp.shape(x)[:-1], self.num_heads, x.shape[-1] // self.num_heads))
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         query, key, value, decay = drive[:4]
         before = self.matrices(xp, states[0], key, value)
         after = self.next_matrices(xp, before, *self.entries(xp, drive))
         flat = xp.reshape(after, (*xp.shape(after)[:-3], states[0].shape[-1]))
         return Step((flat,), {"q": query, "k": key, "v": value, "alpha": decay})
 
-    def entries(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def entries(self, xp: ArrayModule, drive: Drive) -> tuple[Tensor, ...]:
         """Keys (..., H, d_k), beta k (..., H, d_k), v (..., H, d_v) and alpha (..., H, d_k or 1)."""
         key, value, decay = (self.heads(xp, x) for x in drive[1:4])
         return key, key * drive[4][..., None] if self.erases else key, value, decay
@@ -94,10 +94,10 @@ class MatrixStateEquations(CellEquations):
         decayed = decay[..., None] * before
         return decayed, value - xp.matmul(key[..., None, :], decayed)[..., 0, :] if cls.erases else value
 
-    def output(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+    def output(self, xp: ArrayModule, states: States, drive: Drive) -> Tensor:
         return self.read_out(xp, self.read(xp, states, drive), self.gate(drive))
 
-    def read(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+    def read(self, xp: ArrayModule, states: States, drive: Drive) -> Tensor:
         """The values o (..., H d_v) at the queries."""
         query, key, value = drive[:3]
         matrices = self.matrices(xp, states[0], key, value)
@@ -117,7 +117,7 @@ class MatrixStateEquations(CellEquations):
         """Whether `linearization` is complete; the derivative by the input is not implemented."""
         return False
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         """The derivative by the last state; that by the input is not implemented."""
         key, written, value, decay = self.entries(xp, drive)
 

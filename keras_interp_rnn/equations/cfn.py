@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import Patch, scaled
+from keras_interp_rnn.equations._cell import Drive, Patch, scaled
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
@@ -26,12 +26,12 @@ class CFN(GatedEquations):
     gate_names = ("u", "i")
     patched = (*gate_names, "candidate")
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         [drive] = super().drive(xp, inputs)
         gate_part = self.recurrent_kernel.shape[1]
         return xp.tanh(drive[..., gate_part:]), drive[..., :gate_part]
 
-    def patched_drive(self, xp: ArrayModule, drive: tuple[Tensor, ...], patch: Patch) -> tuple[Tensor, ...]:
+    def patched_drive(self, xp: ArrayModule, drive: Drive, patch: Patch) -> Drive:
         return patch("candidate", drive[0]), drive[1]
 
     @staticmethod
@@ -53,7 +53,7 @@ class CFN(GatedEquations):
         update, input_gate = xp.split(gates, 2, axis=-1)
         return {"u": update, "i": input_gate, "candidate": latent}
 
-    def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, drive: Drive, pulled: tuple[Tensor, ...]) -> Tensor:
         candidate_part, gate_part = pulled
         through_tanh = scaled(candidate_part, 1 - drive[0] * drive[0])
         return super().into_input(xp, drive, (xp.concatenate([gate_part, through_tanh], axis=-1),))

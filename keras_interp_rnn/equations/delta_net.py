@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
+from keras_interp_rnn.equations._cell import Drive
 from keras_interp_rnn.equations._matrix_state import MatrixStateEquations, silu
 
 SMALLEST_SQUARE = 1e-6
@@ -40,7 +41,7 @@ class DeltaNet(MatrixStateEquations):
 
     erases = True
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         values = self.output_kernel.shape[0]
         keys = (self.kernel.shape[1] - values - self.num_heads) // 2
         product = xp.matmul(inputs, self.kernel)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
+from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class DiagonalISAN(CellEquations):
     kernel: Tensor
     bias: Tensor
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         """The blocks (..., n m) and the addend (..., n), averaged over a distribution."""
         flat = xp.reshape(self.kernel, (self.kernel.shape[0], -1))
         if "int" in str(inputs.dtype):
@@ -34,7 +34,7 @@ class DiagonalISAN(CellEquations):
         """The flat drive as blocks: (..., n m) -> (..., n / m, m, m)."""
         return xp.reshape(flat, (*xp.shape(flat)[:-1], *self.kernel.shape[1:]))
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         [state], (flat, addend) = states, drive
         size = self.kernel.shape[-1]
         if size == 1:
@@ -43,7 +43,7 @@ class DiagonalISAN(CellEquations):
         moved = xp.matmul(parts, self.blocks(xp, flat))
         return Step((xp.reshape(moved, xp.shape(state)) + addend,), {})
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         size = self.kernel.shape[-1]
         blocks = self.blocks(xp, drive[0])
 

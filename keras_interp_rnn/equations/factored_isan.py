@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integers
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, times
+from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step, times
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FactoredISAN(CellEquations):
     kernel: Tensor
     bias: Tensor | None
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         """The gains g (..., f) and the biases b (..., n)."""
         if "int" in str(inputs.dtype):
             return xp.take(self.switch_kernel, inputs, axis=0), xp.take(self.kernel, inputs, axis=0)
@@ -78,13 +78,13 @@ class FactoredISAN(CellEquations):
         gains, addends = self.drive(np, x)
         return kernels(np, self.shared, self.into_factors, self.out_of_factors, gains), addends
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         gains, addends = drive
         joint = joint_kernel(xp, self.shared, self.into_factors)
         switched, _ = apply_kernel(xp, joint, self.out_of_factors, states[0], gains)
         return Step((switched + addends,), {})
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         gains, _ = drive
         factors = xp.matmul(states[0], self.into_factors)
         into_factors, out_of_factors = xp.transpose(self.into_factors), xp.transpose(self.out_of_factors)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
+from keras_interp_rnn.equations._cell import Drive
 from keras_interp_rnn.equations._matrix_state import MatrixStateEquations, silu
 
 TEMPERATURE = 16.0
@@ -38,7 +39,7 @@ class GatedLinearAttention(MatrixStateEquations):
 
     erases = False
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         values = self.output_kernel.shape[0]
         keys = (self.kernel.shape[1] - values) // 2
         product = xp.matmul(inputs, self.kernel)

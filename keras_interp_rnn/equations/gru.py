@@ -24,6 +24,7 @@ from typing import ClassVar
 from keras_interp_rnn._types import ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import (
     DenseEquations,
+    Drive,
     Patch,
     PulledBack,
     States,
@@ -73,12 +74,7 @@ class GRU(DenseEquations):
         return kernel if self.recurrent_bias is None else (*kernel, xp.sum(product_gradient, axis=0))
 
     def step_given_product(
-        self,
-        xp: ArrayModule,
-        states: States,
-        product: Tensor,
-        drive: tuple[Tensor, ...],
-        patch: Patch | None = None,
+        self, xp: ArrayModule, states: States, product: Tensor, drive: Drive, patch: Patch | None = None
     ) -> Step:
         [state] = states
         update, reset, candidate, _ = self._parts(xp, state, product, drive[0], patch or unchanged)
@@ -98,9 +94,7 @@ class GRU(DenseEquations):
         candidate = patch("candidate", (self.activation or xp.tanh)(mixed + drive[..., both:]))
         return update, reset, candidate, inner
 
-    def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
-    ) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: Drive, kept: Tensor) -> Callable[[Tensor], PulledBack]:
         [state] = states
         update, reset, candidate, inner = self._parts(xp, state, kept, drive[0])
         through_update = (state - candidate) * update * (1 - update)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step
+from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class ISAN(CellEquations):
     kernel: Tensor
     bias: Tensor
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         return (inputs,)
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         [state], [now] = states, drive
         are_symbols = len(now.shape) < len(state.shape)
         return Step(((step if are_symbols else expected_step)(xp, self.kernel, self.bias, state, now),), {})
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         """The step is linear already; column k of its derivative by the distribution is h W_k + b_k."""
         [state], [now] = states, drive
         are_symbols = len(now.shape) < len(state.shape)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import LinearStep, States, Step, times
+from keras_interp_rnn.equations._cell import Drive, LinearStep, States, Step, times
 from keras_interp_rnn.equations._diagonal import DiagonalEquations
 
 
@@ -40,7 +40,7 @@ class LRU(DiagonalEquations):
         size, angle = xp.exp(-xp.exp(self.decay)), xp.exp(self.phase)
         return size * xp.cos(angle), size * xp.sin(angle)
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         addend = xp.matmul(inputs, self.kernel) * self._gains(xp)
         return (addend,) if self.skip is None else (addend, inputs * self.skip)
 
@@ -54,11 +54,11 @@ class LRU(DiagonalEquations):
             parts[1] = inputs[..., None] * self.skip * xp.eye(self.skip.shape[0])
         return parts
 
-    def coefficients(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def coefficients(self, xp: ArrayModule, drive: Drive) -> tuple[Tensor, Tensor]:
         """The constant decay lambda (2N,), and the addend (..., 2N)."""
         return xp.concatenate(self.eigenvalues(xp), axis=0), drive[0]
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         return Step((self._rotated(xp, states[0], 1) + drive[0],), {})
 
     def _rotated(self, xp: ArrayModule, state: Tensor, direction: int) -> Tensor:
@@ -67,16 +67,16 @@ class LRU(DiagonalEquations):
         imaginary = direction * imaginary
         return xp.concatenate([real * re - imaginary * im, real * im + imaginary * re], axis=-1)
 
-    def output(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Tensor:
+    def output(self, xp: ArrayModule, states: States, drive: Drive) -> Tensor:
         real, imaginary = xp.split(self.output_kernel, 2, axis=0)
         read = xp.matmul(states[0], xp.concatenate([real, -imaginary], axis=0))
         return read if self.skip is None else read + drive[1]
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         return LinearStep(
             lambda product: self._rotated(xp, product, -1),
             lambda product: self.into_input(xp, product, product, drive),
         )
 
-    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: Drive) -> Tensor:
         return times(xp, by_addend, xp.transpose(self.kernel * self._gains(xp)))  # lambda does not depend on the input

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, Patch, PulledBack, States, Step, scaled, unchanged
+from keras_interp_rnn.equations._cell import DenseEquations, Drive, Patch, PulledBack, States, Step, scaled, unchanged
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,7 @@ class LSTM(DenseEquations):
         return None
 
     def step_given_product(
-        self,
-        xp: ArrayModule,
-        states: States,
-        product: Tensor,
-        drive: tuple[Tensor, ...],
-        patch: Patch | None = None,
+        self, xp: ArrayModule, states: States, product: Tensor, drive: Drive, patch: Patch | None = None
     ) -> Step:
         _, memory = states
         tanh, sigmoid = self.activation or xp.tanh, self.recurrent_activation or xp.sigmoid
@@ -65,9 +60,7 @@ class LSTM(DenseEquations):
     def kept(self, xp: ArrayModule, product: Tensor, step: Step) -> Tensor:
         return xp.concatenate([step.quantities[name] for name in ("i", "f", "o", "candidate")], axis=-1)
 
-    def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
-    ) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: Drive, kept: Tensor) -> Callable[[Tensor], PulledBack]:
         before = states[1]
         i, f, o, candidate = xp.split(kept, 4, axis=-1)
         squashed = xp.tanh(f * before + i * candidate)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import scaled, times
+from keras_interp_rnn.equations._cell import Drive, scaled, times
 from keras_interp_rnn.equations._diagonal import DiagonalEquations
 
 
@@ -51,7 +51,7 @@ class MinGRU(DiagonalEquations):
     def candidate(self, xp: ArrayModule, argument: Tensor) -> Tensor:
         return positive_part(xp, argument) if self.positive else argument
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         gate_argument, candidate_argument = self.arguments(xp, inputs)
         return xp.sigmoid(gate_argument), self.candidate(xp, candidate_argument)
 
@@ -59,19 +59,19 @@ class MinGRU(DiagonalEquations):
         candidate_kernel = xp.split(self.kernel, self.num_parts, axis=1)[-1]
         return None if self.positive else {1: inputs[..., None] * candidate_kernel}
 
-    def coefficients(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def coefficients(self, xp: ArrayModule, drive: Drive) -> tuple[Tensor, Tensor]:
         update, candidate = drive[:2]
         return 1 - update, update * candidate
 
-    def quantities(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, drive: Drive) -> dict[str, Tensor]:
         return {"z": drive[0], "candidate": drive[1]}
 
-    def gate_slopes(self, drive: tuple[Tensor, ...]) -> list[Tensor]:
+    def gate_slopes(self, drive: Drive) -> list[Tensor]:
         """Derivatives of z by the arguments of the gates."""
         update = drive[0]
         return [update * (1 - update)]
 
-    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: Drive) -> Tensor:
         update, candidate = drive[:2]
         by_update = scaled(by_addend, candidate) - by_decay
         slope = xp.where(candidate < 0.5, candidate * (1 - candidate), 1.0) if self.positive else 1.0
@@ -89,15 +89,15 @@ class MinLSTM(MinGRU):
 
     num_parts = 3
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         forget_argument, input_argument, candidate_argument = self.arguments(xp, inputs)
         update = xp.sigmoid(xp.softplus(-forget_argument) - xp.softplus(-input_argument))
         return update, self.candidate(xp, candidate_argument), xp.sigmoid(forget_argument), xp.sigmoid(input_argument)
 
-    def quantities(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, drive: Drive) -> dict[str, Tensor]:
         return {"f": drive[2], "i": drive[3], "candidate": drive[1]}
 
-    def gate_slopes(self, drive: tuple[Tensor, ...]) -> list[Tensor]:
+    def gate_slopes(self, drive: Drive) -> list[Tensor]:
         update, _, forget, input_gate = drive
         slope = update * (1 - update)
         return [slope * (forget - 1), slope * (1 - input_gate)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import Patch, between, times
+from keras_interp_rnn.equations._cell import Drive, Patch, between, times
 from keras_interp_rnn.equations._gated import GatedEquations
 
 
@@ -29,10 +29,10 @@ class MinimalRNN(GatedEquations):
     gate_names = ("u",)
     patched = ("z", "u")
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         return inputs, *super().drive(xp, inputs)
 
-    def patched_drive(self, xp: ArrayModule, drive: tuple[Tensor, ...], patch: Patch) -> tuple[Tensor, ...]:
+    def patched_drive(self, xp: ArrayModule, drive: Drive, patch: Patch) -> Drive:
         return self.drive(xp, patch("z", drive[0]))  # the gate reads the latent
 
     @staticmethod
@@ -50,6 +50,6 @@ class MinimalRNN(GatedEquations):
     def quantities(self, xp: ArrayModule, gates: Tensor, latent: Tensor) -> dict[str, Tensor]:
         return {"z": latent, "u": gates}
 
-    def into_input(self, xp: ArrayModule, drive: tuple[Tensor, ...], pulled: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, drive: Drive, pulled: tuple[Tensor, ...]) -> Tensor:
         latent_part, gate_part = pulled
         return latent_part + times(xp, gate_part, xp.transpose(self.kernel))

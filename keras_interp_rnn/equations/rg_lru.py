@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import scaled, times
+from keras_interp_rnn.equations._cell import Drive, scaled, times
 from keras_interp_rnn.equations._diagonal import DiagonalEquations
 
 C = 8.0
@@ -36,7 +36,7 @@ class RGLRU(DiagonalEquations):
     decay: Tensor
     input_kernel: Tensor | None
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         candidate = inputs if self.input_kernel is None else xp.matmul(inputs, self.input_kernel)
         gates = xp.sigmoid(xp.matmul(candidate, self.kernel) + self.bias)
         return (*xp.split(gates, 2, axis=-1), candidate)
@@ -49,15 +49,15 @@ class RGLRU(DiagonalEquations):
         """The logarithm of a_t, at most zero."""
         return -C * xp.softplus(-self.decay) * recurrence_gate
 
-    def coefficients(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def coefficients(self, xp: ArrayModule, drive: Drive) -> tuple[Tensor, Tensor]:
         recurrence_gate, input_gate, candidate = drive
         log_decay = self.log_decay(xp, recurrence_gate)
         return xp.exp(log_decay), _root(xp, log_decay) * input_gate * candidate
 
-    def quantities(self, xp: ArrayModule, drive: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    def quantities(self, xp: ArrayModule, drive: Drive) -> dict[str, Tensor]:
         return {"r": drive[0], "i": drive[1], "a": xp.exp(self.log_decay(xp, drive[0]))}
 
-    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: tuple[Tensor, ...]) -> Tensor:
+    def into_input(self, xp: ArrayModule, by_decay: Tensor, by_addend: Tensor, drive: Drive) -> Tensor:
         recurrence_gate, input_gate, candidate = drive
         log_decay = self.log_decay(xp, recurrence_gate)
         decay, root = xp.exp(log_decay), _root(xp, log_decay)

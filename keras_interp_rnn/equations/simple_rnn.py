@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import DenseEquations, Patch, PulledBack, States, Step, scaled
+from keras_interp_rnn.equations._cell import DenseEquations, Drive, Patch, PulledBack, States, Step, scaled
 
 ACTIVATIONS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor], Tensor]]] = {
     "tanh": (lambda xp, x: xp.tanh(x), lambda xp, y: 1 - y * y),
@@ -37,12 +37,7 @@ class SimpleRNN(DenseEquations):
         return isinstance(self.activation, str)
 
     def step_given_product(
-        self,
-        xp: ArrayModule,
-        states: States,
-        product: Tensor,
-        drive: tuple[Tensor, ...],
-        patch: Patch | None = None,
+        self, xp: ArrayModule, states: States, product: Tensor, drive: Drive, patch: Patch | None = None
     ) -> Step:
         x = drive[0] + product
         return Step(
@@ -52,9 +47,7 @@ class SimpleRNN(DenseEquations):
     def kept(self, xp: ArrayModule, product: Tensor, step: Step) -> Tensor:
         return step.states[0]
 
-    def pull_back(
-        self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...], kept: Tensor
-    ) -> Callable[[Tensor], PulledBack]:
+    def pull_back(self, xp: ArrayModule, states: States, drive: Drive, kept: Tensor) -> Callable[[Tensor], PulledBack]:
         assert isinstance(self.activation, str)
         slope = ACTIVATIONS[self.activation][1](xp, kept)
 

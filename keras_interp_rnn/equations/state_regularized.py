@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_interp_rnn._types import ArrayModule, Tensor
-from keras_interp_rnn.equations._cell import CellEquations, LinearStep, States, Step, scaled, times
+from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step, scaled, times
 from keras_interp_rnn.equations.transitions import Transition
 
 OWN = ("u", "alpha", "centroid", "h", "c")
@@ -98,10 +98,10 @@ class StateRegularized(CellEquations):
     def has_derivative(self) -> bool:
         return self.cell.has_derivative and self.component.transition.is_deterministic
 
-    def drive(self, xp: ArrayModule, inputs: Tensor) -> tuple[Tensor, ...]:
+    def drive(self, xp: ArrayModule, inputs: Tensor) -> Drive:
         return self.cell.drive(xp, inputs)
 
-    def step(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> Step:
+    def step(self, xp: ArrayModule, states: States, drive: Drive) -> Step:
         """A step without noise."""
         (u, *others), inner = self.cell.step(xp, states, drive)
         alpha, weights = self.component.transition_weights(xp, u)
@@ -109,7 +109,7 @@ class StateRegularized(CellEquations):
         quantities.update(u=u, alpha=alpha, centroid=xp.argmax(weights, axis=-1))
         return Step((self.component.next_state(xp, u, alpha, weights), *others), quantities)
 
-    def linearization(self, xp: ArrayModule, states: States, drive: tuple[Tensor, ...]) -> LinearStep:
+    def linearization(self, xp: ArrayModule, states: States, drive: Drive) -> LinearStep:
         inner = self.cell.linearization(xp, states, drive)
         u = self.cell.step(xp, states, drive).states[0]
         units = u.shape[-1]

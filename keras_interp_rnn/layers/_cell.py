@@ -102,9 +102,17 @@ class Cell(keras.layers.Layer):
         """The inputs of a step (batch, ...) as the equations read them."""
         return ops.cast(inputs, self.variable_dtype)
 
+    def precise_equations(self) -> Any:
+        """The equations with weights in the variable dtype."""
+        return self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
+
+    def rounded_equations(self) -> Any:
+        """The equations with weights in the compute dtype."""
+        return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
+
     def next_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> list[Tensor]:
         """The states after one step, computed in the variable dtype."""
-        known: Any = self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
+        known = self.precise_equations()
         return list(known.step(ops, tuple(states), known.drive(ops, self.encode(inputs))).states)
 
     def output_and_states(self, inputs: Tensor, states: list[Tensor], training: bool) -> tuple[Tensor, list[Tensor]]:

@@ -31,15 +31,13 @@ class DenseRNN(SequenceRNN):
         """The stochastic component after the recurrent cell, with its current weights; None without one."""
         return None
 
-    def unknown_derivative(self) -> str | None:
-        """Why the loop has no adjoint of its own, with the remedy; None if it has one."""
+    @property
+    def runs_at_once(self) -> bool:
         known = equations_of(self.recurrent_cell, lambda weight: weight)
-        if isinstance(known, DenseEquations) and known.has_derivative and known.multiplies_once:
-            return None
-        return f"the cell of {type(self).__name__} runs step by step: pass fused=False"
+        return isinstance(known, DenseEquations) and known.has_derivative and known.multiplies_once
 
     def obstacle(self) -> str | None:
-        if unknown := self.unknown_derivative():
+        if unknown := super().obstacle():
             return unknown
         cell = self.recurrent_cell
         if any(getattr(cell, name, 0) for name in ("dropout", "recurrent_dropout")):

@@ -9,11 +9,10 @@ import keras
 from keras import ops, random
 
 from keras_interp_rnn._checks import fraction
-from keras_interp_rnn._sequence.scan import Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._dense import DenseRNN
-from keras_interp_rnn.layers._rnn import Extras, MakesItsCell
+from keras_interp_rnn.layers._rnn import Extras, MakesItsCell, SequenceRNN
 
 
 class GatedCell(Cell):
@@ -44,10 +43,6 @@ class GatedCell(Cell):
     def encode(self, inputs: Tensor) -> Tensor:
         """The inputs (rows, ...) as the equations read them, in the compute dtype."""
         return ops.cast(inputs, self.compute_dtype)
-
-    def rounded_equations(self) -> Any:
-        """The equations with weights in the compute dtype."""
-        return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
 
     def drive(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """The drive of inputs (rows, ...): the latent (rows, n), and the terms inside the gates (rows, G n)."""
@@ -93,13 +88,13 @@ class GatedRNN(MakesItsCell, DenseRNN):
     """A `GatedCell` over whole sequences, also with dropout and in mixed precision."""
 
     def obstacle(self) -> str | None:
-        return self.unknown_derivative()
+        return SequenceRNN.obstacle(self)
 
-    def whole_sequence(
-        self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
-    ) -> tuple[Tensor, list[Tensor]]:
+    def _run(
+        self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
         sequences = self.cell.apply_input_dropout(sequences, training, over_time=True)
-        return super().whole_sequence(path, sequences, states, mask, training)
+        return super()._run(sequences, states, mask, training)
 
     def per_step(self, sequences: Tensor, mask: Tensor | None, training: bool) -> Extras:
         """Dropout of the state, one draw for all steps."""
@@ -113,9 +108,3 @@ class GatedRNN(MakesItsCell, DenseRNN):
             return new, [new]
 
         return step
-
-    def _stepwise(
-        self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
-    ) -> tuple[Tensor, list[Tensor]]:
-        sequences = self.cell.apply_input_dropout(sequences, training, over_time=True)
-        return super()._stepwise(sequences, states, mask, training)

@@ -11,7 +11,7 @@ from keras import ops
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._sequence.diagonal import choose_path, diagonal_states
 from keras_interp_rnn._sequence.matrix_state import matrix_outputs
-from keras_interp_rnn._sequence.scan import Path, whole_or_stepwise
+from keras_interp_rnn._sequence.scan import UNROLLED, Path
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._cell import Cell
 from keras_interp_rnn.layers._rnn import MakesItsCell, SequenceRNN
@@ -28,14 +28,6 @@ class LinearCell(Cell):
     """
 
     is_linear_recurrence: ClassVar[bool] = True
-
-    def rounded_equations(self) -> Any:
-        """The equations with weights in the compute dtype."""
-        return self.equations(lambda weight: ops.cast(weight, self.compute_dtype))
-
-    def precise_equations(self) -> Any:
-        """The equations with weights in the variable dtype."""
-        return self.equations(lambda weight: ops.cast(weight, self.variable_dtype))
 
     def encode(self, inputs: Tensor) -> Tensor:
         """The inputs as the equations read them, in the compute dtype."""
@@ -172,14 +164,20 @@ class MatrixStateCell(LinearCell):
 
 
 class MatrixStateRNN(LinearRNN):
-    """A `MatrixStateCell` over whole sequences: one loop with its own adjoint."""
+    """A `MatrixStateCell` over whole sequences: one loop with its own adjoint.
+
+    Call arguments:
+        sequences: (batch, time, features).
+        initial_state: (batch, H d_k d_v).
+
+    Cost: O(T H d_k d_v) time and, in training, memory per sequence, in addition to the projections.
+    """
 
     at_once = "projections of all steps at once, a loop with its own adjoint"
     outputs_are_states = False
 
-    def path(self, sequences: Tensor) -> Path:
-        obstacle = "unroll=True asks for the cell step by step: pass unroll=False" if self.unroll else None
-        return whole_or_stepwise(self.fused, obstacle) or Path("whole_sequence", str(self.at_once))
+    def obstacle(self) -> str | None:
+        return UNROLLED if self.unroll else super().obstacle()
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool

@@ -95,9 +95,14 @@ class SequenceRNN(keras.layers.RNN):
         """The path on which these sequences are computed."""
         return whole_or_stepwise(self.fused, self.obstacle()) or Path("whole_sequence", str(self.at_once))
 
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether `whole_sequence` knows the cell and its derivative."""
+        return bool(self.at_once)
+
     def obstacle(self) -> str | None:
         """Why the layer runs step by step, with the remedy; None if it runs whole sequences."""
-        return None if self.at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
+        return None if self.runs_at_once else f"the cell of {type(self).__name__} runs step by step: pass fused=False"
 
     def whole_sequence(
         self, path: Path, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool
@@ -156,9 +161,7 @@ class SequenceRNN(keras.layers.RNN):
             sequences, mask, states = _backend.of_one_batch(sequences, mask, states)
         last_output, outputs, states = self._run(sequences, states, mask, training)
         if self.stateful:
-            for variable, state in zip(self.states, states, strict=True):
-                variable.assign(state)
-            self._fresh.assign(ops.zeros_like(self._fresh.value))
+            self.set_states(states)
         output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
         return (output, *(ops.cast(s, self.compute_dtype) for s in states)) if self.return_state else output
 

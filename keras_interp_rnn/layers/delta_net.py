@@ -118,11 +118,6 @@ class DeltaNet(MatrixStateRNN):
     where the query $q_t$, key $k_t$, value $v_t$ and strength $\beta_t$ depend on the input alone; $\alpha_t = 1$
     unless gated.
 
-    Call arguments:
-        sequences: (batch, time, features).
-        initial_state: (batch, H d_k d_v).
-
-    Cost: O(T H d_k d_v) time and, in training, memory per sequence, in addition to the projections.
     Example:
 
     >>> layer = DeltaNet(64, num_heads=2, return_sequences=True)

@@ -107,11 +107,6 @@ class GatedLinearAttention(MatrixStateRNN):
     where the query $q_t$, key $k_t$, value $v_t$ and decays $\alpha_t$ depend on the input alone. With
     `decay_rank=None` each head has one decay, and the recurrence is that of Mamba-2.
 
-    Call arguments:
-        sequences: (batch, time, features).
-        initial_state: (batch, H d_k d_v).
-
-    Cost: O(T H d_k d_v) time and, in training, memory per sequence, in addition to the projections.
     Example:
 
     >>> layer = GatedLinearAttention(64, num_heads=2, return_sequences=True)

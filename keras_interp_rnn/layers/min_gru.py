@@ -65,9 +65,6 @@ class MinGRU(DiagonalRNN):
 
     Given the inputs, a state is a weighted mean of the candidates so far and the initial state.
 
-    Call arguments:
-        sequences: (batch, time, features).
-
     Cost: O(T n features) time, O(T n) memory per sequence; 2 n (features + 1) weights.
     Example:
 
@@ -110,9 +107,6 @@ class MinLSTM(DiagonalRNN):
 
     $$f_t = \sigma(x_t W_f + b_f), \qquad i_t = \sigma(x_t W_i + b_i), \qquad c_t = g(x_t W_h + b_h), \qquad
       h_t = \frac{f_t}{f_t + i_t} \odot h_{t-1} + \frac{i_t}{f_t + i_t} \odot c_t.$$
-
-    Call arguments:
-        sequences: (batch, time, features).
 
     Cost: O(T n features) time, O(T n) memory per sequence; 3 n (features + 1) weights.
     Example:

@@ -87,9 +87,6 @@ class RGLRU(DiagonalRNN):
     where $u_t = x_t$ if the inputs have $n$ features; otherwise $u_t = x_t P$, the linear map before the unit in
     Griffin's block.
 
-    Call arguments:
-        sequences: (batch, time, features).
-
     Cost: O(T n (n + features)) time, O(T n) memory per sequence; 2 n^2 + 3 n weights, plus features n for P.
     Example:
 

@@ -115,9 +115,9 @@ def as_lines(card: Card) -> str:
     return "\n".join([*lines, f"made by: {card.make}"])
 
 
-def names() -> tuple[str, ...]:
-    """The names of all presets, in alphabetical order."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+def names(folder: Path) -> tuple[str, ...]:
+    """The names of all presets in a folder, in alphabetical order."""
+    return tuple(sorted(path.stem for path in folder.glob("*.json")))
 
 
 def checked_name(name: Any, known: Collection[str]) -> str:
@@ -131,7 +131,7 @@ def read_card(name: str, folder: Path = FOLDER) -> Card:
     Raises:
         ValueError: if there is no such preset, or its card is damaged or of a later version.
     """
-    known = tuple(sorted(path.stem for path in folder.glob("*.json")))
+    known = names(folder)
     if not known:
         raise ValueError(
             f"A folder of presets must have a readable card, NAME.json, for each. Received: {folder}, without any. "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from keras_interp_rnn._checks import expanded_path
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.presets import storage
-from keras_interp_rnn.presets.cards import FOLDER, Card, checked_name, names, read_card
+from keras_interp_rnn.presets.cards import FOLDER, Card, names, read_card
 
 if TYPE_CHECKING:
     import keras
@@ -116,7 +116,7 @@ def list() -> tuple[str, ...]:
     >>> "tomita-4" in presets.list()
     True
     """
-    return names()
+    return names(FOLDER)
 
 
 def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
@@ -147,7 +147,7 @@ def load(name: str, *, source: str | os.PathLike[str] | None = None) -> Preset:
         card = read_card(name, folder)
         arrays = storage.read_arrays(card, folder / f"{name}.npz")
     else:
-        card = read_card(checked_name(name, names()), FOLDER)
+        card = read_card(name, FOLDER)
         arrays = storage.read_arrays(card, source)
     try:
         return _made(name, card, arrays)

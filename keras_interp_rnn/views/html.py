@@ -260,10 +260,6 @@ def _shaded_session(result: Surprise, session: int) -> str:
     return " ".join(words[:MAX_ROWS]) + (f" … {more:,} more" if more > 0 else "")
 
 
-def _came(event: SurprisingEvent) -> str:
-    return as_text(event).splitlines()[0]
-
-
 @as_html.register
 def surprising_event(event: SurprisingEvent) -> str:
     """A row for each event before, with its share in the log-odds of the expected event."""
@@ -283,7 +279,8 @@ def surprising_event(event: SurprisingEvent) -> str:
         rows.insert(0, ("", "no event", f"{event.rest:+.3f}", svg.bar(abs(event.rest) / scale, GREY)))
     exact = f"residual {event.residual:.1e}" if event.method == "contributions" else "need not sum"
     return (
-        f"<div><p>{html.escape(_came(event))}: the share of each event before, by {event.method} ({exact}).</p>"
+        f"<div><p>{html.escape(as_text(event).splitlines()[0])}: the share of each event before, by {event.method} "
+        f"({exact}).</p>"
         f"{table(('position', 'event', 'nats for the expected one', ''), rows)}</div>"
     )
 

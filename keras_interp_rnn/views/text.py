@@ -89,9 +89,7 @@ def contributions(split: Contributions, *, target: int = -1, width: int = 24) ->
         rows.append(("", f"{len(others)} others", float(others.sum())))
     rows += [(str(s or ""), split.source_name(s), float(difference[s])) for s in strongest]
     scale = max(float(np.abs(difference).max()), 1e-300)
-    for position, name, value in rows:
-        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip())
-    return "\n".join(lines)
+    return "\n".join([*lines, *_bars(rows, scale, width)])
 
 
 @as_text.register
@@ -139,9 +137,7 @@ def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
         rows.insert(0, ("", "others", float(np.delete(result.shares, strongest).sum())))
     if not math.isnan(result.rest):
         rows.insert(0, ("", "none", result.rest))
-    for position, name, value in rows:
-        lines.append(f"{position:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip())
-    return "\n".join(lines)
+    return "\n".join([*lines, *_bars(rows, scale, width)])
 
 
 @as_text.register
@@ -654,6 +650,11 @@ def distinguishable(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str,
         (thing, f"{text}, {counted(n, 'time')}" if repeated[text] > 1 else text)
         for text, (thing, _, n) in zip(shown, things, strict=True)
     ]
+
+
+def _bars(rows: Iterable[tuple[str, str, float]], scale: float, width: int) -> list[str]:
+    """A line for each (position, name, value), with a bar relative to a value of `scale`."""
+    return [f"{at:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip() for at, name, value in rows]
 
 
 def _bar(share: float, width: int) -> str:

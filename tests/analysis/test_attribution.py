@@ -60,9 +60,22 @@ def network(name, seed=0, masked=False, head=None):
     return model
 
 
-def batch(masked=False, seed=0):
-    x = np.random.default_rng(seed).normal(size=(3, STEPS, FEATURES)).astype("float32")
+def batch(masked=False):
+    x = np.random.default_rng(0).normal(size=(3, STEPS, FEATURES)).astype("float32")
     return np.where(MASK[:, :, None], x, 0).astype("float32") if masked else x
+
+
+def by_replacing(model, x, reference, present):
+    """Shares of output 1 by the network itself: telescoped and occluded, and its output."""
+    steps = np.arange(x.shape[1])
+
+    def replaced(some):
+        return np.where(present[:, :, None] & some[:, None], reference, x)
+
+    every = [replaced(steps >= t) for t in range(len(steps) + 1)] + [replaced(steps == t) for t in steps]
+    outputs = ops.convert_to_numpy(model(np.concatenate(every).astype("float32")))[:, 1].reshape(-1, len(x))
+    upto, without = outputs[: len(steps) + 1], outputs[len(steps) + 1 :]
+    return np.diff(upto, axis=0).T * present, (upto[-1] - without).T * present, upto[-1]
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -75,16 +88,9 @@ def test_shares_are_differences_of_the_networks_own_outputs(name, masked):
     assert telescoped.residual < (1e-5 if name == "unknown cell" else 1e-12)
     assert telescoped.difference < 1e-5
     present = MASK if masked else np.ones((3, STEPS), bool)
-
-    def replaced(steps):
-        return np.where(present[:, :, None] & np.isin(np.arange(STEPS), steps)[:, None], reference, x)
-
-    every = [replaced([t]) for t in range(STEPS)] + [replaced(range(t, STEPS)) for t in range(STEPS)]
-    outputs = ops.convert_to_numpy(model(np.concatenate([*every, x]).astype("float32")))[:, 1]
-    without, before, [whole] = np.split(outputs.reshape(-1, 3), [STEPS, 2 * STEPS])
-    np.testing.assert_allclose(occluded.shares, ((whole - without) * present.T).T, atol=1e-5)
-    upto = np.concatenate([before[1:], [whole]])
-    np.testing.assert_allclose(telescoped.shares, ((upto - before) * present.T).T, atol=1e-5)
+    upto, without, _ = by_replacing(model, x, reference, present)
+    np.testing.assert_allclose(telescoped.shares, upto, atol=1e-5)
+    np.testing.assert_allclose(occluded.shares, without, atol=1e-5)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -171,6 +177,8 @@ BEFORE = {
     "LayerNormalization": keras.layers.LayerNormalization,
     "BatchNormalization": keras.layers.BatchNormalization,
     "Normalization": lambda: keras.layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 3.0]),
+    "Normalization, inverted": lambda: keras.layers.Normalization(axis=None, mean=0.3, variance=2.0, invert=True),
+    "Rescaling": lambda: keras.layers.Rescaling([0.5, -1.5, 2.0], 0.3),
     "LeakyReLU": keras.layers.LeakyReLU,
     "TimeDistributed": lambda: keras.layers.TimeDistributed(keras.layers.Dense(3, activation="gelu")),
 }
@@ -191,6 +199,26 @@ AFTER = {
     "Conv1D": lambda: [keras.layers.Conv1D(3, 2, padding="same"), keras.layers.GlobalAveragePooling1D()],
     "gelu": lambda: [keras.layers.Dense(5, activation="gelu"), keras.layers.Flatten()],
 }
+
+
+@pytest.mark.parametrize("name", ["LayerNormalization", "Normalization", "Normalization, inverted", "Rescaling"])
+def test_normalizations_are_differentiated_in_float64(name):
+    """Below, between and above recurrent layers; against central differences in a random direction."""
+    keras.utils.set_random_seed(0)
+    rng = np.random.default_rng(0)
+    below, between, above = (BEFORE[name]() for _ in range(3))
+    recurrent = keras.layers.LSTM(FEATURES, return_sequences=True), keras.layers.GRU(FEATURES)
+    head = above, keras.layers.Dense(2)
+    model = keras.Sequential([keras.Input((STEPS, FEATURES)), below, recurrent[0], between, recurrent[1], *head])
+    for weight in model.trainable_weights:
+        weight.assign(rng.normal(size=weight.shape))
+    chain = open_chain(model, batch())
+    assert chain.is_closed
+    rows, outputs, direction, size = np.arange(3), np.array([0, 1, 1]), rng.normal(size=chain.inputs.shape), 1e-5
+    ahead, back = (chain.run(chain.inputs + sign * size * direction, rows)[rows, outputs] for sign in (1, -1))
+    slopes = (chain.gradient(chain.inputs, rows, outputs) * direction).sum(axis=(1, 2))
+    np.testing.assert_allclose(slopes, (ahead - back) / (2 * size), rtol=1e-6, atol=1e-9)
+    assert analysis.attribution(model, batch(), target=1).residual < 1e-12
 
 
 def assert_split(model, x, **options):

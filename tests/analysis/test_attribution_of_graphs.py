@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
+from tests.analysis.test_attribution import by_replacing
 
 pytestmark = pytest.mark.core(2)  # cases are other graphs in the same way
 
@@ -98,14 +99,10 @@ def test_shares_of_any_graph_are_differences_of_the_networks_own_outputs(name):
     randomized(model)
     telescoped = analysis.attribution(model, x, target=1, reference=reference)
     occluded = analysis.attribution(model, x, target=1, method="occlusion", reference=reference)
-    steps = np.arange(STEPS)[:, None]
-    changed = [np.where(steps < t, x, reference) for t in range(STEPS + 1)]
-    changed += [np.where(steps != t, x, reference) for t in range(STEPS)]
-    outputs = computed(model, np.concatenate(changed))[:, 1].reshape(-1, 2)
-    upto, without = outputs[: STEPS + 1], outputs[STEPS + 1 :]
-    np.testing.assert_allclose(telescoped.shares, np.diff(upto, axis=0).T, atol=2e-6)
-    np.testing.assert_allclose(occluded.shares, (upto[-1] - without).T, atol=2e-6)
-    np.testing.assert_allclose(telescoped.output, upto[-1], atol=2e-6)
+    upto, without, output = by_replacing(model, x, reference, np.ones((2, STEPS), bool))
+    np.testing.assert_allclose(telescoped.shares, upto, atol=2e-6)
+    np.testing.assert_allclose(occluded.shares, without, atol=2e-6)
+    np.testing.assert_allclose(telescoped.output, output, atol=2e-6)
     assert telescoped.residual < 1e-12
     assert telescoped.difference < 1e-6
     assert "Keras runs it in its own dtype" in telescoped.reason

@@ -207,10 +207,9 @@ def test_a_string_is_continued_by_a_string():
     assert analysis.generate(carrying, ids[:4], num_symbols=12).tolist() == ids.tolist()
 
 
-def a_model(*middle, head=None):
-    return keras.Sequential(
-        [keras.Input((None,), dtype="int32"), keras.layers.Embedding(K, 5), *middle, head or keras.layers.Dense(K)]
-    )
+def a_model(*middle):
+    ids, embedding = keras.Input((None,), dtype="int32"), keras.layers.Embedding(K, 5)
+    return keras.Sequential([ids, embedding, *middle, keras.layers.Dense(K)])
 
 
 class Wrapped(keras.Model):

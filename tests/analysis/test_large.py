@@ -36,16 +36,3 @@ def test_attribution_is_the_same_a_few_sequences_at_a_time(monkeypatch, method):
     monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.attribution"], "WORKING_MEMORY", 3 * 7 * 3 * 8)
     parts = analysis.attribution(model, inputs, target=1, method=method)
     np.testing.assert_allclose(parts.shares, whole.shares, rtol=1e-12, atol=1e-14)
-
-
-def test_substitutions_are_the_same_a_few_texts_at_a_time(monkeypatch):
-    model, text = isan(), [0, 3, 1, 4, 4]
-    whole = analysis.substitutions(model, text, alternatives=[0, 2, 4])
-    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.substitutions"], "WORKING_MEMORY", 4 * 3 * 4)
-    parts = analysis.substitutions(model, text, alternatives=[0, 2, 4])
-    np.testing.assert_allclose(parts.outputs, whole.outputs, rtol=1e-5, atol=1e-6)
-    for place, symbol in ((1, 1), (4, 2)):
-        other = list(text)
-        other[place] = [0, 2, 4][symbol]
-        expected = keras.ops.convert_to_numpy(model(np.array([other])))[0]
-        np.testing.assert_allclose(parts.outputs[place, symbol], expected, rtol=1e-5, atol=1e-6)

@@ -151,11 +151,6 @@ def test_a_stack_that_is_not_affine_on_top_is_refused(odd):
         analysis.contributions(model, [1, 2, 3])
 
 
-def test_features_of_symbols_are_refused():
-    with pytest.raises(ValueError, match="reads symbols"):
-        analysis.contributions(of_symbols("MinGRU"), [1, 2], by_feature=True)
-
-
 def outputs_of_one_feature(cell, sequence: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Outputs of all steps, where what is added to the state is made without the `others` and without a bias."""
     equations = cell.equations(keras.ops.convert_to_numpy)
@@ -266,6 +261,8 @@ def test_refuses_networks_that_are_not_affine_or_read_backwards(change, sentence
 
 def test_refuses_inputs_that_the_network_does_not_read():
     vectors, isan = np.zeros((3, 5)), layers.ISAN(2, 5)
+    with pytest.raises(ValueError, match="reads symbols"):
+        analysis.contributions(of_symbols("MinGRU"), [1, 2], by_feature=True)
     isan.build((None, None))
     with pytest.raises(ValueError, match=r"with an Embedding must read ids. Received: float64 of shape \(3, 5\)"):
         analysis.contributions(of_symbols("MinGRU"), vectors)

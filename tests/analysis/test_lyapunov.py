@@ -14,8 +14,9 @@ def sequences(steps: int, batch: int = 2) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(batch, steps, FEATURES))
 
 
-def by_differences(layer: keras.layers.RNN, x: np.ndarray, eps: float = 1e-5) -> np.ndarray:
+def by_differences(layer: keras.layers.RNN, x: np.ndarray) -> np.ndarray:
     """Exponents of one sequence (time, features), by central differences of the cell and QR decompositions."""
+    eps = 1e-5
 
     def step(states: np.ndarray, vector: np.ndarray) -> np.ndarray:
         sizes = np.cumsum(keras.tree.flatten(layer.cell.state_size))[:-1]

@@ -30,9 +30,10 @@ def two(stateful):
 
 
 def read_of(model):
-    """An explanation, a trace, and the shares of prototypes."""
+    """An explanation and a Jacobian, a trace, and the shares of prototypes."""
     explanation = analysis.explain(model, IDS[0])
-    both = np.append(explanation.output, explanation.alpha)
+    jacobian = analysis.input_output_jacobian(model.layers[1], np.linspace(-1, 1, 9).reshape(1, 3, 3), lag=1)
+    both = np.concatenate([explanation.output, explanation.alpha.ravel(), jacobian.ravel()])
     return both, analysis.trace(model, IDS), analysis.prototypes(model, IDS, min_count=1).share
 
 

@@ -29,9 +29,11 @@ def by_loop(model, text):
     return (states @ matrix + offset)[0]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "memory"), [(0, MODULE.WORKING_MEMORY), (1, 4 * 3 * 4)])
 @pytest.mark.parametrize("target", [-1, 1])
-def test_outputs_of_every_text_are_those_of_the_oracle(seed, target):
+def test_outputs_of_every_text_are_those_of_the_oracle(seed, memory, target, monkeypatch):
+    """All texts at once, and a few at a time."""
+    monkeypatch.setattr(MODULE, "WORKING_MEMORY", memory)
     model = reader(seed)
     changed = analysis.substitutions(model, TEXT, alternatives=[1, 0], target=target)
     np.testing.assert_allclose(changed.original, by_loop(model, TEXT)[target], atol=1e-5)

@@ -83,10 +83,7 @@ def test_states_are_the_outputs_of_the_layer(name, mask):
     [
         ("MinimalRNN", lambda t, h: t["u"] * h + (1 - t["u"]) * t["z"]),
         ("CFN", lambda t, h: t["u"] * np.tanh(h) + t["i"] * t["candidate"]),
-        ("GRU", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
-        ("GRU, reset before", lambda t, h: t["u"] * h + (1 - t["u"]) * t["candidate"]),
         ("LSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
-        ("PeepholeLSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
         ("SRGRU", lambda t, h: t["cell_u"] * h + (1 - t["cell_u"]) * t["candidate"]),
     ],
 )
@@ -94,15 +91,6 @@ def test_gates_make_the_states(name, next_state, seed):
     _, found = traced(name, seed=seed)
     state = found["u"] if name == "SRGRU" else found["h"]
     np.testing.assert_allclose(next_state(found, before(found["h"])), state, atol=1e-5)
-
-
-def test_the_reset_gate_makes_the_candidate():
-    layer, found = traced("GRU", seed=3)
-    kernel, recurrent, bias = (ops.convert_to_numpy(w) for w in layer.cell.weights[:3])
-    last = slice(2 * UNITS, None)
-    inside = found["r"] * (before(found["h"]) @ recurrent[:, last] + bias[1, last])
-    expected = np.tanh(batch() @ kernel[:, last] + bias[0, last] + inside)
-    np.testing.assert_allclose(expected, found["candidate"], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["SRSimpleRNN", "SRGRU", "SRPeepholeLSTM", "over MinimalRNN"])

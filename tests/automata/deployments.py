@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -64,13 +64,11 @@ def plain(ids: Any, embedding: Any, layer: Any, head: Any) -> Any:
     return head(layer(embedding(ids)))
 
 
-def misjudged(model: keras.Model, dfa: DFA, words: Iterable[tuple] = WORDS) -> int:
-    """The number of words that the model, run as a user runs it, judges otherwise than the automaton."""
-    words = list(words)
-    longest = max(map(len, words)) + 1
-    rows = np.zeros((len(words), longest), np.int32)
-    for row, word in zip(rows, words, strict=True):
+def misjudged(model: keras.Model, dfa: DFA) -> int:
+    """The number of `WORDS` that the model, run as a user runs it, judges otherwise than the automaton."""
+    rows = np.zeros((len(WORDS), max(map(len, WORDS)) + 1), np.int32)
+    for row, word in zip(rows, WORDS, strict=True):
         row[: len(word) + 1] = [START, *(IDS[symbol] for symbol in word)]
-    outputs = ops.convert_to_numpy(model(rows)).reshape(len(words), -1)[:, 0]
+    outputs = ops.convert_to_numpy(model(rows)).reshape(len(WORDS), -1)[:, 0]
     threshold = 0.5 if getattr(model.layers[-1], "activation", None) is keras.activations.sigmoid else 0.0
-    return sum(bool(accepts) != dfa.accepts(word) for accepts, word in zip(outputs > threshold, words, strict=True))
+    return sum(bool(accepts) != dfa.accepts(word) for accepts, word in zip(outputs > threshold, WORDS, strict=True))

@@ -148,10 +148,6 @@ DFA_OF_ALL = DFA([[0, 0]], {0}, start=0, alphabet="ab")
             "must be a GRUCell or a SimpleRNNCell. Received: keras_interp_rnn>MinimalRNNCell",
         ),
         (lambda: other_model(layers.SRGRU(4, 3, activation="relu")), "must have activation='tanh'. Received"),
-        (
-            lambda: other_model(layers.SRGRU(4, 3, dtype="mixed_bfloat16"), dtype="mixed_bfloat16"),
-            "layers must be in float32, or all in float64. Received: .* of mixed_bfloat16",
-        ),
         (lambda: other_model(layers.SRLSTM(4, 3)), "has a further state"),
         (
             lambda: keras.Sequential([*other_model(layers.SRGRU(4, 3), outputs=3).layers, keras.layers.Dense(1)]),

@@ -326,6 +326,7 @@ ACCEPTED = {
     "learned temperature": lambda: W.functional(plain, layer={"learn_temperature": True}),
     "hard": lambda: W.functional(plain, layer={"transition": "gumbel", "straight_through": True}),
     "a layer used elsewhere too": lambda: used_elsewhere(),
+    "layers of another model": lambda: keras.Sequential([keras.Input((None,), dtype="int32"), *sequential().layers]),
     "fitted and read": lambda: fitted_and_read(),
     "another policy since": lambda: built_under_another_policy(),
 }
@@ -1197,18 +1198,6 @@ def test_measures_functions_before_every_proof(monkeypatch, the_proof_alone):
             prove(model, tomita(1))
     with pytest.raises(ValueError, match="tanh"):
         certificate.check(model)
-
-
-def test_certifies_layers_that_models_share():
-    model = network_of(tomita(4))
-    sequential = keras.Sequential([keras.Input((None,), dtype="int32"), *model.layers])
-    ids = keras.Input((None,), dtype="int32")
-    states = ids
-    for layer in model.layers:
-        states = layer(states)
-    for other in (sequential, keras.Model(ids, states), model):
-        assert automata.certify(other, tomita(4)).holds
-        assert automata.extract(other).dfa.minimize() == tomita(4)
 
 
 def test_a_model_of_a_fixed_length_is_tried_on_words_that_it_reads():

@@ -8,6 +8,7 @@ import pytest
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, smallest_edit, tomita
+from tests.automata.machines import drawn
 
 
 def edit_distance(one: str, other: str) -> int:
@@ -20,17 +21,11 @@ def edit_distance(one: str, other: str) -> int:
     return int(row[-1])
 
 
-def drawn_machine(rng: random.Random) -> MooreMachine:
-    states, alphabet = rng.randint(1, 5), "abc"[: rng.randint(1, 3)]
-    transitions = [[rng.randrange(states) for _ in alphabet] for _ in range(states)]
-    return MooreMachine(transitions, [rng.choice("xyz") for _ in range(states)], alphabet=alphabet)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_word_of_another_label_is_nearer(seed):
     rng = random.Random(seed)
     for _ in range(10):
-        machine = drawn_machine(rng)
+        machine = drawn(MooreMachine, rng, 5, "abc"[: rng.randint(1, 3)])
         word = "".join(rng.choices(machine.alphabet, k=rng.randint(0, 5)))
         every = ["".join(symbols) for n in range(8) for symbols in itertools.product(machine.alphabet, repeat=n)]
         for label in (None, *machine.labels):
@@ -46,18 +41,11 @@ def test_no_word_of_another_label_is_nearer(seed):
                 continue
             edit = smallest_edit(machine, word, label=label)
             assert edit.distance == nearest == edit_distance(word, "".join(edit.edited))
+            positions = [change.position for change in edit.changes]
+            assert positions == sorted(positions)
             assert edit.label == machine.output(word)
             assert edit.new_label == machine.output(edit.edited)
             assert edit.new_label == label if label else edit.new_label != edit.label
-
-
-def test_changes_are_in_the_order_of_the_word():
-    language = DFA.from_regex("o(r|w)*c", alphabet="ocrw")
-    edit = smallest_edit(language, "rrwrw")
-    assert edit.distance == 2
-    assert language.accepts(edit.edited)
-    positions = [change.position for change in edit.changes]
-    assert positions == sorted(positions)
 
 
 def test_missing_transitions_reject():

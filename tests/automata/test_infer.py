@@ -201,7 +201,8 @@ def test_a_few_rules_may_need_more_states_than_a_table_of_the_labels_pays_for():
         return not any(all(symbol in rest for symbol in p) for p, rest in zip(forbidden, rests, strict=True))
 
     labelled = Words(some, np.array([label(word) for word in some]).astype(np.int64), 6, 2)
-    found = search("patterns", labelled, Limits())
+    found, describes = search("patterns", labelled, Limits())
+    assert describes
     assert not is_shorter(labelled.tree, found)
     for _ in range(500):
         word, state = rng.integers(6, size=25).tolist(), 0

@@ -198,7 +198,8 @@ def test_a_parity_is_one_question():
     """Whether the number of b is even, from 40 words: two questions, for remainders by four, would save too little."""
     truth = DFA([[0, 1], [1, 0]], {0}, alphabet="ab")
     words, labels = long_words(np.random.default_rng(0), truth, 40)
-    machine = search("patterns", Words(places(words, "ab"), labels.astype(int), 2, 2), Limits())
+    machine, describes = search("patterns", Words(places(words, "ab"), labels.astype(int), 2, 2), Limits())
+    assert describes
     assert dfa_of(machine, "ab").equivalent(truth)
 
 
@@ -323,5 +324,6 @@ def test_a_search_ends_at_the_deadline(by, monkeypatch):
     without_rule = Words(words, rng.integers(2, size=400), 100, 2)
     clock = itertools.count()
     monkeypatch.setattr(_deadline.time, "monotonic", lambda: float(next(clock)))
-    assert search(by, without_rule, Limits(until=Deadline(3.5))) is None
+    _, describes = search(by, without_rule, Limits(until=Deadline(3.5)))
+    assert not describes
     assert 4 <= next(clock) <= 7

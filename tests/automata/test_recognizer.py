@@ -87,22 +87,6 @@ def test_the_embedding_carries_the_alphabet(tmp_path):
     assert automata.extract(again).dfa.minimize() == tomita(4)
 
 
-def test_the_embedding_reads_padding_start_and_symbols():
-    layer = SymbolEmbedding("abc", 4)
-    assert layer.input_dim == 5
-    assert layer.start_id == 1
-    np.testing.assert_array_equal(layer.compute_mask(np.array([[1, 4, 0]])), [[True, True, False]])
-    assert SymbolEmbedding.from_config(layer.get_config()).symbol_ids == {"a": 2, "b": 3, "c": 4}
-
-
-@pytest.mark.parametrize("alphabet", ["00", "", [1.5], [0, 1, 0], None, 3])
-def test_rejects_an_embedding_without_an_alphabet(alphabet):
-    with pytest.raises(
-        ValueError, match="must (be ints or strings|hold at least one symbol|be a sequence of hashable symbols)"
-    ):
-        SymbolEmbedding(alphabet, 4)
-
-
 @pytest.mark.parametrize("some", [{"input_dim": 9}, {"mask_zero": False}])
 def test_an_embedding_is_as_large_as_its_alphabet_and_masks_padding(some):
     [(name, value)] = some.items()

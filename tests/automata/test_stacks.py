@@ -8,28 +8,10 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers
 from keras_interp_rnn.automata import DFA, SymbolEmbedding
+from tests.layers.subjects import keras_network
 
 ALPHABET = "abc"
-ORDER = ("lower", "upper")
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def gru(h, x, kernel, recurrent, bias):
-    """Keras's, with the reset after the product; rows."""
-    of_input, of_state = x @ kernel + bias[0], h @ recurrent + bias[1]
-    (z, r, c), (hz, hr, hc) = (np.split(part, 3) for part in (of_input, of_state))
-    keep = sigmoid(z + hz)
-    return keep * h + (1 - keep) * np.tanh(c + sigmoid(r + hr) * hc)
-
-
-def simple(h, x, kernel, recurrent, bias):
-    return np.tanh(x @ kernel + h @ recurrent + bias)
-
-
-STEPS = {"lower": gru, "upper": simple}
+KINDS = {"lower": "GRU", "upper": "SimpleRNN"}
 
 
 def stack(seed, end=False, functional=False, temperature=0.02, **options):
@@ -59,8 +41,12 @@ def stack(seed, end=False, functional=False, temperature=0.02, **options):
 
 def by_tuples(model):
     """(automaton over all tuples, tuples, probabilities of its moves, the start tuple), by brute force."""
-    arrays = {name: [np.asarray(w, float) for w in model.get_layer(name).cell.cell.get_weights()] for name in ORDER}
-    tables = {name: np.asarray(model.get_layer(name).cell.centroids, float) for name in ORDER}
+    cells = {name: model.get_layer(name).cell for name in KINDS}
+    networks = {
+        name: keras_network({w.name: np.asarray(w, float) for w in cells[name].cell.weights}, kind, "")
+        for name, kind in KINDS.items()
+    }
+    tables = {name: np.asarray(cell.centroids, float) for name, cell in cells.items()}
     embedding, head = model.layers[-5], model.layers[-1]
     vectors = np.asarray(embedding.embeddings, float)
     encoding = embedding.encoding
@@ -70,8 +56,8 @@ def by_tuples(model):
     def move(states, x):
         """The next tuple, and its probability, of states h; the upper layer reads the lower one's centroid."""
         target, sure = [], 1.0
-        for name in ORDER:
-            u = STEPS[name](states[len(target)], x, *arrays[name])
+        for name, network in networks.items():
+            u, _, _ = network.step(states[len(target)], None, x)
             scores = tables[name] @ u / temperature
             alpha = np.exp(scores - scores.max())
             target.append(int(alpha.argmax()))
@@ -83,7 +69,7 @@ def by_tuples(model):
     tuples = list(itertools.product(range(3), range(4)))
     rows, sure = [], {}
     for pair in tuples:
-        states = [tables[name][i] for name, i in zip(ORDER, pair, strict=True)]
+        states = [tables[name][i] for name, i in zip(KINDS, pair, strict=True)]
         moves = [move(states, vectors[code]) for code in encoding.codes]
         rows.append([tuples.index(target) for target, _ in moves])
         sure[pair] = [probability for _, probability in moves]

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_interp_rnn import automata, callbacks, layers
+from keras_interp_rnn import automata, callbacks
 from keras_interp_rnn.automata import SymbolEmbedding, WordEncoding, tomita
 from keras_interp_rnn.automata.machines import encoding_of
 from keras_interp_rnn.datasets import LabelledWords
 from tests.automata.networks import network_of
-from tests.automata.test_extraction import other_model
 
 some_symbols = st.lists(
     st.one_of(st.text(max_size=2), st.integers(-9, 9), st.tuples(st.integers(0, 2))),
@@ -196,13 +195,6 @@ def test_functions_of_networks_take_an_encoding(tmp_path):
     callbacks.Automaton(tmp_path, alphabet=encoding)
     with pytest.raises(ValueError, match="an id of its own. Received: id 2 for '0' and for '1'"):
         callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 2})
-
-
-def test_rejects_ids_beyond_the_embedding():
-    model = other_model(layers.SRGRU(4, 3))
-    automata.extract(model, alphabet=WordEncoding("ab", start=1, end=4))  # the last id that fits
-    with pytest.raises(ValueError, match=r"Embedding\. Received: \[1, 2, 5\], and an Embedding of 5 ids"):
-        automata.extract(model, alphabet=WordEncoding({"a": 2, "b": 5}, start=1))
 
 
 def test_labelled_words_have_the_default_ids():

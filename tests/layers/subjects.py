@@ -166,7 +166,7 @@ def run_rg_lru(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np
     return [linear_recurrences.rg_lru(known, inputs, mask, None if starts is None else starts[0]).states]
 
 
-def run_matrix_state(layer: str, **settings: Any) -> Callable[..., list[np.ndarray]]:
+def run_matrix_state(layer: str) -> Callable[..., list[np.ndarray]]:
     """A layer of two heads, whose state is stored as a row."""
 
     def run(weights: Weights, inputs: Any, starts: Any, mask: Any) -> list[np.ndarray]:
@@ -177,18 +177,14 @@ def run_matrix_state(layer: str, **settings: Any) -> Callable[..., list[np.ndarr
         rest = (weights.get("scale"), weights["output_kernel"])
         if layer == "delta_net":
             gates = (weights.get(name) for name in ("decay_kernel", "rate", "decay_bias", "gate_kernel"))
-            known = linear_recurrences.DeltaNet(q, k, v, *beta, None, *gates, *rest)
+            known = linear_recurrences.DeltaNet(q, k, v, *beta, *gates, *rest)
         else:
             first = weights.get("low_rank_kernel", weights["decay_kernel"])
             second = weights["decay_kernel"] if "low_rank_kernel" in weights else None
             gate = (weights.get("gate_kernel"), weights.get("gate_bias"))
-            known = linear_recurrences.GatedLinearAttention(
-                q, k, v, first, second, weights["decay_bias"], None, *gate, rest[0], None, rest[1]
-            )
+            known = linear_recurrences.GatedLinearAttention(q, k, v, first, second, weights["decay_bias"], *gate, *rest)
         start = None if starts is None else starts[0].reshape(-1, HEADS, keys // HEADS, values // HEADS)
-        norm = "rms" if "scale" in weights else None
-        run_layer = getattr(linear_recurrences, layer)
-        found = run_layer(known, inputs, mask, start, heads=HEADS, scale=1.0, norm=norm, **settings)
+        found = getattr(linear_recurrences, layer)(known, inputs, mask, start, heads=HEADS)
         return [found.states.reshape(*found.states.shape[:2], -1), found.outputs]
 
     return run

@@ -19,6 +19,7 @@ from tests.gated_samples import KINDS, Sample, assert_close, in_keras, sample, v
 from tests.layers.common import numpy, regex
 from tests.layers.contract import BACKEND
 from tests.oracles import minimal_rnn as oracle
+from tests.oracles.state_regularized import gradients
 from tests.samples import outputs_of
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
@@ -127,19 +128,19 @@ class TestDropout:
         assert 0 < np.mean(d > 0) < 1
         assert 0 < np.mean(r > 0) < 1
         cotangents = outputs_of(some.cotangent, some.mask)
-        total = None
-        for row in range(3):
-            names = [name for name in ("U_h", "U_u", "U_i") if name in some.network._fields]
-            thin = some.network._replace(**{name: getattr(some.network, name) * r[row] for name in names})
-            hidden = None if mask is None else some.mask[row : row + 1]
-            one = slice(row, row + 1)
-            by_weight, _, _ = oracle.loss_gradients(
-                thin, np.zeros(4), some.inputs[one] * d[row], cotangents[one], hidden
-            )
-            by_weight = by_weight._replace(**{name: getattr(by_weight, name) * r[row] for name in names})
-            part = in_keras(by_weight)
-            total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
-        for gradient, expected in zip(found, total, strict=True):
+        names = [name for name in ("U_h", "U_u", "U_i") if name in some.network._fields]
+
+        def loss(network: oracle.Network) -> complex:
+            total = 0.0
+            for row in range(3):
+                thin = network._replace(**{name: getattr(network, name) * r[row] for name in names})
+                hidden = None if mask is None else some.mask[row : row + 1]
+                one = slice(row, row + 1)
+                states = oracle.states(thin, np.zeros(4), some.inputs[one] * d[row], hidden)
+                total = total + np.sum(cotangents[one] * states)
+            return total
+
+        for gradient, expected in zip(found, in_keras(gradients(some.network, loss)), strict=True):
             assert_close(gradient, expected, "float64")
 
     @every_kind

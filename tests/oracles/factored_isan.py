@@ -4,8 +4,7 @@ States are columns: h_t = W(x_t) @ h_{t-1} + b(x_t), where
 
   W(x)[i, j] = W_0[i, j] + sum_m U[i, m] g(x)[m] V[m, j],   g(x) = P @ x,   b(x) = B @ x + c.
 
-Symbols are read as the unit vectors. Entry by entry; `gradients` differentiates by complex steps, which is exact to
-rounding as everything here is a polynomial.
+Symbols are read as the unit vectors. Entry by entry.
 """
 
 from typing import NamedTuple
@@ -74,22 +73,3 @@ def unit_vectors(symbols, vocabulary_size: int) -> np.ndarray:
     for place in np.ndindex(symbols.shape):
         result[place][symbols[place]] = 1
     return result
-
-
-def complex_step(function, array: np.ndarray, step: float = 1e-30) -> np.ndarray:
-    """The gradient of a scalar polynomial of one array, entry by entry."""
-    gradient = np.zeros(array.shape)
-    for index in np.ndindex(array.shape):
-        moved = array.astype(complex)
-        moved[index] += 1j * step
-        gradient[index] = function(moved).imag / step
-    return gradient
-
-
-def gradients(network: Network, function) -> Network:
-    """Of the scalar function(network) with respect to every weight."""
-    found = [
-        None if array is None else complex_step(lambda x, name=name: function(network._replace(**{name: x})), array)
-        for name, array in network._asdict().items()
-    ]
-    return Network(*found)

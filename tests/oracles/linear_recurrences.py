@@ -3,8 +3,8 @@
 - `min_gru`, `min_lstm`: Feng et al. 2024, arXiv:2410.01201.
 - `lru`: Orvieto et al. 2023, arXiv:2303.06349.
 - `rg_lru`: De et al. 2024, arXiv:2402.19427.
-- `gated_linear_attention`: Yang et al. 2023, arXiv:2312.06635; with one gate a head Mamba-2's recurrence, Dao and Gu
-  2024, arXiv:2405.21060.
+- `gated_linear_attention`: Yang et al. 2023, arXiv:2312.06635; with one gate a head the recurrence of Mamba-2, Dao and
+  Gu 2024, arXiv:2405.21060.
 - `delta_net`: Yang et al. 2024, arXiv:2406.06484; with its gate Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464.
 
 Each is `function(weights, x, mask=None, initial_state=None, ...)` of sequences x (batch, time, features), and returns
@@ -21,8 +21,7 @@ The cores `diagonal_real`, `diagonal_complex`, `matrix_decay` and `matrix_delta`
 They know no weights, and a masked step reads the state that it left as it was.
 
 Every function takes complex arrays too, so that `complex_step` of tests/oracles/minimal_rnn.py gives derivatives; a
-complex number of the LRU is therefore a pair (real, imaginary), on a last axis of 2. `loss_gradients` are those of
-L = sum(cotangent * outputs), one weight at a time.
+complex number of the LRU is therefore a pair (real, imaginary), on a last axis of 2.
 
 `ring_eigenvalues`, `rg_lru_lambda` and `step_bias` turn uniform numbers in (0, 1) into initial weights.
 """
@@ -31,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.oracles.minimal_rnn import complex_step, sigmoid
+from tests.oracles.minimal_rnn import sigmoid
 
 
 def softplus(x) -> np.ndarray:
@@ -84,39 +83,39 @@ def diagonal_complex(a, b, h0, mask=None) -> np.ndarray:
     return states
 
 
-def matrix_decay(alpha, k, v, q, S0, mask=None, scale=1.0) -> Result:
-    """S_t = diag(alpha_t) S_{t-1} + k_t^T v_t and o_t = scale q_t S_t in each head (GLA, eq. 3).
+def matrix_decay(alpha, k, v, q, S0, mask=None) -> Result:
+    """S_t = diag(alpha_t) S_{t-1} + k_t^T v_t and o_t = q_t S_t in each head (GLA, eq. 3).
 
     alpha (batch, time, heads, d_k), or (batch, time, heads, 1) for one gate a head; k, q (batch, time, heads, d_k),
     v (batch, time, heads, d_v), S0 (batch, heads, d_k, d_v): the states (batch, time, heads, d_k, d_v) and the reads
     (batch, time, heads, d_v).
     """
-    batch, time, heads, d_k = k.shape
-    d_v = v.shape[-1]
-    dtype = np.result_type(alpha, k, v, q, S0)
-    states = np.zeros((batch, time, heads, d_k, d_v), dtype)
-    reads = np.zeros((batch, time, heads, d_v), dtype)
-    for sequence in range(batch):
-        for head in range(heads):
-            S = S0[sequence, head]
-            for t in range(time):
-                at = sequence, t, head
-                if mask is None or mask[sequence][t]:
-                    S = np.diag(alpha[at] * np.ones(d_k)) @ S + np.outer(k[at], v[at])
-                states[at] = S
-                reads[at] = scale * (q[at] @ S)
-    return Result(states, reads)
+    gates = alpha * np.ones(k.shape)
+
+    def step(S, at):
+        return np.diag(gates[at]) @ S + np.outer(k[at], v[at])
+
+    return _read_matrices(step, q, S0, mask, np.result_type(alpha, k, v, q, S0))
 
 
-def matrix_delta(alpha, beta, k, v, q, S0, mask=None, scale=1.0) -> Result:
-    """S_t = alpha_t (S_{t-1} - beta_t k_t^T (k_t S_{t-1})) + beta_t k_t^T v_t and o_t = scale q_t S_t in each head.
+def matrix_delta(alpha, beta, k, v, q, S0, mask=None) -> Result:
+    """S_t = alpha_t (S_{t-1} - beta_t k_t^T (k_t S_{t-1})) + beta_t k_t^T v_t and o_t = q_t S_t in each head.
 
     The transpose of eq. 10 of Gated DeltaNet, S_t = S_{t-1} (alpha_t (I - beta_t k_t k_t^T)) + beta_t v_t k_t^T;
     with alpha = 1 section 2.2 of DeltaNet. alpha, beta (batch, time, heads), the others as for `matrix_decay`.
     """
-    batch, time, heads, d_k = k.shape
-    d_v = v.shape[-1]
-    dtype = np.result_type(alpha, beta, k, v, q, S0)
+
+    def step(S, at):
+        erased = S - beta[at] * np.outer(k[at], k[at] @ S)
+        return alpha[at] * erased + beta[at] * np.outer(k[at], v[at])
+
+    return _read_matrices(step, q, S0, mask, np.result_type(alpha, beta, k, v, q, S0))
+
+
+def _read_matrices(step, q, S0, mask, dtype) -> Result:
+    """S_t = step(S_{t-1}, (sequence, t, head)), and the reads q_t S_t."""
+    batch, time, heads, d_k = q.shape
+    d_v = S0.shape[-1]
     states = np.zeros((batch, time, heads, d_k, d_v), dtype)
     reads = np.zeros((batch, time, heads, d_v), dtype)
     for sequence in range(batch):
@@ -125,10 +124,9 @@ def matrix_delta(alpha, beta, k, v, q, S0, mask=None, scale=1.0) -> Result:
             for t in range(time):
                 at = sequence, t, head
                 if mask is None or mask[sequence][t]:
-                    erased = S - beta[at] * np.outer(k[at], k[at] @ S)
-                    S = alpha[at] * erased + beta[at] * np.outer(k[at], v[at])
+                    S = step(S, at)
                 states[at] = S
-                reads[at] = scale * (q[at] @ S)
+                reads[at] = q[at] @ S
     return Result(states, reads)
 
 
@@ -180,14 +178,11 @@ class MinLSTM(NamedTuple):
     b_h: np.ndarray
 
 
-def min_lstm(
-    weights: MinLSTM, x, mask=None, initial_state=None, positive_states: bool = False, normalized: bool = True
-) -> Result:
+def min_lstm(weights: MinLSTM, x, mask=None, initial_state=None, positive_states: bool = False) -> Result:
     """Section 3.2 (equations without numbers): states and outputs h (batch, time, n).
 
     f_t = sigmoid(x_t W_f + b_f), i_t = sigmoid(x_t W_i + b_i), c_t = x_t W_h + b_h, or g of it as in `min_gru`,
-    f'_t = f_t / (f_t + i_t), i'_t = i_t / (f_t + i_t), h_t = f'_t h_{t-1} + i'_t c_t. Without `normalized` f' = f and
-    i' = i.
+    f'_t = f_t / (f_t + i_t), i'_t = i_t / (f_t + i_t), h_t = f'_t h_{t-1} + i'_t c_t.
     """
     x = np.asarray(x)
     f = sigmoid(x @ weights.W_f + weights.b_f)
@@ -195,8 +190,7 @@ def min_lstm(
     c = x @ weights.W_h + weights.b_h
     if positive_states:
         c = positive(c)
-    if normalized:
-        f, i = f / (f + i), i / (f + i)
+    f, i = f / (f + i), i / (f + i)
     h = diagonal_real(f, i * c, _start(initial_state, (len(x), c.shape[-1])), mask)
     return Result(h, outputs_under_mask(h, mask))
 
@@ -250,24 +244,18 @@ class RGLRU(NamedTuple):
     Lambda: np.ndarray
 
 
-def rg_lru(weights: RGLRU, x, mask=None, initial_state=None, starts=None, c: float = 8.0) -> Result:
+def rg_lru(weights: RGLRU, x, mask=None, initial_state=None) -> Result:
     """Section 2.4, eqs. 1-4: states and outputs h (batch, time, n).
 
     r_t = sigmoid(x_t W_a + b_a) (1), i_t = sigmoid(x_t W_x + b_x) (2), each in blocks of m features,
-    a_t = a^(c r_t) with a = sigmoid(Lambda) (3), h_t = a_t h_{t-1} + sqrt(1 - a_t^2) (i_t x_t) (4).
-    Computed by log a_t = -c softplus(-Lambda) r_t, which is eq. 6 with the sign that it lacks in print.
-
-    `starts` (batch, time) marks the first steps of segments, at which the authors' code (recurrentgemma) forgets the
-    state and puts 1 for the root: h_t = i_t x_t there. The paper has no such rule.
+    a_t = a^(8 r_t) with a = sigmoid(Lambda) (3), h_t = a_t h_{t-1} + sqrt(1 - a_t^2) (i_t x_t) (4).
+    Computed by log a_t = -8 softplus(-Lambda) r_t, which is eq. 6 with the sign that it lacks in print.
     """
     x = np.asarray(x)
     r = sigmoid(_blockwise(x, weights.W_a) + weights.b_a.ravel())
     i = sigmoid(_blockwise(x, weights.W_x) + weights.b_x.ravel())
-    log_a = -c * softplus(-weights.Lambda) * r
+    log_a = -8 * softplus(-weights.Lambda) * r
     a, root = np.exp(log_a), np.sqrt(-np.expm1(2 * log_a))
-    if starts is not None:
-        first = np.asarray(starts, bool)[:, :, None]
-        a, root = np.where(first, 0, a), np.where(first, 1, root)
     h = diagonal_real(a, root * (i * x), _start(initial_state, (len(x), x.shape[-1])), mask)
     return Result(h, outputs_under_mask(h, mask))
 
@@ -276,11 +264,10 @@ class GatedLinearAttention(NamedTuple):
     """W_q, W_k (features, d_k), W_v (features, d_v), and the rest by its part.
 
     The gate: W_alpha (features, rank) and W_alpha2 (rank, gates), or W_alpha (features, gates) without W_alpha2;
-    b_alpha (gates,), where gates is d_k, or the number of heads for one gate a head. With A_log (heads,) the gate is
-    Mamba-2's, of W_alpha (features, heads) and b_alpha (heads,), which is dt_bias there.
+    b_alpha (gates,), where gates is d_k, or the number of heads for one gate a head.
 
-    The output: W_r (features, d_v) and b_r (d_v,) of the output gate, or None; the norm's scale and shift
-    (d_v / heads,), or None; W_o (d_v, outputs), or None for the heads side by side.
+    The output: W_r (features, d_v) and b_r (d_v,) of the output gate, or None; the norm's scale (d_v / heads,), or
+    None; W_o (d_v, outputs).
     """
 
     W_q: np.ndarray
@@ -289,64 +276,37 @@ class GatedLinearAttention(NamedTuple):
     W_alpha: np.ndarray
     W_alpha2: np.ndarray | None
     b_alpha: np.ndarray
-    A_log: np.ndarray | None
     W_r: np.ndarray | None
     b_r: np.ndarray | None
     norm_scale: np.ndarray | None
-    norm_shift: np.ndarray | None
-    W_o: np.ndarray | None
+    W_o: np.ndarray
 
 
-def gated_linear_attention(
-    weights: GatedLinearAttention,
-    x,
-    mask=None,
-    initial_state=None,
-    *,
-    heads: int,
-    tau: float = 16.0,
-    scale: float | None = None,
-    norm: str | None = "rms",
-    epsilon: float = 1e-5,
-    steps_scale_writes: bool = False,
-) -> Result:
+def gated_linear_attention(weights: GatedLinearAttention, x, mask=None, initial_state=None, *, heads: int) -> Result:
     """Sections 4.1 and 4.4: states (batch, time, heads, d_k/heads, d_v/heads), outputs (batch, time, outputs).
 
-    alpha_t = sigmoid(x_t W_alpha W_alpha2 + b_alpha)^(1/tau), S_t = diag(alpha_t) S_{t-1} + k_t^T v_t (eq. 3),
-    o_t = scale q_t S_t, y_t = (silu(x_t W_r + b_r) * concat(norm(o_t))) W_o.
-    The norm of each head is "rms" (the authors' library), "layer" (the paper) or None. The scale is by default the root
-    of 1 / (d_k/heads).
+    alpha_t = sigmoid(x_t W_alpha W_alpha2 + b_alpha)^(1/16), S_t = diag(alpha_t) S_{t-1} + k_t^T v_t (eq. 3),
+    o_t = q_t S_t, y_t = (silu(x_t W_r + b_r) * concat(norm(o_t))) W_o.
+    The norm of each head is the root of the mean square, as in the authors' library, where there is a scale for it.
 
-    With one gate a head S_t = alpha_t S_{t-1} + k_t^T v_t is Mamba-2's recurrence (its eq. 2, A_t = alpha_t I). With
-    A_log it has the gate of Mamba-2 too, alpha_t = exp(-exp(A_log) dt_t), dt_t = softplus(x_t W_alpha + b_alpha),
-    and with `steps_scale_writes` the write, dt_t k_t^T v_t.
+    With one gate a head S_t = alpha_t S_{t-1} + k_t^T v_t is Mamba-2's recurrence (its eq. 2, A_t = alpha_t I).
     """
     x = np.asarray(x)
     q, k, v = (_heads(x @ W, heads) for W in (weights.W_q, weights.W_k, weights.W_v))
-    if weights.A_log is None:
-        logits = x @ weights.W_alpha
-        if weights.W_alpha2 is not None:
-            logits = logits @ weights.W_alpha2
-        alpha = _heads(sigmoid(logits + weights.b_alpha) ** (1 / tau), heads)
-    else:
-        alpha = _heads(_step_decay(x, weights.W_alpha, weights.b_alpha, weights.A_log), heads)
-        if steps_scale_writes:
-            k = _heads(softplus(x @ weights.W_alpha + weights.b_alpha), heads) * k
-    if scale is None:
-        scale = k.shape[-1] ** -0.5
+    logits = x @ weights.W_alpha
+    if weights.W_alpha2 is not None:
+        logits = logits @ weights.W_alpha2
+    alpha = _heads(sigmoid(logits + weights.b_alpha) ** (1 / 16), heads)
     S0 = _start(initial_state, (len(x), heads, k.shape[-1], v.shape[-1]))
-    states, reads = matrix_decay(alpha, k, v, q, S0, mask, scale)
-    y = _normalized(reads, norm, weights.norm_scale, weights.norm_shift, epsilon)
-    y = y.reshape(*x.shape[:2], -1)
+    states, reads = matrix_decay(alpha, k, v, q, S0, mask)
+    y = _normalized(reads, weights.norm_scale).reshape(*x.shape[:2], -1)
     if weights.W_r is not None:
-        y = silu(x @ weights.W_r + (0 if weights.b_r is None else weights.b_r)) * y
-    if weights.W_o is not None:
-        y = y @ weights.W_o
-    return Result(states, outputs_under_mask(y, mask))
+        y = silu(x @ weights.W_r + weights.b_r) * y
+    return Result(states, outputs_under_mask(y @ weights.W_o, mask))
 
 
 class DeltaNet(NamedTuple):
-    """W_q, W_k (features, d_k), W_v (features, d_v), W_beta (features, heads), b_beta (heads,) or None.
+    """W_q, W_k (features, d_k), W_v (features, d_v), W_beta (features, heads).
 
     The gate of Gated DeltaNet: W_a (features, heads), A_log and dt_bias (heads,), all None without it. The output: W_g
     (features, d_v) of an output gate, or None; the norm's scale (d_v / heads,) or None; W_o (d_v, outputs) or None for
@@ -357,7 +317,6 @@ class DeltaNet(NamedTuple):
     W_k: np.ndarray
     W_v: np.ndarray
     W_beta: np.ndarray
-    b_beta: np.ndarray | None
     W_a: np.ndarray | None
     A_log: np.ndarray | None
     dt_bias: np.ndarray | None
@@ -366,53 +325,28 @@ class DeltaNet(NamedTuple):
     W_o: np.ndarray | None
 
 
-def delta_net(
-    weights: DeltaNet,
-    x,
-    mask=None,
-    initial_state=None,
-    *,
-    heads: int,
-    scale: float | None = None,
-    norm: str | None = "rms",
-    epsilon: float = 1e-5,
-    length_epsilon: float = 1e-6,
-    activation: bool = True,
-    value_activation: bool = True,
-    unit_length: bool = True,
-    largest_beta: float = 1.0,
-) -> Result:
+def delta_net(weights: DeltaNet, x, mask=None, initial_state=None, *, heads: int) -> Result:
     """DeltaNet, sections 2.2 and 3.3; Gated DeltaNet, eq. 10 and section 3.4, without their short convolutions.
 
-    q_t, k_t = silu(x_t W_q), silu(x_t W_k), each head divided by sqrt(sum of squares + length_epsilon),
-    v_t = silu(x_t W_v), beta_t = sigmoid(x_t W_beta + b_beta),
+    q_t, k_t = silu(x_t W_q), silu(x_t W_k), each head divided by sqrt(sum of squares + 1e-6),
+    v_t = silu(x_t W_v), beta_t = sigmoid(x_t W_beta),
     alpha_t = exp(-exp(A_log) softplus(x_t W_a + dt_bias)), or 1,
-    S_t = alpha_t (S_{t-1} - beta_t k_t^T (k_t S_{t-1})) + beta_t k_t^T v_t, o_t = scale q_t S_t,
-    y_t = concat(norm(o_t)) W_o, with silu(x_t W_g) times the normalized reads where there is W_g.
+    S_t = alpha_t (S_{t-1} - beta_t k_t^T (k_t S_{t-1})) + beta_t k_t^T v_t, o_t = q_t S_t,
+    y_t = concat(norm(o_t)) W_o, with silu(x_t W_g) times the normalized reads where there is W_g; the norm as for
+    `gated_linear_attention`.
     States (batch, time, heads, d_k/heads, d_v/heads), outputs (batch, time, outputs).
-
-    The papers have no scale, 1 here; the authors' library takes the root of 1 / (d_k/heads). `activation` is the silu
-    of q and k, `value_activation` that of v, `unit_length` the division. beta is at most `largest_beta`; 2 allows
-    negative eigenvalues (Grazzi et al., arXiv:2411.12537).
     """
     x = np.asarray(x)
-    q, k, v = x @ weights.W_q, x @ weights.W_k, x @ weights.W_v
-    if activation:
-        q, k = silu(q), silu(k)
-    if value_activation:
-        v = silu(v)
-    q, k, v = (_heads(part, heads) for part in (q, k, v))
-    if unit_length:
-        q = q / np.sqrt(np.sum(q**2, axis=-1, keepdims=True) + length_epsilon)
-        k = k / np.sqrt(np.sum(k**2, axis=-1, keepdims=True) + length_epsilon)
-    beta = largest_beta * sigmoid(x @ weights.W_beta + (0 if weights.b_beta is None else weights.b_beta))
+    q, k, v = (_heads(silu(x @ W), heads) for W in (weights.W_q, weights.W_k, weights.W_v))
+    q, k = (part / np.sqrt(np.sum(part**2, axis=-1, keepdims=True) + 1e-6) for part in (q, k))
+    beta = sigmoid(x @ weights.W_beta)
     if weights.W_a is None:
         alpha = np.ones(beta.shape)
     else:
-        alpha = _step_decay(x, weights.W_a, weights.dt_bias, weights.A_log)
+        alpha = np.exp(-np.exp(weights.A_log) * softplus(x @ weights.W_a + weights.dt_bias))
     S0 = _start(initial_state, (len(x), heads, k.shape[-1], v.shape[-1]))
-    states, reads = matrix_delta(alpha, beta, k, v, q, S0, mask, 1.0 if scale is None else scale)
-    y = _normalized(reads, norm, weights.norm_scale, None, epsilon).reshape(*x.shape[:2], -1)
+    states, reads = matrix_delta(alpha, beta, k, v, q, S0, mask)
+    y = _normalized(reads, weights.norm_scale).reshape(*x.shape[:2], -1)
     if weights.W_g is not None:
         y = silu(x @ weights.W_g) * y
     if weights.W_o is not None:
@@ -439,22 +373,9 @@ def _blockwise(x, W) -> np.ndarray:
     return np.concatenate([x[..., h * m : (h + 1) * m] @ W[h] for h in range(len(W))], axis=-1)
 
 
-def _step_decay(x, W, dt_bias, A_log) -> np.ndarray:
-    """Mamba-2's gate a head: exp(-exp(A_log) softplus(x W + dt_bias))."""
-    return np.exp(-np.exp(A_log) * softplus(x @ W + dt_bias))
-
-
-def _normalized(o, norm: str | None, scale, shift, epsilon: float) -> np.ndarray:
-    """Over the last axis, the values of a head; scale and shift are the same in every head."""
-    if norm == "layer":
-        o = o - np.mean(o, axis=-1, keepdims=True)
-    if norm is not None:
-        o = o / np.sqrt(np.mean(o**2, axis=-1, keepdims=True) + epsilon)
-    if scale is not None:
-        o = scale * o
-    if shift is not None:
-        o = o + shift
-    return o
+def _normalized(o, scale) -> np.ndarray:
+    """By the root of the mean square of the values of a head, if there is a scale, the same in every head."""
+    return o if scale is None else scale * o / np.sqrt(np.mean(o**2, axis=-1, keepdims=True) + 1e-5)
 
 
 def outputs_under_mask(outputs, mask) -> np.ndarray:
@@ -474,42 +395,19 @@ def outputs_under_mask(outputs, mask) -> np.ndarray:
 # Initial weights from uniform numbers.
 
 
-def ring_eigenvalues(u1, u2, r_min=0.0, r_max=1.0, max_phase=6.28) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def ring_eigenvalues(u1, u2, r_min, r_max, max_phase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """nu_log, theta_log and gamma_log of an LRU whose eigenvalues are uniform on a ring (Lemma 3.2, appendix A)."""
     nu = -0.5 * np.log(u1 * (r_max**2 - r_min**2) + r_min**2)
     gamma = np.sqrt(-np.expm1(-2 * nu))  # 1 - |lambda|^2
     return np.log(nu), np.log(max_phase * u2), np.log(gamma)
 
 
-def rg_lru_lambda(u, low=0.9, high=0.999, c: float = 8.0) -> np.ndarray:
-    """Lambda for which a^c, a = sigmoid(Lambda), is uniform between the two (Griffin, section 2.4)."""
-    a = (low + u * (high - low)) ** (1 / c)
+def rg_lru_lambda(u, low, high) -> np.ndarray:
+    """Lambda for which a^8, a = sigmoid(Lambda), is uniform between the two (Griffin, section 2.4)."""
+    a = (low + u * (high - low)) ** (1 / 8)
     return np.log(a / (1 - a))
 
 
-def step_bias(u, shortest=0.001, longest=0.1, floor=1e-4) -> np.ndarray:
-    """dt_bias for which softplus(dt_bias) is uniform in its logarithm between the two (Mamba-2's code)."""
-    dt = np.maximum(np.exp(np.log(shortest) + u * (np.log(longest) - np.log(shortest))), floor)
-    return np.log(np.expm1(dt))
-
-
-def loss_gradients(layer, weights, x, cotangent, mask=None, initial_state=None, **options) -> tuple:
-    """Gradients of sum(cotangent * outputs) by every weight (of their type), by the initial state and by x.
-
-    `layer` is one of the six functions; without an initial state its gradient is None.
-    """
-
-    def loss(changed, start, inputs):
-        return np.sum(cotangent * layer(changed, inputs, mask, start, **options).outputs)
-
-    by_weight = {
-        name: None
-        if weight is None
-        else complex_step(lambda w, name=name: loss(weights._replace(**{name: w}), initial_state, x), weight)
-        for name, weight in weights._asdict().items()
-    }
-    by_start = None
-    if initial_state is not None:
-        by_start = complex_step(lambda start: loss(weights, start, x), initial_state)
-    by_inputs = complex_step(lambda inputs: loss(weights, initial_state, inputs), x)
-    return type(weights)(**by_weight), by_start, by_inputs
+def step_bias(u) -> np.ndarray:
+    """dt_bias for which softplus(dt_bias) is uniform in its logarithm between 0.001 and 0.1 (Mamba-2's code)."""
+    return np.log(np.expm1(0.001 * 100**u))

@@ -100,8 +100,8 @@ def test_the_memory_answers_with_what_was_stored_last_and_its_contributions_poin
     stored = arrays("lookup-delta-net")
     kernel = stored["recurrent/kernel"]
     parts = kernel[:, :8], kernel[:, 8:16], kernel[:, 16:24], kernel[:, 24:]
-    weights = linear_recurrences.DeltaNet(*parts, *[None] * 7)  # no gate, no norm, heads side by side
-    read = linear_recurrences.delta_net(weights, stored["symbols/embeddings"][ids], heads=1, norm=None)
+    weights = linear_recurrences.DeltaNet(*parts, *[None] * 6)  # no gate, no norm, heads side by side
+    read = linear_recurrences.delta_net(weights, stored["symbols/embeddings"][ids], heads=1)
     logits = read.outputs @ stored["recurrent/output_kernel"] @ stored["head/kernel"] + stored["head/bias"]
     np.testing.assert_allclose(preset.model.predict(ids, verbose=0), logits, atol=1e-4)
     splits = [analysis.contributions(preset.model, text) for text in names]

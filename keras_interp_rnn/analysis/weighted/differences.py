@@ -38,8 +38,8 @@ def largest_difference(first: AffineForm, second: AffineForm) -> tuple[float, in
     return on_short_words(first, second)
 
 
-def on_short_words(first: AffineForm, second: AffineForm, max_length: int = LONGEST) -> tuple[float, int]:
-    """The largest difference on all words up to a length, and that length: less than `max_length` for many words."""
+def on_short_words(first: AffineForm, second: AffineForm) -> tuple[float, int]:
+    """The largest difference on all words up to a length, and that length: less than `LONGEST` for many words."""
     states = np.concatenate([first.initial, second.initial])[None]
     n, each = first.units, first.units**2 + second.units**2
     largest, tried, length = 0.0, 0, -1
@@ -51,7 +51,7 @@ def on_short_words(first: AffineForm, second: AffineForm, max_length: int = LONG
             largest, length = max(largest, float(np.abs(outputs[0] - outputs[1]).max(initial=0.0))), length + 1
             ahead = len(states) * first.num_symbols
             tried += ahead
-            if length == max_length or (length > 0 and (tried > STATES or tried * each > PRODUCTS)):
+            if length == LONGEST or (length > 0 and (tried > STATES or tried * each > PRODUCTS)):
                 break
             steps = [
                 (states[:, :n] @ a + b, states[:, n:] @ c + d)

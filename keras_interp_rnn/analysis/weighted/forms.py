@@ -83,6 +83,10 @@ class AffineForm:
         """
         if not self.bias.any() and not self.offset.any():
             return self.initial, self.kernel, self.readout
+        return self.with_constant()
+
+    def with_constant(self) -> tuple[Array, Array, Array]:
+        """As `homogeneous`, with N = n + 1 in any case: the last coordinate is the constant 1."""
         n = self.units
         transitions = np.zeros((self.num_symbols, n + 1, n + 1))
         transitions[:, :n, :n], transitions[:, n, :n], transitions[:, n, n] = self.kernel, self.bias, 1

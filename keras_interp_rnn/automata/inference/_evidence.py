@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from keras_interp_rnn._results import Sentence
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
+from keras_interp_rnn.automata.inference._deadline import NEVER
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, is_shorter
 from keras_interp_rnn.automata.inference._questions import questions, words_taking
 from keras_interp_rnn.automata.inference._sample import Sample
@@ -78,14 +78,11 @@ class Evidence(Sentence):
         return interval(self.num_contradicted, self.num_labels)
 
 
-def evidence_of(
-    sample: Sample, automaton: Automaton, num_right: int | None = None, *, until: Deadline = NEVER
-) -> dict[str, Any]:
+def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = None) -> dict[str, Any]:
     """The fields of `Evidence` for a minimal automaton.
 
     Args:
         num_right: number of words held out that an automaton of the others predicts; by default this automaton's.
-        until: when to stop looking for questions.
     """
     labels, held_out = sample.labels_by(automaton), sample.held_out
     contradicted = sample.num_contradicted(labels)
@@ -95,7 +92,7 @@ def evidence_of(
     outputs = sample.of(automaton.outputs).astype(np.int64)
     asked = []
     if (outputs >= 0).all():  # no label that no word has
-        asked = questions(words, table, outputs, taking, until.within(SECONDS_FOR_QUESTIONS))
+        asked = questions(words, table, outputs, taking, NEVER.within(SECONDS_FOR_QUESTIONS))
     right = int((labels == sample.labels)[held_out].sum()) if num_right is None else num_right
     return {
         "automaton_accuracy": sample.balanced_accuracy(labels),

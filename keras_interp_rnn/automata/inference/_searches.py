@@ -107,12 +107,12 @@ def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
         now = time.monotonic()
         seconds = (limits.until.moment - now) / (1 if by == order[-1] else 2)
         part = limits.ending(now + FIRST_SHARE * seconds)
-        first = attempt(by, others, part)
+        first, describes = search(by, others, part)
         cut_off = cut_off or time.monotonic() > part.until.moment
         if first is None:
             continue
         tried.append(first)
-        if not describes(by, others, first, limits):
+        if not describes:
             continue
         right = every.right(first)[held_out]
         noise = others.error(first) if limits.noise is None else limits.noise
@@ -124,7 +124,8 @@ def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
         if len(right):
             with contextlib.suppress(KeyboardInterrupt):
                 whole = limits.ending(now + seconds)
-                machine = search(by, every, whole, first) or first
+                again, describes = search(by, every, whole, first)
+                machine = again if again is not None and describes else first
                 cut_off = cut_off or time.monotonic() > whole.until.moment
         tried.append(machine)
         minimal = automaton(machine)
@@ -149,22 +150,10 @@ def fewest_bits(num_symbols: int) -> float:
     return min(2.0 * (num_symbols + 1), MIN_SAVED + math.log2(num_symbols))
 
 
-def search(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
-    """The automaton that a search finds, if it `describes` the words; the arguments are those of `attempt`."""
-    found = attempt(by, words, limits, start)
-    return found if found is not None and describes(by, words, found, limits) else None
+def search(by: str, words: Words, limits: Limits, start: Machine | None = None) -> tuple[Machine | None, bool]:
+    """The best automaton of a search, and whether it describes the words.
 
-
-def describes(by: str, words: Words, found: Machine, limits: Limits) -> bool:
-    """Whether an automaton is a shorter description than the labels alone and contradicts no word, if none is wrong."""
-    if limits.exact and words.error(found) > 0:
-        return False
-    # Rules have been compared with the labels as rules: a few of them may make many states.
-    return by == "patterns" or is_shorter(words.tree, found)
-
-
-def attempt(by: str, words: Words, limits: Limits, start: Machine | None = None) -> Machine | None:
-    """The best automaton of a search, whether or not it describes the words.
+    It does if it is a shorter description than the labels alone and contradicts no word, if no label is wrong.
 
     Args:
         by: of `SEARCHES`. start: an automaton of some of the words, to begin with; the result if no label is wrong and
@@ -175,7 +164,10 @@ def attempt(by: str, words: Words, limits: Limits, start: Machine | None = None)
     found = start
     if start is None or not limits.exact or words.error(start) > 0:
         found = SEARCHES[by](words, limits, start)
-    return found
+    if found is None or (limits.exact and words.error(found) > 0):
+        return found, False
+    # Rules have been compared with the labels as rules: a few of them may make many states.
+    return found, by == "patterns" or is_shorter(words.tree, found)
 
 
 def _on_growing_parts(by: str, words: Words, limits: Limits, start: Machine | None) -> Machine | None:

@@ -48,7 +48,7 @@ export function strip(tokens, options) {
   const labelled = new Set(room ? [...tokens.keys()].filter((i) => reach(tokens[i].value, look) >= VISIBLE) : [...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
     .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
   const lines = wrapped(tokens, across, look);
-  const labelsOf = (line) => spaced(line, tokens, look, labelled, format);
+  const labels = lines.map((line) => spaced(line, tokens, look, labelled, format));
   const parts = [];
   let y = 4;
   if (lines.length > FOLDED) {
@@ -56,15 +56,16 @@ export function strip(tokens, options) {
     y += 40;
   }
   for (const piece of folded(lines, tokens, look, options)) {
-    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labelsOf(piece.line), options) : drawFold(piece, tokens, y, across, options);
+    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labels[piece.line.index], options) : drawFold(piece, tokens, y, across, options);
     parts.push(drawn.part);
     y = drawn.end;
   }
   const [first] = lines;
+  const text = base(first, tokens, 4, look, labels[0]);
   const single = beside && lines.length === 1;
   const end = single ? first.places[first.places.length - 1][1] + first.places[first.places.length - 1][2] + 12 : across + 16;
-  if (single) parts.push(h('text', {key: 'arrow', x: end, y: base(first, tokens, 4, look, labelsOf(first)) + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
-  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? base(first, tokens, 4, look, labelsOf(first)) - 12 : 8) : y + 14);
+  if (single) parts.push(h('text', {key: 'arrow', x: end, y: text + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
+  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? text - 12 : 8) : y + 14);
   const height = Math.ceil(Math.max(y, column.end) + 6);
   return h('svg', {viewBox: `0 0 ${Math.ceil(width)} ${height}`, width: Math.ceil(width), height, class: 'strip', role: 'group',
     'aria-label': `${tokens.length} ${noun}s with a bar each${outputs.length ? ', and the most probable outputs' : ''}`, onkeydown: onArrow}, parts, column.part);

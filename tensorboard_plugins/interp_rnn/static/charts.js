@@ -43,7 +43,7 @@ function mixed(from, to, part) {
 }
 
 /** A raster as a picture, for the href of an image: values (rows * columns) in [0, 1] to colours by `colour`. */
-export function raster(values, rows, columns, colour) {
+function raster(values, rows, columns, colour) {
   const canvas = document.createElement('canvas');
   canvas.width = columns;
   canvas.height = rows;
@@ -213,12 +213,12 @@ export function downloads(drawing, rows, name) {
 }
 
 /** Saves a drawing as SVG, with the styles of the page in it. */
-export function saveSvg(drawing, name) {
+function saveSvg(drawing, name) {
   save(new Blob([alone(drawing)], {type: 'image/svg+xml'}), `${name}.svg`);
 }
 
 /** Saves a drawing as PNG, at twice its size on the screen. */
-export async function savePng(drawing, name) {
+async function savePng(drawing, name) {
   const {width, height} = drawing.viewBox.baseVal;
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(alone(drawing))}`;

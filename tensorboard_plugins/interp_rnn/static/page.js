@@ -145,7 +145,6 @@ async function pageOf(name, entries, body, current) {
     slider: (onstep, steps = page.steps) => {
       state.step = nearest(steps, state.step);
       slider = steps.length > 1 ? {steps, onstep} : null;
-      return null;
     },
     downloads: (...what) => {
       const row = downloads(...what);

@@ -1,6 +1,6 @@
 // The automaton at each logged step, a text's path through it, and what is known of it: states keep their places.
 
-import {html, remembering, saveCsv, shown, svg} from './charts.js';
+import {html, LINES, remembering, saveCsv, shown, svg} from './charts.js';
 import {diagram, keyOf, numberOf, shownEdges} from './graph.js';
 import {classes, columns, logged, walked} from './path.js';
 
@@ -24,7 +24,6 @@ model.fit(x, y, callbacks=[
 ])`;
 
 const AHEAD = 3;
-const COLOURS = [0, 1, 2, 3, 4, 5].map((i) => `var(--line-${i})`);
 
 const IN_A_CARD = 12; // states of the largest automaton that the overview draws
 
@@ -80,7 +79,7 @@ export async function draw(body, page) {
 
   const colour = ({id, output, use}) => {
     const kind = output !== undefined ? labels.indexOf(output) : kinds ? kinds.of[id] : -1;
-    if (kind >= 0) return kind < COLOURS.length ? `color-mix(in srgb, ${COLOURS[kind]} ${output === undefined ? 28 : 100}%, transparent)` : null;
+    if (kind >= 0) return kind < LINES.length ? `color-mix(in srgb, ${LINES[kind]} ${output === undefined ? 28 : 100}%, transparent)` : null;
     return use === null ? null : `color-mix(in srgb, var(--accent) ${Math.round(40 * use)}%, transparent)`;
   };
   const note = ({id}, most = 10) => {
@@ -118,7 +117,7 @@ export async function draw(body, page) {
       says: (what) => (what.kind === 'state' ? sayState : sayEdge)(what, graph, known, kinds), onpick: pick});
     const legend = (labels.length ? labels : kinds ? [...new Set(kinds.of)].sort((a, b) => a - b) : []).map((label) => {
       const i = labels.length ? labels.indexOf(label) : label;
-      return [i < COLOURS.length ? html('span', {style: `color: ${COLOURS[i]}`}, '■\u00a0') : '', `${labels.length ? '' : 'class '}${label}  `];
+      return [i < LINES.length ? html('span', {style: `color: ${LINES[i]}`}, '■\u00a0') : '', `${labels.length ? '' : 'class '}${label}  `];
     });
     place.replaceChildren(legend.length ? html('figcaption', {}, labels.length ? 'Outputs: ' : 'Colours: ', ...legend.flat()) : '', view.root);
     buttons.replaceChildren(view.buttons);
@@ -172,8 +171,9 @@ export async function draw(body, page) {
     reference.append(html('summary', {}, `The reference: ${numberOf(expected.states)}`), diagram(expected, expected.positions, {
       edges: shownEdges(expected, 0), width: page.width(), fill: (node) => (node.output === undefined ? null : colour(node)), note: () => null, says: () => ''}).root);
   }
+  page.slider(show);
   body.replaceChildren(
-    headline, ...[page.slider(show)].filter(Boolean), tools, choice, reading, result, place, details, remarks, numbers, reference,
+    headline, tools, choice, reading, result, place, details, remarks, numbers, reference,
     page.downloads(() => view.whole(), () => rows(graph, state.step), 'automaton'),
   );
   if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveCsv(probabilities(text, state), 'transitions')}, 'Text as CSV'));

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
-from tests.analysis.weighted.networks import drawn, rotation, scales
+from tests.analysis.weighted.networks import drawn, gramians, rotation, scales
 
 TEXTS = [np.random.default_rng(i).integers(3, size=size) for i, size in enumerate((90, 40))]
 STEPS = sum(len(text) + 1 for text in TEXTS)
@@ -19,29 +19,11 @@ def balanced(network):
     return (*map(np.asarray, changed.layer.get_weights()), changed.readout.matrix), changed.residual
 
 
-def gramians(kernel, bias, initial, readout):
-    """Covariance of the states after every prefix, and the effect of a state on the logits there, symbol by symbol."""
-    states, effects = [], np.zeros((len(initial),) * 2)
-    centred = readout - readout.mean(axis=1, keepdims=True)
-    for text in TEXTS:
-        for t in range(len(text) + 1):
-            state = initial
-            for symbol in text[:t]:
-                state = state @ kernel[symbol] + bias[symbol]
-            states.append(state)
-            for k in range(min(t, SETTINGS["horizon"]) + 1):
-                effect = np.eye(len(initial))
-                for symbol in text[t - k : t]:
-                    effect = effect @ kernel[symbol]
-                effects += effect @ centred @ (effect @ centred).T
-    return np.cov(np.array(states).T, bias=True), effects / len(states), np.mean(states, axis=0)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_both_gramians_are_the_same_diagonal_matrix_and_the_outputs_stay(seed):
     weights, residual = balanced(drawn(seed))
     assert residual < 1e-10
-    covariance, effects, mean = gramians(*weights)
+    covariance, effects, mean = gramians(weights, TEXTS, SETTINGS["horizon"])
     sigma = np.diagonal(covariance)
     assert np.all(np.diff(sigma) < 0)
     for gramian in (covariance, effects):

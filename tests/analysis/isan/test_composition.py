@@ -236,14 +236,10 @@ def test_refuses_invalid_arguments(tmp_path):
 
     sentence = "must fit into max_bytes. Received: max_bytes=100 bytes for 3 words with 4 prefixes, which take"
     refused(sentence, make, model, [], max_bytes=100)
-    refused(f"{words}0 to 3", make, model, [[0, 3]])
-    refused("symbols must be one array. Received: list", make, model, [[[1], [2, 3]]])
     refused("A word must have 1 to 63 symbols. Received: one of 0. Leave it out", make, model, [[]])
     refused("A word must have 1 to 63 symbols. Received: one of 64", make, model, [[0] * 64])
     sentence = "`dtype` must be one of 'float32', 'float64'. Received: dtype='float16'"
     refused(sentence, make, model, [], dtype="float16")
-    readout = (np.zeros((5, 3)), np.zeros(1))
-    refused("and (outputs,). Received: (5, 3), (1,)", make, model, [], readout=readout)
     sentence = "the 3 single symbols. Received: max_bytes=100 bytes, while they take .*. Pass a larger max_bytes"
     refused(sentence, from_corpus, model, [0, 1, 2, 0], max_bytes=100)
     for length in (0, 64):
@@ -271,4 +267,3 @@ def test_refuses_invalid_arguments(tmp_path):
         refused(sentence, load, tmp_path / name)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "missing.npz")
-    refused("must have an ISAN, whose symbols have fixed points. .*Pass inputs", fixed_points, keras.layers.LSTM(4))

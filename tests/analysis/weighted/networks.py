@@ -87,6 +87,25 @@ class Network(NamedTuple):
         return self._replace(kernel=kernel)
 
 
+def gramians(weights: Any, texts: Any, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Covariance of the states after every prefix, the effect of a state on the logits there, and the mean state."""
+    kernel, bias, initial, readout = weights
+    states, effects = [], np.zeros((len(initial),) * 2)
+    centred = readout - readout.mean(axis=1, keepdims=True)
+    for text in texts:
+        for t in range(len(text) + 1):
+            state = initial
+            for symbol in text[:t]:
+                state = state @ kernel[symbol] + bias[symbol]
+            states.append(state)
+            for k in range(min(t, horizon) + 1):
+                effect = centred
+                for symbol in reversed(text[t - k : t]):
+                    effect = kernel[symbol] @ effect
+                effects += effect @ effect.T
+    return np.cov(np.array(states).T, bias=True), effects / len(states), np.mean(states, axis=0)
+
+
 def stored(pair: Any) -> Network:
     """The weights of a layer and its readout as they are stored, in float64."""
     layer, readout = pair

@@ -72,8 +72,8 @@ def test_large_networks_are_left_undecided():
     assert _exact.is_zero(np.ones(300), big, np.ones((300, 1))) is None
 
 
-def dense(rng, n, symbols=3, outputs=2):
-    return rng.normal(size=n), rng.normal(size=(symbols, n, n)), rng.normal(size=(n, outputs))
+def dense(rng, n, outputs=2):
+    return rng.normal(size=n), rng.normal(size=(3, n, n)), rng.normal(size=(n, outputs))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -33,14 +33,18 @@ def test_a_dense_network_is_the_smallest_already(seed):
     assert_same(minimized, network)
 
 
+def with_useless_units(seed, unreachable, unseen, mixed):
+    """A network, the same with further units, apart or in another basis, and the generator."""
+    rng = np.random.default_rng(seed)
+    network = drawn(seed)
+    padded = network.padded(rng, unreachable, unseen)
+    return network, padded.in_basis(rotation(rng, padded.units)) if mixed else padded, rng
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("mixed", [False, True], ids=["apart", "in another basis"])
 def test_thirty_useless_units_go(seed, mixed):
-    rng = np.random.default_rng(seed)
-    network = drawn(seed)
-    padded = network.padded(rng, unreachable=17, unseen=13)
-    if mixed:
-        padded = padded.in_basis(rotation(rng, padded.units))
+    network, padded, _ = with_useless_units(seed, 17, 13, mixed)
     minimized = analysis.minimize(padded.pair())
     assert (minimized.units_before, minimized.units) == (35, 5)
     assert minimized.reachable == 18
@@ -122,11 +126,7 @@ def test_directions_below_the_tolerance_go_and_the_residual_says_so():
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("mixed", [False, True], ids=["apart", "in another basis"])
 def test_the_scales_of_units_decide_no_size(seed, mixed):
-    rng = np.random.default_rng(seed)
-    network = drawn(seed)
-    padded = network.padded(rng, unreachable=3, unseen=2)
-    if mixed:
-        padded = padded.in_basis(rotation(rng, padded.units))
+    network, padded, rng = with_useless_units(seed, 3, 2, mixed)
     scaled = padded.in_basis(scales(rng, padded.units))
     minimized = analysis.minimize(scaled.pair())
     assert (minimized.reachable, minimized.units) == (7, 5)
