@@ -74,7 +74,7 @@ def languages(data: Path | None) -> Iterator[tuple[str, automata.DFA, Callable[[
 
 def words_of_benchmark(name: str, data: Path, number: int) -> Words:
     """Words of 20 to 29 symbols, half of them in the language."""
-    return [*map(tuple, mlregtest.load(name, source=data, num_words=number).words)]
+    return [*map(tuple, mlregtest.load("train", language=name, source=data, num_words=number).words)]
 
 
 def inferred(truth: automata.DFA, words: Words) -> dict[str, Any]:

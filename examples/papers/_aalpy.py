@@ -56,6 +56,27 @@ def _merge(
     sender.send((time.monotonic() - began, automata.DFA.from_aalpy(learned, alphabet).to_json()))
 
 
+def asked(model: automata.Recognizer, words: Words, alphabet: Sequence[Hashable], max_symbols: int) -> automata.DFA:
+    """The automaton that L* learns from a network: it agrees with the network on these words.
+
+    Counterexamples are looked for in the words, in their order. TimeoutError if the network would have to read more
+    than `max_symbols`.
+    """
+    from aalpy.base import Oracle
+    from aalpy.learning_algs import run_Lstar
+
+    system, letters, verdicts = queried(model, max_symbols), list(alphabet), model.classify(words)
+
+    class FirstOfWords(Oracle):
+        def find_cex(self, hypothesis: Any) -> tuple[Hashable, ...] | None:
+            dfa = automata.DFA.from_aalpy(hypothesis, alphabet)
+            pairs = zip(words, verdicts, strict=True)
+            return next((tuple(word) for word, accepted in pairs if dfa.accepts(word) != accepted), None)
+
+    learned = run_Lstar(letters, system, FirstOfWords(letters, system), automaton_type="dfa", print_level=0)
+    return automata.DFA.from_aalpy(learned, alphabet)
+
+
 def queried(model: automata.Recognizer, max_symbols: int) -> Any:
     """The network as AALpy queries it: after each symbol, whether it accepts the word so far. No prefix is read twice.
 

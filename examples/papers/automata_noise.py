@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from examples.papers import _aalpy, _records
-from examples.papers._experiment import Experiment, Record, Run, by_row, runs, table
-from examples.papers._files import cached
+from examples.papers import _aalpy
+from examples.papers._experiment import Record, Run, by_row, runs, table
 from examples.papers._lazy import automata, np
+from examples.papers.mlregtest import OnAutomata, certified, inferred
 
 if TYPE_CHECKING:
     Word = tuple[str, ...]
@@ -46,7 +45,7 @@ class Sample(NamedTuple):
     fresh: list[Word]
 
 
-class AutomataFromNoise(Experiment):
+class AutomataFromNoise(OnAutomata):
     """How many automata are found exactly, for several fractions of wrong labels."""
 
     name = "automata-noise"
@@ -58,23 +57,33 @@ class AutomataFromNoise(Experiment):
         **{f"{noise:.0%}, not known": {"noise": noise, "known": False} for noise in (0.01, 0.05)},
     }
 
-    run_name = "{table[row]}"
+    def chosen(self, run: Run) -> dict[str, automata.DFA]:
+        return {str(index): automaton(index) for index in range(1 if run.smoke else NUM_AUTOMATA)}
 
-    def run(self, run: Run) -> Record:
-        environment = _records.start_run(run.folder, {**run.settings, "seed": run.seed})
-        results: dict[str, Any] = {}
-        for index in range(1 if run.smoke else NUM_AUTOMATA):
-            found = cached(run.folder / f"{index}.json", partial(_learned, index, run), states=int)
-            results[str(index)] = found
-            if run.verbose:
-                learned = ", ".join(f"{one} {_described(found[one])}" for one in (SEARCH, *LEARNERS) if one in found)
-                print(f"  {index}: {found['states']} states, {found['symbols']} symbols: {learned}", flush=True)
+    def learned(self, name: str, truth: automata.DFA, run: Run) -> dict[str, Any]:
+        """The result of each learner on the words of an automaton."""
+        sizes = {"short": 60, "longer": 60} if run.smoke else {}
+        noise, index = run.settings["noise"], int(name)
+        drawn = sample(truth, noise, (index, run.seed), **sizes)
+        result = {
+            **{"states": len(truth), "symbols": len(truth.alphabet), "noise": noise},
+            **{"words": len(drawn.words), "wrong": sum(drawn.wrong)},
+            SEARCH: _searched(truth, drawn, run),
+        }
+        for learner in LEARNERS if run.settings["known"] and (not noise or index % EVERY == 0) else ():
+            seconds, dfa = _aalpy.merged(learner, drawn.words, drawn.labels, truth.alphabet, SECONDS)
+            result[learner] = {"seconds": seconds, **_quality(truth, dfa, drawn)}
+        return result
+
+    def described(self, one: Mapping[str, Any]) -> str:
+        learned = ", ".join(f"{name} {_described(one[name])}" for name in (SEARCH, *LEARNERS) if name in one)
+        return f"{one['states']} states, {one['symbols']} symbols: {learned}"
+
+    def about(self, run: Run) -> Record:
         return {
-            "environment": environment,
             "data": {"name": "random automata", "short": SHORT, "longer": LONGER, "longest": LONGEST},
             "model": {"layer": "SRGRU", "compiled": True},
             "protocol": {**run.settings, "method": "search", "seconds": SECONDS, "seed": run.seed},
-            "result": results,
         }
 
     def summary(self, record: Record) -> str:
@@ -160,39 +169,19 @@ def sample(truth: automata.DFA, noise: float, seed: Sequence[int], short: int = 
     return Sample(words, labels, wrong, fresh)
 
 
-def _learned(index: int, run: Run) -> dict[str, Any]:
-    """The result of each learner on the words of an automaton."""
-    sizes = {"short": 60, "longer": 60} if run.smoke else {}
-    truth, noise = automaton(index), run.settings["noise"]
-    drawn = sample(truth, noise, (index, run.seed), **sizes)
-    result = {
-        **{"states": len(truth), "symbols": len(truth.alphabet), "noise": noise},
-        **{"words": len(drawn.words), "wrong": sum(drawn.wrong)},
-        SEARCH: _searched(truth, drawn, run),
-    }
-    for learner in LEARNERS if run.settings["known"] and (not noise or index % EVERY == 0) else ():
-        seconds, dfa = _aalpy.merged(learner, drawn.words, drawn.labels, truth.alphabet, SECONDS)
-        result[learner] = {"seconds": seconds, **_quality(truth, dfa, drawn)}
-    return result
-
-
 def _searched(truth: automata.DFA, drawn: Sample, run: Run) -> dict[str, Any]:
     """The result of the search."""
     began = time.monotonic()
     noise = run.settings["noise"] if run.settings["known"] else None
-    settings: dict[str, Any] = {"label_noise": noise, "seed": run.seed, "time_budget": None}
-    try:
-        found: Any = automata.infer(drawn.words, drawn.labels, alphabet=truth.alphabet, **settings)
-    except ValueError as error:
-        if "No automaton was found" not in str(error):
-            raise
-        return {"seconds": time.monotonic() - began, "certified": False, **_quality(truth, None, drawn)}
-    seconds = time.monotonic() - began
-    certified = automata.certify(automata.compile(found.dfa), found.dfa).holds
+    found = inferred(drawn.words, drawn.labels, truth, run, label_noise=noise)
+    dfa = found and found.dfa
+    result = {"seconds": time.monotonic() - began, "certified": certified(dfa), **_quality(truth, dfa, drawn)}
+    if found is None:
+        return result
     contradicted = {*found.contradicted}
     truly = {word for word, wrong in zip(drawn.words, drawn.wrong, strict=True) if wrong}
     return {
-        **{"seconds": seconds, "certified": certified, **_quality(truth, found.dfa, drawn), "method": found.method},
+        **{**result, "method": found.method},
         **{"contradicted": len(contradicted), "wrong_contradicted": len(contradicted & truly)},
         **{"label_noise": found.label_noise, "interval": list(found.label_noise_interval)},
     }

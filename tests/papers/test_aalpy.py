@@ -1,4 +1,6 @@
-"""A network as AALpy queries it."""
+"""What AALpy's learners are given and what comes back."""
+
+import itertools
 
 import keras
 import numpy as np
@@ -27,3 +29,12 @@ def test_a_queried_network_says_of_every_prefix_what_it_judges_and_reads_none_tw
     with pytest.raises(TimeoutError):
         system.query(tuple("1" * 60))
     assert len(system.known) == 51
+
+
+def test_queries_find_the_automaton_that_a_network_is_or_give_up():
+    truth = automata.tomita(5)
+    words = ["".join(word) for n in range(9) for word in itertools.product("01", repeat=n)]
+    model = automata.compile(truth)
+    assert _aalpy.asked(model, words, "01", 2000).equivalent(truth)
+    with pytest.raises(TimeoutError):
+        _aalpy.asked(model, words, "01", 5)

@@ -143,15 +143,43 @@ def test_the_body_of_a_post(written, kept):
     assert newsgroups20.body(f"From: a@b.c\nSubject: x\n \t\n{written}") == kept
 
 
-def test_words_of_a_language(given):
-    source = given("mlregtest")
-    assert mlregtest.languages(source=source) == ("04.04.A", "04.04.B")
-    found = mlregtest.load("04.04.A", source=source, num_words=200, seed=1)
+def one_edit_apart(one, other):
+    """By all edits of the shorter, or of one of two words of a length."""
+    short, long = sorted((one, other), key=len)
+    if len(short) == len(long):
+        return sum(a != b for a, b in zip(short, long, strict=True)) == 1
+    return short in {long[:i] + long[i + 1 :] for i in range(len(long))}
+
+
+@pytest.mark.parametrize("split", mlregtest.SPLITS)
+def test_words_of_a_language(tmp_path, split):
+    source = write(tmp_path, FILES["mlregtest"])
+    found = mlregtest.load(split, language="04.04.A", source=source, num_words=200, seed=1)
     assert (len(found), found.positives, found.alphabet) == (200, 100, "abc")
     assert [EVEN.accepts(word) for word in found.words] == found.labels.tolist()
-    assert collections.Counter(map(len, found.words)) == dict.fromkeys(range(20, 30), 20)
-    again, other = (mlregtest.load("04.04.A", source=source, num_words=200, seed=seed) for seed in (1, 7))
+    lengths = range(31, 51) if split.startswith("long") else range(20, 30)
+    counts = collections.Counter(map(len, found.words))
+    assert set(counts) <= set(lengths)
+    if split.endswith("adversarial"):
+        assert all(map(one_edit_apart, found.words[::2], found.words[1::2]))
+        assert (found.labels[::2] != found.labels[1::2]).all()
+    else:
+        assert set(counts.values()) == {200 // len(lengths)}
+    again, other = (mlregtest.load(split, language="04.04.A", source=source, num_words=200, seed=s) for s in (1, 7))
     assert again.words == found.words != other.words
+
+
+def test_no_word_of_a_test_is_trained_on(given):
+    source = given("mlregtest")
+    assert mlregtest.languages(source=source) == ("04.04.A", "04.04.B")
+    words = {
+        split: mlregtest.load(split, language="04.04.B", source=source, num_words=400).words
+        for split in mlregtest.SPLITS
+    }
+    seen = {*words.pop("train")}
+    assert seen.isdisjoint(words["validation"])
+    seen |= {*words.pop("validation")}
+    assert all(seen.isdisjoint(of_split) and len({*of_split}) == len(of_split) for of_split in words.values())
 
 
 @pytest.mark.parametrize("label", [True, False])
@@ -163,6 +191,13 @@ def test_words_are_uniform_among_those_of_a_label(label):
     assert set(counts) == every
     expected = 20_000 / len(every)
     assert sum((counts[word] - expected) ** 2 / expected for word in every) < len(every) + 5 * (2 * len(every)) ** 0.5
+
+
+def test_a_language_of_few_words_gives_those(tmp_path):
+    (tmp_path / "few.att").write_bytes(att(DFA.from_regex("b*a*", "ab")))  # length + 1 of each length
+    found = mlregtest.load("short_random", language="few", source=tmp_path, num_words=200)
+    assert len(set(found.words)) == len(found)
+    assert 0 < found.positives < 100  # 21 to 30 words of each length, less those of the other splits
 
 
 EVENTS = b"ann milk\nbob milk\nann bread\nbob eggs\nann milk\nann eggs\ncy bread\n"
@@ -226,7 +261,7 @@ LOADERS = {
     "tables": lambda source: imdb.load("train", source=source),
     "mnist": lambda source: mnist.load("train", source=source),
     "20news": lambda source: newsgroups20.load("test", source=source),
-    "mlregtest": lambda source: mlregtest.load("04.04.A", source=source, num_words=20),
+    "mlregtest": lambda source: mlregtest.load("train", language="04.04.A", source=source, num_words=20),
     "interactions": lambda source: interactions.load(source / "file" if source.is_dir() else source),
 }
 IMAGES_FILE, LABELS_FILE = list(FILES["mnist"])[:2]
