@@ -26,6 +26,7 @@ from unittest import mock
 
 import numpy as np
 
+from examples.papers import automata_noise
 from examples.papers.data import mlregtest
 from keras_interp_rnn import automata
 
@@ -46,17 +47,6 @@ LONGEST = 25  # symbols of a word of a random automaton
 Words = list[tuple[str, ...]]
 
 
-def drawn(states: int, alphabet: str, seed: int) -> automata.DFA:
-    """A random minimal automaton of so many states."""
-    rng = np.random.default_rng([seed, states])
-    while True:
-        table = rng.integers(states, size=(states, len(alphabet))).tolist()
-        accepting = np.flatnonzero(rng.random(states) < 0.5).tolist()
-        dfa = automata.DFA(table, accepting, alphabet=alphabet).minimize()
-        if len(dfa) == states:
-            return dfa
-
-
 def words_of(alphabet: str, number: int, seed: int) -> Words:
     """Different words: half of them the shortest ones, the others of all lengths up to `LONGEST`; in random order."""
     rng = np.random.default_rng(seed)
@@ -72,7 +62,8 @@ def languages(data: Path | None) -> Iterator[tuple[str, automata.DFA, Callable[[
     """Languages, with a function that draws so many words; the first ones are the words of a smaller size."""
     for states, alphabet in RANDOM:
         name = f"random, {states} states, {len(alphabet)} symbols"
-        yield name, drawn(states, alphabet, 0), partial(words_of, alphabet, seed=0)
+        truth = automata_noise.random_automaton(np.random.default_rng([0, states]), states, alphabet)
+        yield name, truth, partial(words_of, alphabet, seed=0)
     if data is None:
         return
     names = mlregtest.languages(source=data)

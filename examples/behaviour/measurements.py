@@ -18,6 +18,7 @@ from examples.behaviour import models, protocol, reading, samples
 from examples.behaviour.agents import AGENTS, agents_for, fit_agent
 from examples.behaviour.tasks import TASKS, Array, Trials, simulate
 from examples.papers import _records
+from examples.papers._experiment import table
 
 LENGTH, SESSIONS = 100, 5
 """Trials of a session of an agent that is recovered; sessions of a simulated subject."""
@@ -134,7 +135,7 @@ def sessions_of(args: Namespace) -> tuple[str, Trials]:
 
 def report(folder: Path, page: Path | None) -> None:
     """Prints the tables of the records, or puts them into a page between its two marks."""
-    lines = [line for name, table in tables(folder).items() for line in (f"### {name}", "", *table, "")]
+    lines = [line for name, text in tables(folder).items() for line in (f"### {name}", "", text, "")]
     if page is None:
         print("\n".join(lines))
     else:
@@ -143,9 +144,9 @@ def report(folder: Path, page: Path | None) -> None:
         page.write_text("\n".join([start + MARKS[0], "", *lines, MARKS[1] + end]), encoding="utf-8")
 
 
-def tables(folder: Path) -> dict[str, list[str]]:
-    """The tables of the records in Markdown: name -> lines."""
-    found: dict[str, list[str]] = {}
+def tables(folder: Path) -> dict[str, str]:
+    """The tables of the records in Markdown, by name."""
+    found: dict[str, str] = {}
     recovered: dict[tuple[str, int], list[dict[str, Any]]] = {}
     by_data: dict[str, dict[str, Any]] = {}
     for record in _read(folder, "recovery"):
@@ -153,15 +154,15 @@ def tables(folder: Path) -> dict[str, list[str]]:
         recovered.setdefault((name, int(trials.split()[0])), []).append(record)
     if recovered:
         head = "agent | trials | rates within 0.05 | by likelihood | median error | by likelihood | named right"
-        found["Parameters recovered"] = _table(head, [_recovery(*each) for each in sorted(recovered.items())])
+        found["Parameters recovered"] = table(head, [_recovery(*each) for each in sorted(recovered.items())])
     for record in _read(folder, "comparison"):
         by_data.setdefault(record["data"]["name"], {})[record["model"]["name"]] = record
     for name, records in by_data.items():
         lines = [_comparison(record, records) for record in sorted(records.values(), key=_mean)]
-        found[name] = _table(f"model | weights | nats a choice | less that of {BASELINE} | seconds", lines)
+        found[name] = table(f"model | weights | nats a choice | less that of {BASELINE} | seconds", lines)
     if timed := _read(folder, "speed"):
         times = [[each["run"], *(f"{each['result'][key]:.0f}" for key in ("cpu_seconds", "seconds"))] for each in timed]
-        found["Time"] = _table("one network each | seconds of one core | by the clock", times)
+        found["Time"] = table("one network each | seconds of one core | by the clock", times)
     return found
 
 
@@ -189,11 +190,6 @@ def _comparison(record: dict[str, Any], records: dict[str, dict[str, Any]]) -> l
 
 def _mean(record: dict[str, Any]) -> float:
     return float(np.mean(record["result"]["nats"]))
-
-
-def _table(head: str, rows: Any) -> list[str]:
-    columns = head.split(" | ")
-    return [f"| {' | '.join(line)} |" for line in (columns, ["---"] * len(columns), *rows)]
 
 
 def _read(folder: Path, experiment: str) -> list[dict[str, Any]]:

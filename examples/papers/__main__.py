@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from examples.papers import EXPERIMENTS, _commands, _presets
+from examples.papers import EXPERIMENTS, _commands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +22,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="{list,run,report,tune,check,preset}")
     _commands.add_verbs(verbs, EXPERIMENTS)
-    _presets.add_verb(verbs, EXPERIMENTS, _commands.guarded)
     args = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters there reaches Python as an exception
     if _commands.needs_keras(args):

@@ -356,16 +356,14 @@ class CharacterTable(Experiment):
     measure = "bits per character"
     data = "text8: a file with it (.zip, .xz, .gz or plain), or any other text; else it is downloaded"
     options = frozenset({"data", "budget"})
+    small = {"size": "4e3", "batch": 8, "length": 20, "steps": 3, "epochs": 2, "warm_up": 1, "validation": 2}
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Text:
         return text8(data, smoke)
 
     def protocol(self, run: Run) -> Protocol:
         """The protocol of a run."""
-        if not run.smoke:
-            return Protocol(**run.settings)
-        small = {"size": "4e3", "batch": 8, "length": 20, "steps": 3, "epochs": 2, "warm_up": 1, "validation": 2}
-        return Protocol(**{**run.settings, **small})
+        return Protocol(**self.settings(run))
 
     def run(self, run: Run) -> Record:
         if run.settings["network"] in COUNTED:

@@ -339,6 +339,7 @@ class ClassTable(Experiment):
 
     measure = "error"
     options = frozenset({"data", "budget"})
+    small = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
 
     def identity(self, run: Run) -> dict[str, Any]:
         identity = self.load(run).identity()
@@ -346,11 +347,9 @@ class ClassTable(Experiment):
 
     def protocol(self, run: Run) -> Protocol:
         """The protocol of a run."""
-        protocol = Protocol(**{name: value for name, value in run.settings.items() if name not in self.of_data})
-        if not run.smoke:
-            return protocol
-        small: dict[str, Any] = {"units": 4, "embedding": 4, "segment": 0, "batch": 8, "epochs": 2, "steps": 3}
-        return dataclasses.replace(protocol, **small, centroids=min(protocol.centroids, 3))
+        settings = self.settings(run)
+        protocol = Protocol(**{name: settings[name] for name in settings if name not in self.of_data})
+        return dataclasses.replace(protocol, centroids=min(protocol.centroids, 3)) if run.smoke else protocol
 
     def run(self, run: Run) -> Record:
         data = self.load(run)

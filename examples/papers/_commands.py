@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from examples.papers import _records, _report
+from examples.papers import _presets, _records, _report
 from examples.papers._experiment import Experiment, Record, Result, Run
 
 EXAMPLES = """
@@ -36,7 +36,7 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
         epilog = names if name in ("run", "tune") else ""
         of_verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", epilog=epilog)
         of_verb.set_defaults(execute=lambda args: guarded(lambda: execute(experiments, args)))
-        if name != "list":
+        if name not in ("list", "preset"):
             says = f"the records (default: {RECORDS})"
             of_verb.add_argument("--records", type=Path, default=RECORDS, metavar="FOLDER", help=says)
         return of_verb
@@ -89,6 +89,17 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
 
     check = verb("check", check_command, "check that every record is readable, registered and shown in the report")
     check.add_argument("--report", type=Path, metavar="FILE", help="report to compare (default: none)")
+
+    preset = verb("preset", _presets.preset_command, "train presets again; the same command resumes")
+    preset.add_argument("names", nargs="+", metavar="NAME", help="a preset")
+    preset.add_argument("--data", type=Path, metavar="PATH", help="its data, as its card says (default: download)")
+    for option, folder, says in (
+        ("--runs", "runs/presets", "checkpoints and records"),
+        ("--out", "runs/presets/files", "cards and weights; pass it to presets.load as source"),
+    ):
+        says = f"{says} (default: {folder})"
+        preset.add_argument(option, type=Path, default=Path(folder), metavar="FOLDER", help=says)
+    preset.add_argument("--verbose", type=int, default=2, metavar="{0,1,2}", help="as in fit (default: 2)")
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -6,6 +6,7 @@ with the lowest validation error are kept. A killed run resumes after its last p
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import itertools
@@ -389,19 +390,22 @@ class LanguageTable(LanguageExperiment):
         return {"tables": "\n\n".join(tables), "runs": runs(first, self.called)}
 
     def by_row(self, records: Sequence[Record]) -> dict[str, list[list[float]]]:
-        """Name of a row -> for each test the errors of its seeds, without a shared peephole or records of few tests."""
-        found: dict[str, list[Record]] = {}
+        """Name of a row -> for each test the errors of its seeds, none where there are no records.
+
+        Records of a shared peephole, and of few tests, are left out.
+        """
+        found = collections.defaultdict[str, list[list[float]]](lambda: [[] for _ in self.tests])
         for record in records:
             errors, protocol = record["result"]["errors"], record["protocol"]
             if not protocol.get("shared_peephole") and set(self.tests) <= set(errors):
                 row = row_name(record["data"]["config"], record["model"]["layer"], protocol["centroids"])
-                found.setdefault(row, []).append(errors)
-        return {row: [[errors[test] for errors in group] for test in self.tests] for row, group in found.items()}
+                for test, of_test in zip(self.tests, found[row], strict=True):
+                    of_test.append(errors[test])
+        return found
 
     def ahead(self, of: Mapping[str, list[list[float]]], better: str, worse: str, name: str = "") -> list[Finding]:
         """Whether a row has fewer errors than another, for each test; `of` as `by_row`."""
-        none: list[list[float]] = [[]] * len(self.tests)
-        pairs = zip(map(shown, self.tests), of.get(better, none), of.get(worse, none), strict=True)
+        pairs = zip(map(shown, self.tests), of[better], of[worse], strict=True)
         return [fewer(ours, others, percent, of=f"{name}{test}") for test, ours, others in pairs]
 
     def _table(self, config: str, records: Sequence[Record]) -> str:

@@ -12,7 +12,7 @@ import argparse
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -393,22 +393,8 @@ def make(
     return presets.load(name, source=out)
 
 
-def add_verb(verbs: Any, experiments: Sequence[Experiment], guarded: Callable[[Callable[[], None]], int]) -> None:
-    """Adds `preset` to the subparsers of a command line; `execute` is in the namespace that it parses."""
-    says = "train presets again; the same command resumes"
-    trains = verbs.add_parser("preset", help=says, description=f"{says[0].upper()}{says[1:]}.")
-    trains.set_defaults(execute=lambda args: guarded(lambda: _make(experiments, args)))
-    trains.add_argument("names", nargs="+", metavar="NAME", help="a preset")
-    trains.add_argument("--data", type=Path, metavar="PATH", help="its data, as its card says (default: download)")
-    for option, default, says in (
-        ("--runs", Path("runs/presets"), "checkpoints and records"),
-        ("--out", Path("runs/presets/files"), "cards and weights; pass it to presets.load as source"),
-    ):
-        trains.add_argument(option, type=Path, default=default, metavar="FOLDER", help=f"{says} (default: {default})")
-    trains.add_argument("--verbose", type=int, default=2, metavar="{0,1,2}", help="as in fit (default: 2)")
-
-
-def _make(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
+def preset_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
+    """Makes presets, one after the other."""
     for name in args.names:
         preset = make(name, experiments, data=args.data, runs=args.runs, out=args.out, verbose=args.verbose)
         print(f"\n{preset}\n\n{args.out / name}.json and .npz")

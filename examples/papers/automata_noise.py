@@ -133,12 +133,16 @@ class AutomataFromNoise(OnAutomata):
 
 def automaton(index: int) -> automata.DFA:
     """A minimal automaton with a random table, of the states and symbols whose turn it is."""
-    rng = np.random.default_rng([index, 0])
     states, alphabet = STATES[index % len(STATES)], "abcd"[: SYMBOLS[index % len(SYMBOLS)]]
+    return random_automaton(np.random.default_rng([index, 0]), states, alphabet)
+
+
+def random_automaton(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:
+    """A minimal automaton of so many states with a random table."""
     while True:
-        drawn = rng.integers(states, size=(states, len(alphabet)))
+        transitions = rng.integers(states, size=(states, len(alphabet)))
         accepting = np.flatnonzero(rng.random(states) < 0.5)
-        dfa = automata.DFA(drawn.tolist(), accepting.tolist(), alphabet=alphabet).minimize()
+        dfa = automata.DFA(transitions.tolist(), accepting.tolist(), alphabet=alphabet).minimize()
         if len(dfa) == states:
             return dfa
 

@@ -126,16 +126,16 @@ def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aei
     return figure
 
 
-def ngram_agreement(agreement: NgramAgreement, names: Sequence[str], *, symbol: int = 0) -> Figure:
-    """Foerster, figure 8: unigrams and bigrams of the network, after `symbol`, next to counts of a text."""
+def ngram_agreement(agreement: NgramAgreement, names: Sequence[str]) -> Figure:
+    """Foerster, figure 8: unigrams and bigrams of the network, after the first symbol, next to counts of a text."""
     names = [_shown(name) for name in names]
     figure = Figure(figsize=(13.2, 3.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     places = np.arange(len(names))
-    after = agreement.bigram[symbol], agreement.counted_bigram[symbol], agreement.bigram_correlations[symbol]
+    after = agreement.bigram[0], agreement.counted_bigram[0], agreement.bigram_correlations[0]
     for axis, (ours, counted, known), title in (
         (left, (agreement.unigram, agreement.counted_unigram, agreement.unigram_correlation), "unigrams"),
-        (middle, after, f"after {names[symbol]}"),
+        (middle, after, f"after {names[0]}"),
     ):
         axis.bar(places - 0.2, ours, width=0.4, color=BLUE, label="network")
         axis.bar(places + 0.2, counted, width=0.4, color=ORANGE, label="counted")
@@ -208,15 +208,15 @@ class Progress(NamedTuple):
     values: Sequence[float]
 
 
-def metric_progress(curves: Mapping[str, Progress], metric: str = "MAP@20") -> Figure:
-    """Chen, figure 2: a metric of several architectures, by training steps and by hours."""
+def metric_progress(curves: Mapping[str, Progress]) -> Figure:
+    """Chen, figure 2: MAP@20 of several architectures, by training steps and by hours."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     by_steps, by_hours = figure.subplots(1, 2, sharey=True)
     for name, curve in curves.items():
         by_steps.plot(curve.steps, curve.values, label=name)
         by_hours.plot(curve.hours, curve.values, label=name)
     by_steps.set_xlabel("training steps")
-    by_steps.set_ylabel(metric)
+    by_steps.set_ylabel("MAP@20")
     by_hours.set_xlabel("hours of training")
     by_hours.legend(frameon=False)
     return figure
@@ -296,11 +296,11 @@ def errors_by_difference(
     return figure
 
 
-def counts_read(curves: Mapping[str, ArrayLike], label: str = "open brackets") -> Figure:
-    """The count that is read off a state, by the true one, of several networks; on the dashed line it is right.
+def counts_read(curves: Mapping[str, ArrayLike]) -> Figure:
+    """The count of open brackets that is read off a state, by the true one; on the dashed line it is right.
 
     Args:
-        curves: name -> what is read at a true count of 0, 1, 2, ...; (counts,). label: what is counted.
+        curves: name -> what is read at a true count of 0, 1, 2, ...; (counts,).
     """
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axis = figure.subplots()
@@ -310,8 +310,8 @@ def counts_read(curves: Mapping[str, ArrayLike], label: str = "open brackets") -
     axis.plot([0, most], [0, most], color="grey", linestyle="--", linewidth=1)
     for numbers in (axis.xaxis, axis.yaxis):
         numbers.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
-    axis.set_xlabel(f"{label}, true")
-    axis.set_ylabel(f"{label}, as read")
+    axis.set_xlabel("open brackets, true")
+    axis.set_ylabel("open brackets, as read")
     axis.grid(alpha=0.3, linewidth=0.5)
     axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

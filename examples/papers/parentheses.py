@@ -33,9 +33,6 @@ ERRORS = {
 TESTED = 1000
 """Strings in each test."""
 
-NONE: list[list[float]] = [[]] * 6
-"""Errors on each test of a row without records."""
-
 
 class Parentheses(_languages.LanguageTable):
     """Networks that learn balanced parentheses."""
@@ -67,11 +64,12 @@ class Parentheses(_languages.LanguageTable):
             found = reaches(errors, paper, percent, 0.01, error=standard_error(max(paper, 0.001), TESTED))
             return Finding(f"{test}: {found.figure}" * bool(found.figure), found.holds)
 
-        own, lstm = of.get(f"{large}-SR-LSTM-P", NONE), of.get(f"{large}-LSTM", NONE)
-        by_k = [of.get(f"{small}-SR-LSTM-P{end}", NONE) for end in ("-2", "", "-10", "-50")]
-        columns = list(zip(shown, *by_k, strict=True)) if NONE not in by_k else []
+        own, lstm = of[f"{large}-SR-LSTM-P"], of[f"{large}-LSTM"]
+        by_k = [of[f"{small}-SR-LSTM-P{end}"] for end in ("-2", "", "-10", "-50")]
         best, alikes = [], []
-        for test, *groups in columns:
+        for test, *groups in zip(shown, *by_k, strict=True):
+            if not all(groups):
+                continue
             two, *others = groups
             best.append(fewer(two, min(others, key=statistics.mean), percent, of=test))
             worst, least = (bound(groups, key=statistics.mean) for bound in (max, min))
@@ -89,29 +87,19 @@ class Parentheses(_languages.LanguageTable):
                 f"`{large}`: more than 40 % in that column, at the end of the training",
                 above(lstm[-1], 0.4, percent, shown[-1]),
             ),
-            self.claim(
-                "SR-LSTM-P",
-                f"`{large}`: fewer errors in each column",
-                *self.ahead(of, f"{large}-SR-LSTM-P", f"{large}-LSTM"),
-                decides="more seeds",
-            ),
-            self.claim(
-                "SR-LSTM",
-                f"`{large}`: fewer errors in each column",
-                *self.ahead(of, f"{large}-SR-LSTM", f"{large}-LSTM"),
-                decides="more seeds",
-            ),
-            self.claim(
-                "SR-LSTM, small",
-                f"`{small}`: fewer errors in each column",
-                *self.ahead(of, f"{small}-SR-LSTM", f"{small}-LSTM"),
-                decides="five seeds of each",
-            ),
-            self.claim(
-                "SR-LSTM-P, small",
-                f"`{small}`: fewer errors in each column",
-                *self.ahead(of, f"{small}-SR-LSTM-P", f"{small}-SR-LSTM"),
-                decides="five seeds of each",
+            *(
+                self.claim(
+                    name,
+                    f"`{words}`: fewer errors in each column",
+                    *self.ahead(of, f"{words}-{better}", f"{words}-{worse}"),
+                    decides=decides,
+                )
+                for name, words, better, worse, decides in (
+                    ("SR-LSTM-P", large, "SR-LSTM-P", "LSTM", "more seeds"),
+                    ("SR-LSTM", large, "SR-LSTM", "LSTM", "more seeds"),
+                    ("SR-LSTM, small", small, "SR-LSTM", "LSTM", "five seeds of each"),
+                    ("SR-LSTM-P, small", small, "SR-LSTM-P", "SR-LSTM", "five seeds of each"),
+                )
             ),
             self.claim(
                 "two centroids",

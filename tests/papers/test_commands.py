@@ -498,15 +498,12 @@ class TestCheck:
     def check(self, *arguments):
         return command_line.main(["check", "--records", *map(str, arguments)])
 
-    def test_the_committed_records(self, capsys):
-        assert self.check(self.records, "--report", ROOT / "docs" / "results.md") == 0
-        assert re.search(r"\d+ records of \d+ experiments can be read.", capsys.readouterr().out)
-
     def test_a_report_that_was_edited(self, tmp_path, capsys):
         shutil.copytree(ROOT / "docs" / "figures", tmp_path / "figures")
         for path in (ROOT / "docs").glob("results*.md"):
             shutil.copy(path, tmp_path)
         assert self.check(self.records, "--report", tmp_path / "results.md") == 0
+        assert re.search(r"\d+ records of \d+ experiments can be read.", capsys.readouterr().out)
         page = tmp_path / "results-isan.md"
         page.write_text(page.read_text().replace("1.661", "1.660"))
         assert self.check(self.records, "--report", tmp_path / "results.md") == 2

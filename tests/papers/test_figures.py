@@ -93,12 +93,12 @@ def test_the_agreement_with_ngrams_has_bars_side_by_side_and_letters_by_correlat
     correlations, baseline = random(2, 5)
     correlations[1] = baseline[1] = np.nan  # nothing follows this symbol
     found = NgramAgreement(random(5), random(5) / 2, random(5, 5), random(5, 5) / 3, 0.875, correlations, baseline)
-    left, middle, right = drawn(figures.ngram_agreement(found, ALPHABET, symbol=2))
+    left, middle, right = drawn(figures.ngram_agreement(found, ALPHABET))
     assert heights(left) == [*found.unigram, *found.counted_unigram]
-    assert heights(middle) == [*found.bigram[2], *found.counted_bigram[2]]
+    assert heights(middle) == [*found.bigram[0], *found.counted_bigram[0]]
     assert [left.get_title(), middle.get_title()] == [
         "unigrams: correlation 0.88",
-        f"after $: correlation {correlations[2]:.2f}",
+        f"after ␣: correlation {correlations[0]:.2f}",
     ]
     assert names_of(right.texts) == ["␣", "$", "<", "_"]
     known = np.transpose([baseline, correlations])[[0, 2, 3, 4]]
@@ -124,7 +124,7 @@ def test_curves_are_the_numbers_given():
     ]
     [axis] = drawn(figures.error_curves({"k = 2": ([1, 2, 3], [0.4, 0.1, 0.2]), "k = 5": ([2, 4], [0.3, 0.2])}))
     assert [line.tolist() for line in lines(axis)] == [[40, 10, 10], [40, 10, 20], [30, 20], [30, 20]]
-    [axis] = drawn(figures.counts_read({"LSTM": [0.5, 1.5], "SR-LSTM-P": [0, 1, 2]}, "brackets"))
+    [axis] = drawn(figures.counts_read({"LSTM": [0.5, 1.5], "SR-LSTM-P": [0, 1, 2]}))
     assert [list(line) for line in lines(axis)] == [[0.5, 1.5], [0, 1, 2], [0, 2]]
     assert names_of(axis.get_legend().get_texts()) == ["LSTM", "SR-LSTM-P"]
 

@@ -11,11 +11,9 @@ import pytest
 from keras import ops
 
 from examples.papers import _languages as languages
-from examples.papers import _records as records
-from examples.papers import _report as report
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import LabelledWords, palindromes
-from tests.papers.common import EXPERIMENTS, a_run, committed, needs_records, tables
+from tests.papers.common import EXPERIMENTS, a_run, committed, needs_records
 
 CENTROIDS = 5
 SMALL = languages.Protocol(units=4, centroids=CENTROIDS, passes=1)
@@ -130,7 +128,8 @@ def quick(monkeypatch):
 class TestBuild:
     @every_network
     def test_every_network_is_an_embedding_its_layer_and_a_logit(self, network):
-        embedding, recurrent, head = languages.build(network, 3, SMALL, seed=0).layers
+        model = languages.build(network, 3, SMALL, seed=0)
+        embedding, recurrent, head = model.layers
         assert set(LAYERS) == set(languages.NETWORKS)
         assert type(recurrent) is LAYERS[network]
         assert recurrent.name == "recurrent"
@@ -138,14 +137,9 @@ class TestBuild:
         assert embedding.mask_zero
         assert tuple(head.kernel.shape) == (4, 1)
         assert float(head.kernel_regularizer(np.ones((4, 1), "float32"))) == pytest.approx(4 * 5e-4)
-
-    @every_network
-    def test_weights_are_as_many_as_counted_by_hand(self, network):
-        model = languages.build(network, 3, SMALL, seed=0)
-        recurrent = 4 * (4 * 4 + 4 * 4 + 4)
-        peephole = 3 * 4 * network.endswith("-P")
+        of_layer = 4 * (4 * 4 + 4 * 4 + 4) + 3 * 4 * network.endswith("-P")
         component = (CENTROIDS * 4 + 3) * network.startswith("SR")  # centroids; temperature, strength and noise
-        assert model.count_params() == 6 * 4 + recurrent + peephole + component + 4 + 1
+        assert model.count_params() == 6 * 4 + of_layer + component + 4 + 1
 
     @pytest.mark.parametrize("network", ["SR-LSTM", "SR-LSTM-P"])
     def test_centroids_are_drawn_evenly_between_minus_and_plus_one_half(self, network):
@@ -384,103 +378,27 @@ def test_the_papers_training_on_palindromes_reads_the_same_words(monkeypatch):
     assert experiment.rows["large_paper-LSTM"]["learning_rate"] == languages.PAPER["learning_rate"]
 
 
-PARENTHESES = {
-    "test_d1_10_l100": 0.011,
-    "test_d10_20_l100": 0.022,
-    "test_d10_20_l200": 0.033,
-    "test_d5_l200": 0.044,
-    "test_d10_l200": 0.055,
-    "test_d20_l1000": 0.066,
-}
-PALINDROMES = {"test_l100": 0.011, "test_l200": 0.022, "test_l500": 0.033}
+def test_figure_6_has_the_lowest_seed_of_every_number_of_centroids_of_which_there_are_several():
+    experiment, curve = EXPERIMENTS["sr-parentheses"], TestRun.CURVE
 
-
-def a_record(network, k=0, config="small", seed=0, seconds=90, plus=0.0, errors=PARENTHESES):
-    """The errors, `plus` so much, in an order that is not the report's."""
-    return {
-        "experiment": "sr-palindromes" if errors is PALINDROMES else "sr-parentheses",
-        "data": {"config": config, "words": 1286, "positives": 601},
-        "model": {"layer": network, "seed": seed, "parameters": 99},
-        "protocol": {"units": 10, "centroids": k, "passes": 2},
-        "result": {
-            "errors": {name: errors[name] + plus for name in sorted(errors, reverse=True)},
-            "validation_error": 0.25,
-            "seconds": seconds,
-        },
-        "environment": records.environment(),
-    }
-
-
-def section(given):
-    """The section of the report, with its own prose."""
-    return report.section(EXPERIMENTS[given[0]["experiment"]], given, None)
-
-
-def percents(values, how="{}"):
-    return [how.format(f"{value}%") for value in values.split()]
-
-
-class TestReport:
-    # Tables 1, 2 and 3 of Wang, Lawrence and Niepert, 2022.
-    SAID = {
-        ("large", "LSTM", 0): "0.5 33.4 34.1 0.2 20.7 54.3",
-        ("large", "LSTM-P", 0): None,
-        ("large", "SR-LSTM", 5): "3.8 25.5 31.3 4.4 22.7 54.0",
-        ("large", "SR-LSTM", 10): None,
-        ("large", "SR-LSTM-P", 2): None,
-        ("large", "SR-LSTM-P", 5): "0.0 0.1 0.3 0.0 0.4 2.0",
-        ("large", "SR-LSTM-P", 50): None,
-        ("small", "LSTM", 0): "6.8 47.2 47.9 4.2 40.9 51.9",
-        ("small", "LSTM-P", 0): None,
-        ("small", "SR-LSTM", 2): None,
-        ("small", "SR-LSTM", 5): "3.7 34.7 35.2 2.8 27.9 50.8",
-        ("small", "SR-LSTM-P", 2): "1.9 9.6 9.7 1.4 3.8 39.9",
-        ("small", "SR-LSTM-P", 5): "1.7 18.9 19.6 1.5 13.8 38.0",
-        ("small", "SR-LSTM-P", 7): None,
-        ("small", "SR-LSTM-P", 10): "2.1 20.5 21.3 1.2 15.4 43.2",
-        ("small", "SR-LSTM-P", 50): "3.4 19.2 19.1 4.7 12.8 41.0",
-        **dict.fromkeys(itertools.product(["large_near"], ["LSTM", "SR-LSTM-P"], [0, 5])),
-        **dict.fromkeys(itertools.product(["small_near"], ["SR-LSTM-P"], [2, 5, 10, 50])),
-    }
-    SAID_OF_PALINDROMES = {
-        ("large", "LSTM", 0): "31.2 42.0 47.7",
-        ("large", "LSTM-P", 0): "28.4 36.2 41.5",
-        ("large_paper", "LSTM-P", 0): "28.4 36.2 41.5",
-        ("large", "SR-LSTM", 5): "28.0 36.0 44.6",
-        ("large", "SR-LSTM-P", 2): None,
-        ("large", "SR-LSTM-P", 5): "10.5 16.7 29.8",
-        ("small", "LSTM", 0): None,
-        ("small", "SR-LSTM-P", 2): None,
-        ("small", "SR-LSTM-P", 5): None,
-    }
-
-    @pytest.mark.parametrize(
-        ("errors", "said"),
-        [(PARENTHESES, SAID), (PALINDROMES, SAID_OF_PALINDROMES)],
-        ids=["parentheses", "palindromes"],
-    )
-    def test_the_papers_figures_stand_beside_what_they_belong_to_and_nothing_else(self, errors, said):
-        for (config, network, k), figures in said.items():
-            [[_, row, *paper]] = tables(section([a_record(network, k, config, errors=errors)]))
-            assert row[:3] == [network, str(k or ""), "1"]
-            expected = [["*the paper's*", str(k or ""), "", "", *percents(figures, "*{}*")]] if figures else []
-            assert paper == expected, (config, network, k)
-
-    def test_figure_6_has_the_lowest_seed_of_every_number_of_centroids_of_which_there_are_several(self):
-        experiment, curve = EXPERIMENTS["sr-parentheses"], TestRun.CURVE
-        given = [
-            {**a_record("SR-LSTM-P", k, seed=seed), "curve": [{**point, "step": k + seed} for point in curve]}
-            for k, seed in ((5, 1), (5, 0), (2, 3))
-        ]
-        others = [{**a_record("SR-LSTM-P", 7, "large"), "curve": curve}, {**a_record("LSTM"), "curve": curve}]
-        [(name, figure)] = experiment.pictures([*given, *others]).items()
-        assert name == "parentheses-centroids.png"
-        lines = {line.get_label(): line.get_xdata().tolist() for line in figure.axes[0].lines}
-        assert {label: steps for label, steps in lines.items() if label.startswith("k")} == {
-            "k = 2": [5, 5],
-            "k = 5": [5, 5],
+    def a_record(network, k=0, config="small", seed=0):
+        return {
+            "data": {"config": config},
+            "model": {"layer": network, "seed": seed},
+            "protocol": {"centroids": k},
+            "curve": [{**point, "step": k + seed} for point in curve],
         }
-        assert experiment.pictures([given[0], *others]) == {}
+
+    given = [a_record("SR-LSTM-P", k, seed=seed) for k, seed in ((5, 1), (5, 0), (2, 3))]
+    others = [a_record("SR-LSTM-P", 7, "large"), a_record("LSTM")]
+    [(name, figure)] = experiment.pictures([*given, *others]).items()
+    assert name == "parentheses-centroids.png"
+    lines = {line.get_label(): line.get_xdata().tolist() for line in figure.axes[0].lines}
+    assert {label: steps for label, steps in lines.items() if label.startswith("k")} == {
+        "k = 2": [5, 5],
+        "k = 5": [5, 5],
+    }
+    assert experiment.pictures([given[0], *others]) == {}
 
 
 class TestPublishedTraining:
