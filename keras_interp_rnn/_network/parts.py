@@ -137,6 +137,8 @@ FORMULAS: dict[Any, Callable[[Any, Any, Any, Any], Any]] = {
 
 `read(constant, name)` is one number, or one for each feature. `deploy` writes the formulas as C.
 """
+SHIFTS = ("mean", "offset")
+"""Constants without which the formulas of Normalization and Rescaling are products."""
 
 
 def _reads_features(layer: Any) -> bool:
@@ -159,9 +161,11 @@ class Featurewise:
     def __init__(self, layer: Any) -> None:
         self.layer = layer
 
-    def _values(self, x: Array) -> Array:
-        values = FORMULAS[type(self.layer)](NUMPY, self.layer, x, lambda constant, name: as_float64(constant).ravel())
-        return np.asarray(values)
+    def _values(self, x: Array, shifted: bool = True) -> Array:
+        def read(constant: Any, name: str) -> Any:
+            return as_float64(constant).ravel() if shifted or name not in SHIFTS else 0.0
+
+        return np.asarray(FORMULAS[type(self.layer)](NUMPY, self.layer, x, read))
 
     def forward(self, x: Array, mask: Mask) -> Array:
         self.inputs = x
@@ -169,7 +173,7 @@ class Featurewise:
 
     def backward(self, gradient: Array) -> Array:
         if not isinstance(self.layer, keras.layers.LayerNormalization):
-            return gradient * (self._values(np.ones_like(gradient)) - self._values(np.zeros_like(gradient)))
+            return self._values(gradient, shifted=False)
         gradient = gradient if self.layer.gamma is None else gradient * as_float64(self.layer.gamma)
         centred = self.inputs - self.inputs.mean(axis=-1, keepdims=True)
         variance = (centred**2).mean(axis=-1, keepdims=True) + self.layer.epsilon
