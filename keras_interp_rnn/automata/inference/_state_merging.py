@@ -12,9 +12,9 @@ labels are wrong with probability eta, the labels of a state have the likelihood
 
 where n are their counts and c is the right label. The merge is made that raises sum ln L most, among those whose
 disagreements eta explains, up to a few standard deviations. Single changes of the table (`_state_changes`) then shorten
-the description. This is repeated for two orders of the blue states, several numbers of deviations and, if eta is not
-known, several values of it, until the shortest description has come out twice; then the search goes on from that
-automaton with a few transitions moved at random.
+the description. This is repeated for two orders of the blue states, several numbers of deviations and several values of
+eta (if it is known, that value and 0), until the shortest description has come out twice; then the search goes on from
+that automaton with a few transitions moved at random.
 
 References: Oncina and Garcia, 1992 (RPNI); Lang, Pearlmutter and Price, "Results of the Abbadingo One DFA learning
 competition and a new evidence-driven state merging algorithm", ICGI 1998.
@@ -84,13 +84,15 @@ def _beginnings(words: Words, limits: Limits, start: Machine | None) -> Iterator
     """The tables from which the search with noise begins: `start`, and the results of merging."""
     if start is not None:
         yield start.table
-    for deviation in DEVIATIONS:
-        for eta in NOISES if limits.noise is None else (limits.noise,):
-            for by_evidence in (True, False):
-                if eta or deviation == DEVIATIONS[0]:
-                    machine = merge_states(words, eta, limits.until, deviation=deviation, by_evidence=by_evidence)
-                    if machine is not None:
-                        yield machine.table
+    etas = NOISES if limits.noise is None else (limits.noise,)
+    settings = [(deviation, eta) for deviation in DEVIATIONS for eta in etas if eta or deviation == DEVIATIONS[0]]
+    if limits.noise is not None:
+        settings.append((DEVIATIONS[0], 0.0))  # a rare label is not taken for noise
+    for deviation, eta in settings:
+        for by_evidence in (True, False):
+            machine = merge_states(words, eta, limits.until, deviation=deviation, by_evidence=by_evidence)
+            if machine is not None:
+                yield machine.table
 
 
 def merge_states(
