@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import sys
 import tempfile
 import threading
 import time
@@ -304,8 +303,8 @@ def _is_duration(value: Any) -> bool:
 _LOCKED: dict[Path, int] = {}
 """The descriptors that lock the directories in which this process trains; a kill releases the locks."""
 
-_FITS: dict[Path, tuple[FrameType, int]] = {}
-"""The frame of the `fit` that trains in a directory, and its thread."""
+_FITS: dict[Path, FrameType] = {}
+"""The frame of the `fit` that trains in a directory."""
 
 _CHANGES = threading.RLock()
 """Held while the two dictionaries change."""
@@ -344,26 +343,28 @@ def _lock(directory: Path, fit: FrameType | None = None) -> None:
                     ) from None
                 return  # a file system without locks
             _LOCKED[directory] = descriptor
-        if fit is None or _FITS.get(directory) == (fit, threading.get_ident()):
+        if fit is None or _FITS.get(directory) is fit:
             return
-        _FITS[directory] = (fit, threading.get_ident())
-    threading.Thread(target=_unlock_after, args=(directory, fit, threading.get_ident()), daemon=True).start()
+        _FITS[directory] = fit
+    threading.Thread(target=_unlock_after, args=(directory, fit), daemon=True).start()
 
 
-def _unlock_after(directory: Path, fit: FrameType, thread: int) -> None:
-    """Waits until `fit` has ended: an exception ends it without calling its callbacks, and its frame may live on."""
-    missed = 0
-    while missed < 3:  # a stack that changes while it is read may seem to end early
+def _unlock_after(directory: Path, fit: FrameType) -> None:
+    """Waits until `fit` has ended: an exception ends it without calling its callbacks, and its frame may live on.
+
+    To walk the stack of a thread that runs may crash the interpreter (CPython 3.11).
+    """
+    while True:
         time.sleep(0.25)
         with _CHANGES:
-            if _FITS.get(directory) != (fit, thread):
+            if _FITS.get(directory) is not fit:
                 return
-            frame = sys._current_frames().get(thread)
-            while frame is not None and frame is not fit:
-                frame = frame.f_back
-            missed = missed + 1 if frame is None else 0
-            if missed == 3:
-                _unlock(directory)
+            try:
+                fit.clear()
+            except RuntimeError:  # it is executing
+                continue
+            _unlock(directory)
+            return
 
 
 def _unlock(directory: Path) -> None:
