@@ -103,7 +103,7 @@ class Logs:
         return {run: list(entries.values()) for run, entries in runs.items()}
 
     def series(self, context: Any, experiment: str, run: str, tag: str) -> dict[str, Any]:
-        """The first answer to a view: `Series.overview`. Of a series in parts it is that of the part written last.
+        """The first answer to a view: `Series.overview`. Only the last written part of a series in parts is read.
 
         A run that started again in the same folder leaves steps of the run before it, perhaps of another text.
         """
@@ -111,13 +111,13 @@ class Logs:
         if not parts:
             return self._read(context, experiment, run, tag).overview
         last = max(parts.values(), key=lambda part: part.max_wall_time)
-        steps = [step for step in sorted(parts) if _description(parts[step]) == _description(last)]
-        read = self._read(context, experiment, run, last.tag)
-        left_out = list(read.left_out)
+        description = _description(last)
+        steps = [step for step in sorted(parts) if _description(parts[step]) == description]
+        left_out = list(self._read(context, experiment, run, last.tag).left_out)
         if len(steps) < len(parts):
             others = _steps([step for step in parts if step not in steps])
             left_out.append(f"{others} left out. Other texts were logged than in what was written last: {NEW_FOLDER}")
-        return {**read.overview, "steps": steps, "left_out": left_out}
+        return {**description, "steps": steps, "left_out": left_out}
 
     def graph(self, context: Any, experiment: str, run: str, tag: str, step: int) -> dict[str, Any]:
         """The drawn states and edges of a step (kinds/_graph.py)."""

@@ -113,11 +113,6 @@ class TestSeries:
         assert found["steps"] == sorted(found["steps"])
         assert "".join(found["symbols"]) == logs.TEXT.replace(" ", "␣")
 
-    def test_a_series_in_parts_has_the_overview_of_the_part_written_last(self):
-        found = get(real(), "/series", run="gru/traces", tag="interp_rnn/trace")
-        assert len(found["steps"]) > 1
-        assert found["shapes"] == [[3, 6, 4 * 5]]
-
     def test_all_steps_in_one_tag_are_read_too(self, tmp_path):
         described = schema.metadata("contributions", symbols=["a"], outputs=["a", "b"])
         values = np.arange(6, dtype=np.float32).reshape(3, 2)

@@ -112,9 +112,10 @@ export async function textsOf(page) {
   all.sort(([a], [b]) => order.indexOf(a.kind) - order.indexOf(b.kind));
   for (const [entry, series] of all.filter(([, {steps}]) => steps.length)) {
     if (entry.kind === 'trace') {
-      const [sequences, time] = series.shapes[series.shapes.length - 1];
+      const rows = series.tokens.length ? series.tokens : [...Array(series.shapes[0][0])].map(() => []);
+      const unnamed = rows.some((tokens) => !tokens.length);
+      const [time] = unnamed ? (await page.part(entry, series.steps[series.steps.length - 1], 0)).shape : [0];  // of every sequence
       const steps = [...Array(time).keys()].map((t) => String(t + 1));
-      const rows = series.tokens.length ? series.tokens : [...Array(sequences)].map(() => []);
       for (const [row, tokens] of rows.entries()) {
         const text = tokens.length ? textOf(tokens) : textOf(steps, `sequence ${row + 1}`, true);
         text.traces.push({entry, series, row});
