@@ -40,9 +40,8 @@ PYTEST := TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # About a minute on two cores: the equations, the rules of the tree, and one file of each main part.
-QUICK := tests/test_equations_isan.py tests/test_equations_minimal_rnn.py tests/test_equations_state_regularized.py \
-	tests/test_affine.py tests/test_losses.py tests/test_repr.py tests/test_imports.py tests/test_public_names.py \
-	tests/layers/test_isan.py tests/analysis/isan/test_contributions.py \
+QUICK := tests/test_equations.py tests/test_affine.py tests/test_losses.py tests/test_repr.py tests/test_imports.py \
+	tests/test_public_names.py tests/layers/test_isan.py tests/analysis/isan/test_contributions.py \
 	tests/automata/test_dfa.py
 
 .DEFAULT_GOAL := help

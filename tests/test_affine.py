@@ -27,14 +27,6 @@ def test_a_map_acts_on_each_row(seed: int) -> None:
             assert_close(result[i, j], some.matrix.T @ states[i, j] + some.offset, "float64", "numpy")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_then_applies_the_first_map_first(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    first, second = random_map(rng, 3, 4), random_map(rng, 4, 2)
-    state = rng.normal(size=(6, 3))
-    assert_close(first.then(second).apply(state), second.apply(first.apply(state)), "float64", "numpy")
-
-
 def test_the_identity_changes_nothing() -> None:
     some = random_map(np.random.default_rng(0), 3, 3)
     identity = AffineMap.identity(3)
@@ -42,12 +34,6 @@ def test_the_identity_changes_nothing() -> None:
         np.testing.assert_array_equal(composed.matrix, some.matrix)
         np.testing.assert_array_equal(composed.offset, some.offset)
     assert identity.matrix.dtype == identity.offset.dtype == np.float64
-
-
-def test_no_maps_compose_to_the_identity() -> None:
-    composed = AffineMap.compose([], 4)
-    np.testing.assert_array_equal(composed.matrix, np.eye(4))
-    np.testing.assert_array_equal(composed.offset, np.zeros(4))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -35,16 +35,6 @@ def matrices(seed, count=6, units=9, scale=1.6, dtype="float32"):
     return (scale * rng.normal(size=(count, units, units)) / np.sqrt(units)).astype(dtype)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_calls_bring_the_radii_of_matrices_and_of_pairs_to_the_bound(seed):
-    w = matrices(seed)
-    assert radii(w).max() > 1.4
-    assert pair_radii(w).max() > 1.4
-    bounded = applied(MaxSpectralRadius(0.9), w, 20)
-    assert radii(bounded).max() < 1.05 * 0.9
-    assert pair_radii(bounded).max() < 1.05 * 0.9
-
-
 @pytest.mark.parametrize("count", [1, 2, 27, pytest.param(65, marks=pytest.mark.matrix)])
 def test_all_pairs_of_an_alphabet_are_brought_to_the_bound(count):
     w = matrices(count, count=count, scale=2.0)
@@ -183,17 +173,6 @@ class TestNorm:
         np.testing.assert_allclose(found, expected, atol=1e-5 if dtype == "float32" else 1e-12)
         assert found.dtype == dtype
         np.testing.assert_allclose(applied(MaxSpectralNorm(0.9), w[0], 1), expected[0], atol=1e-5)
-
-    @pytest.mark.parametrize("seed", range(3))
-    def test_no_word_makes_a_state_longer_than_the_bound(self, seed):
-        rng = np.random.default_rng(seed)
-        w = applied(MaxSpectralNorm(0.8), matrices(seed, scale=3.0), 1).astype(np.float64)
-        b = rng.normal(size=(6, 9))
-        h, limit = rng.normal(size=9), np.linalg.norm(b, axis=1).max() / 0.2
-        limit += np.linalg.norm(h)
-        for x in np.concatenate([rng.integers(6, size=200), np.tile(rng.integers(6, size=4), 50)]):
-            h = h @ w[x] + b[x]
-            assert np.linalg.norm(h) <= limit * (1 + 1e-5)
 
     def test_it_is_saved_and_checked(self):
         constraint = keras.constraints.deserialize(keras.constraints.serialize(MaxSpectralNorm(0.7)))

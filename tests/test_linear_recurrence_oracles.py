@@ -179,77 +179,6 @@ class TestRGLRU:
             np.testing.assert_allclose(states[:, t], h, rtol=1e-10, atol=1e-10)
 
 
-def core_inputs(seed: int) -> tuple[Arrays, ...]:
-    """Keys, values, queries, and the initial states of each head."""
-    draw, (heads, d_k, d_v) = random(seed), MATRIX
-    k, q = draw(BATCH, TIME, heads, d_k), draw(BATCH, TIME, heads, d_k)
-    return k, draw(BATCH, TIME, heads, d_v), q, draw(BATCH, *MATRIX)
-
-
-class TestMatrixStates:
-    @SEEDS
-    def test_every_entry_of_a_decaying_matrix_is_a_unit(self, seed: int) -> None:
-        k, v, q, S0 = core_inputs(seed)
-        alpha = sigmoid(random(seed + 50)(*k.shape))
-        states, reads = oracle.matrix_decay(alpha, k, v, q, S0)
-        writes = k[..., :, None] * v[..., None, :]
-        decays = alpha[..., :, None] * np.ones_like(writes)
-        flat = oracle.diagonal_real(
-            decays.reshape(BATCH, TIME, -1), writes.reshape(BATCH, TIME, -1), S0.reshape(BATCH, -1)
-        )
-        np.testing.assert_allclose(states.reshape(flat.shape), flat, **TIGHT)
-        np.testing.assert_allclose(reads, np.einsum("bthk,bthkv->bthv", q, states), **TIGHT)
-
-    @SEEDS
-    def test_one_gate_a_head_is_attention_under_a_decaying_mask(self, seed: int) -> None:
-        """The duality of arXiv:2405.21060, section 5."""
-        k, v, q, S0 = core_inputs(seed)
-        a = sigmoid(random(seed + 50)(*k.shape[:3]))
-        reads = oracle.matrix_decay(a[..., None], k, v, q, 0 * S0).outputs
-        same = oracle.matrix_decay(a[..., None] * np.ones(k.shape), k, v, q, 0 * S0).outputs
-        np.testing.assert_allclose(reads, same, **TIGHT)
-        for sequence in range(BATCH):
-            for head in range(HEADS):
-                at = sequence, slice(None), head
-                decay = [[np.prod(a[at][s + 1 : t + 1]) * (s <= t) for s in range(TIME)] for t in range(TIME)]
-                np.testing.assert_allclose(reads[at], (q[at] @ k[at].T * np.array(decay)) @ v[at], **TIGHT)
-
-    @SEEDS
-    def test_the_delta_rule_is_a_product_of_matrices(self, seed: int) -> None:
-        """In the papers' columns: S^T alpha (I - beta k k^T) + beta v k^T."""
-        k, v, q, S0 = core_inputs(seed)
-        draw = random(seed + 50)
-        alpha, beta = sigmoid(draw(*k.shape[:3])), 2 * sigmoid(draw(*k.shape[:3]))
-        states, reads = oracle.matrix_delta(alpha, beta, k, v, q, S0)
-        columns = np.swapaxes(S0, -1, -2)
-        for t in range(TIME):
-            strength = beta[:, t, :, None, None]
-            key, value = k[:, t, :, :, None], v[:, t, :, :, None]
-            keeps = alpha[:, t, :, None, None] * (np.eye(k.shape[-1]) - strength * key @ np.swapaxes(key, -1, -2))
-            columns = columns @ keeps + strength * value @ np.swapaxes(key, -1, -2)
-            np.testing.assert_allclose(states[:, t], np.swapaxes(columns, -1, -2), **TIGHT)
-            np.testing.assert_allclose(reads[:, t], (columns @ q[:, t, :, :, None])[..., 0], **TIGHT)
-
-    @SEEDS
-    def test_states_are_sums_of_keys_and_corrected_values(self, seed: int) -> None:
-        """Appendix A of Gated DeltaNet: S_t = sum_i gamma_t / gamma_i k_i^T u_i, from an empty state."""
-        k, v, q, S0 = core_inputs(seed)
-        draw = random(seed + 50)
-        alpha, beta = sigmoid(draw(*k.shape[:3])), sigmoid(draw(*k.shape[:3]))
-        states = oracle.matrix_delta(alpha, beta, k, v, q, 0 * S0).states
-        gamma = np.cumprod(alpha, axis=1)
-        for sequence in range(BATCH):
-            for head in range(HEADS):
-                key, value = k[sequence, :, head], v[sequence, :, head]
-                strength, total = beta[sequence, :, head], gamma[sequence, :, head]
-                corrected: list[Arrays] = []
-                for t in range(TIME):
-                    read = sum(total[t] / total[i] * (key[i] @ key[t]) * corrected[i] for i in range(t))
-                    corrected.append(strength[t] * (value[t] - read))
-                    expected = sum(total[t] / total[i] * np.outer(key[i], corrected[i]) for i in range(t + 1))
-                    np.testing.assert_allclose(states[sequence, t, head], expected, **TIGHT)
-
-
 def gla_keys(weights: oracle.GatedLinearAttention, x: Arrays) -> tuple[Arrays, Arrays, Arrays]:
     """Queries, keys and logarithms of the gates, heads side by side."""
     logits = x @ (weights.W_alpha @ weights.W_alpha2) + weights.b_alpha
@@ -302,13 +231,3 @@ class TestLayersOfMatrixStates:
                     expected[sequence, t, values] = gate[sequence, t, values] * normalized * weights.norm_scale
         outputs = layer(weights, x, initial_state=start, **options).outputs
         np.testing.assert_allclose(outputs, expected @ weights.W_o, **TIGHT)
-
-    @SEEDS
-    def test_one_gate_a_head_is_the_same_gate_for_all_keys(self, seed: int) -> None:
-        layer, weights, x, start, options = sample("GLA", seed)
-        draw = random(seed + 50)
-        scalar = weights._replace(W_alpha=draw(FEATURES, HEADS), W_alpha2=None, b_alpha=draw(HEADS))
-        repeated = scalar._replace(W_alpha2=np.repeat(np.eye(HEADS), 3, axis=1), b_alpha=np.repeat(scalar.b_alpha, 3))
-        one, all_keys = (layer(w, x, initial_state=start, **options) for w in (scalar, repeated))
-        np.testing.assert_allclose(one.states, all_keys.states, **TIGHT)
-        np.testing.assert_allclose(one.outputs, all_keys.outputs, **TIGHT)

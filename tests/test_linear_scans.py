@@ -107,13 +107,6 @@ def test_decays_of_zero_and_one_are_exact():
         np.testing.assert_array_equal(ops.convert_to_numpy(found)[0, :, 0].astype("float64"), [7, 3, 3, 4, 1e30])
 
 
-@pytest.mark.parametrize(("fused", "steps", "unroll"), [("auto", 5, False), (True, None, False), (False, 5, False)])
-def test_a_path_has_a_reason(fused, steps, unroll):
-    path = choose_path(fused, steps, unroll)
-    assert path.name == "stepwise" if fused is False else path.name in PATHS
-    assert path.reason
-
-
 def test_unrolled_steps_take_no_path():
     assert choose_path("auto", 5, True).name == "stepwise"
     with pytest.raises(ValueError, match=r"fused=True cannot run here: unroll=True asks for the cell step by step"):

@@ -40,20 +40,6 @@ def test_large_logits_do_not_overflow() -> None:
     assert_close(BitsPerSymbol(dtype="float64")(symbols, logits), bits(symbols, logits).mean(), "float64")
 
 
-@pytest.mark.parametrize("vocabulary_size", [2, 5, 27, 64])
-def test_even_odds_cost_the_logarithm_of_the_alphabet(vocabulary_size: int) -> None:
-    symbols = np.arange(6).reshape(2, 3) % vocabulary_size
-    logits = np.full((2, 3, vocabulary_size), 0.3)
-    assert float(BitsPerSymbol()(symbols, logits)) == pytest.approx(np.log2(vocabulary_size), rel=1e-6)
-
-
-def test_one_certain_bit_by_hand() -> None:
-    # Odds of 3 to 1: the likely symbol costs log2(4/3), the other one log2(4).
-    logits = np.log([[[3.0, 1.0], [3.0, 1.0]]])
-    found = BitsPerSymbol(reduction="none", dtype="float64")(np.array([[0, 1]]), logits)
-    assert_close(found, np.array([[np.log2(4 / 3), 2.0]]), "float64")
-
-
 def test_sample_weights_choose_what_counts() -> None:
     symbols, logits = some(0)
     weights = np.zeros((3, 7))

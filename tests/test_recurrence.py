@@ -12,7 +12,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
-from keras_interp_rnn._sequence import affine, blocks, masks, scan, sizes
+from keras_interp_rnn._sequence import affine, blocks, scan, sizes
 from keras_interp_rnn.equations import isan as equations
 from tests import autodiff
 from tests.oracles import isan as oracle
@@ -114,15 +114,6 @@ def test_a_scattered_mask_over_every_kind_of_text(path: str, case: str) -> None:
     check_values_and_gradients(path, sample(**CASES[case], mask="scattered"), "float64")
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_mask_of_true_changes_nothing(path: str) -> None:
-    some = sample()
-    tensors = [ops.convert_to_tensor(array) for array in (some.kernel, some.bias, some.start, some.symbols)]
-    everything = ops.convert_to_tensor(np.ones_like(some.symbols, bool))
-    expected = affine.switched_affine_states(path, *tensors)
-    assert_close(affine.switched_affine_states(path, *tensors, everything), expected, "float64")
-
-
 @pytest.mark.skipif(BACKEND != "jax", reason="JAX refuses no ids, and says NaN instead")
 @pytest.mark.parametrize("path", PATHS[:3])
 def test_an_id_out_of_range_harms_its_own_sequence_alone(path: str) -> None:
@@ -195,21 +186,6 @@ def test_the_sizes_here_straddle_those_of_the_code() -> None:
         assert len(np.unique(cases["few of many symbols"].symbols)) < sizes.SLOTS
 
 
-def expected_outputs(mask: list[bool], zero_output: bool) -> list[float]:
-    some = np.arange(1.0, len(mask) + 1)
-    states = ops.convert_to_tensor(some[None, :, None])
-    result = masks.outputs_under_mask(states, ops.convert_to_tensor(np.array([mask])), zero_output)
-    return ops.convert_to_numpy(result)[0, :, 0].tolist()
-
-
-def test_outputs_under_a_mask() -> None:
-    """Zero before the first step that is read, and wherever masked if told so; without a mask the states."""
-    assert expected_outputs([False, True, False, True], zero_output=False) == [0, 2, 3, 4]
-    assert expected_outputs([False, True, False, True], zero_output=True) == [0, 2, 0, 4]
-    states = ops.convert_to_tensor(sample().cotangent)
-    assert masks.outputs_under_mask(states, None, zero_output=True) is states
-
-
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 7, 12, 13])
 @pytest.mark.parametrize("vocabulary_size", [1, 2, 5])
 @pytest.mark.parametrize("size", [1, 2, 4])
@@ -218,16 +194,6 @@ def test_no_rows_fill_more_blocks_than_there_are(rows: int, vocabulary_size: int
     counts = [c for c in itertools.product(range(rows + 1), repeat=vocabulary_size) if sum(c) == rows]
     most = max(sum(-(-c // size) for c in each) for each in counts)
     assert blocks.number_of_blocks(rows, vocabulary_size, size) == most
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_every_row_is_once_in_a_block_of_its_symbol(seed: int) -> None:
-    symbols = np.random.default_rng(seed).integers(5, size=(4, 9)).astype("int32")
-    found = blocks.Blocks(*map(ops.convert_to_numpy, blocks.into_blocks(ops.convert_to_tensor(symbols), 5, 2)))
-    for step in range(4):
-        np.testing.assert_array_equal(found.rows[step, found.places[step]], np.arange(9))
-        assert sorted(found.places[step]) == sorted(np.flatnonzero(found.filled[step]))
-        np.testing.assert_array_equal(found.owners[step, found.places[step] // 2], symbols[step])
 
 
 @pytest.mark.parametrize("case", ["small", "one step", "many rows a symbol"])
@@ -334,8 +300,3 @@ class TestChoiceOfPath:
         name, reason = self.choose(units=216)
         assert name == "static"
         assert reason.endswith("the batch may be spread over several devices, and sorting would collect it")
-
-    def test_fused_false_steps_whatever_else_holds(self) -> None:
-        for reads_ids in (True, False):
-            for unroll in (True, False):
-                assert self.choose(False, reads_ids=reads_ids, unroll=unroll) == ("stepwise", "fused=False")

@@ -100,18 +100,6 @@ class Switch(NamedTuple):
         return self.W[symbol] @ h + self.b[symbol]
 
 
-def numerical_gradient(function, array, epsilon: float = 1e-6) -> np.ndarray:
-    """Central differences of a scalar function of one array, entry by entry."""
-    array = np.asarray(array, np.float64)
-    gradient = np.zeros(array.shape)
-    for index in np.ndindex(array.shape):
-        above, below = array.copy(), array.copy()
-        above[index] += epsilon
-        below[index] -= epsilon
-        gradient[index] = (function(above) - function(below)) / (2 * epsilon)
-    return gradient
-
-
 def loss_gradients(W, b, h0, symbols, cotangent, mask=None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradients of sum(cotangent * states) with respect to W, b and each sequence's h0 (batch, n)."""
     W, b, cotangent = (np.asarray(array, np.float64) for array in (W, b, cotangent))
