@@ -1,4 +1,4 @@
-"""Words of formal languages, their labels checked by recognisers written for that alone; and their TFDS builder."""
+"""Words of formal languages, their labels checked by other recognisers; and their TFDS builder."""
 
 import functools
 import hashlib
@@ -7,18 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from keras_interp_rnn import datasets
+from keras_interp_rnn import automata, datasets
 from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, counting, languages, palindromes, tomita
-
-
-def runs(word):
-    """Lengths of the runs of equal symbols, in order: [("1", 3), ("0", 2), ...]."""
-    return [(part[0][0], len(part[0])) for part in re.finditer(r"0+|1+", word)]
-
-
-def no_odd_zeros_after_odd_ones(word):
-    odd = [symbol for symbol, length in runs(word) if length % 2]
-    return "0" not in odd[odd.index("1") :] if "1" in odd else True
 
 
 def matched(word):
@@ -33,16 +23,6 @@ def depth(word):
     levels = np.cumsum([{"(": 1, ")": -1}.get(symbol, 0) for symbol in word])
     return int(levels.max(initial=0))
 
-
-TOMITA = {
-    "1": lambda w: "0" not in w,
-    "2": lambda w: w == "10" * (len(w) // 2),
-    "3": no_odd_zeros_after_odd_ones,
-    "4": lambda w: "000" not in w,
-    "5": lambda w: w.count("0") % 2 == 0 and w.count("1") % 2 == 0,
-    "6": lambda w: (w.count("0") - w.count("1")) % 3 == 0,
-    "7": lambda w: re.fullmatch("0*1*0*1*", w) is not None,
-}
 
 TESTS = {
     "test_d1_10_l100": (1, 10, 100),
@@ -70,7 +50,7 @@ CONFIGS = [
 
 def labelled(name, config, word):
     if name == "tomita":
-        return TOMITA[config](word)
+        return automata.tomita(int(config)).accepts(word)
     return matched(word) if name == "balanced_parentheses" else word[: len(word) // 2] == word[len(word) // 2 :][::-1]
 
 

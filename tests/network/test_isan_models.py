@@ -49,9 +49,9 @@ def randomized(model: keras.Model, seed: int = 0) -> keras.Model:
     return model
 
 
-def quantized(mode: str) -> keras.Model:
+def quantized() -> keras.Model:
     model = randomized(of_states(dense()))
-    model.layers[-1].quantize(mode)
+    model.layers[-1].quantize("int8")
     return model
 
 
@@ -117,9 +117,9 @@ def begun() -> keras.Model:
     return keras.Model(inputs, dense()(isan()(inputs, initial_state=start)))
 
 
-def masked(**flags: Any) -> keras.Model:
+def masked() -> keras.Model:
     inputs = ids()
-    return keras.Model(inputs, dense()(isan(**flags)(inputs, mask=ops.not_equal(inputs, 0))))
+    return keras.Model(inputs, dense()(isan()(inputs, mask=ops.not_equal(inputs, 0))))
 
 
 def masked_one_hot() -> keras.Model:
@@ -147,8 +147,7 @@ def regularized() -> layers.StateRegularizedCell:
 
 
 REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
-    "int8": (lambda: quantized("int8"), r"dense.* \(Dense, quantized to int8\), on its states"),
-    "int4": (lambda: quantized("int4"), r"dense.* \(Dense, quantized to int4\), on its states"),
+    "int8": (quantized, r"dense.* \(Dense, quantized to int8\), on its states"),
     "a subclass of Dense": (lambda: of_states(Twice(OUTPUTS)), r"twice.* \(Twice\), on its states"),
     "a Dropout that always drops": (
         lambda: of_states(lambda x: dense()(AlwaysDropout(0.5)(x))),
@@ -160,12 +159,9 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     ),
     "a nested model called in training": (lambda: nested(training=True), "functional.*, which is called with training"),
     "a mask": (masked, "isan.*, which is called with mask"),
-    "a mask and zeros": (lambda: masked(zero_output_for_mask=True), "isan.*, which is called with mask"),
     "a Masking layer before": (masked_one_hot, r"masking.* \(Masking\), on its symbols"),
     "an initial state": (begun, "isan.*, which is called with initial_state"),
     "shifted ids": (lambda: of_ids(lambda x: (x + 1) % SYMBOLS), r"add.* \(Add\), on its symbols"),
-    "reversed ids": (lambda: of_ids(lambda x: ops.flip(x, axis=1)), r"flip.* \(Flip\), on its symbols"),
-    "ids cut off": (lambda: of_ids(lambda x: x[:, 1:]), r"get_item.* \(GetItem\), on its symbols"),
     "an unknown layer before": (
         lambda: of_ids(keras.layers.Lambda(lambda x: SYMBOLS - 1 - x, dtype="int32")),
         r"lambda.* \(Lambda\), on its symbols",
@@ -181,10 +177,6 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     "normalized states": (
         lambda: of_states(lambda x: dense()(keras.layers.LayerNormalization()(x))),
         r"layer_normalization.* \(LayerNormalization\), on its states",
-    ),
-    "states without a last one": (
-        lambda: of_states(lambda x: dense()(keras.layers.Cropping1D((0, 1))(x))),
-        r"cropping1d.* \(Cropping1D\), on its states",
     ),
     "states replaced where they are 1": (
         lambda: of_states(lambda x: dense()(keras.layers.Masking(1.0)(x))),
@@ -203,10 +195,6 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     "a head and something else": (
         lambda: of_states(lambda x: [dense()(x), ops.tanh(x)]),
         r"tanh.* \(Tanh\), on its states",
-    ),
-    "both directions multiplied": (
-        lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan(), merge_mode="mul")),
-        r"with 0; it has bidirectional.* \(Bidirectional\), on its symbols",
     ),
     "backwards": (lambda: of_states(dense(), go_backwards=True), "a model whose ISAN has go_backwards=True"),
     "a state-regularized ISAN": (
@@ -231,6 +219,22 @@ def normalized(**flags: Any) -> keras.Model:
     return model
 
 
+def harmless(x: Any) -> Any:
+    """After layers that change nothing outside training."""
+    for layer in (
+        keras.layers.Dropout(0.3),
+        keras.layers.SpatialDropout1D(0.5),
+        keras.layers.GaussianDropout(0.3),
+        keras.layers.AlphaDropout(0.3),
+        keras.layers.GaussianNoise(1.0),
+        keras.layers.Identity(),
+        keras.layers.Activation("linear"),
+        keras.layers.ActivityRegularization(l2=0.1),
+    ):
+        x = layer(x)
+    return x
+
+
 READ: dict[str, Callable[[], keras.Model]] = {
     "plain": lambda: of_states(dense()),
     "without a bias": lambda: of_states(dense(use_bias=False)),
@@ -242,9 +246,7 @@ READ: dict[str, Callable[[], keras.Model]] = {
     "the last state": lambda: keras.Sequential([ids(), layers.ISAN(UNITS, SYMBOLS), dense()]),
     "a last state returned": lambda: of_states(lambda x: dense()(x[1]), return_state=True),
     "called in training": lambda: of_ids(lambda x: x, lambda x: isan()(x, training=True)),
-    "noise": lambda: of_states(
-        lambda x: dense()(keras.layers.GaussianNoise(1.0)(keras.layers.SpatialDropout1D(0.5)(x)))
-    ),
+    "layers that do nothing": lambda: of_states(lambda x: harmless(dense()(harmless(x)))),
     "a Masking that zeroes zeros": lambda: of_states(lambda x: dense()(keras.layers.Masking(0.0)(x))),
     "both directions": lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan())),
     "nested": nested,
@@ -313,67 +315,6 @@ def test_of_two_inputs_the_layer_and_the_rows_of_its_head_are_passed() -> None:
     split = analysis.contributions(layer, TEXT, readout=(kernel[:UNITS], bias))
     output = ops.convert_to_numpy(model([TEXT[None], np.zeros((1, 2))]))[0]
     np.testing.assert_allclose(split.logits[-1], output, rtol=1e-4, atol=1e-5)
-
-
-HARMLESS = (
-    lambda: keras.layers.Dropout(0.3),
-    lambda: keras.layers.GaussianDropout(0.3),
-    lambda: keras.layers.AlphaDropout(0.3),
-    lambda: keras.layers.Identity(),
-    lambda: keras.layers.Activation("linear"),
-    lambda: keras.layers.ActivityRegularization(l2=0.1),
-)
-CHANGES = (
-    lambda x: 1.5 * x,
-    lambda x: ops.flip(x, axis=1),
-    lambda x: ops.roll(x, 1, axis=1),
-    lambda x: ops.maximum(x, 0),
-    lambda x: keras.layers.Lambda(lambda y: -y)(x),
-    lambda x: keras.layers.Dropout(0.5)(x, training=True),
-)
-
-
-def drawn(rng: np.random.Generator) -> tuple[keras.Model, bool, bool]:
-    """A random model, whether a softmax ends it, and whether something in it is not allowed."""
-    dtype = str(rng.choice(["float32", "float64", "mixed_bfloat16"]))
-    odd = rng.choice(["", "states", "logits"], p=[0.6, 0.2, 0.2])
-    softmax = bool(rng.integers(2)) and odd != "logits"
-    units = int(rng.integers(1, 6))
-    reads = layers.ISAN(units, SYMBOLS, return_sequences=True, dtype=dtype, fused=bool(rng.integers(2)))
-    if rng.integers(2):
-        reads = layers.FactoredISAN(units, 2, SYMBOLS, return_sequences=True, dtype=dtype)
-    inputs = ids()
-    x = reads(inputs)
-    for place in ("states", "logits"):
-        for make in rng.permutation(len(HARMLESS))[: rng.integers(3)]:
-            x = HARMLESS[make]()(x)
-        if odd == place:
-            x = CHANGES[rng.integers(len(CHANGES))](x)
-        if place == "states":
-            x = dense(dtype=dtype, use_bias=bool(rng.integers(2)))(x)
-    if softmax:
-        x = (keras.layers.Softmax() if rng.integers(2) else keras.layers.Activation("softmax"))(x)
-    model = keras.Model(inputs, x)
-    if rng.integers(2):
-        model = keras.Sequential([ids(), model])
-    return randomized(model, int(rng.integers(1000))), softmax, bool(odd)
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_a_random_model_is_refused_or_has_the_logits_it_outputs(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, softmax, odd = drawn(rng)
-    text = rng.integers(0, SYMBOLS, 7)
-    if odd:
-        with pytest.raises(ValueError, match="Received: .*Pass the ISAN"):
-            analysis.contributions(model, text)
-        return
-    found = analysis.contributions(model, text).logits
-    if softmax:
-        found = np.exp(found) / np.exp(found).sum(axis=-1, keepdims=True)
-    output = ops.convert_to_numpy(ops.cast(model(text[None])[0], "float64"))
-    half = any("bfloat16" in layer.compute_dtype for layer in model._flatten_layers())
-    np.testing.assert_allclose(found, output, rtol=0, atol=(0.02 if half else 1e-6) * max(1.0, np.abs(found).max()))
 
 
 ARRAYS = (np.ones((UNITS, OUTPUTS)), np.zeros(OUTPUTS))
