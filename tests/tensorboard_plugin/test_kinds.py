@@ -16,10 +16,10 @@ import pytest
 from keras_interp_rnn import callbacks
 from tensorboard_plugins.interp_rnn import plugin, schema
 from tests.tensorboard_plugin import logs, record_log
+from tests.tensorboard_plugin.test_backend import VERSION_1
 
 PLUGIN = Path(plugin.__file__).parent
 KIND_FILES = sorted(path for path in (PLUGIN / "kinds").glob("*.py") if not path.name.startswith("_"))
-VERSION_1 = Path(__file__).parent / "version_1"
 
 
 class TestTables:

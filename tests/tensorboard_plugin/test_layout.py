@@ -264,15 +264,6 @@ class TestStatesThatStand:
             labels = {ends: shortened([name for name, _ in edge["symbols"]]) for ends, edge in routes.items()}
             check_clear(labels, Drawing({i: place["positions"][str(i)] for i in there}, found, place["box"]))
 
-    @pytest.mark.parametrize("states", [3, 6, 12])
-    @pytest.mark.parametrize("seed", range(3))
-    def test_they_stay_and_other_edges_avoid_them(self, states, seed):
-        places = draw(random_labels(states, "ab", seed), range(states)).points
-        labels = {edge: text for edge, text in random_labels(states, "ab", seed + 10).items() if edge[0] != edge[1]}
-        drawing = draw(labels, (), points=places)
-        assert drawing.points == places
-        check_clear(labels, drawing)
-
     def test_some_may_be_gone(self):
         places = draw(unlabelled((0, 1), (1, 2), (2, 3)), [0]).points
         del places[1]

@@ -116,8 +116,8 @@ class TestSentences:
         assert asked(f"outputs.placeOf({json.dumps(list(symbols))}, {place})", *SENTENCES) == expected
 
     def test_the_signs_for_white_space_are_those_of_the_package(self):
-        signs = json.dumps(list(tokens.SIGNS.values()))
-        assert asked(f"{signs}.map(bars.isSpace)", *SENTENCES) == [True] * 3
+        signs = json.dumps([*tokens.SIGNS.values(), "_"])
+        assert asked(f"{signs}.map(bars.isSpace)", *SENTENCES) == [True] * 3 + [False]
         for sign in tokens.SIGNS.values():
             assert sign in (STATIC / "outputs.js").read_text()
 
