@@ -288,19 +288,7 @@ def surprising_event(event: SurprisingEvent) -> str:
 @as_html.register
 def phase_portrait(result: PhasePortrait) -> str:
     """The lines of all symbols, and a row for each."""
-    numbers = np.stack([result.slopes, result.residual, result.fixed_points], axis=1).tolist()
-    forms = ("{:+.3f}", "{:.1e}", "{:+.3f}")
-    rows = (
-        (
-            html.escape(result.name(symbol)),
-            *(
-                "–" if np.isnan(value) else form.format(value)
-                for form, value in zip(forms, numbers[symbol], strict=True)
-            ),
-            " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:6]),
-        )
-        for symbol in range(len(result.slopes))
-    )
+    rows = ((html.escape(name), *cells) for name, *cells in text.portrait_rows(result))
     head = ("symbol", "slope", "residual", "fixed point", "time constants (steps)")
     return (
         "<div><p>Change of the logit against the logit before, a line for each symbol; rings are fixed points.</p>"

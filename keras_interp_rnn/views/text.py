@@ -43,6 +43,8 @@ WORD = 60
 """Maximum number of characters of a word, which is cut if it is longer."""
 PERCENTS = (0, 16, 50, 84, 100)
 """Percentiles of singular values."""
+WIDTH = 24
+"""Maximum number of signs of a bar."""
 ITEMS = 15
 """Maximum number of lines about words, steps, symbols, lags or points."""
 QUESTIONS = 2
@@ -54,7 +56,7 @@ MAX_SYMBOLS, LINE = 4, 100
 
 
 @as_text.register
-def contributions(split: Contributions, *, target: int = -1, width: int = 24) -> str:
+def contributions(split: Contributions, *, target: int = -1, width: int = WIDTH) -> str:
     """A line for each source: its position, how far it moved the winner ahead of the runner-up, and a bar.
 
     Of a long text the strongest sources in the order of the text, and the sum of the others. If there is a single
@@ -118,7 +120,7 @@ def surprise(result: Surprise) -> str:
 
 
 @as_text.register
-def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
+def surprising_event(result: SurprisingEvent) -> str:
     """The event that came and the expected one, and a line for each event before: its share in the log-odds."""
     lines = [
         f"event {result.position} of session {result.session}: {result.name(result.came)!r} came "
@@ -137,11 +139,11 @@ def surprising_event(result: SurprisingEvent, *, width: int = 24) -> str:
         rows.insert(0, ("", "others", float(np.delete(result.shares, strongest).sum())))
     if not math.isnan(result.rest):
         rows.insert(0, ("", "none", result.rest))
-    return "\n".join([*lines, *_bars(rows, scale, width)])
+    return "\n".join([*lines, *_bars(rows, scale)])
 
 
 @as_text.register
-def attribution(result: Attribution, *, width: int = 24) -> str:
+def attribution(result: Attribution) -> str:
     """The steps with the largest shares of the first sequence, in its order, and the sum of the other steps.
 
     Each line also has the feature with the largest share of the step, if there are features. Sequences, steps and
@@ -182,12 +184,12 @@ def attribution(result: Attribution, *, width: int = 24) -> str:
             text += f"  {feature + 1:7} {features[step, feature, 0]:+11.3g}"
         if step in masked:
             text += "  masked"
-        lines.append(f"{text}  {_bar(shares[0] / scale, width)}".rstrip() if len(shares) == 1 else text)
+        lines.append(f"{text}  {_bar(shares[0] / scale)}".rstrip() if len(shares) == 1 else text)
     return "\n".join(lines)
 
 
 @as_text.register
-def patching(result: Patching, *, width: int = 24) -> str:
+def patching(result: Patching) -> str:
     """The outputs, and a line for each quantity: the step at which it has the largest effect."""
     wide = max(len("quantity"), *map(len, result.names))
     lines = [
@@ -199,7 +201,7 @@ def patching(result: Patching, *, width: int = 24) -> str:
         step = int(np.nan_to_num(np.abs(effects)).argmax())
         share, bar = "–", ""
         if np.isfinite(restored[step]):
-            share, bar = f"{restored[step]:.1%}", _bar(float(np.clip(restored[step], -1, 1)), width)
+            share, bar = f"{restored[step]:.1%}", _bar(float(np.clip(restored[step], -1, 1)))
         lines.append(f"{name:{wide}}  {step + 1:4}  {effects[step]:+10.3g}  {share:>8}  {bar}".rstrip())
     return "\n".join(lines)
 
@@ -208,13 +210,22 @@ def patching(result: Patching, *, width: int = 24) -> str:
 def phase_portrait(result: PhasePortrait) -> str:
     """A line for each symbol: its slope, how far points are from it, its fixed point, its time constants."""
     lines = ["symbol         slope  residual  fixed point  time constants (steps)"]
-    for symbol in range(len(result.slopes)):
-        numbers = (result.slopes[symbol], result.residual[symbol], result.fixed_points[symbol])
-        forms = zip(("{:+8.3f}", "{:10.1e}", "{:+13.3f}"), (8, 10, 13), numbers, strict=True)
-        shown = "".join("–".rjust(width) if math.isnan(value) else form.format(value) for form, width, value in forms)
-        constants = " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:VALUES])
-        lines.append(f"{result.name(symbol):12} {shown}  {constants}")
+    for name, slope, residual, point, constants in portrait_rows(result):
+        lines.append(f"{name:12} {slope:>8}{residual:>10}{point:>13}  {constants}")
     return "\n".join(lines)
+
+
+def portrait_rows(result: PhasePortrait) -> list[tuple[str, ...]]:
+    """The name, slope, residual, fixed point and time constants of each symbol, as text."""
+    numbers = np.stack([result.slopes, result.residual, result.fixed_points], axis=1).tolist()
+    return [
+        (
+            result.name(symbol),
+            *("–" if math.isnan(x) else f"{x:{form}}" for x, form in zip(row, ("+.3f", ".1e", "+.3f"), strict=True)),
+            " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:VALUES]),
+        )
+        for symbol, row in enumerate(numbers)
+    ]
 
 
 @as_text.register
@@ -279,7 +290,7 @@ def trace(traced: Trace) -> str:
 
 
 @as_text.register
-def substitutions(changed: Substitutions, *, width: int = 24) -> str:
+def substitutions(changed: Substitutions) -> str:
     """The replacements that change the prediction most."""
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
@@ -296,7 +307,7 @@ def substitutions(changed: Substitutions, *, width: int = 24) -> str:
     for position, symbol, change in strongest:
         value = f"{change:+.4g}" if single else f"{change:+.1%}"
         symbols = f"{changed.name(int(changed.symbols[position])):6}  {changed.name(symbol):7}"
-        lines.append(f"{position + 1:8}  {symbols}  {value:>8}  {_bar(change / scale, width)}")
+        lines.append(f"{position + 1:8}  {symbols}  {value:>8}  {_bar(change / scale)}")
     return "\n".join(lines)
 
 
@@ -652,12 +663,12 @@ def distinguishable(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str,
     ]
 
 
-def _bars(rows: Iterable[tuple[str, str, float]], scale: float, width: int) -> list[str]:
+def _bars(rows: Iterable[tuple[str, str, float]], scale: float, width: int = WIDTH) -> list[str]:
     """A line for each (position, name, value), with a bar relative to a value of `scale`."""
     return [f"{at:>8}  {name:6} {value:+9.4f}  {_bar(value / scale, width)}".rstrip() for at, name, value in rows]
 
 
-def _bar(share: float, width: int) -> str:
+def _bar(share: float, width: int = WIDTH) -> str:
     """A bar of up to `width` signs; empty if the share is not finite."""
     return ("#" if share > 0 else "-") * round(width * min(abs(share), 1)) if math.isfinite(share) else ""
 

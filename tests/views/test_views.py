@@ -637,12 +637,6 @@ def test_show_names_the_page_if_no_browser_can_be_opened(monkeypatch, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_names_of_several_letters_are_separated():
-    split = analysis.contributions(model_of_symbols(), [0, 1, 2], alphabet=["log in", "fail", "x"])
-    assert "after 'log in fail x'" in str(split)
-    assert "after 'abc'" in str(analysis.contributions(model_of_symbols(), [0, 1, 2], alphabet="abc"))
-
-
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
     assert [line.split()[:2] for line in str(split).splitlines()[3:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
