@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.analysis.baselines import _counted
 from tests.oracles.ngrams import BackoffOracle
 
 pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
@@ -72,13 +71,6 @@ def test_texts_shorter_than_the_order_and_texts_with_every_history(symbols, leng
     train, test = rng.integers(0, symbols, length), rng.integers(0, symbols, 40)
     model, witness = analysis.BackoffModel(train, 5, vocabulary_size=symbols), BackoffOracle(train, 5, symbols)
     assert model.bits(test) == pytest.approx(witness.bits(test), rel=1e-12, abs=1e-12)
-
-
-def test_sorted_and_tabled_counts_are_the_same():
-    codes = np.random.default_rng(0).integers(0, 5**3, 20)
-    ordered, tabled = _counted(codes, 3, 5), _counted(np.tile(codes, 2), 3, 5)
-    for name, once, twice in zip(ordered._fields, ordered, tabled, strict=True):
-        np.testing.assert_array_equal(twice, 2 * once if name in ("counts", "totals") else once)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.equations import SimpleRNN
-from tests.network.test_own_equations import EulerCell, SilentCell
+from tests.network.test_own_equations import SilentCell
 
 
 def bits(num_bits, kind="GRU"):
@@ -127,22 +127,6 @@ def test_a_cell_whose_equations_are_not_known_is_differentiated_by_the_backend(n
     np.testing.assert_allclose(
         np.sort(np.abs(np.linalg.eigvals(slopes))), np.sort(np.abs(found.eigenvalues[0])), atol=5e-3
     )
-
-
-def test_code_and_equations_of_a_cell_have_the_same_fixed_points():
-    by_code, by_equations = keras.layers.RNN(SilentCell(3)), keras.layers.RNN(EulerCell(3))
-    by_code(np.zeros((1, 1, 2)))
-    by_equations(np.zeros((1, 1, 2)))
-    rng = np.random.default_rng(1)
-    weights = [rng.normal(size=(2, 3)), rng.normal(size=(3, 3)) - 2 * np.eye(3), rng.normal(size=3)]
-    by_code.set_weights(weights)
-    by_equations.set_weights(weights)
-    ours, expected = (
-        analysis.fixed_points(layer, [0.3, 0.1], num_starts=6, max_steps=30) for layer in (by_code, by_equations)
-    )
-    assert expected.residual < 1e-10
-    np.testing.assert_allclose(ours.states, expected.states, atol=1e-4)
-    np.testing.assert_allclose(np.abs(ours.eigenvalues), np.abs(expected.eigenvalues), atol=1e-3)
 
 
 def test_asks_for_inputs_if_there_is_no_isan():

@@ -6,25 +6,17 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, layers
-
-
-def isan(symbols=5, outputs=3, units=4, seed=0):
-    keras.utils.set_random_seed(seed)
-    parts = [keras.Input((None,), dtype="int32"), layers.ISAN(units, symbols), keras.layers.Dense(outputs)]
-    model = keras.Sequential(parts)
-    rng = np.random.default_rng(seed)
-    model.set_weights([rng.normal(size=weight.shape) / 2 for weight in model.get_weights()])
-    return model
+from keras_interp_rnn import analysis
+from tests.analysis.isan.networks import network
 
 
 def test_contributions_that_do_not_fit_are_refused_with_their_size():
-    text = np.zeros(30_000, int)
+    model, text = network(4, 5, 3, seed=1)[0], np.zeros(30_000, int)  # whose matrix contracts
     with pytest.raises(
         ValueError, match=r"must fit into 16 GiB.*30000 symbols, 30000 targets and 3 outputs.*20\.1 GiB"
     ):
-        analysis.contributions(isan(), text)
-    assert analysis.contributions(isan(), text[:20_000], targets=-1).values.shape == (20_001, 1, 3)
+        analysis.contributions(model, text)
+    assert analysis.contributions(model, text[:20_000], targets=-1).values.shape == (20_001, 1, 3)
 
 
 @pytest.mark.parametrize("method", ["telescoping", "occlusion"])

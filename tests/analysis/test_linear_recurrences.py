@@ -1,7 +1,5 @@
 """The functions that read ISANs read linear recurrences exactly: of symbols after an Embedding, and of vectors."""
 
-import itertools
-
 import keras
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ from scipy.special import softmax
 
 from keras_interp_rnn import analysis, automata, layers
 from keras_interp_rnn.equations import NUMPY
-from tests.oracles import weighted_automata as oracle
 
 SYMBOLS, UNITS, OUTPUTS = 4, 4, 3
 HEADS = {"num_heads": 2, "normalize": False}
@@ -203,20 +200,6 @@ def test_a_network_is_proved_equal_to_its_smallest(kind, seed):
         else:
             assert found.equal
             assert found.max_length is None
-
-
-@every_kind
-def test_shapley_values_are_those_of_brute_force(kind):
-    model = of_symbols(kind)
-    word = (2, 0, 3)
-    every = np.array(list(itertools.product(range(SYMBOLS), repeat=len(word))), "int32")
-    values = {tuple(map(int, each)): logits(model, each)[-1] for each in every}
-    uniform = SYMBOLS ** -len(word)
-    expected = oracle.shapley_values(
-        lambda coalition: oracle.worth(values.__getitem__, word, coalition, SYMBOLS, lambda drawn: uniform), len(word)
-    )
-    found = analysis.shapley_values(model, list(word)).values
-    np.testing.assert_allclose(found[1:, 0], expected, atol=1e-12)
 
 
 @every_kind

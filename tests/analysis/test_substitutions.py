@@ -7,26 +7,22 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from tests.analysis.isan.networks import network
 from tests.oracles import isan as oracle
 
 TEXT = [2, 0, 1, 1, 2]
 MODULE = sys.modules["keras_interp_rnn.analysis.substitutions"]  # the package has a function of that name
 
 
-def reader(seed=0, **arguments):
+def reader(seed=0):
     """An ISAN of random weights over three symbols."""
-    isan = layers.ISAN(4, 3, return_sequences=True, name="isan", **arguments)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(3)])
-    rng = np.random.default_rng(seed)
-    model.set_weights([rng.normal(size=w.shape) * 0.7 for w in model.get_weights()])
-    return model
+    return network(4, 3, 3, seed)[0]
 
 
-def by_loop(model, text):
+def by_loop(text, seed=0):
     """The outputs after a text, by the oracle."""
-    kernel, bias, start, matrix, offset = (weight.astype(np.float64) for weight in model.get_weights())
-    states = oracle.states(np.swapaxes(kernel, 1, 2), bias, start, np.array([text]))
-    return (states @ matrix + offset)[0]
+    W, b, start, matrix, offset = network(4, 3, 3, seed)[1]
+    return oracle.logits(matrix, offset, oracle.states(W, b, start, np.array([text])))[0]
 
 
 @pytest.mark.parametrize(("seed", "memory"), [(0, MODULE.WORKING_MEMORY), (1, 4 * 3 * 4)])
@@ -36,11 +32,11 @@ def test_outputs_of_every_text_are_those_of_the_oracle(seed, memory, target, mon
     monkeypatch.setattr(MODULE, "WORKING_MEMORY", memory)
     model = reader(seed)
     changed = analysis.substitutions(model, TEXT, alternatives=[1, 0], target=target)
-    np.testing.assert_allclose(changed.original, by_loop(model, TEXT)[target], atol=1e-5)
+    np.testing.assert_allclose(changed.original, by_loop(TEXT, seed)[target], atol=1e-5)
     for position in range(5):
         for i, other in enumerate((1, 0)):
             text = [*TEXT[:position], other, *TEXT[position + 1 :]]
-            np.testing.assert_allclose(changed.outputs[position, i], by_loop(model, text)[target], atol=1e-5)
+            np.testing.assert_allclose(changed.outputs[position, i], by_loop(text, seed)[target], atol=1e-5)
     if target == 1:  # what is read later changes nothing
         np.testing.assert_allclose(changed.outputs[2:], np.broadcast_to(changed.original, (3, 2, 3)), atol=1e-6)
 
@@ -53,7 +49,7 @@ def test_outputs_of_every_text_without_a_symbol_are_those_of_the_oracle(batch, m
     assert changed.deleted.shape == (5, 3)
     for position in range(5):
         text = [*TEXT[:position], *TEXT[position + 1 :]]
-        np.testing.assert_allclose(changed.deleted[position], by_loop(model, text)[-1], atol=1e-5)
+        np.testing.assert_allclose(changed.deleted[position], by_loop(text)[-1], atol=1e-5)
 
 
 def test_texts_that_cannot_be_shorter_have_no_deletions():
@@ -132,7 +128,7 @@ def test_a_subclassed_model_is_judged_by_its_outputs():
 def test_refuses_invalid_arguments():
     keeping = layers.ISAN(4, 3, stateful=True)
     stateful = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), keeping, keras.layers.Dense(3)])
-    of_nan = reader()
+    of_nan = network.__wrapped__(4, 3, 3, 0)[0]
     of_nan.set_weights([np.full(weight.shape, np.nan) for weight in of_nan.get_weights()])
     for model, text, named, message in (
         (reader(), [], {"alphabet": "abc"}, "`symbols` must be integers, at least one"),

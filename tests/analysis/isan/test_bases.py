@@ -251,27 +251,6 @@ def test_small_errors_of_the_weights_stay_small(method):
     assert_close(outputs(changed, head, text), outputs(line.layer, line.readout, text), "float64")
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_parts_are_those_of_equation_8(seed):
-    line = hidden(2, 3, 1, 1, 0, seed)
-    basis = found(line, "none")
-    changed, _ = analysis.change_basis(line.layer, basis, readout=line.readout)
-    parts = _binary.named_blocks(changed, basis)
-    np.testing.assert_allclose(parts.rr, 0, atol=1e-9)
-    np.testing.assert_allclose(parts.cr, 0, atol=1e-9)
-    for symbol in range(5):
-        np.testing.assert_allclose(parts.rc[symbol].sum(axis=0), 1, atol=1e-9)
-        np.testing.assert_allclose(parts.rc[symbol].sum(axis=1), 1, atol=1e-9)
-    z = basis.to.apply(line.states[0])[:, : basis.num_binary]
-    read, computed = z[:, :8], z[:, 8:]
-    following = read @ parts.rr + computed @ parts.rc + parts.b_r[:, None]
-    computed = read @ parts.cr + computed @ parts.cc + parts.b_c[:, None]
-    W, b = line.layer.get_weights()[:2]
-    for symbol in range(5):
-        expected = basis.to.apply(line.states[0] @ W[symbol] + b[symbol])[:, : basis.num_binary]
-        np.testing.assert_allclose(np.concatenate([following, computed], axis=-1)[symbol], expected, atol=1e-9)
-
-
 def test_distances_from_zero_and_one():
     assert _binary.rounding_error([0.1, 0.9], [[1.2]]) == pytest.approx(0.2)
     assert _binary.rounding_error(np.zeros((3, 0))) == 0

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.analysis.isan.biases import bias_parts
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from tests.analysis.isan.networks import CLOSE, SIZES, isan_of, network
 from tests.oracles import isan_reading as reading
@@ -52,25 +51,6 @@ def test_the_radius_is_the_largest_eigenvalue_also_of_a_complex_pair():
     triangle = np.array([[0.2, 9, -7], [0, -0.9, 5], [0, 0, 0.5]])
     found = analysis.transition_spectra(isan_of(np.array([2 * turn, triangle]), np.zeros((2, 3))))
     np.testing.assert_allclose(found.radius, [2, 0.9], rtol=1e-12)
-
-
-@pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES[:2])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_rotated_basis_changes_no_length_angle_or_spectrum(units, symbols, outputs, seed):
-    model, (W, bias, _, W_ro, b_ro) = network(units, symbols, outputs, seed)
-    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(units, units)))[0]
-    kernel = rotation.T @ W.transpose(0, 2, 1) @ rotation
-    rotated, readout = isan_of(kernel, bias @ rotation), (rotation.T @ W_ro.T, b_ro)
-    for statistic in (analysis.bias_norms, analysis.bias_cosines):
-        for one, other in zip(statistic(model), statistic(rotated, readout), strict=True):
-            np.testing.assert_allclose(one, other, **CLOSE)
-    for one, other in zip(bias_parts(model), bias_parts(rotated, readout), strict=True):
-        np.testing.assert_allclose(one @ rotation, other, **CLOSE)
-    before, after = analysis.transition_spectra(model), analysis.transition_spectra(rotated, readout)
-    for name in ("values", "alignment", "radius"):
-        np.testing.assert_allclose(getattr(before, name), getattr(after, name), rtol=1e-9, atol=1e-9, err_msg=name)
-    same_direction = np.abs(((before.read @ rotation) * after.read).sum(axis=1))
-    np.testing.assert_allclose(same_direction, np.ones(symbols), rtol=1e-9)
 
 
 def test_print_shows_the_radius_of_every_symbol_by_its_name():

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, layers
+from keras_interp_rnn import analysis
 from keras_interp_rnn.analysis.isan.timescales import Timescales, contributions_by_age
 from tests.analysis.isan import networks
 from tests.analysis.isan.networks import CLOSE, isan_of
@@ -170,22 +170,6 @@ def test_a_fit_of_any_data_is_finite(decay):
     assert np.isfinite([*fit.amplitudes, *fit.scales, fit.error, fit.error_of_one]).all()
     assert fit.scales[0] <= fit.scales[1]
     assert fit.error <= fit.error_of_one + 1e-6
-
-
-def test_the_decay_of_a_network_with_two_scales_is_read_and_fitted():
-    # Two units that forget at their own rates, each read by an output of its own.
-    isan = layers.ISAN(2, 2, dtype="float64")
-    isan.build((None, None))
-    rates = np.exp(-1 / np.array([3.0, 25.0]))
-    isan.set_weights([np.tile(np.diag(rates), (2, 1, 1)), np.tile([0.0, 2.0], (2, 1)), np.array([1.0, -1.0])])
-    text = text_of(0, 160) % 2
-    slow = analysis.timescales(isan, text, max_age=80, readout=(np.eye(2), np.zeros(2)))
-    np.testing.assert_allclose(slow.decay, 2 * np.exp(-slow.ages / 25), rtol=1e-12)
-    assert slow.fit().scales[1] == pytest.approx(25, rel=1e-3)
-    isan.set_weights([np.tile(np.diag(rates), (2, 1, 1)), np.array([[0.0, 2.0], [9.0, 0.0]]), np.zeros(2)])
-    both = analysis.timescales(isan, np.array([0, 1] * 100), max_age=80, readout=(np.eye(2), np.zeros(2))).fit()
-    np.testing.assert_allclose(both.scales, [3, 25], rtol=0.01)
-    np.testing.assert_allclose(both.amplitudes, [4.5, 1], rtol=0.02)
 
 
 def test_a_long_reading_shows_its_progress_in_a_terminal_and_leaves_nothing(monkeypatch, capsys):

@@ -1,15 +1,12 @@
 """The smallest ISAN: of known sizes, with the same outputs, out of padded networks and of automata."""
 
-import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, layers, presets
+from keras_interp_rnn import analysis, presets
 from keras_interp_rnn.automata import WeightedAutomaton, tomita
 from tests.analysis.weighted.networks import drawn, rotation, scales, stored
-from tests.oracles import counting
 from tests.oracles import weighted_automata as oracle
-from tests.tolerances import atol_of_layer
 
 pytestmark = pytest.mark.core(1)  # cases are seeds, sizes or another layer in the same way
 
@@ -77,16 +74,6 @@ def test_the_languages_of_tomita_come_down_to_their_rank(number):
     np.testing.assert_array_equal(stored(minimized).all_outputs(words)[:, 0].round(), accepted)
 
 
-def test_the_delay_line_that_counts_comes_down_to_its_codes_less_one_each():
-    """Codes sum to 1, and of the code that is read last nothing else is known: (delay + 1) types maximum units."""
-    W, b, h0, W_ro, b_ro = counting.delay_line(types=2, maximum=3, delay=2, noise=1)
-    layer = layers.ISAN(len(h0), len(W), dtype="float64", recurrent_constraint=None)
-    layer.build((None, None))
-    layer.set_weights([np.swapaxes(W, 1, 2), b, h0])
-    minimized = analysis.minimize(layer, readout=(W_ro.T, b_ro))
-    assert (minimized.units_before, minimized.units) == (24, 18)
-
-
 def test_a_constant_is_one_unit_that_stays_zero():
     network = drawn(0)
     constant = network._replace(readout=np.zeros_like(network.readout))
@@ -94,19 +81,6 @@ def test_a_constant_is_one_unit_that_stays_zero():
     assert minimized.units == 0
     assert minimized.layer.units == 1
     np.testing.assert_allclose(stored(minimized).outputs([0, 2, 1]), network.offset)
-
-
-def test_a_model_with_a_softmax_keeps_its_logits():
-    float64 = {"dtype": "float64"}
-    isan = layers.ISAN(6, 3, return_sequences=True, **float64)
-    head = [keras.layers.Dense(3, **float64), keras.layers.Softmax(**float64)]
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, *head])
-    minimized = analysis.minimize(model)
-    assert minimized.layer.return_sequences
-    ids = np.array([[0, 2, 1, 1]])
-    logits = minimized.readout.apply(keras.ops.convert_to_numpy(minimized.layer(ids)))
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(probabilities, keras.ops.convert_to_numpy(model(ids)), atol=atol_of_layer(1e-12))
 
 
 def test_directions_below_the_tolerance_go_and_the_residual_says_so():

@@ -42,16 +42,6 @@ def test_values_of_an_isan_are_the_sum_over_all_coalitions(seed, steps):
     np.testing.assert_allclose(shares.bias, worth(frozenset()), atol=1e-12)
 
 
-def test_the_mean_matrix_of_the_oracle_is_the_mean_over_words():
-    network, word = drawn(1), (2, 0, 1, 1)
-    for coalition in (frozenset(), frozenset({0, 2})):
-        slow = oracle.worth(
-            network.outputs, word, coalition, 3, lambda drawn: np.prod([PROBABILITIES[symbol] for symbol in drawn])
-        )
-        fast = oracle.worth_of_independent(*network.oracle(), word, coalition, PROBABILITIES)
-        np.testing.assert_allclose(slow, fast, atol=1e-13)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_values_under_a_markov_background_are_the_sum_over_all_coalitions_and_words(seed):
     network = drawn(seed, outputs=2)
@@ -134,18 +124,6 @@ def worth_by_verdicts(model, word):
         return np.mean([verdicts[w] for w in mixed], keepdims=True)
 
     return worth
-
-
-def test_values_of_a_certified_network_explain_its_verdicts():
-    dfa = tomita(4)
-    model = network_of(dfa)
-    certificate = certify(model, dfa, temperature=1.0)
-    assert certificate.holds
-    word = ("1", "0", "0", "0", "1")
-    shares = analysis.shapley_values(certificate, word)
-    assert_equal(shares, oracle.shapley_values(worth_by_verdicts(model, word), 5))
-    assert shares.logits[0, 0] == model.classify([word])[0] == 0
-    assert (shares.values[2:5, 0, 0] < shares.values[[1, 5], 0, 0].min()).all()  # the three 0s in a row
 
 
 def test_a_target_within_the_word_is_the_word_up_to_there():
