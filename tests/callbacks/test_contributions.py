@@ -1,6 +1,5 @@
 """What Contributions writes, read back from the event files."""
 
-import itertools
 import json
 
 import keras
@@ -11,6 +10,7 @@ from tensorboard import errors
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import Contributions, contributions
 from tensorboard_plugins.interp_rnn import schema
+from tests.analysis.isan.networks import network
 from tests.callbacks.events import described, isan_network, look, points
 from tests.oracles import isan as oracle
 from tests.tensorboard_plugin.test_backend import cut, get, plugin_over
@@ -81,19 +81,14 @@ ROWS = 5 * (5 + 7) // 2  # of the blocks of five symbols
 @pytest.fixture(params=[0, 1])
 def large(request, tmp_path, monkeypatch):
     """What is written of five symbols where each may have two outputs of nine, and the terms of all by the paper."""
-    rng = np.random.default_rng(request.param)
-    isan = layers.ISAN(4, SYMBOLS, return_sequences=True)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, keras.layers.Dense(SYMBOLS)])
-    model.set_weights([rng.normal(size=w.shape) * 0.7 for w in model.get_weights()])
-    text = rng.integers(0, SYMBOLS, 5)
+    model, (*paper, readout_bias) = network(4, SYMBOLS, SYMBOLS, request.param)
+    text = np.random.default_rng(request.param).integers(0, SYMBOLS, 5)
     monkeypatch.setattr(contributions, "MAX_NUMBERS", 4 * ROWS + 3)
     monkeypatch.setattr(contributions.analysis, "contributions", None)  # splits all outputs
     look(model, Contributions(tmp_path, [text], alphabet="abcdefghi"))
     [(_, written)] = points(tmp_path / "contributions", "contributions/text_0/step_0")
     content = described(tmp_path / "contributions", "contributions/text_0/step_0")
-    kernel, bias, start, readout, readout_bias = (np.array(w, np.float64) for w in model.get_weights())
-    terms = oracle.contributions(kernel.transpose(0, 2, 1), bias, start, readout.T, text)
-    return tmp_path / "contributions", written, content, terms, readout_bias
+    return tmp_path / "contributions", written, content, oracle.contributions(*paper, text), readout_bias
 
 
 class TestManyOutputs:
@@ -170,11 +165,3 @@ def test_of_a_network_that_reads_a_text_as_a_whole_the_last_target_is_written(ki
     np.testing.assert_array_equal(cut(served, **where, step=0, index=5), written)
     with pytest.raises(errors.InvalidArgumentError, match=r"index must lie in \[5, 5\]"):
         cut(served, **where, step=0)
-
-
-@pytest.mark.parametrize(("rows", "more"), [(schema.target_rows, 1), (schema.block_rows, 3)])
-def test_the_rows_of_targets_follow_each_other(rows, more):
-    blocks = [rows(t) for t in range(1, 30)]
-    assert blocks[0].start == 0
-    assert all(one.stop == other.start for one, other in itertools.pairwise(blocks))
-    assert all(block.stop - block.start == t + more for t, block in enumerate(blocks, start=1))

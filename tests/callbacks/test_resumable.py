@@ -138,15 +138,6 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Resumable:
     return train(tmp_path_factory.mktemp("uninterrupted"), epochs=4)
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("epoch", [0, 2])
-def test_a_kill_within_an_epoch_loses_that_epoch_alone(uninterrupted: Resumable, tmp_path: Path, epoch: int) -> None:
-    with pytest.raises(Killed):
-        train(tmp_path, epochs=4, callbacks=(KillAt(epoch, killed),))
-    assert Resumable(tmp_path).epoch == epoch
-    assert_same_run(train(tmp_path, epochs=4), uninterrupted)
-
-
 IN_ANOTHER_PROCESS = """
 import os, sys
 from pathlib import Path

@@ -8,7 +8,6 @@ from scipy.special import softmax
 from keras_interp_rnn import analysis, callbacks, layers
 from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP
 from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
-from keras_interp_rnn.views import tags
 from tests.callbacks.events import described, events, isan_network, look, points
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
@@ -211,13 +210,3 @@ def test_texts_are_read_and_named_by_what_the_model_carries(name, tmp_path):
         if name not in ("Stability", "JacobianHistograms"):
             assert any(b'"good"' in content for content in described_as.values())
     assert written[0] == written[1]
-
-
-@pytest.mark.parametrize("layer", [keras.layers.SimpleRNN, keras.layers.GRU])
-def test_steps_that_are_not_read_are_nan_whatever_the_layer_has(layer):
-    model = keras.Sequential([keras.layers.Embedding(5, 3, mask_zero=True), layer(2)])
-    traced = analysis.trace(model, np.array([[1, 2, 0, 3, 0, 0]]))
-    np.testing.assert_array_equal(traced.read, [[True, True, False, True, False, False]])
-    values, _ = tags.trace(traced)
-    np.testing.assert_array_equal(np.isnan(values).all(axis=-1), ~traced.read)
-    assert not np.isnan(traced["h"]).any()  # the layer keeps its states

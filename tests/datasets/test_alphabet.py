@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import DataError, text, words
+from keras_interp_rnn.datasets import DataError, words
 from keras_interp_rnn.datasets.text import Alphabet
 
 BOOK = "\tNAME:\nO, for a muse of fire — é 日\U0001f600\n" * 3
@@ -164,12 +164,6 @@ def test_load_refuses_a_file_without_an_alphabet(content, tmp_path):
         Alphabet.load(tmp_path / "other")
     with pytest.raises(DataError, match="`path` must be a file. Received: .*nowhere, which does not exist"):
         Alphabet.load(tmp_path / "nowhere")
-
-
-def test_the_27_letters_are_an_alphabet_like_any_other():
-    alphabet = Alphabet(text.ALPHABET)
-    raw = text.clean(BOOK)
-    np.testing.assert_array_equal(alphabet.encode(raw), text.encode(raw))
 
 
 def character_model(alphabet):

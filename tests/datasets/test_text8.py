@@ -226,12 +226,6 @@ def test_an_unknown_config_is_refused(tmp_path: Path) -> None:
         text8.load("train", config="words", data_dir=tmp_path)
 
 
-def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
-    source = write(tmp_path / "mine.txt", some_text())
-    with pytest.raises(ValueError, match=r"Unknown split 'dev'"):
-        text8.load("dev", source=source, data_dir=tmp_path)
-
-
 def test_prepared_data_are_read_in_silence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = write(tmp_path / "mine.txt", some_text())
     text8.load("train", source=source, data_dir=tmp_path)
@@ -244,15 +238,6 @@ def test_without_tfds_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
     with pytest.raises(ImportError, match=r"^`datasets.text8` needs.*pip install 'keras_interp_rnn\[datasets\]'$"):
         text8.load("train", data_dir=tmp_path)
-
-
-@pytest.mark.matrix
-def test_chunks_of_the_real_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text8_dataset_builder, "CHUNK", 100_000)
-    characters = some_text(4, 2_300_001)
-    source = write(tmp_path / "mine.zip", characters)
-    for split, expected in parts(characters).items():
-        np.testing.assert_array_equal(text8.load(split, source=source, data_dir=tmp_path), expected)
 
 
 @pytest.mark.parametrize("value", [3, "", b"folder"])

@@ -66,17 +66,6 @@ def test_the_text_is_not_copied(dtype: type) -> None:
     np.testing.assert_array_equal(windows[0][0][0], symbols[:LENGTH])
 
 
-def test_a_text_on_disk_is_read_window_by_window(tmp_path) -> None:
-    symbols = some_text()
-    symbols.tofile(tmp_path / "text.bin")
-    on_disk = np.memmap(tmp_path / "text.bin", np.uint8, "r")
-    windows, expected = Windows(on_disk, BATCH, length=LENGTH), Windows(symbols, BATCH, length=LENGTH)
-    assert np.shares_memory(windows._inputs, on_disk)
-    for i in range(len(expected)):
-        for one, other in zip(windows[i], expected[i], strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize("start", [0, 1, 4, 5, 13])
 def test_a_resumed_run_reads_what_the_stopped_one_would_have(start: int) -> None:
     whole = Windows(some_text(), BATCH, length=LENGTH)

@@ -84,15 +84,6 @@ class TestVectors:
         np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)
         assert not found[:4].any()
 
-    def test_words_in_the_same_places_are_alike(self):
-        rng = np.random.default_rng(0)
-        x = rng.integers(6, 30, (200, 9))
-        x[:, 3], x[:, 4], x[:, 5] = 30, rng.integers(4, 6, 200), 31  # 4 and 5 between the same words
-        found = words.vectors(x, 32, num_features=8, window=1)
-        angles = found @ found[4] / np.linalg.norm(found[4]) / np.linalg.norm(found, axis=1).clip(1e-9)
-        assert angles[5] > 0.9 > angles[6:].max()
-        assert np.mean(found[4:] ** 2) == pytest.approx(1, rel=1e-4)
-
     def test_texts_without_words_have_zero_vectors(self):
         assert not words.vectors(np.zeros((2, 5), np.int32), 12, num_features=3).any()
         assert words.vectors(np.full((2, 1), 5), 12, num_features=3).shape == (12, 3)
