@@ -1,6 +1,7 @@
 """The plugin in TensorBoard in Chromium: every view is opened, clicked and looked at."""
 
 import contextlib
+import functools
 import itertools
 import json
 import re
@@ -13,13 +14,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, callbacks, views
+from keras_interp_rnn import callbacks, views
 from tensorboard_plugins.interp_rnn import schema
 from tests.browser import NEEDS_CHROMIUM, By, Keys, Select, prediction
 from tests.callbacks.events import look
 from tests.tensorboard_plugin import logs
 from tests.tensorboard_plugin.tab import PIL, PLACES, Tab, opened_over
-from tests.tensorboard_plugin.test_backend import cut, get, real, write
+from tests.tensorboard_plugin.test_backend import cut, get, plugin_over, write
 
 ActionChains = pytest.importorskip("selenium.webdriver.common.action_chains").ActionChains
 pytestmark = NEEDS_CHROMIUM
@@ -33,6 +34,11 @@ def test_arrow_keys_move_the_slider(tab):
     assert tab.one("input.steps").get_attribute("value") == "1"
     tab.one("body").send_keys(Keys.ARROW_RIGHT)
     assert tab.one("input.steps").get_attribute("value") == "2"
+
+
+@functools.cache
+def real():
+    return plugin_over(logs.written())
 
 
 def bars_of(tab):
@@ -233,19 +239,6 @@ def test_a_trace_of_vectors_has_positions_in_place_of_names(tmp_path):
         assert [one.text for one in opened.all("[aria-label=sequence] button")] == ["sequence 1", "sequence 2"]
 
 
-def test_attributions_compare_two_outputs_of_any_recurrent_network(tmp_path):
-    keras.utils.set_random_seed(0)
-    parts = [keras.layers.Embedding(3, 2), keras.layers.LSTM(4), keras.layers.Dense(3, "softmax")]
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
-    look(model, callbacks.Attributions(tmp_path, ["abca"], alphabet="abc"))
-    first, second, _ = np.argsort(-keras.ops.convert_to_numpy(model(np.array([[0, 1, 2, 0]])))[0])
-    shares = [analysis.attribution(model, "abca", target=int(o), alphabet="abc").shares[0] for o in (first, second)]
-    with opened_over(tmp_path, "reads") as opened:
-        assert opened.tokens() == [*"abca"]
-        assert all(label.endswith(f"for “{'abc'[first]}” over “{'abc'[second]}”") for label in opened.labels())
-        np.testing.assert_allclose(opened.values(), shares[0] - shares[1], rtol=2e-2, atol=1e-4)
-
-
 def test_of_a_long_text_what_matters_is_in_sight(tmp_path):
     terms = np.zeros(1400)
     terms[[300, 301, 1390]] = [5, -4, 3]
@@ -262,15 +255,6 @@ def test_of_a_long_text_what_matters_is_in_sight(tmp_path):
         opened.one(".brush .hit").click()  # the middle of the text
         assert {int(token.get_attribute("data-token")) for token in opened.all(".strip .token")} >= {699, 700}
         assert opened.run("return document.documentElement.scrollHeight") < 1500
-
-
-def test_words_begin_at_spaces_and_not_at_underscores(tmp_path):
-    from keras_interp_rnn._results import visible
-
-    written_text(tmp_path, [visible(letter) for letter in "a_b _a"], np.ones(6))
-    with opened_over(tmp_path, "reads") as opened:
-        opened.button("By words").click()
-        opened.until(lambda: [label.split(": ")[0] for label in opened.labels()] == ["a_b", "␣_a"])
 
 
 def test_the_numbers_are_a_table(tab):

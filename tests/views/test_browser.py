@@ -71,16 +71,6 @@ def test_the_policy_refuses_what_a_page_does_not_have(page, tmp_path):
     assert any("Content Security Policy" in entry["message"] for entry in page.driver.get_log("browser"))
 
 
-def test_earlier_predictions_open_by_keyboard(page, tmp_path):
-    split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
-    show(page, split, tmp_path)
-    summary = page.one("summary")
-    assert summary.text == "All 4 predictions"
-    page.press(summary, Keys.ENTER)
-    page.until(lambda: page.all("svg[aria-label^='norms of'] image"))
-    assert page.driver.switch_to.active_element == summary
-
-
 def test_contributions_are_the_plugins_view_and_work_by_keyboard(page, tmp_path):
     split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
     show(page, split, tmp_path)
@@ -170,21 +160,6 @@ def test_without_scripts_the_piece_is_what_is_left(page, name, tmp_path):
     assert len(page.one("main > .scroll").text) > 3
 
 
-def test_what_if_a_symbol_were_another_by_keyboard(page, tmp_path):
-    changed = analysis.substitutions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
-    show(page, changed, tmp_path)
-    position, symbol, _ = changed.top(1)[0]
-    assert page.answers()["replaced by"] == prediction(
-        changed.outputs[position, symbol], "abc"
-    )  # the strongest is looked at first
-    other = (position + 1) % 4
-    page.press(page.all(".strip .token")[other], Keys.ENTER)
-    page.until(lambda: f"number {other + 1} of 4" in page.one(".panel").text)
-    Select(page.one(".panel select")).select_by_visible_text("c")
-    page.until(lambda: page.answers()["replaced by"] == prediction(changed.outputs[other, 2], "abc"))
-    assert page.answers()["deleted"] == prediction(changed.deleted[other], "abc")
-
-
 def test_a_trace_shows_each_unit(page, tmp_path):
     layer = keras.layers.GRU(4, return_sequences=True)
     model = keras.Sequential([keras.layers.Embedding(4, 3), layer])
@@ -207,21 +182,6 @@ def test_a_trace_shows_each_unit(page, tmp_path):
     values = {(row[0], row[3]): float(row[4]) for row in rows[1:] if row[2] == "h"}
     found = [[values[str(t + 1), str(unit + 1)] for unit in range(4)] for t in range(3)]
     np.testing.assert_allclose(found, traced["h"][1], rtol=1e-5, atol=1e-7)
-
-
-def test_singular_values_are_bands_over_the_steps_back(page, tmp_path):
-    show(page, made("singular values"), tmp_path)
-    assert "of a change 4 steps back" in page.one(".headline").text
-    [chart] = page.all("main figure > svg")
-    assert len(chart.find_elements(By.CSS_SELECTOR, "path.band")) == 1
-
-
-def test_shapley_values_are_the_plugins_view(page, tmp_path):
-    values = analysis.shapley_values(model_of_symbols(), [0, 1, 2, 0], alphabet="abc")
-    show(page, values, tmp_path)
-    winner, runner = values.winner()
-    assert all(one.endswith(f"for “{'abc'[winner]}” over “{'abc'[runner]}”") for one in page.labels())
-    np.testing.assert_allclose(page.values(), values.logit_difference()[1:], rtol=2e-2, atol=1e-3)
 
 
 def series_model(features):
@@ -377,18 +337,6 @@ def test_a_notebook_converted_to_html_shows_results(page, name, tmp_path):
     assert not ours
 
 
-@pytest.mark.parametrize("function", [analysis.contributions, analysis.substitutions, analysis.shapley_values])
-def test_names_of_several_letters_are_separated(page, function, tmp_path):
-    show(page, function(model_of_symbols(), [0, 1, 2, 0], alphabet=["in", "out", "up"]), tmp_path)
-    assert page.tokens() == ["in", "out", "up", "in"]
-    boxes = page.run(
-        "return [...document.querySelectorAll('.strip .name')].map((one) => one.getBBox())"
-        ".map(({x, width}) => [x, width])"
-    )
-    assert all(x + width + 4 < after for (x, width), (after, _) in itertools.pairwise(boxes))  # spaces between words
-    assert "inout" not in page.text()
-
-
 TEXT_ISAN = "the end of the second world wa"
 
 
@@ -418,45 +366,12 @@ def enter(page, text, tokens=None):
     page.until(lambda: page.tokens() == [*(tokens or text)])
 
 
-def downloaded(page, folder):
-    """The rows of the table that the page saves."""
-    page.save_to(folder)
-    saved = folder / "reads.csv"
-    page.button("Download CSV").click()
-    page.until(saved.exists)
-    head, *rows = (line.split(",") for line in saved.read_text(encoding="utf-8").splitlines())
-    saved.unlink()
-    return head, rows
-
-
 def logits_of(reader, text):
     return analysis.contributions(reader.model, text, targets=-1).logits[-1]
 
 
 def names_of(reader):
     return ["␣", *reader.alphabet[1:]]
-
-
-@pytest.mark.parametrize("length", [len(TEXT_ISAN), 500])
-def test_a_live_page_computes_what_numpy_does(live, reader, length, tmp_path):
-    text = ((TEXT_ISAN + " " + TEXT_ISAN[::-1]) * 10)[:length]
-    live.write(live.one("textarea"), text)
-    live.until(lambda: f"after {length} of {length}" in live.one(".controls output").text)
-    split = analysis.contributions(reader.model, text, targets=-1)
-    first, second = np.argsort(-split.logits[-1])[:2]
-    head, rows = downloaded(live, tmp_path)
-    assert head[2:4] == [names_of(reader)[first], names_of(reader)[second]]
-    found = np.array([[float(cell) for cell in row[2:]] for row in rows])
-    expected = np.concatenate([split.values[1:, 0], split.values[:1, 0], split.bias[None]])[:, [first, second]]
-    np.testing.assert_allclose(found[:, :2], expected, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(found[:, 2], expected[:, 0] - expected[:, 1], rtol=0, atol=1e-5)
-    live.button("Deletion").click()
-    live.until(lambda: "the network has read every such text" in live.one(".view").text)
-    _, rows = downloaded(live, tmp_path)
-    for i in (0, 3, length // 2, length - 1):
-        lost = split.logits[-1] - logits_of(reader, text[:i] + text[i + 1 :])
-        np.testing.assert_allclose([float(cell) for cell in rows[i][2:4]], lost[[first, second]], rtol=0, atol=1e-5)
-    assert not live.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
 
 
 def test_a_live_page_follows_the_keys(live, reader):
