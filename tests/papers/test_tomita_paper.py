@@ -19,6 +19,30 @@ def _without_xla(monkeypatch):
         monkeypatch.setattr(tomita_paper._languages, "JIT_COMPILE", False)
 
 
+def a_record(network, seconds=60.0, epochs=7, gate="hard_sigmoid", **result):
+    read = {"states": 3, "by_counts": {"exact": True, "centroids": 3}} if network == "SR-GRU" else {}
+    return {
+        "table": {"row": f"2-{network}"},
+        "data": {"name": "Tomita 2"},
+        "model": {"layer": network},
+        "protocol": {"gate": gate} if gate else {},
+        "result": {"converged": True, "epochs": epochs, "seconds": seconds, **read, **result},
+    }
+
+
+def test_networks_that_learned_the_words_with_the_papers_sigmoid_decide_the_claims():
+    def verdicts(*records):
+        return [claim.verdict for claim in EXPERIMENT.claims(records)]
+
+    plain, wrong = a_record("GRU"), {"by_counts": {"exact": False, "centroids": 3}}
+    assert verdicts(a_record("SR-GRU", 110), plain) == ["found in part", "found"]  # one of five languages
+    assert verdicts(a_record("SR-GRU", 110, by_counts={"exact": True, "centroids": 4}), plain)[0] == "contradicted"
+    assert verdicts(a_record("SR-GRU", converged=False, **wrong), plain) == ["not tried", "not tried"]
+    earlier = a_record("SR-GRU", 700, 15, gate=None, **wrong)
+    assert verdicts(earlier, plain) == ["contradicted", "contradicted"]
+    assert verdicts(earlier, a_record("SR-GRU", 110), plain) == ["found in part", "found"]
+
+
 def test_the_hard_sigmoid_is_theanos():
     """The symbolic fallback of theano.tensor.nnet.hard_sigmoid: 0.2 x + 0.5, between 0 and 1."""
     at = np.array([-3.0, -2.5, -1.0, 0.0, 2.0, 2.5, 4.0], "float32")
