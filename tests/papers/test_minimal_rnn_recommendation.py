@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from examples.papers import _records as records
 from examples.papers import minimal_rnn_recommendation
 from examples.papers._recommendation import gate_weights
 from keras_interp_rnn import initializers
@@ -21,7 +22,9 @@ def a_record(kind, seed, score, data="video", **gates):
         "data": {"name": data},
         "model": {"layer": kind, "seed": seed},
         "protocol": {"lags": [0], **gates},
+        "result": dict.fromkeys((*minimal_rnn_recommendation.SCORES, "seconds"), score),
         "curve": [{"step": step, "seconds": 36 * step, **point} for step in (1, 2)],
+        "environment": records.environment(),
     }
 
 
@@ -40,6 +43,14 @@ def test_the_first_seed_of_every_network_on_the_last_data_is_drawn_and_its_gates
     titles = {text.get_text() for axis in shown.axes for text in (axis.title, axis.yaxis.label)}
     assert {"GRU", "GRU, gate bias 1", "MinimalRNN, gates for 100 steps"} <= titles
     assert len(pictures["recommendation_progress.png"].axes[0].lines) == 2
+
+
+def test_without_all_networks_there_are_no_claims_and_without_weights_no_gates():
+    records_of = [a_record("GRU", 1, 0.2), a_record("CFN", 0, 0.3)]
+    assert RECOMMENDATION.claims(records_of) == []
+    fields = RECOMMENDATION.fields(records_of)
+    assert (fields["by_gates"], fields["gates"], fields["moved"]) == ("", "no record", "not measured")
+    assert "| video | GRU | 1 | 0.2000 |" in fields["table"]
 
 
 def test_a_row_says_how_its_gates_start():
