@@ -143,6 +143,7 @@ def test_a_cell_with_autocast_steps_by_itself():
     assert keras_quirks.as_in_a_layer(keras.layers.GRUCell(2), step) is step
 
 
+@pytest.mark.matrix  # the core trains under a strategy in test_devices.py
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the strategies of tf.distribute")
 def test_steps_of_an_optimizer_are_read_under_a_strategy():
     """In a process of its own: TensorFlow divides a CPU into devices before it is used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -380,13 +381,12 @@ class TestSeveralLayers:
         network(x)
         for lag in (0, 3):
             found = analysis.input_output_jacobian(network, x, lag=lag)
-            expected = np.zeros(found.shape)
-            for feature in range(FEATURES):
-                for step, weight in STENCIL.items():
-                    moved = x.copy()
-                    moved[:, TIME - 1 - lag, feature] += step * STEP
-                    output = ops.convert_to_numpy(model(moved))
-                    expected[:, :, feature] += weight / STEP * (output if output.ndim == 2 else output[:, -1])
+            moved = np.tile(x, (FEATURES, len(STENCIL), 1, 1, 1))
+            for feature, step in itertools.product(range(FEATURES), range(len(STENCIL))):
+                moved[feature, step, :, TIME - 1 - lag, feature] += list(STENCIL)[step] * STEP
+            output = ops.convert_to_numpy(model(moved.reshape(-1, *x.shape[1:])))
+            output = (output if output.ndim == 2 else output[:, -1]).reshape(*moved.shape[:3], -1)
+            expected = np.einsum("s, fsbu -> buf", np.array(list(STENCIL.values())) / STEP, output)
             np.testing.assert_allclose(found, expected, rtol=0, atol=BOUND)
             assert found.method == ("autodiff" if name == "stack" else "closed form")
 

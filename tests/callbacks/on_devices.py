@@ -1,4 +1,6 @@
-"""Trains a network with each callback on some devices: `python on_devices.py PLACE FOLDER`, in a process of its own.
+"""Trains a network with each callback on some devices, in a process of its own.
+
+    python on_devices.py PLACE FOLDER CALLBACK...
 
 PLACE is "mirrored-2", "data-2", "model-2" or "one-1": the kind and the number of devices, on the backend of Keras. On
 JAX the environment makes them (`test_devices.py`).
@@ -17,7 +19,7 @@ import numpy as np
 from keras_interp_rnn import callbacks, datasets, layers
 
 kind, devices = sys.argv[1].split("-")
-folder, scope = Path(sys.argv[2]), contextlib.nullcontext
+folder, names, scope = Path(sys.argv[2]), sys.argv[3:], contextlib.nullcontext
 if kind == "mirrored":
     import tensorflow as tf
 
@@ -54,6 +56,8 @@ def regularized() -> keras.Model:
 
 
 def run(name: str, build, callback, **more) -> None:
+    if name not in names:
+        return
     keras.utils.set_random_seed(0)
     try:
         with scope():

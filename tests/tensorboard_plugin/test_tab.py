@@ -12,6 +12,7 @@ def test_every_place_of_every_run_is_drawn():
     folder = logs.written()
     with opened_over(folder) as tab:
         for run in sorted(path.name for path in folder.iterdir()):
+            tab.open(PLACES[0], run=run)
             for place in PLACES:
-                tab.open(place, run=run)
+                tab.view(place)
                 assert not [one.text for one in tab.all("[role=alert]")], (run, place)

@@ -129,7 +129,7 @@ def test_the_pages_numbers_are_numpys(name):
 
 
 @with_node
-@pytest.mark.parametrize("length", [30, 500])
+@pytest.mark.parametrize("length", [30, pytest.param(500, marks=pytest.mark.matrix)])
 def test_the_numbers_of_a_preset_are_numpys(length):
     network = presets.load("text-isan").model
     ids = np.random.default_rng(length).integers(0, 27, length).tolist()
