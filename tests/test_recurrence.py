@@ -56,6 +56,7 @@ CASES = {
     "few of many symbols": {"batch": 6, "time": 11, "vocabulary_size": 130, "units": 24, "read": (3, 77, 128, 129)},
 }
 MASKED_CASES = ("small", "many rows a symbol", "more symbols than slots")
+HARDEST = ("blocks of several symbols", "more symbols than slots")
 
 
 def stepwise(kernel, bias, start, symbols: np.ndarray, mask: np.ndarray | None):
@@ -94,8 +95,11 @@ def check_values_and_gradients(path: str, some: Sample, dtype: str) -> None:
         assert_close(gradient, other_witness, dtype)
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=() if name in HARDEST else pytest.mark.matrix) for name in CASES]
+)
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("path", PATHS)
 def test_states_and_gradients_equal_those_of_the_stepwise_recurrence(path: str, dtype: str, case: str) -> None:
     check_values_and_gradients(path, sample(**CASES[case]), dtype)

@@ -98,7 +98,6 @@ class Text:
     characters_per_symbol: int = 1
 
     def windows(self, part: str, protocol: Protocol, **which: Any) -> datasets.Windows:
-        """Batches of a part."""
         return datasets.Windows(self.parts[part], protocol.batch, length=protocol.length, **which)
 
 
@@ -236,7 +235,6 @@ def build(text: Text, protocol: Protocol) -> keras.Model:
 
 
 def compiled(model: keras.Model, protocol: Protocol, units: int) -> keras.Model:
-    """The model with the protocol's optimizer and loss."""
     steps = protocol.epochs * protocol.steps
     rate = training.schedule(protocol.learning_rate / units, steps, protocol.warm_up, protocol.decay)
     model.compile(keras.optimizers.Adam(rate, global_clipnorm=protocol.clip), losses.BitsPerSymbol())
@@ -362,7 +360,6 @@ class CharacterTable(Experiment):
         return text8(data, smoke)
 
     def protocol(self, run: Run) -> Protocol:
-        """The protocol of a run."""
         return Protocol(**self.settings(run))
 
     def run(self, run: Run) -> Record:

@@ -39,7 +39,6 @@ WORDS: dict[str, Any] = {"units": 64, "embedding": 64}
 def regularized(
     network: str, centroids: int, transition: str = "mixture", temperature: float = 1.0, **settings: Any
 ) -> dict[str, Any]:
-    """Settings of a network with centroids."""
     own = {"network": network, "centroids": centroids, "transition": transition, "temperature": temperature}
     return {**own, **settings}
 
@@ -346,7 +345,6 @@ class ClassTable(Experiment):
         return {name: identity[name] for name in ("name", "sha256")}
 
     def protocol(self, run: Run) -> Protocol:
-        """The protocol of a run."""
         settings = self.settings(run)
         protocol = Protocol(**{name: settings[name] for name in settings if name not in self.of_data})
         return dataclasses.replace(protocol, centroids=min(protocol.centroids, 3)) if run.smoke else protocol
@@ -368,7 +366,7 @@ class ClassTable(Experiment):
 class DigitTable(ClassTable):
     """A table of networks that classify digits pixel by pixel; a row has the setting `side` too."""
 
-    data = "MNIST: a folder with the four idx files; else TFDS's mnist"
+    data = "MNIST: a folder with the four idx files; else it is downloaded"
     of_data = ("side",)
 
     def read(self, data: Path | None, smoke: bool, settings: Mapping[str, Any]) -> Sequences:

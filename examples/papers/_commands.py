@@ -103,8 +103,6 @@ def add_verbs(verbs: Any, experiments: Sequence[Experiment]) -> None:
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A finite number above 0, for argparse."""
-
     def number(text: str) -> Any:
         value = kind(text)
         if not 0 < value < math.inf:
@@ -116,14 +114,12 @@ def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _seed(text: str) -> int:
-    """An integer of at least 0, for argparse."""
     if (value := int(text)) < 0:
         raise argparse.ArgumentTypeError(f"must be an integer of at least 0. Received: {text}")
     return value
 
 
 def needs_keras(args: argparse.Namespace) -> bool:
-    """Whether a command imports Keras."""
     return args.verb in ("run", "tune", "preset") or bool(getattr(args, "out", None))
 
 
@@ -183,7 +179,6 @@ def run_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> 
 
 
 def run_rows(experiment: Experiment, args: argparse.Namespace) -> None:
-    """Runs every row and seed of an experiment that has no record yet."""
     if not experiment.rows:
         raise ValueError(
             f"{experiment.title} are made by `tune EXPERIMENT --row ROW`. Received: run {experiment.name}."
@@ -337,12 +332,10 @@ def tune_command(experiments: Sequence[Experiment], args: argparse.Namespace) ->
 
 
 def scratch_folder() -> Path:
-    """A new folder for `--smoke`."""
     return Path(tempfile.mkdtemp(prefix="keras_interp_rnn-"))
 
 
 def _work_in_scratch(args: argparse.Namespace) -> None:
-    """Sets the folders of a `--smoke` run to new ones."""
     scratch = scratch_folder()
     args.runs, args.records = scratch / "runs", scratch / "records"
 

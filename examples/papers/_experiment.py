@@ -201,7 +201,6 @@ class Trainable:
     worst: float
 
     def protocol(self, hp: Any) -> Any:
-        """The protocol of a trial."""
         return dataclasses.replace(self.base, **self.space(hp))
 
 
@@ -371,7 +370,6 @@ def runs(records: Sequence[Record], name: Callable[[Record], str], heading: str 
 
 
 def percent(value: float) -> str:
-    """An error."""
     return f"{value:.1%}"
 
 
@@ -409,10 +407,14 @@ def by_row(records: Iterable[Record]) -> dict[str, list[Record]]:
     return {row: group for (_, row), group in places.items()}
 
 
-def mean_and_range(values: Sequence[float], shown: Callable[[float], str] = percent) -> str:
-    """The mean, and in brackets the lowest and the highest of several."""
+def mean_and_range(
+    values: Sequence[float],
+    shown: Callable[[float], str] = percent,
+    middle: Callable[[Sequence[float]], float] = statistics.mean,
+) -> str:
+    """The mean or the median, and in brackets the lowest and the highest of several."""
     brackets = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
-    return shown(statistics.mean(values)) + brackets
+    return shown(middle(values)) + brackets
 
 
 def table_of_rows(records: Sequence[Record], paper: Mapping[str, float | str]) -> str:

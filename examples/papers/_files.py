@@ -40,7 +40,6 @@ def cached(path: Path, compute: Callable[[], Mapping[str, Any]], **parts: type) 
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes JSON."""
     write_text(path, json.dumps(content, sort_keys=True, indent=1) + "\n")
 
 

@@ -82,7 +82,6 @@ class IsanText(Experiment):
 
 
 def texts(symbols: Array) -> list[Array]:
-    """The texts on which means are taken."""
     return [symbols[i : i + OF_MEAN] for i in range(0, min(len(symbols), NUM_TEXTS * OF_MEAN), OF_MEAN)]
 
 

@@ -340,7 +340,6 @@ class LanguageExperiment(Experiment):
         }
 
     def judges(self, run: Run) -> Sequence[keras.callbacks.Callback]:
-        """Callbacks that add to the curve."""
         return ()
 
     def result(self, run: Run, model: keras.Model, curve: Sequence[Record]) -> Record:
@@ -353,7 +352,6 @@ class LanguageExperiment(Experiment):
         }
 
     def protocol(self, run: Run) -> Protocol:
-        """The protocol of a run."""
         own = {name: value for name, value in run.settings.items() if name not in ("config", "network")}
         protocol = Protocol(**own)
         if not run.smoke:
@@ -362,7 +360,6 @@ class LanguageExperiment(Experiment):
         return dataclasses.replace(protocol, units=4, passes=1, last=1, steps=steps, growing=growing)
 
     def tests_of(self, run: Run) -> tuple[str, ...]:
-        """The splits on which a run is tested."""
         return self.tests[:1] if run.smoke else self.tests
 
 

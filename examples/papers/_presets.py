@@ -394,7 +394,6 @@ def make(
 
 
 def preset_command(experiments: Sequence[Experiment], args: argparse.Namespace) -> None:
-    """Makes presets, one after the other."""
     for name in args.names:
         preset = make(name, experiments, data=args.data, runs=args.runs, out=args.out, verbose=args.verbose)
         print(f"\n{preset}\n\n{args.out / name}.json and .npz")

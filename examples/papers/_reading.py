@@ -192,5 +192,4 @@ def _mark(probability: float | None, before: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escapes Markdown."""
     return re.sub(r"([^\w\s])", r"\\\1", text)

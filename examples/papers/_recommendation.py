@@ -290,14 +290,14 @@ def popularity(data: corpora.interactions.Interactions) -> dict[str, float]:
     return metrics(as_frequent)
 
 
-def metrics(ranks: Array, top: int = TOP) -> dict[str, float]:
+def metrics(ranks: Array) -> dict[str, float]:
     """Means over examples with one relevant item each, at rank r >= 1 (Järvelin and Kekäläinen, 2002, for NDCG).
 
     MAP@k: 1/r if r <= k, else 0. Recall@k: 1 if r <= k. NDCG@k: 1 / log2(1 + r) if r <= k.
     """
-    hit = ranks <= top
+    hit = ranks <= TOP
     return {
-        f"map_{top}": float(np.mean(hit / ranks)),
-        f"recall_{top}": float(np.mean(hit)),
-        f"ndcg_{top}": float(np.mean(hit / np.log2(1 + ranks))),
+        f"map_{TOP}": float(np.mean(hit / ranks)),
+        f"recall_{TOP}": float(np.mean(hit)),
+        f"ndcg_{TOP}": float(np.mean(hit / np.log2(1 + ranks))),
     }

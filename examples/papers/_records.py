@@ -52,7 +52,6 @@ def environment() -> dict[str, Any]:
 
 
 def path_of(folder: Path, experiment: str) -> Path:
-    """The file of an experiment's records."""
     return folder / f"{experiment}.jsonl"
 
 
@@ -101,7 +100,6 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def has_digest(record: Mapping[str, Any]) -> bool:
-    """Whether a record has a digest of its data."""
     return bool(set(DIGESTS) & set(record.get("data", {})))
 
 

@@ -81,7 +81,6 @@ def spread_of(groups: Iterable[Sequence[float]]) -> float:
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share."""
     share, square = successes / trials, z * z / trials
     middle = (share + square / 2) / (1 + square)
     half = math.sqrt(square * share * (1 - share) + square * square / 4) / (1 + square)

@@ -19,8 +19,6 @@ NONLINEAR = "linear, nonlinear readout"
 
 
 class Ablations(_characters.CharacterTable):
-    """Networks without a part of the ISAN, and counted models."""
-
     name = "isan-ablations"
     title = "What makes an ISAN work"
     place = "Foerster et al. 2017, section 3.1"

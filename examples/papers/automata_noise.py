@@ -46,8 +46,6 @@ class Sample(NamedTuple):
 
 
 class AutomataFromNoise(OnAutomata):
-    """How many automata are found exactly, for several fractions of wrong labels."""
-
     name = "automata-noise"
     title = "Random automata from words with wrong labels"
     place = "no table of the papers"
@@ -170,7 +168,6 @@ def sample(truth: automata.DFA, noise: float, seed: Sequence[int], short: int = 
 
 
 def _searched(truth: automata.DFA, drawn: Sample, run: Run) -> dict[str, Any]:
-    """The result of the search."""
     began = time.monotonic()
     noise = run.settings["noise"] if run.settings["known"] else None
     found = inferred(drawn.words, drawn.labels, truth, run, label_noise=noise)

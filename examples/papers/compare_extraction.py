@@ -23,8 +23,6 @@ Learner = Callable[["automata.Recognizer", int], tuple["automata.DFA", int]]
 
 
 class CompareExtraction(Experiment):
-    """Reading the automaton of a network, against learning it by queries."""
-
     name = "compare-extraction"
     title = "Automata read off and automata learned by asking"
     place = "Wang, Lawrence and Niepert 2022, section 5.1"

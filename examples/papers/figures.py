@@ -8,7 +8,7 @@ Neural Networks", 2022; and curves of the report.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import ticker
@@ -200,21 +200,17 @@ def change_of_basis(
     return figure
 
 
-class Progress(NamedTuple):
-    """A metric through training: three sequences of the same length."""
+def metric_progress(curves: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]]) -> Figure:
+    """Chen, figure 2: MAP@20 of several architectures, by training steps and by hours.
 
-    steps: Sequence[float]
-    hours: Sequence[float]
-    values: Sequence[float]
-
-
-def metric_progress(curves: Mapping[str, Progress]) -> Figure:
-    """Chen, figure 2: MAP@20 of several architectures, by training steps and by hours."""
+    Args:
+        curves: name -> steps, hours and values, of equal length.
+    """
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     by_steps, by_hours = figure.subplots(1, 2, sharey=True)
-    for name, curve in curves.items():
-        by_steps.plot(curve.steps, curve.values, label=name)
-        by_hours.plot(curve.hours, curve.values, label=name)
+    for name, (steps, hours, values) in curves.items():
+        by_steps.plot(steps, values, label=name)
+        by_hours.plot(hours, values, label=name)
     by_steps.set_xlabel("training steps")
     by_steps.set_ylabel("MAP@20")
     by_hours.set_xlabel("hours of training")
@@ -369,6 +365,5 @@ def _read(contributions: Contributions) -> list[str]:
 
 
 def _signed(axis: Any, values: NDArray[Any]) -> Any:
-    """An image whose colours are white at 0."""
     limit = float(np.abs(values).max()) or 1.0
     return axis.imshow(values, cmap=SIGNED, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")

@@ -55,12 +55,10 @@ BLOCK = 50
 
 
 class Reviews(_reading.Readable, _classification.ClassTable):
-    """Networks that classify film reviews."""
-
     name = "sr-imdb"
     title = "IMDB reviews"
     place = "Wang, Lawrence and Niepert 2022, tables 4, 6, 9 and 10, section 5.3.2"
-    data = "IMDB reviews: the folder aclImdb; else TFDS's imdb_reviews"
+    data = "IMDB reviews: the folder aclImdb; else they are downloaded"
     of_data = ("vocabulary", "longest")
     rows = {
         name: {**COMMON, **row}
@@ -148,7 +146,7 @@ def films(folder: Path | None) -> tuple[str, Array | None]:
 
     The archive has lists of addresses, one for each id, by which films are known. Without them ids are known: reviews
     with neighbouring ids are often of one film, in both classes about the same ones, so `BLOCK` of them count as one
-    film. TFDS has neither.
+    film. Downloaded reviews are held out one by one.
     """
     if folder is None:
         return "reviews", None

@@ -11,8 +11,6 @@ from examples.papers._verdicts import share
 
 
 class Ngrams(_isan_text.IsanText):
-    """An ISAN compared with the n-grams of its text."""
-
     name = "isan-ngrams"
     title = "n-grams"
     place = "Foerster et al. 2017, figure 8"

@@ -21,8 +21,6 @@ MAX_LENGTH = 12
 
 
 class Predictions(_isan_text.IsanText):
-    """Predictions of an ISAN, split among letters and words."""
-
     name = "isan-predictions"
     title = "Predictions taken apart"
     place = "Foerster et al. 2017, figures 2, 3 and 5"

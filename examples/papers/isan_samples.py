@@ -14,8 +14,6 @@ OFTEN = 3
 
 
 class Samples(_isan_text.IsanText):
-    """Samples of an ISAN, and the share of their words that the training text has."""
-
     name = "isan-samples"
     title = "Samples"
     place = "Foerster et al. 2017, section 3.1"

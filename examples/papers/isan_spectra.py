@@ -17,8 +17,6 @@ BALANCED, OTHERS = "ISAN in balanced coordinates", "others"
 
 
 class Spectra(_isan_text.IsanText):
-    """Principal directions of the states of an ISAN, of vanilla RNNs and of GRUs."""
-
     name = "isan-spectra"
     title = "Principal directions of the states"
     place = "Foerster et al. 2017, figure 1"

@@ -22,8 +22,6 @@ TRAINED, CENTRED, BALANCED = COORDINATES = "as trained", "from the mean state", 
 
 
 class Subspaces(_isan_text.IsanText):
-    """Norms of the biases of an ISAN, angles between them by subspace, and singular values of its matrices."""
-
     name = "isan-subspaces"
     title = "Subspaces"
     place = "Foerster et al. 2017, figures 6 and 7"

@@ -16,8 +16,6 @@ POSITIONS = 12
 
 
 class Timescales(_isan_text.IsanText):
-    """The decay of contributions in an ISAN, and the value of a history and of a space."""
-
     name = "isan-timescales"
     title = "Timescales"
     place = "Foerster et al. 2017, figure 4"

@@ -25,8 +25,6 @@ TESTED = 1000
 
 
 class Lags(Experiment):
-    """The longest lag over which a network learns to recall a symbol."""
-
     name = "minimal-rnn-lags"
     title = "How far back a network remembers"
     place = "Chen 2017, section 3"

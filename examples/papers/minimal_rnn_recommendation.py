@@ -29,8 +29,6 @@ BY_CHANCE = {"diagonal": (1.00, 0.09), "moving": (1.07, 0.01)}
 
 
 class Recommendation(Experiment):
-    """Recommenders with four kinds of recurrent layers."""
-
     name = "minimal-rnn-recommendation"
     title = "Next-item recommendation"
     place = "Chen 2017, section 3, figures 2, 3 and 5"
@@ -231,7 +229,8 @@ class Recommendation(Experiment):
         progress = {}
         for kind, record in first.items():
             points = [(one["step"], one["seconds"] / 3600, one["map_20"]) for one in record["curve"]]
-            progress[kind] = drawings.Progress(*map(list, zip(*points, strict=True)))
+            steps, hours, scores = zip(*points, strict=True)
+            progress[kind] = steps, hours, scores
         drawn = {
             "recommendation_progress.png": drawings.metric_progress(progress),
             "jacobians_in_training.png": _percentiles(first),

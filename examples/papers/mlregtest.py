@@ -73,14 +73,11 @@ class OnAutomata(Experiment):
 
 
 class OnLanguages(OnAutomata):
-    """An experiment on the benchmark's languages."""
-
     place = "van der Poel et al. 2024, MLRegTest"
     data = "the benchmark's automata, a folder or an archive of it"
     options = frozenset({"data"})
 
     def read(self, data: Path | None, smoke: bool, settings: Any) -> dict[str, automata.DFA]:
-        """Language -> automaton."""
         if smoke:
             return {"04.04.SL.2.1.0": automata.DFA.from_regex("(b|a+c)*a*", alphabet="abc")}
         if data is None:
@@ -103,8 +100,6 @@ class OnLanguages(OnAutomata):
 
 
 class RegularLanguages(OnLanguages):
-    """Automata that are found, of every class and size of the alphabet."""
-
     name = "mlregtest"
     title = "Regular languages from long words"
     measure = "languages whose automaton is found"

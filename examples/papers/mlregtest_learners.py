@@ -47,8 +47,6 @@ ASKED = "L* asks the GRU"
 
 
 class Learners(OnLanguages):
-    """Accuracy of learners on one language of each class, and which of them find the automaton."""
-
     name = "mlregtest-learners"
     title = "Regular languages from long words, by other learners"
     measure = "accuracy on long words one edit apart"

@@ -55,8 +55,6 @@ def _complete(side: int, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str,
 
 
 class Pixels(_classification.DigitTable):
-    """Networks that read all 784 pixels of a digit."""
-
     name = "sr-mnist"
     title = "MNIST pixel by pixel"
     place = "Wang, Lawrence and Niepert 2022, table 5"
@@ -105,8 +103,6 @@ class Pixels(_classification.DigitTable):
 
 
 class QuarterOfPixels(Pixels):
-    """Networks that read the means of four pixels each, 196 in all."""
-
     name = "sr-mnist-quarter"
     title = "MNIST by a quarter of its pixels"
     minutes = 20

@@ -25,8 +25,6 @@ VOCABULARY, MAX_LENGTH = 10_003, 200
 
 
 class Posts(_reading.Readable, _classification.ClassTable):
-    """Networks that classify posts, with and without their headers."""
-
     name = "sr-newsgroups"
     title = "20 newsgroups"
     place = "Wang, Lawrence and Niepert 2022, section 6, tables 7 and 8"

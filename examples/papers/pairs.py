@@ -18,8 +18,6 @@ def _settings(network: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Pairs(_characters.CharacterTable):
-    """Networks that predict the next pair of characters."""
-
     name = "isan-pairs"
     title = "Pairs of characters as symbols"
     place = "Foerster et al. 2017, section 3.1"

@@ -13,8 +13,6 @@ from examples.papers._lazy import datasets
 
 
 class Palindromes(_languages.LanguageTable):
-    """Networks that learn palindromes."""
-
     name = "sr-palindromes"
     title = "Palindromes"
     place = "Wang, Lawrence and Niepert 2022, table 3"

@@ -35,8 +35,6 @@ TESTED = 1000
 
 
 class Parentheses(_languages.LanguageTable):
-    """Networks that learn balanced parentheses."""
-
     name = "sr-parentheses"
     title = "Balanced parentheses"
     place = "Wang, Lawrence and Niepert 2022, tables 1 and 2"

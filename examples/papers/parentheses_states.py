@@ -32,8 +32,6 @@ TELLS = 0.9
 
 
 class ParenthesesStates(_languages.LanguageExperiment):
-    """States of an LSTM and of an SR-LSTM-P that check parentheses."""
-
     name = "parentheses-states"
     title = "Where the count is"
     place = "Wang, Lawrence and Niepert 2022, figure 5"

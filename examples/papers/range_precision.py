@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from examples.papers import _languages
-from examples.papers._experiment import Claim, Finding, Record, Run, by_row, percent, runs, table
+from examples.papers._experiment import Claim, Finding, Record, Run, by_row, mean_and_range, percent, runs, table
 from examples.papers._languages import NETWORKS, PAPER
 from examples.papers._lazy import datasets, drawings, figures, keras, np
 from examples.papers._verdicts import fewer
@@ -42,8 +42,6 @@ SHORT = PAPER | {"steps": 256, "growing": 12, "total": 36}
 
 
 class RangeAndPrecision(_languages.LanguageExperiment):
-    """Errors of four networks along a short training, by difference and by depth."""
-
     name = "range-precision"
     title = "Range against precision"
     place = "Wang, Lawrence and Niepert 2022, table 1"
@@ -93,7 +91,7 @@ class RangeAndPrecision(_languages.LanguageExperiment):
                 points = [_stop(record, criterion) for record in group]
                 steps = statistics.median(point["step"] for point in points)
                 errors = [self._errors(*pair, counted) for pair in zip(group, points, strict=True)]
-                cells = [_median([of[test] for of in errors]) for test in self.tests]
+                cells = [mean_and_range([of[test] for of in errors], middle=statistics.median) for test in self.tests]
                 stops.append([network, rule, len(group), f"{steps:,.0f}", *cells])
             for rule in (BY_LONGER, AT_THE_END):
                 points = [_stop(record, RULES[rule][0]) for record in group]
@@ -168,12 +166,6 @@ def _stop(record: Record, criterion: str) -> Record:
     """The point at which a criterion is lowest; the last one for "step", which counts back."""
     points = [point for point in _evaluated(record) if criterion in point]
     return min(points, key=lambda point: -point["step"] if criterion == "step" else point[criterion])
-
-
-def _median(values: Sequence[float]) -> str:
-    """The median, and in brackets the lowest and the highest."""
-    brackets = f" ({percent(min(values))} to {percent(max(values))})" if len(values) > 1 else ""
-    return percent(statistics.median(values)) + brackets
 
 
 def _compact(point: Record) -> Record:

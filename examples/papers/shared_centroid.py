@@ -24,8 +24,6 @@ LONGEST, TRIED, READ = 11, 14, 10
 
 
 class SharedCentroid(Experiment):
-    """Networks on Tomita 3 with fewer centroids than states, and with as many."""
-
     name = "shared-centroid"
     title = "A centroid that stands for two states"
     place = "Wang, Lawrence and Niepert 2022, section 5.1"
@@ -135,7 +133,6 @@ def train(words: Any, every: Any, centroids: int, epochs: int, run: Run) -> tupl
 
 
 def wrong(model: keras.Model, words: Any) -> Any:
-    """Whether each word is misclassified."""
     return (_logits(model, words.words) > 0) != words.labels
 
 

@@ -10,8 +10,6 @@ from examples.papers._lazy import analysis, automata, datasets, figures, np
 
 
 class Temperature(Experiment):
-    """A network, and its automaton, at several temperatures."""
-
     name = "temperature"
     title = "One network at several temperatures"
     place = "Wang, Lawrence and Niepert 2022, figure 3"

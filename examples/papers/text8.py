@@ -45,8 +45,6 @@ EACH = [(network, size) for size in SIZES for network in NETWORKS] + [
 
 
 class Text8(_characters.CharacterTable):
-    """Networks that predict the next character of text8, in equal time, and in equal text."""
-
     name = "isan-text8"
     title = "ISAN on character text"
     place = "Foerster et al. 2017, table 1"

@@ -264,7 +264,6 @@ def _epochs_to_learn(curve: Sequence[Mapping[str, float]]) -> int | None:
 
 
 def _wrong(model: keras.Model, words: datasets.LabelledWords) -> int:
-    """The number of words that are misclassified."""
     longest = max(map(len, words.words)) + 1
     logits = model.predict(words.ids(start=True, length=longest), batch_size=512, verbose=0)[:, 0]
     return int(np.sum((logits > 0) != words.labels))

@@ -42,6 +42,11 @@ def test_every_combination_of_bits_is_found_and_classified(kind, num_bits):
     assert (np.diff(found.num_unstable) >= 0).all()
 
 
+def test_no_start_reaches_a_point_in_too_few_steps():
+    found = analysis.fixed_points(bits(2), [0.0, 0.0], num_starts=4, max_steps=1, tolerance=1e-300)
+    assert (found.states.shape, found.eigenvalues.shape, found.residual) == ((0, 2), (0, 2), 0)
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("make", [lambda: keras.layers.LSTM(3), lambda: layers.CFN(3), lambda: layers.SRGRU(3, 2)])
 def test_a_point_stays_where_it_is_when_the_layer_runs(make):

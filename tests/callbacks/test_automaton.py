@@ -157,6 +157,12 @@ def test_a_network_with_a_memory_is_counted_on_data(tmp_path):
         train(model, Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1))
 
 
+def test_data_without_a_symbol_show_no_transition(tmp_path):
+    look(network_of(tomita(4)), Automaton(tmp_path, data=[""], method="counts"))
+    table = table_in(tmp_path)
+    assert (table["transitions"], table["confidence"], table["entropy"]) == ([[-1, -1]], [[None, None]], None)
+
+
 @pytest.mark.parametrize(("network", "reference"), [(MODULO_3, tomita(1)), (tomita(1), MODULO_3)])
 def test_rejects_a_reference_of_another_kind(network, reference, tmp_path):
     callback = Automaton(tmp_path, reference)

@@ -48,6 +48,7 @@ def test_outputs_and_gradients_equal_those_of_the_isan_with_its_matrices(block_s
     atol = 1e-5 if keras.backend.backend() == "torch" else 1e-10
     first, second = (keras.ops.convert_to_numpy(of(read)) for of in (layer, isan))
     np.testing.assert_allclose(first, second, atol=atol)
+    assert (layer.chosen_path.name == "stepwise") == (block_size > 1)
     (blocks, *others), (kernel, *expected) = gradients(layer), gradients(isan)
     for i in range(N // block_size):
         place = slice(i * block_size, (i + 1) * block_size)

@@ -1,7 +1,9 @@
 """What the tests of experiments share."""
 
+import contextlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from examples import papers
@@ -22,8 +24,38 @@ def committed(experiment: str) -> list[dict]:
 
 def a_run(folder: Path, row: str = "test", seed: int = 0, **more) -> Run:
     """A run of a row without settings, silent and on generated data unless `more` says otherwise."""
-    given = {"settings": {}, "data": None, "model": None, "minutes": None, "smoke": True, "verbose": 0}
-    return Run(row=row, seed=seed, folder=folder, **{**given, **more})
+    usual = {"settings": {}, "data": None, "model": None, "minutes": None, "smoke": True, "verbose": 0}
+    return Run(row=row, seed=seed, folder=folder, **{**usual, **more})
+
+
+class Kill(KeyboardInterrupt):
+    """What ends a training in a test; Ctrl-C still ends the test."""
+
+
+def killed_at_every_other_call(monkeypatch, module, name: str, train, number: int = 100):
+    """What a training returns in the end that dies at every other call of a function, `number` times at most."""
+    called, function = [], getattr(module, name)
+
+    def killed(*args, **kwargs):
+        called.append(name)
+        if len(called) % 2:
+            raise Kill
+        return function(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, killed)
+    for _ in range(number):
+        with contextlib.suppress(Kill):
+            return train(), len(called) // 2
+    return pytest.fail(f"It did not end after {number} kills.")
+
+
+def assert_same_training(found, expected):
+    """Of two pairs of a curve and a model: the curve but for its seconds, and the weights to the bit."""
+    curves, models = zip(found, expected, strict=True)
+    one, other = ([{**point, "seconds": 0, "training_seconds": 0} for point in curve] for curve in curves)
+    assert one == other
+    for a, b in zip(*(model.get_weights() for model in models), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def tables(text: str) -> list[list[list[str]]]:
@@ -41,8 +73,3 @@ def tables(text: str) -> list[list[list[str]]]:
         assert {len(row) for row in table} == {len(table[0])}
         assert set(table.pop(1)) == {"---"}
     return found
-
-
-def listed_runs(text: str) -> list[str]:
-    """The lines of the records."""
-    return [line for line in text.splitlines() if line.startswith("- ") and not line.startswith("- [")]

@@ -1,15 +1,12 @@
 """python -m examples.papers."""
 
 import errno
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import keras
@@ -20,7 +17,7 @@ from examples.papers import _commands, _report
 from examples.papers import _recommendation as recommendation
 from examples.papers import _records as records
 from examples.papers._experiment import Result
-from examples.papers.data import imdb, interactions
+from examples.papers.data import interactions
 from tests.papers.common import EXPERIMENTS, RECORDS, committed, needs_records
 
 ROOT = Path(__file__).parents[2]
@@ -103,31 +100,14 @@ def test_the_list_names_every_experiment_row_and_source(capsys):
         assert f"{name}: {experiment.title}, {experiment.place}; " in said
         assert experiment.data in said
         assert all(f"- {row}" in said for row in experiment.rows)
+        assert all((experiment.title, experiment.place, experiment.measure))
+        assert set(experiment.paper) <= set(experiment.rows)
+        assert experiment.options <= {"data", "model", "budget"}
+        assert bool(experiment.data) == ("data" in experiment.options)
+        assert experiment.minutes is None or "budget" in experiment.options
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
-def test_an_experiment_says_what_it_is(experiment):
-    assert experiment.title
-    assert experiment.place
-    assert experiment.measure
-    assert set(experiment.paper) <= set(experiment.rows)
-    assert experiment.options <= {"data", "model", "budget"}
-    assert bool(experiment.data) == ("data" in experiment.options)
-    assert experiment.minutes is None or "budget" in experiment.options
-
-
-def test_an_option_without_a_use_is_refused(tmp_path, capsys):
-    folders = ["--records", tmp_path / "records"]
-    assert run("sr-imdb", "--model", "a.keras", *folders) == 2
-    assert "sr-imdb (LSTM, LSTM-P, " in (said := capsys.readouterr().err)
-    assert "has no use for --model. Received: --model a.keras. Leave it out." in said
-    assert run("isan-ablations", "--rows", "bigrams", "--budget", "5", *folders) == 2
-    assert "has no use for --budget. Received: --budget 5.0. Leave it out: the number of epochs is part of" in (
-        capsys.readouterr().err
-    )
-    assert not (tmp_path / "records").exists()
-
-
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -138,6 +118,17 @@ def test_an_option_without_a_use_is_refused(tmp_path, capsys):
             "`--data` must be a file or folder. Received: nowhere, which does not exist",
         ),
         (["isan-text8", "--data", "nowhere.xz"], "`--data` must be a file. Received: nowhere.xz, which does not exist"),
+        (
+            ["sr-imdb", "--model", "a.keras"],
+            r"sr-imdb \(LSTM, LSTM-P, .*has no use for --model. Received: --model a.keras. Leave it out\.$",
+        ),
+        (
+            ["isan-ablations", "--rows", "bigrams", "--budget", "5"],
+            "no use for --budget. Received: --budget 5.0. Leave it out: the number of epochs is part of",
+        ),
+        (["all", "--data", "somewhere"], "All experiments share no --data. Received: all with --data. Name an"),
+        (["all", "--rows", "LSTM"], "All experiments share no --rows"),
+        (["all", "--budget", "5"], "All experiments share no --budget"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, capsys):
@@ -147,12 +138,6 @@ def test_what_cannot_be_done_is_said_in_one_line(arguments, says, tmp_path, caps
     assert line.startswith("papers: ")
     assert re.search(says, line), line
     assert not (tmp_path / "records").exists()
-
-
-@pytest.mark.parametrize("more", [["--data", "somewhere"], ["--rows", "LSTM"], ["--budget", "5"]])
-def test_all_experiments_share_no_data_rows_or_minutes(more, capsys):
-    assert run("all", *more) == 2
-    assert f"All experiments share no {more[0]}." in capsys.readouterr().err
 
 
 def test_of_all_experiments_those_without_data_are_left_out_and_named(monkeypatch, capsys):
@@ -172,6 +157,14 @@ def test_of_all_experiments_those_without_data_are_left_out_and_named(monkeypatc
     assert last.endswith("Received: all, without sr-imdb, sr-mnist; see above.")
 
 
+RETURNED = {
+    "data": {"name": "", "sha256": ""},
+    "model": {"parameters": 1},
+    "protocol": {"seed": 0},
+    "result": Result(test=0.1, validation=0.1, seconds=1.0, read=1, unit="error"),
+}
+
+
 @pytest.mark.parametrize(
     ("table", "row", "minutes", "seeds"),
     [
@@ -180,7 +173,6 @@ def test_of_all_experiments_those_without_data_are_left_out_and_named(monkeypatc
         ("sr-imdb", "LSTM", 5.0, 2),
         ("minimal-rnn-start", "inputs of standard deviation 1", None, 1),
         ("sr-palindromes", "large-LSTM", None, 2),
-        ("minimal-rnn-recommendation", "GRU", None, 2),
     ],
 )
 def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
@@ -190,13 +182,7 @@ def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
 
     def recorded(self, run):
         runs.append((run.minutes, run.seed))
-        result = Result(test=0.1, validation=0.1, seconds=1.0, read=1, unit="error")
-        return {
-            "data": {"name": "", "sha256": ""},
-            "model": {"parameters": 1},
-            "protocol": {"seed": run.seed},
-            "result": result,
-        }
+        return {**RETURNED, "protocol": {"seed": run.seed}}
 
     monkeypatch.setattr(type(EXPERIMENTS[table]), "run", recorded)
     monkeypatch.setattr(type(EXPERIMENTS[table]), "summary", lambda self, record: "")
@@ -215,14 +201,20 @@ def test_minutes_and_seeds_go_to_rows_that_have_a_use_for_them(
     assert [seed for _, seed in runs[seeds:]] == [7, 8] if seeds > 1 else [0]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
-    "wrong", [["--budget", "-1"], ["--budget", "0"], ["--seeds", "0"], ["--seeds", "1.5"], ["--first-seed", "-1"]]
+    ("verb", "options"),
+    {
+        "run": ["--budget -1", "--budget 0", "--seeds 0", "--seeds 1.5", "--first-seed -1"],
+        "tune": ["--trials 0", "--steps 0", "--epochs 0"],
+    }.items(),
 )
-def test_numbers_that_mean_nothing_are_refused(wrong, capsys):
-    with pytest.raises(SystemExit) as stop:
-        run("sr-imdb", *wrong)
-    assert stop.value.code == 2
-    assert f"argument {wrong[0]}: " in capsys.readouterr().err
+def test_numbers_that_mean_nothing_are_refused(verb, options, capsys):
+    for option, number in map(str.split, options):
+        with pytest.raises(SystemExit) as stop:
+            command_line.main([verb, "sr-imdb", option, number])
+        assert stop.value.code == 2
+        assert f"argument {option}: " in capsys.readouterr().err
 
 
 def recipe(monkeypatch):
@@ -248,6 +240,7 @@ def test_a_table_by_the_recipe_runs_and_is_reported_with_the_others(tmp_path, mo
     for row in adding.rows:
         assert re.search(rf"\| normal numbers \| {row} \| [\d,]+ \| 1 \| [\d.]+ \| .*\| 2,000 sequences \|", text)
     assert "| 0.01 |" in text
+    assert f"\n## {adding.title} ({adding.place})\n\n`python -m examples.papers run adding`; mean squared" in text
     assert EXPERIMENTS["temperature"].title in text
     # A record that its table cannot show leaves that table out, is named, and takes no other table with it.
     path = tmp_path / "adding.jsonl"
@@ -273,13 +266,7 @@ def test_a_record_that_the_usual_table_cannot_show_is_refused_when_it_is_returne
     changed, says, tmp_path, monkeypatch, capsys
 ):
     adding = recipe(monkeypatch)
-    returned = {
-        "data": {"name": "numbers"},
-        "model": {"parameters": 1},
-        "protocol": {"seed": 0},
-        "result": Result(test=1.0, validation=1.0, seconds=1.0, read=1, unit="error"),
-    }
-    monkeypatch.setattr(type(adding), "run", lambda self, run: {**returned, **changed})
+    monkeypatch.setattr(type(adding), "run", lambda self, run: {**RETURNED, **changed})
     assert run("adding", "--rows", "GRU", "--records", tmp_path / "records", "--runs", tmp_path) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "records").exists()
@@ -299,24 +286,16 @@ def test_a_result_has_numbers_and_a_unit(changed, says):
         Result(**{**whole, **changed})
 
 
-def test_a_record_of_another_budget_is_not_overwritten(tmp_path, capsys):
+def test_a_record_of_other_settings_or_another_budget_is_not_overwritten(tmp_path, capsys):
     path = tmp_path / "sr-imdb.jsonl"
-    record = {"experiment": "sr-imdb", "run": "sr-imdb-LSTM-0", "table": {"row": "LSTM"}, "protocol": {"minutes": 5}}
+    protocol = {**EXPERIMENTS["sr-imdb"].rows["LSTM"], "minutes": 5, "learning_rate": 0.5}
+    record = {"experiment": "sr-imdb", "run": "sr-imdb-LSTM-0", "table": {"row": "LSTM"}, "protocol": protocol}
     records.append(tmp_path, record)
     before = path.read_text()
-    assert run("sr-imdb", "--rows", "LSTM", "--budget", "7", "--records", str(tmp_path)) == 2
-    said = capsys.readouterr().err
-    assert f"it has the same settings. Received: {{'minutes': 7.0}}, and {path} with {{'minutes': 5}}" in said
-    assert run("sr-imdb", "--rows", "LSTM", "--records", str(tmp_path), "--seeds", "2") == 2, "others' seeds"
+    assert run("sr-imdb", "--rows", "LSTM", "--budget", "7", "--records", tmp_path, "--seeds", "2") == 2
+    says = "the same settings. Received: {'learning_rate': 0.0118, 'minutes': 7.0}, and "
+    assert f"{says}{path} with {{'learning_rate': 0.5, 'minutes': 5}}" in capsys.readouterr().err
     assert path.read_text() == before
-
-
-def test_a_record_of_other_settings_is_not_taken_for_the_rows(tmp_path, capsys):
-    protocol = {"minutes": None, **EXPERIMENTS["sr-imdb"].rows["LSTM"], "learning_rate": 0.5}
-    record = {"experiment": "sr-imdb", "run": "sr-imdb-LSTM-0", "table": {"row": "LSTM"}, "protocol": protocol}
-    records.append(tmp_path, {**record, "result": {"test_error": 0.1}})
-    assert run("sr-imdb", "--rows", "LSTM", "--records", str(tmp_path)) == 2
-    assert "Received: {'learning_rate': 0.0118}, and" in capsys.readouterr().err
 
 
 def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
@@ -344,20 +323,6 @@ def test_a_record_of_other_data_is_not_taken_for_the_rows(tmp_path, capsys):
     assert "which does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (json.dumps({"experiment": "sr-imdb", "run": "a", "format": 99}), "must be 1. Received: .* of format 99"),
-        ("{half", "A JSON object with experiment, run must be here"),
-        ("[]", "A JSON object with experiment, run must be here"),
-    ],
-)
-def test_records_that_cannot_be_read(tmp_path, capsys, text, says):
-    (tmp_path / "x.jsonl").write_text(text)
-    assert report("--records", str(tmp_path)) == 2
-    assert re.search(says, capsys.readouterr().err)
-
-
 @pytest.mark.matrix
 def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
     def full(*args, **kwargs):
@@ -377,37 +342,9 @@ def test_a_full_disk_keeps_what_there_is(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.matrix
-def test_a_disk_that_fills_up_between_two_epochs_keeps_those_before(tmp_path, monkeypatch, capsys):
-    save, epochs = keras.Model.save, []
-
-    def full(model, path, **kwargs):
-        if "resume-0002" in str(path):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        save(model, path, **kwargs)
-
-    def counted(model, *args, **kwargs):
-        epochs.append(kwargs["initial_epoch"])
-        return fit(model, *args, **kwargs)
-
-    fit = keras.Model.fit
-    monkeypatch.setattr(_commands, "scratch_folder", lambda: tmp_path)
-    monkeypatch.setattr(keras.Model, "fit", counted)
-    arguments = ["sr-imdb", "--smoke", "--rows", "LSTM", "--verbose", "0"]
-    with monkeypatch.context() as patched:
-        patched.setattr(keras.Model, "save", full)
-        assert run(*arguments) == 2
-    assert capsys.readouterr().err.strip().splitlines()[-1].startswith("papers: [Errno 28] No space left")
-    assert run(*arguments) == 0
-    assert epochs == [0, 1]
-    [written] = (tmp_path / "records").iterdir()
-    [record] = records.read(written)
-    assert len(record["curve"]) == 2
-
-
-@pytest.mark.matrix
 @needs_records
 def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
-    out = tmp_path / "of mine" / "results.md"
+    out = tmp_path / "of mine" / "mine.md"
     assert report("--records", str(RECORDS), "--out", str(out)) == 0
     [spectra] = committed("isan-spectra")
     drawn = [
@@ -417,19 +354,9 @@ def test_a_report_with_a_place_has_its_figures_beside_it(tmp_path):
         *("range-precision.png", "recommendation_progress.png"),
     ]
     assert sorted(path.name for path in (out.parent / "figures").iterdir()) == drawn
-    text = "".join(path.read_text() for path in out.parent.glob("results*.md"))
+    text = "".join(path.read_text() for path in out.parent.glob("mine*.md"))
     assert all(f"](figures/{name})\n" in text for name in drawn)
     assert set(re.findall(r"\]\(figures/(.*)\)", text)) == set(drawn)
-
-
-def test_without_network_it_says_how_to_give_the_data(tmp_path, monkeypatch, capsys):
-    def unreachable(*args, **kwargs):
-        raise urllib.error.URLError("no network")
-
-    monkeypatch.setattr("keras.utils.get_file", unreachable)
-    assert run("sr-imdb", "--records", str(tmp_path / "records")) == 2
-    wanted = f"Get {imdb.URL} by other means and give it, or the folder it unpacks to, as `--data`."
-    assert wanted in capsys.readouterr().err
 
 
 # The command as a stranger runs it. Where TensorFlow is not to be imported, it cannot be.
@@ -493,8 +420,6 @@ def test_every_option_with_a_value_says_its_default(verb, capsys):
 
 @needs_records
 class TestCheck:
-    records = RECORDS
-
     def check(self, *arguments):
         return command_line.main(["check", "--records", *map(str, arguments)])
 
@@ -502,11 +427,11 @@ class TestCheck:
         shutil.copytree(ROOT / "docs" / "figures", tmp_path / "figures")
         for path in (ROOT / "docs").glob("results*.md"):
             shutil.copy(path, tmp_path)
-        assert self.check(self.records, "--report", tmp_path / "results.md") == 0
+        assert self.check(RECORDS, "--report", tmp_path / "results.md") == 0
         assert re.search(r"\d+ records of \d+ experiments can be read.", capsys.readouterr().out)
         page = tmp_path / "results-isan.md"
         page.write_text(page.read_text().replace("1.661", "1.660"))
-        assert self.check(self.records, "--report", tmp_path / "results.md") == 2
+        assert self.check(RECORDS, "--report", tmp_path / "results.md") == 2
         assert "A report is generated from its records. Received: " in capsys.readouterr().err
 
     def test_a_record_of_an_unknown_experiment(self, tmp_path, capsys):

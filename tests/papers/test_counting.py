@@ -7,7 +7,7 @@ import pytest
 from examples.papers import counting
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import counting as data
-from tests.papers.common import a_run
+from tests.papers.common import a_run, assert_same_training, killed_at_every_other_call
 
 TASK = {"types": 1, "maximum": 2, "delay": 1, "noise": 1}
 
@@ -25,23 +25,12 @@ def test_errors_are_those_of_the_layer_and_its_readout():
 @pytest.mark.matrix
 def test_killed_after_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "STEPS", 10)
-    protocol = {"steps": 30, "decay": 0.4}
-    whole, curve = counting._train(8, protocol, TASK, a_run(tmp_path / "whole", seed=3))
-    stream, read = data.stream, []
 
-    def killed(*arguments, **more):
-        read.append(None)
-        if len(read) % 2:
-            raise KeyboardInterrupt
-        return stream(*arguments, **more)
+    def train(name):
+        model, curve = counting._train(8, {"steps": 30, "decay": 0.4}, TASK, a_run(tmp_path / name, seed=3))
+        return curve, model
 
-    monkeypatch.setattr(data, "stream", killed)
-    for _ in range(4):
-        try:
-            model, again = counting._train(8, protocol, TASK, a_run(tmp_path / "killed", seed=3))
-        except KeyboardInterrupt:
-            continue
-        break
-    assert [{**point, "seconds": 0} for point in again] == [{**point, "seconds": 0} for point in curve]
-    for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
-        np.testing.assert_array_equal(one, other)
+    expected = train("whole")
+    found, kills = killed_at_every_other_call(monkeypatch, data, "stream", lambda: train("killed"))
+    assert kills == 3
+    assert_same_training(found, expected)

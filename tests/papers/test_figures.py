@@ -117,7 +117,7 @@ def test_a_change_of_basis_has_matrices_and_states_as_columns():
 
 
 def test_curves_are_the_numbers_given():
-    by_steps, by_hours = drawn(figures.metric_progress({"GRU": figures.Progress([1, 2], [0.1, 0.3], [0.2, 0.4])}))
+    by_steps, by_hours = drawn(figures.metric_progress({"GRU": ([1, 2], [0.1, 0.3], [0.2, 0.4])}))
     assert [axis.lines[0].get_xydata().tolist() for axis in (by_steps, by_hours)] == [
         [[1, 0.2], [2, 0.4]],
         [[0.1, 0.2], [0.3, 0.4]],

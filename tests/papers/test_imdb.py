@@ -1,4 +1,4 @@
-"""Which reviews are of one film, and which rows the claims are held against."""
+"""Which reviews are of one film."""
 
 import numpy as np
 import pytest
@@ -45,15 +45,3 @@ def test_without_addresses_neighbouring_ids_stand_for_films(tmp_path):
 
 def test_without_ids_reviews_are_held_out_one_by_one():
     assert imdb.films(None) == ("reviews", None)
-
-
-def test_networks_that_trained_as_long_are_compared():
-    rows = {"LSTM, longer": 0.10, "SR-LSTM (k = 10), slide, longer": 0.10, "SR-LSTM-P (k = 10, eq. 20)": 0.05}
-    rows["SR-LSTM-P (k = 10, eq. 20), slide, longer"] = 0.09
-    records = [
-        {"table": {"row": row}, "result": {"test_error": error + seed / 10_000}}
-        for row, error in rows.items()
-        for seed in range(3)
-    ]
-    _, _, better, *_ = imdb.Reviews().claims(records)
-    assert [finding.holds for finding in better.findings] == [True, False]  # by half of the paper's difference

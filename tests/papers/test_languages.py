@@ -8,12 +8,18 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from examples.papers import _languages as languages
 from keras_interp_rnn import layers
 from keras_interp_rnn.datasets import LabelledWords, palindromes
-from tests.papers.common import EXPERIMENTS, a_run, committed, needs_records
+from tests.papers.common import (
+    EXPERIMENTS,
+    a_run,
+    assert_same_training,
+    committed,
+    killed_at_every_other_call,
+    needs_records,
+)
 
 CENTROIDS = 5
 SMALL = languages.Protocol(units=4, centroids=CENTROIDS, passes=1)
@@ -48,16 +54,6 @@ def logits(model, words):
     """Of each word by itself, without padding."""
     codes = [[words.alphabet.index(symbol) + 2 for symbol in word] + [words.end_id] for word in words.words]
     return np.array([float(model(np.array([code], "int32"))[0, 0]) for code in codes])
-
-
-def undecided(network, words, seed=0):
-    """A random network that judges half of the words to be in the language, and those it does."""
-    model = random_network(network, seed)
-    found = logits(model, words)
-    low, high = np.sort(found)[(len(words) - 1) // 2 :][:2]
-    assert high - low > 1e-3, "no verdict hangs on rounding"
-    model.layers[-1].bias.assign_sub([(low + high) / 2])
-    return model, found > (low + high) / 2
 
 
 class Scripted(keras.Model):
@@ -133,6 +129,7 @@ class TestBuild:
         assert set(LAYERS) == set(languages.NETWORKS)
         assert type(recurrent) is LAYERS[network]
         assert recurrent.name == "recurrent"
+        assert getattr(recurrent, "regularize_last_step", False) is False  # the end token's
         assert tuple(embedding.embeddings.shape) == (6, 4)
         assert embedding.mask_zero
         assert tuple(head.kernel.shape) == (4, 1)
@@ -141,49 +138,19 @@ class TestBuild:
         component = (CENTROIDS * 4 + 3) * network.startswith("SR")  # centroids; temperature, strength and noise
         assert model.count_params() == 6 * 4 + of_layer + component + 4 + 1
 
-    @pytest.mark.parametrize("network", ["SR-LSTM", "SR-LSTM-P"])
-    def test_centroids_are_drawn_evenly_between_minus_and_plus_one_half(self, network):
-        protocol = dataclasses.replace(SMALL, units=30, centroids=20)
-        cell = languages.build(network, 3, protocol, seed=0).get_layer("recurrent").cell
-        drawn = ops.convert_to_numpy(cell.centroids)
-        assert drawn.shape == (20, 30)
-        assert 0.49 < np.abs(drawn).max() <= 0.5
-        assert abs(drawn.var() - 1 / 12) < 0.01
 
-    @pytest.mark.parametrize("network", ["SR-LSTM", "SR-LSTM-P"])
-    @pytest.mark.parametrize("padding", [0, 3])
-    def test_the_end_tokens_step_goes_without_the_centroids(self, network, padding):
-        model = random_network(network)
-        embedding, recurrent, head = model.layers
-        ids = np.array([[2, 4, 3, 5], [3, 3, 2, 5]], "int32")
-        embedded = embedding(ids)
-        # A bare RNN regularizes every step.
-        before = keras.layers.RNN(recurrent.cell, return_state=True)(embedded[:, :-1])[1:]
-        plain, _ = recurrent.cell.cell(embedded[:, -1], before)
-        regularized, _ = recurrent.cell(embedded[:, -1], before)
-        found = model(np.pad(ids, ((0, 0), (0, padding))))
-        np.testing.assert_allclose(found, head(plain), rtol=1e-5, atol=1e-5)
-        assert np.abs(found - head(regularized)).min() > 0.01
-
-
-class TestError:
-    @pytest.mark.matrix
-    @pytest.mark.parametrize("lengths", [[0, 1, 5, 2, 9, 3, 7, 1, 4, 6, 8], [2, 101, 30, 4, 1]], ids=["short", "long"])
-    @every_network
-    def test_neither_padding_nor_whole_batches_change_a_verdict(self, network, lengths, monkeypatch):
-        monkeypatch.setattr(languages, "SYMBOLS", 850)  # 8 words of 101 ids, or 4 of 201: neither divides
-        words = random_words(lengths)
-        model, expected = undecided(network, words)
-        assert languages.error(model, LabelledWords(words.words, expected, "abc")) == 0
-        assert languages.error(model, LabelledWords(words.words, ~expected, "abc")) == 1
-        assert languages.error(model, words) == pytest.approx(np.mean(expected != words.labels))
-
-    def test_a_single_wrong_word_counts_as_one(self):
-        words = random_words(range(7))
-        model, expected = undecided("SR-LSTM-P", words)
-        for i in range(7):
-            labels = expected ^ (np.arange(7) == i)
-            assert languages.error(model, LabelledWords(words.words, labels, "abc")) == pytest.approx(1 / 7)
+@pytest.mark.core(1)
+@pytest.mark.parametrize("lengths", [[0, 1, 5, 2, 9, 3, 7, 1, 4, 6, 8], [2, 101, 30, 4, 1]], ids=["short", "long"])
+@every_network
+def test_neither_padding_nor_whole_batches_change_a_logit_and_errors_are_counted(network, lengths, monkeypatch):
+    monkeypatch.setattr(languages, "SYMBOLS", 850)  # 8 words of 101 ids, or 4 of 201: neither divides
+    model, words = random_network(network), random_words(lengths)
+    found = languages.predict(model, words)
+    np.testing.assert_allclose(found, logits(model, words), rtol=1e-4, atol=1e-4)
+    for wrong in range(len(words) + 1):
+        labels = (found > 0) ^ (np.arange(len(words)) < wrong)
+        labelled = LabelledWords(words.words, labels, "abc")
+        assert languages.error(model, labelled) == pytest.approx(wrong / len(words))
 
 
 class TestTrain:
@@ -252,18 +219,13 @@ class TestTrain:
         words = LabelledWords(self.WORDS.words, labels, "abc")
         assert [point["length"] for point in scripted(words).curve] == [*range(6, 21, 2), 20, 20]
 
-    @pytest.mark.parametrize("loss", [math.nan, math.inf])
-    def test_a_loss_that_is_not_finite_ends_the_training_with_the_best_weights(self, loss, scripted, monkeypatch):
-        scripted_errors(monkeypatch, [0.5, 0.25, 0.75])
-        trained = scripted(self.WORDS, [1.0, 1.0, loss], passes=2)
-        assert len(trained.curve) == len(trained.fits) == 3
+    @pytest.mark.parametrize("losses", [[math.nan], [1.0, math.nan], [1.0, 1.0, math.inf]])
+    def test_a_loss_that_is_not_finite_ends_the_training_with_the_best_weights(self, losses, scripted, monkeypatch):
+        scripted_errors(monkeypatch, [0.5, 0.25, 0.0])
+        trained = scripted(self.WORDS, losses, passes=2)
+        assert len(trained.curve) == len(trained.fits) == len(losses)
         assert (trained.curve[-1]["loss"], trained.curve[-1]["validation_error"]) == (None, None)
-        assert trained.kept == 2
-
-    @pytest.mark.parametrize("losses", [[math.nan], [1.0, math.nan]])
-    def test_weights_of_a_loss_that_is_not_finite_are_never_the_best(self, losses, scripted, monkeypatch):
-        scripted_errors(monkeypatch, [0.5, 0.25][-len(losses) :])
-        assert scripted(self.WORDS, losses, passes=2).kept == len(losses) - 1
+        assert trained.kept == len(losses) - 1
 
     def test_words_of_one_label_teach_nothing(self, tmp_path):
         words = LabelledWords(("a", "b"), np.array([True, True]), "ab")
@@ -272,63 +234,24 @@ class TestTrain:
 
     @pytest.mark.matrix
     @pytest.mark.usefixtures("quick")
-    def test_a_network_learns_and_is_left_with_the_least_error(self, tmp_path, capsys):
-        """Whether a word has a b; all words of up to three symbols are without."""
-        texts = ["", "a", "c", "ac", *map("".join, itertools.product("abc", repeat=4))]
-        words = LabelledWords(tuple(texts), np.array(["b" in text for text in texts]), "abc")
-        protocol = dataclasses.replace(SMALL, passes=3, batch=8)
-        before = languages.error(languages.build("SR-LSTM-P", 3, protocol, seed=0), words)
-        model, curve = languages.train("SR-LSTM-P", words, words, protocol, 0, tmp_path, verbose=1)
-        assert [point["length"] for point in curve] == [4] * (2 * 3 + 3 * 3)
-        assert curve[-1]["loss"] < curve[0]["loss"]
-        least = min(point["validation_error"] for point in curve)
-        assert languages.error(model, words) == least < before
-        lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == len(curve)
-        assert lines[0].startswith("pass 1 of 15, length 4: loss 0.")
-
-    @pytest.mark.matrix
-    @pytest.mark.usefixtures("quick")
     def test_killed_in_any_pass_it_ends_with_the_same_weights(self, tmp_path, monkeypatch):
-        words, protocol = random_words([1, 2, 3] * 20, distinct=True), dataclasses.replace(SMALL, batch=8)
-        judge = languages.error
-        whole, expected = languages.train("SR-LSTM-P", words, words, protocol, 4, tmp_path / "whole")
-        kills = 0
+        words = random_words([1, 2, 3] * 20, distinct=True)
+        protocol = dataclasses.replace(SMALL, batch=8, stages=2, last=2)
 
-        def killed(model, words):
-            """Before every pass but the first is judged, once."""
-            nonlocal kills
-            if calls and len(expected) > kills + 1:
-                kills += 1
-                raise KeyboardInterrupt
-            calls.append(1)
-            return judge(model, words)
+        def train(name):
+            model, curve = languages.train("SR-LSTM-P", words, words, protocol, 4, tmp_path / name)
+            return curve, model
 
-        monkeypatch.setattr(languages, "error", killed)
-        while True:
-            calls = []
-            try:
-                model, found = languages.train("SR-LSTM-P", words, words, protocol, 4, tmp_path / "killed")
-                break
-            except KeyboardInterrupt:
-                continue
-        assert kills == len(expected) - 1 >= 10
-        for one, other in zip(found, expected, strict=True):
-            assert {**one, "seconds": 0} == {**other, "seconds": 0}
-        assert [point["seconds"] for point in found] == sorted(point["seconds"] for point in found)
-        for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
-            np.testing.assert_array_equal(one, other)
+        expected = train("whole")
+        found, kills = killed_at_every_other_call(monkeypatch, languages, "error", lambda: train("killed"))
+        assert kills == len(expected[0]) == 3
+        assert_same_training(found, expected)
+        assert [point["seconds"] for point in found[0]] == sorted(point["seconds"] for point in found[0])
         files = [sorted(path.name for path in (tmp_path / name).iterdir()) for name in ("whole", "killed")]
         assert files[0] == files[1]
 
 
 class TestRun:
-    CURVE = [
-        {"step": 2, "seconds": 1.5, "length": 1, "loss": 0.75, "validation_error": 0.25},
-        {"step": 4, "seconds": 2.5, "length": 2, "loss": 0.5, "validation_error": 0.375},
-        {"step": 6, "seconds": 3.5, "length": 2, "loss": None, "validation_error": None},
-    ]
-
     @pytest.fixture
     def experiment(self, monkeypatch):
         """On random words, and without Keras's training."""
@@ -342,16 +265,19 @@ class TestRun:
 
     @pytest.mark.matrix
     @pytest.mark.usefixtures("quick")
-    def test_a_run_trains_and_judges_with_the_weights_it_kept(self, experiment, tmp_path):
-        run = a_run(tmp_path, settings=experiment.rows["small-LSTM"])
+    def test_a_run_trains_and_judges_with_the_weights_it_kept(self, experiment, tmp_path, capsys):
+        run = a_run(tmp_path, settings=experiment.rows["small-LSTM"], verbose=1)
         record = experiment.run(run)
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == len(record["curve"])
+        assert lines[0].startswith("pass 1 of ")
         model = keras.models.load_model(tmp_path / "model.keras")
-        assert record["result"]["validation_error"] == languages.error(model, self.load("validation"))
+        least = min(point["validation_error"] for point in record["curve"])
+        assert record["result"]["validation_error"] == languages.error(model, self.load("validation")) == least
         assert record["result"]["errors"] == {"test_l100": languages.error(model, self.load("test_l100"))}
         assert record["result"]["seconds"] == record["curve"][-1]["seconds"]
-        other = a_run(tmp_path, settings={**run.settings, "learning_rate": 1.0})
         with pytest.raises(ValueError, match=r"Received: {'learning_rate': 1.0}, and .*settings.json with"):
-            experiment.run(other)
+            experiment.run(a_run(tmp_path, settings={**run.settings, "learning_rate": 1.0}))
 
 
 @needs_records
@@ -379,14 +305,15 @@ def test_the_papers_training_on_palindromes_reads_the_same_words(monkeypatch):
 
 
 def test_figure_6_has_the_lowest_seed_of_every_number_of_centroids_of_which_there_are_several():
-    experiment, curve = EXPERIMENTS["sr-parentheses"], TestRun.CURVE
+    experiment = EXPERIMENTS["sr-parentheses"]
 
     def a_record(network, k=0, config="small", seed=0):
+        point = {"step": k + seed, "loss": 0.5, "validation_error": 0.25}
         return {
             "data": {"config": config},
             "model": {"layer": network, "seed": seed},
             "protocol": {"centroids": k},
-            "curve": [{**point, "step": k + seed} for point in curve],
+            "curve": [point, point, {"step": 9, "loss": None, "validation_error": None}],
         }
 
     given = [a_record("SR-LSTM-P", k, seed=seed) for k, seed in ((5, 1), (5, 0), (2, 3))]

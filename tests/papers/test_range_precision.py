@@ -1,10 +1,10 @@
-"""Range against precision: logits by the equations, what is counted along a training, and where rules stop."""
+"""Range against precision: logits by the equations, and what is counted along a training."""
 
 import keras
 import numpy as np
 import pytest
 
-from examples.papers import _languages, _range, range_precision
+from examples.papers import _languages, _range
 from keras_interp_rnn import datasets
 from tests.papers.common import EXPERIMENTS, a_run
 
@@ -58,46 +58,3 @@ def test_a_run_is_evaluated_along_the_way(tmp_path):
     assert ["wrong" in point for point in record["curve"]] == [False, True] * 4
     assert ["averaged" in point for point in record["curve"]] == [False] * 7 + [True]
     assert EXPERIMENT.run(run)["curve"] == record["curve"]
-
-
-def record_of(network, seed, *errors):
-    """A record whose tests have so many errors, of 8 strings each, at each evaluation."""
-    curve = [
-        {
-            "step": 512 * (i + 1),
-            "validation_error": wrong[0] / 8,
-            "longer_error": wrong[-1] / 8,
-            "wrong": [[count, 0, 0, 0] for count in wrong],
-            "averaged": [[count, 0, 0, 0] for count in wrong],
-            "averaged_longer_error": wrong[0] / 8,
-        }
-        for i, wrong in enumerate(errors)
-    ]
-    return {
-        "experiment": EXPERIMENT.name,
-        "table": {"row": network, "order": list(EXPERIMENT.rows).index(network)},
-        "model": {"layer": network, "seed": seed},
-        "protocol": {"growing": 2, "steps": 512, "seed": seed},
-        "result": {"words": {test: [8, 0, 0, 0] for test in EXPERIMENT.tests}},
-        "curve": curve,
-    }
-
-
-def test_rules_stop_where_their_criterion_is_lowest_once_words_have_grown():
-    early, precise, late = [0] * 6, [1, 4, 4, 1, 4, 8], [2, 3, 3, 2, 3, 2]
-    record = record_of("LSTM", 0, early, precise, late)
-    stops = {rule: range_precision._stop(record, name)["step"] for rule, (name, _) in range_precision.RULES.items()}
-    assert [*stops.values()] == [1024, 1536, 1024, 1536]
-
-
-def test_the_claim_is_on_the_mean_error_at_depth_20_through_training():
-    def records(kept, lost):
-        return [
-            record_of(network, seed, [8] * 6, [0, 0, 0, 0, 0, wrong + seed % 2])
-            for network, wrong in {"SR-LSTM": kept, "LSTM": lost, "SR-LSTM-P": kept, "LSTM-P": lost}.items()
-            for seed in range(4)
-        ]
-
-    assert [claim.verdict for claim in EXPERIMENT.claims(records(0, 6))] == ["found"]
-    assert [claim.verdict for claim in EXPERIMENT.claims(records(3, 3))] == ["undetermined"]
-    assert [claim.verdict for claim in EXPERIMENT.claims(records(6, 0))] == ["contradicted"]

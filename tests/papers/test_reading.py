@@ -7,7 +7,6 @@ import pytest
 
 from examples.papers import _classification as classification
 from examples.papers import _reading as reading
-from examples.papers import _report as report
 from keras_interp_rnn import analysis
 from tests.papers.common import EXPERIMENTS
 
@@ -24,15 +23,11 @@ def trained(request):
     return model, data
 
 
-def interpret(model, data):
-    return reading.interpret(model, data)
-
-
 @pytest.mark.matrix
 def test_it_says_what_the_analysis_says(trained):
     model, data = trained
     x, _ = data.test
-    found = interpret(model, data)
+    found = reading.interpret(model, data)
     assert found["texts"] == len(x)
     shares = [centroid["share"] for centroid in found["centroids"]]
     assert sum(shares) == pytest.approx(1)
@@ -54,7 +49,7 @@ def test_texts_with_an_address_are_left_out(trained):
     x, y = data.test
     some = x.copy()
     some[:3, 2] = len(names) - 1
-    found = interpret(model, dataclasses.replace(data, test=(some, y), vocabulary=names))
+    found = reading.interpret(model, dataclasses.replace(data, test=(some, y), vocabulary=names))
     assert found["texts"] == len(x) - int((some == len(names) - 1).any(axis=1).sum()) < len(x)
     assert all("@" not in text["words"] for text in found["explained"])
 
@@ -82,39 +77,3 @@ def test_explained_texts_are_judged_rightly(trained):
         found = np.array(told["probabilities"], np.float64)
         assert np.isnan(found).sum() == 1, "the last word moves it to no centroid"
         np.testing.assert_allclose(found, wanted, atol=1e-3)
-
-
-CLOSE = {"class": "neg", "share": 0.4, "words": [["bad", 0.9981], ["dull", 0.9962], ["poor", 0.9951]]}
-
-
-def test_the_report_shows_the_words_and_takes_them_as_they_are():
-    told = {
-        "texts": 3,
-        "centroids": [{"class": "pos", "share": 0.6, "words": [["*great*", 0.9], ["<b>", 0.8]]}, CLOSE],
-        "phrases": {"2": {"pos": [["10 |", 0.7]]}},
-        "explained": [
-            {"class": "pos", "words": ["not", "_bad_", "at", "all", "x"], "probabilities": [0.2, 0.9, 0.85, 0.7, None]}
-        ],
-    }
-    of_table = {"row": "x", "order": 0}
-    result = {"test_error": 0.1, "validation_error": 0.2, "training_seconds": 60, "sequences": 9, "seconds": 60}
-    record = {
-        "experiment": "sr-imdb",
-        "table": of_table,
-        "data": {"name": "imdb"},
-        "model": {"parameters": 3},
-        "protocol": {"seed": 0},
-        "result": result,
-        "environment": {"date": "", "commit": "", "hardware": "", "python": "", "versions": {}},
-    }
-    better = {**record, "reading": told}
-    worse = {**record, "result": {**result, "validation_error": 0.3}, "reading": {**told, "texts": 4}}
-    experiments = [EXPERIMENTS["sr-imdb"]]
-    text = "\n".join(report.pages(experiments, [record, worse, better]).values())
-    assert r"| pos | 60.0% | \*great\* (0.90), \<b\> (0.80) |" in text
-    assert "| neg | 40.0% | bad (0.998), dull (0.996), poor (0.995) |" in text
-    assert r"| pos | 2 | 10 \| (0.70) |" in text
-    assert r"- pos: not **_bad_** at *all* x" in text.replace("\\_", "_")
-    assert "\n\n3\n\n" in text, "the number of texts, of the network with the lower validation error"
-    assert "\n\n4\n\n" not in text
-    assert "| class |" not in "\n".join(report.pages(experiments, [record]).values())

@@ -12,7 +12,7 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("The recommender's backend is TensorFlow.", allow_module_level=True)
 
 from examples.papers import _recommendation as recommendation
-from tests.papers.common import a_run
+from tests.papers.common import a_run, assert_same_training, killed_at_every_other_call
 
 
 def test_metrics_by_hand():
@@ -20,9 +20,6 @@ def test_metrics_by_hand():
     assert found["map_20"] == pytest.approx((1 + 1 / 2 + 1 / 20) / 4)
     assert found["recall_20"] == pytest.approx(3 / 4)
     assert found["ndcg_20"] == pytest.approx((1 + 1 / np.log2(3) + 1 / np.log2(21)) / 4)
-    assert recommendation.metrics(np.array([3, 1]), top=2) == pytest.approx(
-        {"map_2": 0.5, "recall_2": 0.5, "ndcg_2": 0.5}
-    )
 
 
 @pytest.mark.matrix
@@ -46,24 +43,12 @@ def test_training_beats_popularity_on_sequences_that_follow_a_rule(tmp_path):
 
 
 def test_popularity_by_hand():
-    # Users meet 1, 1, 2, 3 | 1, 2 | 4, 1 (too few to hold out) and 2, 1, 3: training keeps 1, 1 | 1, 2 ... of them.
+    # Users meet 1, 1, 2, 3 | 4, 1 (too few to hold out) | 2, 1, 3 | 1, 2, 2, 2.
     items = np.array([1, 1, 2, 3, 4, 1, 2, 1, 3, 1, 2, 2, 2], np.int32)
-    data = interactions.Interactions(items, None, np.array([0, 4, 6, 9, 13]), ["a", "b", "c", "d"])
-    # In training: 1, 1 | 4, 1 | 2 | 1, 2: four times item 1, twice item 2, once item 4. Targets: 3, 3, 2.
+    data = interactions.Interactions(items, None, np.array([0, 4, 6, 9, 13]), ["a", "b", "c", "d", "e"])
+    # In training: 1, 1 | 4, 1 | 2 | 1, 2: four times item 1, twice item 2, once 4; 3 ties with 5. Targets: 3, 3, 2.
     found = recommendation.popularity(data)
-    assert found == recommendation.metrics(np.array([4, 4, 2]))
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_popularity_is_that_of_a_sort(seed):
-    data = interactions.generate(num_items=30, num_users=50, seed=seed, length=9)
-    train, _, test = data.leave_one_out()
-    counts = np.zeros(len(data.names) + 1, int)
-    for start, end in zip(train.starts, train.ends, strict=True):
-        for item in data.items[start:end]:
-            counts[item] += 1
-    ranks = [int((counts[1:] >= counts[target]).sum()) for target in test.targets]
-    assert recommendation.popularity(data) == recommendation.metrics(np.array(ranks))
+    assert found == recommendation.metrics(np.array([5, 5, 2]))
 
 
 def test_a_model_is_ranked_by_one_graph(monkeypatch):
@@ -85,7 +70,8 @@ def test_sizes_in_the_gates_weights_by_hand():
 
 def attributes_in(folder, content):
     path = folder / "x_item2attributes.json"
-    path.write_text(content)
+    if content is not None:
+        path.write_text(content)
     return recommendation.read_attributes(path, ["b", "a"])
 
 
@@ -95,31 +81,24 @@ def test_attributes_are_read_item_by_item_all_as_long(tmp_path):
     assert found.dtype == np.float32
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "says"),
     [
         ('{"b": [1]}', "without 'a'. Give that of the same data."),
         ('{"b": [1], "a": 3}', "without 'a'. Give that of the same data."),
         ("[1]", "Download it again."),
+        (None, "Received: no .*x_item2attributes.json. Put it there, or choose another row."),
     ],
 )
-def test_attributes_of_other_items_are_refused(tmp_path, content, said):
-    with pytest.raises(ValueError, match="must be") as refused:
+def test_attributes_of_other_items_are_refused(tmp_path, content, says):
+    with pytest.raises(ValueError, match=f"must be.*{says}$"):
         attributes_in(tmp_path, content)
-    assert str(refused.value).endswith(said)
-
-
-def test_attributes_that_are_not_there(tmp_path):
-    with pytest.raises(ValueError, match="Received: no .*x.json. Put it there, or choose another row."):
-        recommendation.read_attributes(tmp_path / "x.json", ["a"])
 
 
 def test_the_layer_reads_attributes_beside_the_item():
     attributes = np.random.default_rng(0).normal(size=(31, 5)).astype("float32")
     model = recommendation.recommender("MinimalRNN", 30, units=8, with_gaps=True, attributes=attributes)
-    kernel, _, blocks = recommendation.latent_weights(model)
-    assert blocks == {"item": 8, "time gap": 2, "attributes": 2}
-    assert kernel.shape == (12, 8)
     np.testing.assert_array_equal(model.get_layer("attributes_of_items").embeddings, attributes)
     assert not model.get_layer("attributes_of_items").trainable
     given = {"items": np.array([[3, 7]]), "gaps": np.array([[0, 1]])}
@@ -135,14 +114,16 @@ def test_dimensions_are_counted_by_the_mean_square_of_their_weights():
     assert recommendation.dimensions_of_items(np.array(items + context), 2) == 0.5
 
 
-@pytest.mark.parametrize("with_gaps", [True, False])
-def test_the_weights_of_figure_3_are_the_layers_own(with_gaps):
-    model = recommendation.recommender("MinimalRNN", 30, units=8, with_gaps=with_gaps)
+@pytest.mark.parametrize("reads", [[], ["time gap"], ["time gap", "attributes"]])
+def test_the_weights_of_figure_3_are_the_layers_own(reads):
+    attributes = np.ones((31, 5), "float32") if "attributes" in reads else None
+    model = recommendation.recommender("MinimalRNN", 30, units=8, with_gaps=bool(reads), attributes=attributes)
     kernel, recurrent, blocks = recommendation.latent_weights(model)
     cell = model.get_layer("recurrent").cell
     np.testing.assert_array_equal(kernel, cell.encoder.kernel)
     np.testing.assert_array_equal(recurrent, cell.recurrent_kernel)
-    assert blocks == ({"item": 8, "time gap": 2} if with_gaps else {"item": 8})
+    assert blocks == {"item": 8, **dict.fromkeys(reads, 2)}
+    assert kernel.shape == (sum(blocks.values()), 8)
 
 
 @pytest.mark.matrix
@@ -150,31 +131,14 @@ def test_killed_in_any_epoch_it_ends_with_the_same_weights(tmp_path, monkeypatch
     data = interactions.generate(num_items=60, num_users=40, length=12)
     protocol = recommendation.Protocol(units=6, batch=8, epochs=4, negatives=20, probe=2, lags=(0, 5))
 
-    def train(protocol, folder):
-        return recommendation.train("MinimalRNN", "drawn", data, protocol, a_run(folder, seed=3))
+    def train(name, protocol=protocol):
+        return recommendation.train("MinimalRNN", "drawn", data, protocol, a_run(tmp_path / name, seed=3))
 
-    expected, whole = train(protocol, tmp_path / "whole")
-    measured, judge = [], recommendation.ranks
-
-    def killed(model, examples):
-        """In every epoch once, after its training."""
-        measured.append(len(measured))
-        if len(measured) % 2:
-            raise KeyboardInterrupt
-        return judge(model, examples)
-
-    monkeypatch.setattr(recommendation, "ranks", killed)
-    folder = tmp_path / "killed"
-    for _ in range(protocol.epochs + 1):
-        with pytest.raises(KeyboardInterrupt):
-            train(protocol, folder)
-    found, model = train(protocol, folder)
-    assert len(measured) == 2 * (protocol.epochs + 1)
-    for one, other in zip(found["curve"], expected["curve"], strict=True):
-        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    expected, whole = train("whole")
+    # Once in every epoch, after its training, and once at the test.
+    (found, model), kills = killed_at_every_other_call(monkeypatch, recommendation, "ranks", lambda: train("killed"))
+    assert kills == protocol.epochs + 1
+    assert_same_training((found["curve"], model), (expected["curve"], whole))
     assert {**found["result"], "seconds": 0} == {**expected["result"], "seconds": 0}
-    for one, other in zip(model.get_weights(), whole.get_weights(), strict=True):
-        np.testing.assert_array_equal(one, other)
-    five = dataclasses.replace(protocol, epochs=5)
     with pytest.raises(ValueError, match="resumes with the settings it was started with.*'epochs': 5.*'epochs': 4"):
-        train(five, folder)
+        train("killed", dataclasses.replace(protocol, epochs=5))

@@ -50,13 +50,6 @@ def test_a_record_says_where_it_was_made_and_is_written_whole_or_not_at_all(tmp_
     assert [record["run"] for record in records.read(tmp_path / "mine.jsonl")] == ["a"]
 
 
-def test_a_finished_run_is_taken_over_if_its_settings_are_equal(tmp_path):
-    record = {"protocol": {"epochs": 3}, "model": {"seed": 1}}
-    records.require_equal(record, tmp_path, protocol={"epochs": 3, "newer": 0}, model={"seed": 1})
-    with pytest.raises(ValueError, match=r"it has the same settings. Received: {'seed': 2}, and .* with {'seed': 1}"):
-        records.require_equal(record, tmp_path, protocol={"epochs": 3}, model={"seed": 2})
-
-
 @pytest.mark.parametrize("content", ["{", "[]", "null", "3", "{}", '{"experiment": 3}', "[" * 100_000])
 def test_what_is_no_record_is_named(content, tmp_path):
     path = tmp_path / "mine.jsonl"
@@ -66,11 +59,17 @@ def test_what_is_no_record_is_named(content, tmp_path):
         records.read(path)
 
 
-@pytest.mark.parametrize("part", ["data", "result", "environment"])
-def test_a_record_whose_parts_are_no_objects_is_named(part, tmp_path):
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [
+        ('"data": 3', "data of a record must be objects. Received: .*mine.jsonl, line 1. Remove"),
+        ('"format": 99', "The format of a record must be 1. Received: .* of format 99. Check out"),
+    ],
+)
+def test_a_record_with_another_part_or_format_is_named(part, says, tmp_path):
     path = tmp_path / "mine.jsonl"
-    path.write_text(f'{{"experiment": "mine", "run": "a", "{part}": 3}}')
-    with pytest.raises(ValueError, match=rf"{part} of a record must be objects. Received: .*mine.jsonl, line 1. Rem"):
+    path.write_text(f'{{"experiment": "mine", "run": "a", {part}}}')
+    with pytest.raises(ValueError, match=says):
         records.read(path)
 
 

@@ -1,47 +1,32 @@
 """What the protocols share: plans, batches in an order that a kill does not change, and resumption to the bit."""
 
 import dataclasses
-import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 
 from examples.papers import _classification as classification
 from examples.papers import _training as training
-from tests.papers.common import EXPERIMENTS, a_run
+from tests.papers.common import EXPERIMENTS, a_run, assert_same_training, killed_at_every_other_call
 
 PROTOCOL = classification.Protocol(
     "SR-LSTM-P", 3, "gumbel", 1.0, units=4, embedding=4, word_dropout=0.2, batch=8, epochs=4, steps=3
 )
 
 
-def weights(model):
-    return [np.asarray(value) for value in model.get_weights()]
-
-
-def run(folder: Path, seed: int = 0, epochs: int = 4):
-    data = EXPERIMENTS["sr-imdb"].read(None, True, {})
-    protocol = dataclasses.replace(PROTOCOL, epochs=epochs)
-    return classification.train(protocol, data, a_run(folder, seed=seed))
+def run(folder: Path, seed: int = 0):
+    return classification.train(PROTOCOL, EXPERIMENTS["sr-imdb"].read(None, True, {}), a_run(folder, seed=seed))
 
 
 class TestSchedule:
-    def test_it_grows_in_a_line_and_falls_to_a_hundredth(self):
-        rate = training.schedule(0.5, 1000, 100)
-        np.testing.assert_allclose([float(rate(s)) for s in (0, 50, 100, 1000)], [0, 0.25, 0.5, 0.005], atol=1e-6)
-
-    def test_a_short_training_warms_up_for_a_tenth_of_it(self):
-        rate = training.schedule(0.5, 20, 100)
-        np.testing.assert_allclose([float(rate(s)) for s in (0, 2, 20)], [0, 0.5, 0.005], atol=1e-6)
-
-    def test_hardly_any_steps(self):
-        assert float(training.schedule(0.5, 3, 100)(0)) == 0.5
+    @pytest.mark.parametrize(
+        ("steps", "rates"),
+        [(1000, {0: 0, 50: 0.25, 100: 0.5, 1000: 0.005}), (20, {0: 0, 2: 0.5, 20: 0.005}), (3, {0: 0.5})],
+    )
+    def test_it_grows_in_a_line_for_a_tenth_at_most_and_falls_to_a_hundredth(self, steps, rates):
+        rate = training.schedule(0.5, steps, 100)
+        np.testing.assert_allclose([float(rate(step)) for step in rates], [*rates.values()], atol=1e-6)
 
 
 class TestShuffled:
@@ -105,26 +90,17 @@ class TestPlan:
 
 class TestResumption:
     @pytest.mark.matrix
-    def test_a_run_that_was_stopped_is_the_run_that_was_not(self, tmp_path, monkeypatch):
+    def test_a_run_that_dies_in_every_epoch_is_the_run_that_does_not(self, tmp_path, monkeypatch):
         whole, best = run(tmp_path / "whole")
         assert [entry["training_seconds"] > 0 for entry in whole["curve"]] == [True] * 4
-
-        class Stop(training.TrainingTime):
-            def on_epoch_begin(self, epoch, logs=None):
-                super().on_epoch_begin(epoch, logs)
-                if epoch == 2:
-                    raise KeyboardInterrupt
-
-        with monkeypatch.context() as patched:
-            patched.setattr(training, "TrainingTime", Stop)
-            with pytest.raises(KeyboardInterrupt):
-                run(tmp_path / "stopped")
-        resumed, also_best = run(tmp_path / "stopped")
-        for name in ("loss", "val_loss", "accuracy", "val_accuracy"):
-            assert [e[name] for e in resumed["curve"]] == [e[name] for e in whole["curve"]]
-        assert resumed["result"].test == whole["result"].test
-        for one, other in zip(weights(best), weights(also_best), strict=True):
-            np.testing.assert_array_equal(one, other)
+        (found, model), kills = killed_at_every_other_call(
+            monkeypatch, training.TrainingTime, "on_epoch_begin", lambda: run(tmp_path / "killed")
+        )
+        assert kills == 4
+        assert_same_training((found["curve"], model), (whole["curve"], best))
+        assert found["result"].test == whole["result"].test
+        again, _ = run(tmp_path / "whole")  # judged again, without training
+        assert again["result"] == whole["result"]
 
     @pytest.mark.matrix
     def test_other_settings_or_data_are_refused(self, tmp_path):
@@ -138,56 +114,3 @@ class TestResumption:
         data.train[0][0, 0] += 1
         with pytest.raises(ValueError, match=r"Received: {'data': {.*'sha256': .* with {'data': {.*'sha256'"):
             classification.train(PROTOCOL, data, a_run(tmp_path))
-
-    @pytest.mark.matrix
-    def test_a_finished_run_is_judged_again_without_training(self, tmp_path):
-        first, _ = run(tmp_path)
-        before = sorted(path.name for path in tmp_path.iterdir())
-        second, _ = run(tmp_path)
-        assert second["result"] == first["result"]
-        assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-    @pytest.mark.matrix
-    def test_killed_at_ten_random_moments(self, tmp_path):
-        # Epochs of a quarter of a second, so that kills fall into them and not into the start of TensorFlow alone.
-        code = """
-import pathlib, sys, time
-from examples.papers import _training as training
-from tests.papers.test_training import run
-
-class Slow(training.TrainingTime):
-    def on_train_batch_end(self, batch, logs=None):
-        time.sleep(0.08)
-
-training.TrainingTime = Slow
-run(pathlib.Path(sys.argv[1]), epochs=30)
-"""
-        command = [sys.executable, "-c", code, str(tmp_path / "killed")]
-        subprocess.run([*command[:-1], str(tmp_path / "whole")], capture_output=True, check=True)
-        rng = np.random.default_rng(0)
-        progress = tmp_path / "killed" / "progress.json"
-
-        def history():
-            return json.loads(progress.read_text())["history"] if progress.exists() else []
-
-        within = 0
-        for moment in rng.uniform(0.0, 0.3, 10):
-            before = history()
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                deadline = time.monotonic() + 120
-                while process.poll() is None and len(history()) == len(before) and time.monotonic() < deadline:
-                    time.sleep(0.02)
-                time.sleep(moment)
-                process.send_signal(signal.SIGKILL)
-            after = history()
-            assert after[: len(before)] == before, "epochs were trained again"
-            within += len(before) < len(after) < 30
-        assert within == 10
-        subprocess.run(command, capture_output=True, check=True)
-        assert len(history()) == 30
-        assert history()[: len(after)] == after
-        one, other = (keras.models.load_model(tmp_path / name / "resume-0030.keras") for name in ("whole", "killed"))
-        for a, b in zip(weights(one), weights(other), strict=True):
-            np.testing.assert_array_equal(a, b)
-        for a, b in zip(one.optimizer.variables, other.optimizer.variables, strict=True):
-            np.testing.assert_array_equal(np.asarray(a.value), np.asarray(b.value))

@@ -84,24 +84,12 @@ class TestKept:
         assert [(trial["settings"]["centroids"], trial["settings"]["batch"]) for trial in found] == [(3, 8)] * 3
         assert len({trial["settings"]["learning_rate"] for trial in found}) == 3
 
-    @pytest.mark.matrix
-    def test_it_belongs_to_the_settings_of_the_search(self, tmp_path):
-        tuning.search(classes(), tmp_path / "s", 1, keep=["centroids"])
-        with pytest.raises(ValueError, match="it was started with"):
-            tuning.search(classes(), tmp_path / "s", 1)
-
     def test_what_is_not_searched_is_not_kept(self, tmp_path):
         with pytest.raises(ValueError, match=r"that is kept is one of learning_rate, .*Received: 'units'. Leave it"):
             tuning.search(classes(), tmp_path / "s", 1, keep=["units"])
         with pytest.raises(ValueError, match="Received: 'scale'. Leave it out"):
             tuning.search(text(), tmp_path / "s", 1, keep=["scale"])
         assert not (tmp_path / "s").exists()
-
-    @pytest.mark.parametrize("option", ["--trials", "--steps", "--epochs"])
-    def test_there_is_at_least_one(self, option, capsys):
-        with pytest.raises(SystemExit):
-            tune("isan-text8", "--row", "LSTM-8e4", option, "0")
-        assert f"argument {option}: must be a finite number above 0. Received: 0" in capsys.readouterr().err
 
 
 @pytest.mark.matrix
@@ -119,6 +107,8 @@ class TestSearch:
         tuning.search(classes(), tmp_path / "s", 1)
         with pytest.raises(ValueError, match=r"it was started with. Received: {'seed': 1}, and .* with {'seed': 0}"):
             tuning.search(classes(), tmp_path / "s", 1, seed=1)
+        with pytest.raises(ValueError, match=r"it was started with. Received: {'kept': \['centroids'\]}"):
+            tuning.search(classes(), tmp_path / "s", 1, keep=["centroids"])
 
     def test_trainings_that_run_away_do_not_end_a_search(self, tmp_path, monkeypatch):
         build = characters.build

@@ -45,7 +45,6 @@ TRIES = 60
 
 
 def languages(*, source: PathLike) -> tuple[str, ...]:
-    """The names of the languages, in order."""
     return tuple(name.removesuffix(".att") for name in files(source, "*.att", what=WHAT))
 
 
