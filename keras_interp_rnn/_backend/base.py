@@ -113,7 +113,7 @@ class Backend(abc.ABC):
 
         Args:
             function: from tensors to one tensor and its adjoint. The adjoint is called with the gradient of that
-                tensor, as its last argument or as `upstream=`, and returns the gradients of the tensors.
+                tensor, and returns the gradients of the tensors.
         """
         differentiable: Callable[..., Any] = keras.ops.custom_gradient(function)
         return differentiable

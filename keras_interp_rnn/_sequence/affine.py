@@ -108,17 +108,10 @@ def switched_affine_states(
 
     # Custom gradients of all three backends accept one output tensor, with ids and mask from the closure.
     @_backend.custom_gradient
-    def run(kernel: Tensor, bias: Tensor, start: Tensor) -> tuple[Tensor, Callable[..., tuple[Tensor, ...]]]:
+    def run(kernel: Tensor, bias: Tensor, start: Tensor) -> Any:
         if grouped and not _backend.differentiates_again():
-            states, adjoint = grouped.trajectory(kernel, bias, start, symbols, mask)
-        else:
-            states, adjoint = _static_trajectory(path, kernel, bias, start, symbols, mask)
-
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            gradients: tuple[Tensor, ...] = adjoint(args[0] if upstream is None else upstream)
-            return gradients
-
-        return states, gradient
+            return grouped.trajectory(kernel, bias, start, symbols, mask)
+        return _static_trajectory(path, kernel, bias, start, symbols, mask)
 
     trajectory: tuple[Tensor, ...] = run(kernel, bias, start)
     return trajectory

@@ -83,8 +83,7 @@ def dense_states(
         last, outputs = scan(step, list(starts), (*drive, *extras.values()), widths, unroll=unroll)
         states, [kept], mixed = _grouped(outputs, num_states, 1, num_weights)
 
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensors:
-            upstream = args[0] if upstream is None else upstream
+        def gradient(upstream: Tensor) -> Tensors:
             ends = [ops.zeros_like(starts[0]), *(upstream[i - num_states] for i in range(1, num_states))]
             before = [ops.concatenate([x[None], of[:-1]], axis=0) for x, of in zip(starts, states, strict=True)]
             transposed = ops.transpose(known.recurrent_kernel)

@@ -80,8 +80,7 @@ def diagonal_states(
         first = addend[:1] + times(decay[:1], start[None])
         states = _states(path, times, decay, ops.concatenate([first, addend[1:]], axis=0))
 
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            upstream = args[0] if upstream is None else upstream
+        def gradient(upstream: Tensor) -> tuple[Tensor, ...]:
             # Backwards, g_t follows from g_{t+1} with the decay a_{t+1}; a_{T+1}, the first one, is not used.
             later = conjugate(ops.concatenate([decay[1:], decay[:1]], axis=0))
             addend_gradient = _states(path, times, later, upstream, reverse=True)

@@ -25,8 +25,7 @@ def rows_of_table(table: Any, symbols: Tensor) -> Tensor:
 
     @_backend.custom_gradient
     def run(table: Tensor) -> Any:
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> Tensor:
-            upstream = args[0] if upstream is None else upstream
+        def gradient(upstream: Tensor) -> Tensor:
             return ops.segment_sum(_rows(upstream), ops.reshape(symbols, (-1,)), num_segments=table.shape[0])
 
         return ops.take(table, symbols, axis=0), gradient
@@ -66,8 +65,7 @@ def factored_states(
             joint, out_of_factors, start, gains, zero_where_masked(addends, read), read, unroll
         )
 
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            upstream = args[0] if upstream is None else upstream
+        def gradient(upstream: Tensor) -> tuple[Tensor, ...]:
             transposed = None if not shared else ops.transpose(joint[:, :units])
             back_joint = equations.joint_kernel(ops, transposed, ops.transpose(out_of_factors))
             # From q_T = u_T; u_0 = 0, so the last is the gradient of start.

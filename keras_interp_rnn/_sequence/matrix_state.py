@@ -119,8 +119,7 @@ def matrix_outputs(
             parts = (by_query, by_key, by_written, by_value, by_decay)
             return flat(decay[..., None] * by_decayed), tuple(flat(part) for part in parts)
 
-        def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-            upstream = args[0] if upstream is None else upstream
+        def gradient(upstream: Tensor) -> tuple[Tensor, ...]:
             by_outputs = ops.reshape(upstream[:, :-numbers], (batch, steps, heads, values))
             widths = (heads * keys, heads * keys, heads * keys, heads * values, heads * decays)
 

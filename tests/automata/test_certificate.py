@@ -13,7 +13,7 @@ from keras_interp_rnn.automata.certificates import _bounds
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed
 from keras_interp_rnn.automata.networks import _acceptor
 from keras_interp_rnn.automata.networks._acceptor import open_acceptor
-from tests.automata.networks import drawn, network_of
+from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
 
 IDS = {"a": 2, "b": 3}
@@ -113,17 +113,6 @@ def test_certifies_networks_made_by_hand(number, transition):
     assert (found.epsilon == 0) == (transition == "soft_argmax")
     size = len(tomita(number).minimize())
     assert str(found).startswith(f"A {size}-state automaton, proved for every word at temperature 1.\n")
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("seed", range(3))
-def test_a_certified_network_is_right_on_long_words(seed):
-    truth = drawn(np.random.default_rng(seed), 5, ("a", "b"))
-    model = network_of(truth)
-    assert automata.certify(model, truth).holds
-    rng = np.random.default_rng(seed)
-    words = [tuple(rng.choice(["a", "b"], size=rng.integers(0, 400))) for _ in range(300)]
-    np.testing.assert_array_equal(model.classify(words), [truth.accepts(word) for word in words])
 
 
 @pytest.mark.parametrize(("scale", "low", "high"), [(3.0, 1, 1e3), (0.4, 0.1, 0.9)])

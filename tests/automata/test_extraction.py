@@ -7,9 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import automata, layers, views
+from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from keras_interp_rnn.automata.inference import interval
 from keras_interp_rnn.automata.machines import accepted_words, short_words
 from keras_interp_rnn.automata.networks import fidelity
 from keras_interp_rnn.automata.networks._acceptor import open_acceptor
@@ -173,14 +172,6 @@ def test_the_shortest_disagreement_is_shown(of_tomita_4):
     assert "not on '000'" in str(fidelity)
 
 
-@pytest.mark.parametrize(
-    ("agreeing", "total", "low", "high"),
-    [(0, 10, 0, 0.308497), (10, 10, 0.691503, 1), (5, 10, 0.187086, 0.812914), (98, 100, 0.929616, 0.997569)],
-)
-def test_intervals_equal_those_of_clopper_and_pearson(agreeing, total, low, high):
-    assert interval(agreeing, total) == pytest.approx((low, high), abs=2e-6)
-
-
 def other_model(
     recurrent: keras.layers.Layer, mask: bool = True, outputs: int = 1, dtype: str = "float32"
 ) -> keras.Model:
@@ -211,17 +202,6 @@ def test_a_model_without_labels_has_the_indices_of_its_outputs():
     assert set(found.machine.outputs) <= {0, 1, 2, 3}
     assert found.machine is found.dfa
     assert open_acceptor(model, automata.WordEncoding(IDS, start=1)).classify(words("ab", 4)).dtype.kind == "i"
-
-
-def test_an_extraction_and_a_certificate_of_labels_are_shown(tmp_path):
-    model = automata.compile(MODULO_3)
-    found, proof = automata.extract(model), automata.certify(model, MODULO_3)
-    assert str(found).startswith("3 states by exact, 3 after minimization")
-    assert str(proof).startswith("A 3-state automaton, proved for every word at temperature 0.0625.")
-    for result in (found, proof):
-        assert "perhaps" in result._repr_html_()
-        views.save(result, tmp_path / "result.svg")
-        assert "output perhaps" in (tmp_path / "result.svg").read_text()
 
 
 def gru(model=None, **options):

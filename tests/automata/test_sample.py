@@ -84,6 +84,9 @@ REPORT = TrainingReport(
         ({"num_held_out": 50, "held_out_accuracy": 0.98}, "; held out 50 words, right on 49 (89.4% to 99.9%); "),
         ({"num_contradicted": 2, "num_labels": 516}, "; contradicts 2 of 516 labels (0.39%; 0.05% to 1.39%); "),
         ({"network_accuracy": 0.9}, "balanced accuracy 97.67% (network 90.00%); "),
+        ({"num_states": 1}, "automaton of 1 state, "),
+        ({}, "; 1 attempt, 4 s"),
+        ({"num_attempts": 2}, "; 2 attempts, 4 s"),
     ],
 )
 def test_a_report_states_its_evidence(fields, text):

@@ -354,14 +354,6 @@ def test_the_tables_are_counts_of_occurrences():
     np.testing.assert_array_equal(moved, shifted[:, :4, :4])
 
 
-def test_a_table_of_single_symbols_equals_one_counted_by_hand():
-    table, shifted = hankel.of_words([np.array([0, 1, 1]), np.array([1])], 2, max_length=1, max_basis=10)
-    # Prefixes and suffixes: the empty word, 1, 0. Places: 4 and 2; the symbol 1 three times, 0 once.
-    np.testing.assert_array_equal(table * 2, [[6, 3, 1], [3, 1, 0], [1, 1, 0]])
-    np.testing.assert_array_equal(shifted[1] * 2, [[3, 1, 0], [1, 0, 0], [1, 1, 0]])
-    np.testing.assert_array_equal(shifted[0] * 2, [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
-
-
 def test_prefix_sums_add_the_values_of_all_continuations():
     initial, stop, emit, move = machine()
     whole = WeightedAutomaton.from_hmm(initial, move, emit, stop=stop)

@@ -341,83 +341,39 @@ def embedding(units: int, symbols: int, **arguments: Any) -> keras.layers.RNN:
     return layers.MinimalRNN(units, encoder=encoder, **arguments)
 
 
-AFFINE = {"exact": True}
 GROUPED = "static" if BACKEND == "jax" or ON_ACCELERATOR else "grouped"  # the batches here are too small for JAX
 FEW_UNITS = "grouped" if BACKEND == "torch" and not ON_ACCELERATOR else "static"
 LOOP = "parallel" if ON_ACCELERATOR else "loop"
+
+
+def isan_subject(name: str, reads: str = "ids", fused: bool | str = "auto", **fields: Any) -> Subject:
+    make = of("ISAN", symbols=True, fused=fused, **FREE)
+    return Subject(name, make, isan_shapes, run_isan, reads, exact=True, **fields)
+
+
+def diagonal_isan_subject(name: str, reads: str = "ids", **fields: Any) -> Subject:
+    make = of("DiagonalISAN", symbols=True, **FREE)
+    return Subject(name, make, diagonal_isan_shapes, run_diagonal_isan, reads, exact=True, path=LOOP, **fields)
+
+
+def factored_isan_subject(name: str, shared: bool = True, symbols: bool = False, **fields: Any) -> Subject:
+    make = of("FactoredISAN", FACTORS, symbols=symbols, shared=shared)
+    reads = "ids" if symbols else "features"
+    return Subject(name, make, factored_shapes(shared, symbols), run_factored_isan, reads, exact=True, **fields)
+
+
 MATRICES = {"state_size": lambda units: HEADS * KEYS * VALUES, "path": "whole_sequence"}
 ALL = [
-    Subject("ISAN", of("ISAN", symbols=True, **FREE), isan_shapes, run_isan, "ids", path=FEW_UNITS, **AFFINE),
-    Subject(
-        "ISAN, grouped",
-        of("ISAN", symbols=True, **FREE),
-        isan_shapes,
-        run_isan,
-        "ids",
-        **{"units": 9, "path": GROUPED, "representative": True, **AFFINE},
-    ),
-    Subject(
-        "ISAN, stepwise",
-        of("ISAN", symbols=True, fused=False, **FREE),
-        isan_shapes,
-        run_isan,
-        "ids",
-        **{"path": "stepwise", **AFFINE},
-    ),
-    Subject(
-        "ISAN of distributions",
-        of("ISAN", symbols=True, **FREE),
-        isan_shapes,
-        run_isan,
-        "distributions",
-        **{"path": "stepwise", **AFFINE},
-    ),
-    Subject(
-        "DiagonalISAN",
-        of("DiagonalISAN", symbols=True, **FREE),
-        diagonal_isan_shapes,
-        run_diagonal_isan,
-        "ids",
-        **{"path": LOOP, **AFFINE},
-    ),
-    Subject(
-        "DiagonalISAN of distributions",
-        of("DiagonalISAN", symbols=True, **FREE),
-        diagonal_isan_shapes,
-        run_diagonal_isan,
-        "distributions",
-        **{"path": LOOP, "variant": True, **AFFINE},
-    ),
-    Subject(
-        "FactoredISAN",
-        of("FactoredISAN", FACTORS),
-        factored_shapes(),
-        run_factored_isan,
-        **{"representative": True, **AFFINE},
-    ),
-    Subject(
-        "FactoredISAN without shared",
-        of("FactoredISAN", FACTORS, shared=False),
-        factored_shapes(False),
-        run_factored_isan,
-        **{"variant": True, **AFFINE},
-    ),
-    Subject(
-        "FactoredISAN of symbols",
-        of("FactoredISAN", FACTORS, symbols=True),
-        factored_shapes(symbols=True),
-        run_factored_isan,
-        "ids",
-        **AFFINE,
-    ),
-    Subject(
-        "FactoredISAN of symbols without shared",
-        of("FactoredISAN", FACTORS, symbols=True, shared=False),
-        factored_shapes(False, True),
-        run_factored_isan,
-        "ids",
-        **{"variant": True, **AFFINE},
-    ),
+    isan_subject("ISAN", path=FEW_UNITS),
+    isan_subject("ISAN, grouped", units=9, path=GROUPED, representative=True),
+    isan_subject("ISAN, stepwise", fused=False, path="stepwise"),
+    isan_subject("ISAN of distributions", reads="distributions", path="stepwise"),
+    diagonal_isan_subject("DiagonalISAN"),
+    diagonal_isan_subject("DiagonalISAN of distributions", reads="distributions", variant=True),
+    factored_isan_subject("FactoredISAN", representative=True),
+    factored_isan_subject("FactoredISAN without shared", shared=False, variant=True),
+    factored_isan_subject("FactoredISAN of symbols", symbols=True),
+    factored_isan_subject("FactoredISAN of symbols without shared", symbols=True, shared=False, variant=True),
     Subject("MinimalRNN", of("MinimalRNN"), minimal_rnn_shapes, run_gated, drops=True, representative=True),
     Subject("MinimalRNN of ids", embedding, embedded_shapes, run_gated, "ids", loops=False),
     Subject("CFN", of("CFN"), cfn_shapes, run_gated, drops=True, representative=True),

@@ -964,7 +964,7 @@ class TestSaving:
 
     @pytest.mark.matrix
     def test_a_trained_model_loads_in_a_fresh_process(self, tmp_path: Path) -> None:
-        """All layers, cells in the loop of Keras, and bidirectional layers."""
+        """All layers, and a cell of each kind in the loop of Keras."""
         x, y = next_symbols(26)
         ids = keras.Input((None,), dtype="int32")
         read = {
@@ -975,33 +975,13 @@ class TestSaving:
         }
         flags = {"return_sequences": True, "dtype": "float32"}
         hidden = [subject.layer(**flags)(read[subject.reads]) for subject in TRIED if not subject.variant]
-        for subject in TRIED:
-            if subject.representative:
-                hidden.append(keras.layers.Bidirectional(subject.layer(**flags))(read[subject.reads]))
-        for cell in (layers.ISANCell(4, 5), layers.FactoredISANCell(4, 2, 5)):
-            stacked = keras.layers.StackedRNNCells([cell, keras.layers.GRUCell(6)])
-            hidden.append(keras.layers.RNN(stacked, return_sequences=True)(read["distributions"]))
-        cells = [layers.MinimalRNNCell(4), layers.CFNCell(6), layers.PeepholeLSTMCell(3)]
-        cells += [
-            layers.StateRegularizedCell(cell(4), 3) for cell in (keras.layers.SimpleRNNCell, keras.layers.GRUCell)
-        ]
-        hidden.append(keras.layers.RNN(keras.layers.StackedRNNCells(cells), return_sequences=True)(read["features"]))
-        encoder = keras.Sequential([keras.layers.Dense(6, "relu"), keras.layers.Dense(4, "tanh")])
-        drawing = [
-            layers.MinimalRNN(4, encoder=encoder, return_sequences=True, recurrent_dropout=0.1),
-            layers.CFN(5, return_sequences=True, dropout=0.1),
-            layers.SRGRU(4, 3, transition="gumbel", learn_temperature=True, dropout=0.1, return_sequences=True),
-        ]
-        hidden += [layer(read["features"]) for layer in drawing]
-        hidden.append(
-            layers.ISAN(4, 5, return_sequences=True, recurrent_initializer="glorot_uniform", fused=False)(ids)
-        )
+        cells = [layers.ISANCell(4, 5), layers.FactoredISANCell(4, 2), layers.MinimalRNNCell(4), layers.CFNCell(6)]
+        cells += [layers.PeepholeLSTMCell(3), layers.StateRegularizedCell(keras.layers.GRUCell(4), 3)]
+        stacked = keras.layers.RNN(keras.layers.StackedRNNCells(cells), return_sequences=True)
+        hidden.append(keras.layers.Bidirectional(stacked)(read["distributions"]))
         model = keras.Model(ids, keras.layers.Dense(5)(keras.layers.Concatenate()(hidden)))
         model.compile(keras.optimizers.Adam(0.01), losses.BitsPerSymbol(), jit_compile=QUICK)
-        before = model.get_weights()
         model.fit(x, y, epochs=1, verbose=0)
-        for weight, old in zip(model.weights, before, strict=True):
-            assert np.array_equal(numpy(weight), old) != weight.trainable, weight.path
         assert_same_in_a_fresh_process(model, x, tmp_path)
 
     @pytest.mark.matrix

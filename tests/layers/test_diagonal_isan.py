@@ -18,9 +18,9 @@ def draw(layer, seed=0):
     return layer
 
 
-def isan_of(layer, **flags):
+def isan_of(layer):
     kernel, bias = layer.cell.kernels()
-    isan = layers.ISAN(N, K, dtype="float64", recurrent_constraint=None, return_sequences=True, **flags)
+    isan = layers.ISAN(N, K, dtype="float64", recurrent_constraint=None, return_sequences=True)
     isan.build((None, None))
     isan.cell.recurrent_kernel.assign(kernel)
     isan.cell.bias.assign(bias)

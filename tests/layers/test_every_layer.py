@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn.layers._docstrings import sections
 from tests.gated_samples import assert_close
 from tests.layers.contract import Subject
@@ -25,10 +24,6 @@ pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the sam
 LAYERS = [name for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)]
 CLASSES = [name for name in layers.__all__ if name != "WordDropout"]
 README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-def float64(weight: keras.Variable) -> np.ndarray:
-    return np.asarray(keras.ops.convert_to_numpy(weight), np.float64)
 
 
 def test_every_layer_is_in_the_contract_and_the_readme() -> None:
@@ -116,14 +111,6 @@ def test_a_layer_has_what_its_cells_were_made_with() -> None:
     assert layer.transition.name == "sample"
     assert layers.ISAN(4, 5, learn_initial_state=False).learn_initial_state is False
     assert layers.FactoredISAN(4, 2, shared=False).shared is False
-
-
-@every_subject
-def test_its_equations_are_known_and_have_a_derivative(subject: Subject) -> None:
-    layer = subject.sample().layer()
-    equations = equations_of(layer.cell, float64)
-    assert equations is not None
-    assert equations.has_derivative is has_closed_form(subject)
 
 
 def diagonal(function: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndarray:

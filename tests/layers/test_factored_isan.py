@@ -7,10 +7,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn.layers import ISAN, FactoredISAN, FactoredISANCell
+from keras_interp_rnn.layers import FactoredISAN, FactoredISANCell
 from tests.layers.common import numpy, refusal
 from tests.layers.contract import QUICK, Subject
-from tests.layers.subjects import SUBJECTS, factored_network, factored_shapes, of, parametrized
+from tests.layers.subjects import SUBJECTS, factored_network, parametrized
 from tests.oracles import factored_isan as oracle
 from tests.tolerances import assert_close
 
@@ -20,31 +20,11 @@ every_kind = parametrized([FEATURES, SYMBOLS])
 
 
 class TestValues:
-    @parametrized([subject for name, subject in SUBJECTS.items() if name.startswith("FactoredISAN")])
-    def test_outputs_for_several_numbers_of_factors(self, subject: Subject) -> None:
-        own = {"symbols": subject.reads != "features", "shared": "without shared" not in subject.name}
-        for factors in (1, 4, 6):
-            other = subject._replace(
-                make=of("FactoredISAN", factors, **own), shapes=factored_shapes(**own, factors=factors)
-            )
-            some = other.sample(1)
-            subject.assert_close(some.layer(return_sequences=True)(some.inputs), some.outputs(), about=factors)
-
     @pytest.mark.parametrize("dtype", ["int32", "bool"])
     def test_features_may_be_integers(self, dtype: str) -> None:
         some = FEATURES.sample()
         x = (some.inputs > 0).astype(dtype)
         FEATURES.assert_close(some.layer()(x), some._replace(inputs=x.astype(float)).outputs()[:, -1])
-
-    @parametrized([SYMBOLS, SUBJECTS["FactoredISAN of symbols without shared"]])
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_an_isan_with_its_matrices_does_the_same(self, subject: Subject, seed: int) -> None:
-        some = subject.sample(seed, mask="scattered")
-        layer = some.layer(return_sequences=True)
-        isan = ISAN(4, 5, return_sequences=True, dtype="float64")
-        isan.build(some.inputs.shape)
-        isan.set_weights([*layer.kernels(), some.weights["initial_state"]])
-        subject.assert_close(layer(some.inputs, mask=some.mask), isan(some.inputs, mask=some.mask))
 
 
 class TestKernels:

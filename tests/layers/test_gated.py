@@ -36,14 +36,6 @@ def layer_of(kind: str, **arguments) -> MinimalRNN | CFN:
     return getattr(layers, kind)(4, **arguments)
 
 
-def test_a_gate_of_ones_keeps_the_state_and_of_zeros_takes_the_latent() -> None:
-    some = SUBJECTS["MinimalRNN"].sample()
-    latent = np.tanh(some.inputs[:, -1] @ some.weights["encoder.kernel"] + some.weights["encoder.bias"])
-    for bias, expected in ((1e3, some.starts[0]), (-1e3, latent)):
-        layer = some.with_(bias=np.full(4, bias)).layer()
-        assert_close(layer(some.inputs, initial_state=some.starts), expected, "float64")
-
-
 ZEROS, UNIT = np.zeros((4, 4)), np.eye(4)
 OPEN: dict[str, tuple[Callable, list[np.ndarray], Callable]] = {
     "MinimalRNN": (
@@ -329,23 +321,6 @@ class TestEncoders:
             ValueError, match="`encoder` must be a layer that computes no mask. Received: .*Put an Embedding"
         ):
             layers.MinimalRNN(4, encoder=embedding(6, 4, mask_zero=True))
-
-    # Keras warns about every layer without matrices that it can quantize; Keras 3.16 in other words.
-    @pytest.mark.matrix
-    @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize:UserWarning")
-    @pytest.mark.filterwarnings("ignore:.*were skipped because they do not support quantization:UserWarning")
-    @pytest.mark.parametrize("encoder", ["embedding", "mlp", "functional"])
-    def test_encoders_are_quantized(self, encoder: str, tmp_path: Path) -> None:
-        layer, x, some = self.encoded(encoder)
-        model = keras.Sequential([keras.Input((None, *x.shape[2:]), dtype=str(x.dtype)), layer])
-        model.quantize("int8")
-        quantized = numpy(model(x))
-        assert 0 < np.abs(quantized - some.outputs()).max() < 0.1
-        model.save(tmp_path / "model.keras")
-        clone = keras.models.clone_model(model)
-        clone.set_weights(model.get_weights())
-        for again in (keras.models.load_model(tmp_path / "model.keras"), clone):
-            np.testing.assert_array_equal(numpy(again(x)), quantized)
 
 
 @every_kind

