@@ -76,12 +76,65 @@ def quantized():
     return model
 
 
+def masking():
+    def build(ids, embedding, layer, head):
+        return head(layer(keras.layers.Masking(0.0)(embedding(ids))))
+
+    model = W.functional(build, embedding={"mask_zero": False})
+    table = W.embeddings.copy()
+    table[0] = table[2]  # padding looks like the symbol 0
+    model.layers[1].set_weights([table])
+    return model
+
+
 def lora():
     model = sequential()
     model.layers[0].enable_lora(2)
     for weight in model.layers[0].trainable_weights:
         weight.assign(np.random.default_rng(0).normal(size=weight.shape))
     return model
+
+
+def convolution():
+    convolved = keras.layers.Conv1D(4, 3, padding="causal", use_bias=False)
+    model = W.functional(
+        lambda ids, e, rnn, head: head(rnn(convolved(e(ids)), mask=ops.not_equal(ids, 0))),
+        embedding={"mask_zero": False},
+    )
+    kernel = np.zeros((3, 4, 4))
+    kernel[2], kernel[1] = np.eye(4), np.eye(4)[::-1]
+    convolved.set_weights([kernel])
+    return model
+
+
+def two_networks():
+    """The verdict of one network, minus a thousand times that of another."""
+
+    def build(ids, embedding, layer, head):
+        return head(layer(embedding(ids))) - 1000.0 * head(layer(embedding(ids)))
+
+    return W.functional(build)
+
+
+def by_place(ids, embedding, layer, head):
+    x = embedding(ids)
+    late = ops.cast(ops.cumsum(ops.ones_like(x), axis=1) > 3, "float32")
+    return head(layer(x * (1 - 2 * late), mask=ops.not_equal(ids, 0)))
+
+
+class Zero:
+    """A constant that is equal to 0, and is another number to the backend."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.number, dtype)
 
 
 class ZeroNumber(int):
@@ -133,9 +186,16 @@ REFUSED = {
     ),
     "head in int8": (quantized, r"(dense|head)\w*\._is_quantized, True, which its class does not make"),
     "embedding with LoRA": (lora, "embedding.*lora_rank=2 in place of None"),
+    "dropout of its own kind": (lambda: sequential(AlwaysDropout(0.8, seed=1)), "a head of .'always_dropout"),
     "dropout that is always on": (
         lambda: W.functional(lambda i, e, r, h: h(keras.layers.Dropout(0.8, seed=1)(r(e(i)), training=True))),
         "dropout.*, which is called with training=True",
+    ),
+    "a layer that is always training": (
+        lambda: W.functional(
+            lambda i, e, r, h: h(r(e(i), training=True)), layer={"transition": "gumbel", "noise": 30.0}
+        ),
+        "recurrent, which is called with training=True",
     ),
     "a layer whose mask is made at run time": (
         lambda: W.functional(lambda i, e, r, h: h(r(e(i), training=False))),
@@ -152,8 +212,19 @@ REFUSED = {
     ),
     "a layer of its own kind": (lambda: sequential(OtherLayer(W.units, len(W.centroids))), r"\(OtherLayer\)"),
     "a model of its own kind": (lambda: sequential(kind=OtherModel), "of the class OtherModel"),
+    "padding read": (masking, "masking.*, of the class Masking"),
+    "a symbol masked": (
+        lambda: W.functional(
+            lambda i, e, r, h: h(r(e(i), mask=ops.logical_and(ops.not_equal(i, 0), ops.not_equal(i, 3))))
+        ),
+        "logical_and.*, of the class LogicalAnd",
+    ),
     "another id masked": (
         lambda: W.functional(lambda i, e, r, h: h(r(e(i), mask=ops.not_equal(i, 3))), embedding={"mask_zero": False}),
+        "not masked where ids are 0 and nowhere else",
+    ),
+    "a mask by an object equal to 0": (
+        lambda: masked_by(Zero(3)),
         "not masked where ids are 0 and nowhere else",
     ),
     "a mask by a number equal to 0": (
@@ -164,7 +235,11 @@ REFUSED = {
         lambda: W.functional(lambda i, e, r, h: h(-r(e(i)))),
         "negative.*, of the class Negative",
     ),
+    "an operation after the head": (lambda: W.functional(lambda i, e, r, h: ops.sin(4 * h(r(e(i))))), "of the class"),
     "a layer after the head": (lambda: sequential(after=[keras.layers.Activation("relu")]), "a head of .*'activation"),
+    "features of the neighbours": (convolution, "of the class Conv1D"),
+    "features of the place": (lambda: W.functional(by_place), "of the class"),
+    "two verdicts": (two_networks, "of the class Multiply|of the class Subtract"),
     "ids cast": (lambda: W.functional(plain, dtype="int8"), "inputs of int8, which cannot hold the ids up to 3"),
     "an input whose dtype has methods": (
         lambda: W.functional(plain, dtype=Text("int32")),
@@ -323,6 +398,12 @@ def dtypes_with_methods(model):
         vars(part).update(_dtype_policy=policy)
 
 
+def noise_at_inference(model):
+    cell = model.layers[1].cell
+    cell.transition.sample_at_inference = True
+    cell.set_noise(5.0)
+
+
 def not_equal_of(model):
     return next(operation for operation in model.operations if type(operation).__name__ == "NotEqual")
 
@@ -397,6 +478,7 @@ CHANGED = {
         lambda m: setattr(in_its_head(m), "activation", EqualToAll()),
         "One Dense layer must read the state and decide: linear or sigmoid",
     ),
+    "a strategy": (lambda m: setattr(m, "_distribute_strategy", Truth()), "_distribute_strategy, a Truth"),
     "a policy of the model": (lambda m: setattr(m, "dtype_policy", Policy("float32")), "_dtype_policy, a Policy"),
     "a key that is written as another": (
         lambda m: m._functional._nodes_by_depth.update({Key(-1): []}),
@@ -412,9 +494,20 @@ CHANGED = {
         "_handle, a Truth|layers must be in float32",
     ),
     "a flag that is no bool": (lambda m: setattr(m.layers[1].cell.cell, "use_bias", Truth()), "use_bias, a Truth"),
+    "noise switched on": (noise_at_inference, "transition.sample_at_inference=True in place of False"),
     "a call of the model": (wrapped(itself, "call"), ".call, a function, which its class does not make"),
+    "a call of its graph": (wrapped(lambda m: m._functional, "call"), r"functional.*\.call, a function"),
+    "a prediction": (wrapped(itself, "predict"), r"\.predict, a function"),
     "a step of the cell": (wrapped(lambda m: m.layers[1].cell, "step"), r"\.step, a function"),
     "the mask's operation": (wrapped(not_equal_of, "call"), r"\.call, a function"),
+    "a dtype of the head": (
+        lambda m: setattr(in_its_head(m)._dtype_policy, "_compute_dtype", "float64"),
+        "layers must be in float32",
+    ),
+    "a tracker of the model": (
+        lambda m: setattr(m._tracker, "track", lambda value: value),
+        r"tracker\.track, a function",
+    ),
     "a tracker of a layer": (
         lambda m: setattr(m.layers[1]._tracker, "track", lambda value: value),
         r"tracker\.track, a function",
@@ -439,6 +532,10 @@ CHANGED = {
         lambda m: vars(in_its_head(m)).update(_losses=Asked()),
         r"\._losses, an Asked, which may have methods",
     ),
+    "a flag that a prediction asks": (
+        lambda m: vars(m).update(_run_eagerly=Truth()),
+        r"\._run_eagerly, a Truth, which may have methods",
+    ),
     "a dtype with methods": (dtypes_with_methods, r"_dtype='float32' of the class Text in place of 'float32'"),
     "a number of units with methods": (
         lambda m: setattr(m.layers[1].cell.cell, "units", Size(m.layers[1].units)),
@@ -451,11 +548,17 @@ CHANGED = {
 }
 
 
+VARIANTS = {
+    "the mask's operation": lambda: W.functional(plain),
+    "noise switched on": lambda: sequential(transition="gumbel"),
+}
+
+
 @pytest.mark.parametrize("name", CHANGED)
 def test_rejects_what_was_changed_after_building(name, certified):
     change, reason = CHANGED[name]
     keras.config.set_dtype_policy(keras.DTypePolicy("float32"))  # which a case may spoil
-    model = W.functional(plain) if name == "the mask's operation" else sequential()
+    model = VARIANTS.get(name, sequential)()
     try:
         change(model)
         with pytest.raises(ValueError, match=reason):
