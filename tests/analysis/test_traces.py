@@ -60,6 +60,11 @@ def traced(name: str, mask: np.ndarray | None = None, seed: int = 0, **flags):
     return layer, analysis.trace(layer, batch(), mask=mask)
 
 
+def before(states: np.ndarray) -> np.ndarray:
+    """The state before each step, from zeros."""
+    return np.concatenate([np.zeros_like(states[:, :1]), states[:, :-1]], axis=1)
+
+
 @pytest.mark.parametrize("mask", [None, MASK], ids=["", "mask"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_states_are_the_outputs_of_the_layer(name, mask):
@@ -70,6 +75,22 @@ def test_states_are_the_outputs_of_the_layer(name, mask):
     np.testing.assert_allclose(found["h"][begun], ops.convert_to_numpy(outputs)[begun], atol=1e-6)
     for kind, state in zip("hc", states, strict=False):
         np.testing.assert_allclose(found[kind][:, -1], ops.convert_to_numpy(state), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "next_state"),
+    [
+        ("MinimalRNN", lambda t, h: t["u"] * h + (1 - t["u"]) * t["z"]),
+        ("CFN", lambda t, h: t["u"] * np.tanh(h) + t["i"] * t["candidate"]),
+        ("LSTM", lambda t, h: t["o"] * np.tanh(t["f"] * before(t["c"]) + t["i"] * t["candidate"])),
+        ("SRGRU", lambda t, h: t["cell_u"] * h + (1 - t["cell_u"]) * t["candidate"]),
+    ],
+)
+def test_gates_make_the_states(name, next_state, seed):
+    _, found = traced(name, seed=seed)
+    state = found["u"] if name == "SRGRU" else found["h"]
+    np.testing.assert_allclose(next_state(found, before(found["h"])), state, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["SRSimpleRNN", "SRGRU", "SRPeepholeLSTM", "over MinimalRNN"])
