@@ -56,6 +56,7 @@ def test_every_network_of_an_automaton_that_was_found_is_certified():
     assert [one["certified"] for one in found] == [one["found"] is not None for one in found]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("layer", mlregtest_learners.NETWORKS)
 def test_a_network_is_trained_and_judged_and_a_gru_is_asked(layer, tmp_path, truth):
     run = a_run(tmp_path)

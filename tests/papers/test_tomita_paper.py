@@ -98,6 +98,7 @@ def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
     assert len(tomita_paper._train("GRU", words, protocol, timed)[1]) == 1
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("network", tomita_paper.NETWORKS)
 def test_a_killed_run_goes_on_where_it_was(tmp_path, network):
     words = short("4")

@@ -24,6 +24,8 @@ ALPHABET = datasets.text.ALPHABET
 TEXT = " the return value of the"
 WHAT_IF = "the name"
 ROOT = Path(__file__).parents[2]
+VERSION_1 = Path(__file__).parent / "version_1"
+"""A recorded log and the plugin's answers about it."""
 
 
 @functools.cache
@@ -33,8 +35,8 @@ def written() -> Path:
     keras.utils.set_random_seed(0)
     _isan(folder / "isan")
     _state_regularized(folder / "sr")
-    _what_if(folder / "what_if")
-    _traces(folder / "gru")
+    what_if(folder / "what_if")
+    traces(folder / "gru")
     for name in ("GRU", "MinimalRNN"):
         _jacobians(folder / name, name)
     return folder
@@ -63,7 +65,7 @@ def _isan(folder: Path) -> None:
     )
 
 
-def _what_if(folder: Path) -> None:
+def what_if(folder: Path) -> None:
     model = keras.Sequential(
         [keras.Input((None,), dtype="int32"), layers.ISAN(6, 27, return_sequences=True), keras.layers.Dense(27)]
     )
@@ -73,7 +75,7 @@ def _what_if(folder: Path) -> None:
     model.fit(x[:, :-1], x[:, 1:], 20, 2, verbose=0, callbacks=[watch])
 
 
-def _traces(folder: Path) -> None:
+def traces(folder: Path) -> None:
     model = keras.Sequential([keras.layers.Embedding(4, 3, mask_zero=True), keras.layers.GRU(5), keras.layers.Dense(1)])
     model.compile(keras.optimizers.Adam(1e-2), "mse")
     x = np.random.default_rng(0).integers(1, 4, (8, 6))

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import urllib.parse
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +19,8 @@ from werkzeug.test import Client
 
 from keras_interp_rnn import automata
 from tensorboard_plugins.interp_rnn import data, layout, plugin, schema
+from tests.tensorboard_plugin import logs
 
-VERSION_1 = Path(__file__).parent / "version_1"
 """A log of callbacks, of whose answers `test_kinds.py` has a record."""
 
 
@@ -35,7 +34,7 @@ def plugin_over(folder):
 
 @functools.cache
 def recorded():
-    return plugin_over(VERSION_1)
+    return plugin_over(logs.VERSION_1)
 
 
 def ask(served, path, **arguments):

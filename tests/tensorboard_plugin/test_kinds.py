@@ -16,7 +16,7 @@ import pytest
 from keras_interp_rnn import callbacks
 from tensorboard_plugins.interp_rnn import plugin, schema
 from tests.tensorboard_plugin import logs, record_log
-from tests.tensorboard_plugin.test_backend import VERSION_1
+from tests.tensorboard_plugin.logs import VERSION_1
 
 PLUGIN = Path(plugin.__file__).parent
 KIND_FILES = sorted(path for path in (PLUGIN / "kinds").glob("*.py") if not path.name.startswith("_"))

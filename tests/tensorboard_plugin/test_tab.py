@@ -1,17 +1,22 @@
 """The whole tab in Chromium, once: every place of every run is drawn. test_browser.py asks for what is drawn."""
 
+import shutil
+
 import pytest
 
 from tests.tensorboard_plugin import logs
 
 
 @pytest.mark.usefixtures("chromium")
-def test_every_place_of_every_run_is_drawn():
+def test_every_place_of_every_run_is_drawn(tmp_path):
     from tests.tensorboard_plugin.tab import PLACES, opened_over
 
-    folder = logs.written()
+    folder = tmp_path / "logs"
+    shutil.copytree(logs.VERSION_1, folder)
+    logs.what_if(folder / "what_if")  # which the recorded log has not
+    logs.traces(folder / "traces")
     with opened_over(folder) as tab:
-        for run in sorted(path.name for path in folder.iterdir()):
+        for run in sorted(path.name for path in folder.iterdir() if path.is_dir()):
             tab.open(PLACES[0], run=run)
             for place in PLACES:
                 tab.view(place)
