@@ -140,6 +140,12 @@ CORPUS = {
         'digraph {\n  { node [shape = point]\n I0\n F1 }\n  I0 -> 0\n  0 -> 1 [label = "\\\\e"]\n  1 -> F1\n}\n',
         "must read a symbol. Received: a digraph, the edge 0 -> 1 with the label",
     ),
+    "fstdraw": (
+        'digraph FST {\nrankdir = LR;\nsize = "8.5,11";\ncenter = 1;\norientation = Landscape;\n'
+        '0 [label = "0", shape = circle, style = bold, fontsize = 14]\n\t0 -> 1 [label = "a", fontsize = 14];\n'
+        '1 [label = "1", shape = doublecircle, style = solid, fontsize = 14]\n}\n',
+        "0 starts",
+    ),
     "dot -Txdot, Graphviz 2.43": (
         'digraph automaton {\n\tgraph [_draw_="c 9 -#fffffe00 C 7 -#ffffff ",\n\t\tbb="0,0,95,83",\n'
         '\t\trankdir=LR,\n\t\txdotversion=1.7\n\t];\n\tnode [label="\\N"];\n\t0\t[_draw_="c 7 -#000000 ",\n'
@@ -148,6 +154,17 @@ CORPUS = {
         '\t0 -> 1\t[label=b];\n\t1 -> 0\t[label=a];\n\t1 -> 1\t[label=b];\n\t__start0\t[label="",\n\t\tshape=none];\n'
         '\t__start0 -> 0\t[_tdraw_=""];\n}\n',
         B_LAST,
+    ),
+    "fstdraw --acceptor, weighted, OpenFst 1.7.9": (
+        'digraph FST {\nrankdir = LR;\nsize = "8.5,11";\ncenter = 1;\norientation = Portrait;\nranksep = "0.4";\n'
+        'nodesep = "0.25";\n0 [label = "0", shape = circle, style = bold, fontsize = 14]\n'
+        '\t0 -> 1 [label = "b/0.5", fontsize = 14];\n1 [label = "1/0.25", shape = doublecircle, style = solid]\n}\n',
+        "must have no output or weight. Received: a digraph, the edge 0 -> 1 with 'b/0.5'",
+    ),
+    "FlexFringe": (
+        'digraph DFA {\n\t0 [label="root" shape=box];\n\t\tI -> 0;\n\t0 [ label="0:#480\nfin: 0:0" , penwidth=6.1];\n'
+        '\t\t0 -> 0 [label="1\n" ];\n}\n',
+        "must read a symbol. Received: a digraph, the edge I -> 0 with the label ''",
     ),
     "networkx": (
         "digraph {\n0 [accepting=True, start=True];\n0 -> 0 [key=0, symbol=a];\n}\n",
@@ -170,6 +187,7 @@ CORPUS = {
     "fstprint, an infinite weight": ("0\t1\ta\ta\tInfinity\n1\n", "A weight must be finite.* Received: line 1"),
     "fstprint, infinite at the end": ("0\t1\ta\ta\n1\tInfinity\n", "A weight must be finite.* Received: line 2"),
     "foma 0.10, symbols of several letters": ("0\t1\ta\ta\n0\t2\tb\tb\n1\t2\tb\tb\n2\n", re.compile("a?b")),
+    "foma 0.10, a transducer": ("0\t0\ta\tb\n0\t1\tb\tb\n1\n", "line 1, .*. Pass an acceptor, not a transducer"),
     "fstprint --acceptor --show_weight_one, OpenFst 1.7.9": (
         "0\t0\ta\t0\n0\t1\tb\t0.5\n1\t0\ta\t1\n1\t1\tb\t0\n1\t0.25\n",
         B_LAST,
@@ -405,8 +423,10 @@ MOORE = MooreMachine.from_dfa(tomita(1)).to_json()
     [
         (DFA.from_att, "".join(f"{i} {i + 1} s{i} s{i}\n" for i in range(3200)), "at most 10,000,000 .* with 3,201"),
         (DFA.from_att, "0\n", "must have a state, and an alphabet"),
+        (DFA.from_att, "0 1 a b\n1", "line 1, '0 1 a b'. Pass an acceptor, not a transducer"),
         (DFA.from_att, "0 1 a a\n0 2 a a\n", "line 2: a second one from 0 with 'a'. Determinize"),
         (DFA.from_att, "0 1 a a 0.5 7 8\n1", "symbol twice"),
+        (DFA.from_att, "0 1 a a hello\n1", "line 1, '0 1 a a hello'"),
         (lambda text: DFA.from_att(text, alphabet="ab"), "0 0 z z\n0", r"edges with \['z'\]. Pass the alphabet"),
         (lambda text: DFA.from_att(text, alphabet=3), "0 0 a a\n0", "sequence of hashable symbols.*Received: 3"),
         (lambda text: DFA.from_att(text, alphabet=[1, "1", "a"]), "0 1 a a\n1", "every symbol. Received: .*'1', '1'"),

@@ -475,9 +475,20 @@ class DoubledEmbedding(keras.layers.Embedding):
         return 2 * super().call(ids)
 
 
+class NoGraph(keras.Model):
+    def call(self, x: Any) -> Any:
+        return x
+
+
 def with_nan() -> Any:
     model = model_of("GRU", units=2)
     model.set_weights([w * np.nan for w in model.get_weights()])
+    return model
+
+
+def with_large_weights() -> Any:
+    model = sequential(layers.LRU(2, 2), place=keras.Input((None, 2)))
+    model.layers[0].cell.gain.assign([100.0, 1.0])
     return model
 
 
@@ -524,10 +535,18 @@ def masking_encoder() -> Any:
     return keras.Sequential([keras.Input((FEATURES,)), keras.layers.Masking(), keras.layers.Dense(2)])
 
 
+def quantized() -> Any:
+    model = of_vectors(keras.layers.GRU(2), keras.layers.Dense(2))
+    model.layers[-1].quantize("int8")
+    return model
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a layer": (lambda: keras.layers.GRU(3), "`model` must be a Keras model. Received: model=<GRU"),
+    "no graph": (NoGraph, "no_graph, a NoGraph whose graph is not known. Build"),
     "not built": (lambda: keras.Sequential([keras.layers.GRU(3)]), "a Sequential whose graph is not known. Build"),
     "NaN": (with_nan, "weights must be finite. Received: NaN"),
+    "large weights": (with_large_weights, "which needs numbers beyond the range of float"),
     "branches": (branched, "which reads 2 tensors"),
     "two outputs": (two_outputs, "which has not exactly one input and one output"),
     "the last state": (last_state, r"lstm\w* \(LSTM\) with return_state=True"),
@@ -539,11 +558,21 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: called_with(mask=lambda place: keras.ops.not_equal(place, 3)),
         "called with more than what it reads",
     ),
+    "training": (lambda: called_with(training=lambda place: True), "called with more than what it reads"),
     "training of a nested model": (nested_in_training, r"\(Sequential\), which is called with more than what it"),
     "a mask that a nested model gets": (unmasked, r"\(GRU\), to which the mask of the layers before it does not come"),
     "no recurrent layer": (lambda: of_vectors(keras.layers.Dense(2)), "which has no recurrent layer"),
+    "ids as outputs": (lambda: sequential(keras.layers.Dropout(0.5)), "which has no recurrent layer"),
     "backwards": (lambda: of_vectors(keras.layers.GRU(2, go_backwards=True)), r"\(GRU\) with go_backwards=True"),
+    "both ways": (
+        lambda: of_vectors(keras.layers.Bidirectional(keras.layers.GRU(2))),
+        r"bidirectional\w* \(Bidirectional\)",
+    ),
     "a subclass": (lambda: of_vectors(Doubled(2)), r"doubled\w* \(Doubled\)\. Rebuild"),
+    "zeros for masked ids": (
+        lambda: sequential(embedding(mask_zero=True), keras.layers.GRU(2, zero_output_for_mask=True)),
+        "with zero_output_for_mask=True",
+    ),
     "a mask above a recurrent layer": (
         lambda: of_vectors(keras.layers.GRU(2, **EVERY), keras.layers.Masking(), keras.layers.GRU(2)),
         r"masking\w* \(Masking\), which needs to come before every recurrent layer and any other mask",
@@ -570,6 +599,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         r"\(LayerNormalization\), which needs axis=\[1, 2\]",
     ),
+    "a mean of each step": (
+        lambda: keras.Sequential(
+            [keras.Input((3, FEATURES)), keras.layers.Normalization(axis=(1, 2)), keras.layers.GRU(2)]
+        ),
+        r"\(Normalization\), which needs mean of shape \(1, 3, 5\)",
+    ),
     "two scales of five features": (
         lambda: of_vectors(keras.layers.Rescaling([1.0, 2.0]), keras.layers.GRU(2)),
         r"\(Rescaling\), which needs scale of shape \(2,\)",
@@ -578,9 +613,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: of_vectors(keras.layers.GRU(2), keras.layers.Rescaling(0.0)),
         r"\(Rescaling\), which needs a scale other than 0",
     ),
+    "a scale of NaN": (
+        lambda: of_vectors(keras.layers.GRU(2), keras.layers.Rescaling(np.nan)),
+        r"\(Rescaling\), which needs numbers beyond the range of float",
+    ),
     "a subclass of Embedding": (
         lambda: sequential(DoubledEmbedding(SYMBOLS, FEATURES), keras.layers.GRU(2)),
         r"\(DoubledEmbedding\)\. Rebuild",
+    ),
+    "a mean over time": (
+        lambda: of_vectors(keras.layers.GRU(2, **EVERY), keras.layers.GlobalAveragePooling1D()),
+        "GlobalAveragePooling1D",
     ),
     "a convolution": (lambda: of_vectors(keras.layers.Conv1D(2, 3), keras.layers.GRU(2)), r"\(Conv1D\)"),
     "an activation": (lambda: of_vectors(keras.layers.GRU(2), keras.layers.Dense(2, "gelu")), r"\(Dense\)"),
@@ -592,6 +635,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: of_vectors(keras.layers.GRU(2, dtype="mixed_float16")),
         "with the dtype policy mixed_float16. Rebuild it in float32",
     ),
+    "double precision": (lambda: of_vectors(keras.layers.GRU(2, dtype="float64")), "the dtype policy float64"),
+    "quantized": (
+        quantized,
+        "with the dtype policy int8",
+    ),
     "noise": (lambda: of_vectors(layers.SRGRU(2, 3, transition="sample")), "StateRegularizedCell draws noise"),
     "the last step": (
         lambda: of_vectors(layers.SRGRU(2, 3, regularize_last_step=False)),
@@ -602,6 +650,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: of_vectors(layers.GatedLinearAttention(4, num_heads=2)),
         r"\(GatedLinearAttention\), which needs",
     ),
+    "DeltaNet": (lambda: of_vectors(layers.DeltaNet(4, num_heads=2)), r"\(DeltaNet\), which needs"),
     "distributions": (
         lambda: of_vectors(layers.ISAN(3, FEATURES)),
         r"\(ISAN\), which needs `einsum` of what a step computes",
