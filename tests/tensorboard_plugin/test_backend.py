@@ -21,8 +21,6 @@ from keras_interp_rnn import automata
 from tensorboard_plugins.interp_rnn import data, layout, plugin, schema
 from tests.tensorboard_plugin import logs
 
-"""A log of callbacks, of whose answers `test_kinds.py` has a record."""
-
 
 def plugin_over(folder):
     multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={schema.PLUGIN: 0})
