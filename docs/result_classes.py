@@ -21,7 +21,7 @@ def results_by_page(module: str, names: Iterable[str]) -> dict[str, list[type]]:
     """
     imported = importlib.import_module(module)
     things = {name: getattr(imported, name) for name in names}
-    seen: set[type] = set()
+    seen = named_classes()
     if module == f"{PACKAGE}.callbacks":
         return {name: [] for name in things}
     functions_first = sorted(things, key=lambda name: not inspect.isfunction(things[name]))
@@ -65,10 +65,15 @@ def function_of(attribute: Any) -> FunctionType | None:
     return attribute if inspect.isfunction(attribute) else None
 
 
-def is_result(cls: type) -> bool:
-    """Whether it is a class of the package that is neither private nor in a public `__all__`."""
-    private = any(part.startswith("_") for part in [*cls.__module__.split("."), cls.__name__])
+def named_classes() -> set[type]:
+    """The classes of the package that a public `__all__` names, as far as its modules are imported."""
     inner = f"{PACKAGE}.automata."  # contents pages for other folders
     modules = [m for name, m in sys.modules.items() if name.startswith(PACKAGE) and not name.startswith(inner)]
-    named = any(cls.__name__ in getattr(m, "__all__", ()) and getattr(m, cls.__name__) is cls for m in modules)
-    return cls.__module__.startswith(f"{PACKAGE}.") and not private and not named
+    public = (getattr(m, name, None) for m in modules for name in getattr(m, "__all__", ()))
+    return {thing for thing in public if inspect.isclass(thing)}
+
+
+def is_result(cls: type) -> bool:
+    """Whether it is a class of the package, and neither it nor its module is private."""
+    private = any(part.startswith("_") for part in [*cls.__module__.split("."), cls.__name__])
+    return cls.__module__.startswith(f"{PACKAGE}.") and not private

@@ -1,6 +1,7 @@
 """Parameters have the names of docs/conventions.md, and docstrings avoid words that hide the subject."""
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import re
@@ -145,12 +146,12 @@ def of_module(module: ModuleType, seen: set[str]) -> Iterator[Function]:
         yield from of_class(f"{module.__name__.removeprefix(OURS + '.')}.{cls.__name__}", cls)
 
 
+@functools.cache
 def functions() -> list[Function]:
     seen: set[str] = set()
     return [function for name in MODULES for function in of_module(importlib.import_module(name), seen)]
 
 
-FUNCTIONS = functions()
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -213,7 +214,7 @@ RULES = {
 def violations(rule: str) -> set[tuple[str, str]]:
     return {
         (function.name, parameter.name)
-        for function in FUNCTIONS
+        for function in functions()
         for parameter in function.parameters
         if RULES[rule](function, parameter)
     }
@@ -235,12 +236,12 @@ def test_no_file_has_obscure_wording():
 
 
 def test_every_name_of_the_glossary_is_one_of_a_parameter():
-    used = {parameter.name for function in FUNCTIONS for parameter in function.parameters}
+    used = {parameter.name for function in functions() for parameter in function.parameters}
     assert not UNITS.keys() - used, f"No public function has these: {sorted(UNITS.keys() - used)}"
 
 
 def test_the_walk_sees_functions_methods_constructors_and_submodules():
-    names = {function.name for function in FUNCTIONS}
+    names = {function.name for function in functions()}
     assert {
         *("analysis.contributions", "analysis.Contributions.without", "automata.DFA", "automata.DFA.from_regex"),
         *("datasets.text8.load", "datasets.text.Alphabet.from_text", "datasets.Windows", "layers.ISAN"),
