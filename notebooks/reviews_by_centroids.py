@@ -49,7 +49,7 @@ for centroid in np.argsort(votes):
 # ## Word by word
 #
 # The probabilities of the centroids while the third review is read. The state leaves the negative centroids when the
-# tone turns. The verdict, which reads the mean over all words, stays below zero.
+# tone turns. The verdict, which reads the mean over all words, stays below zero: the network is wrong about this one.
 
 # %%
 tokens = [critic.alphabet[i] for i in ids[2] if i][:-1]  # at the end token the state is not regularized

@@ -1,11 +1,15 @@
 """The code on the pages runs, and prints what the pages say."""
 
+import ast
 import contextlib
 import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from keras_interp_rnn import presets
 
 DOCS = Path(__file__).parents[2] / "docs"
 RUN = [
@@ -57,3 +61,14 @@ def test_the_files_of_test_quick_are_there():
     files = lines.replace("\\\n", " ").split()
     assert len(files) > 5
     assert not [file for file in files if not (DOCS.parent / file).is_file()]
+
+
+def test_the_first_picture_is_of_a_review_that_is_judged_as_the_readme_says():
+    assigned = [node for node in ast.parse((DOCS / "pictures.py").read_text()).body if isinstance(node, ast.Assign)]
+    [review] = [ast.literal_eval(node.value) for node in assigned if node.targets[0].id == "REVIEW"]
+    critic = presets.load("reviews-sr-lstm")
+    [[logit]] = critic.model.predict(critic.encode(review)[None], verbose=0)
+    sure = f"{1 / (1 + np.exp(-logit)):.1%} sure"
+    assert sure == "99.9% sure"
+    for page in (DOCS.parent / "README.md", DOCS / "gallery.md"):
+        assert f"ositive, {sure}" in page.read_text(encoding="utf-8"), page
