@@ -69,7 +69,8 @@ class Claim:
         rule: when it counts as found. findings: the parts of the claim.
         decides: what would decide what is open, or why it was not tried. evidence: what contradicts it or a part of it:
             a proof, seeds, or the authors' published networks.
-        picture: of the report, which shows it; "" if there is none.
+        picture: of the report, which shows it; "" if there is none. shows: what the picture has, a sentence that begins
+            small, if that is less than the claim, or another thing.
     """
 
     place: str
@@ -80,6 +81,7 @@ class Claim:
     decides: str = ""
     evidence: str = ""
     picture: str = ""
+    shows: str = ""
 
     @property
     def measured(self) -> float:

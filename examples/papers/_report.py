@@ -204,8 +204,9 @@ def _best_measured(shown: Sequence[tuple[Experiment, Sequence[Claim], str]]) -> 
 def _in_pictures(claims: Mapping[str, Sequence[tuple[Claim, str]]], folder: Path | None) -> str:
     """The claims that a picture in the folder shows; "" if there is none."""
     pictured = [
-        f"![{claim.says}](figures/{claim.picture})\n\n{paper}, {link}: {claim.says} **{claim.verdict.capitalize()}**: "
-        f"{_ours(claim)}."
+        f"![{claim.shows[:1].upper() + claim.shows[1:] or claim.says}](figures/{claim.picture})\n\n"
+        f"{paper}, {link}: {claim.says} "
+        f"**{claim.verdict.capitalize()}**: {_ours(claim)}." + f" In the picture: {claim.shows}" * bool(claim.shows)
         for paper, of_paper in claims.items()
         for claim, link in of_paper
         if claim.picture and folder and (folder / "figures" / claim.picture).is_file()

@@ -77,10 +77,16 @@ class Predictions(_isan_text.IsanText):
         for result in results:
             [without] = [row["says"] for row in result["without"] if "annual" in row["word"]]
             is_turned = (result["winner"], without) == ("n", "r")
-            turned.append(Finding(f"`{result['winner']}`, without `{without}`", is_turned))
+            turned.append(Finding(f"`{result['winner']}`, and `{without}` without the word", is_turned))
         return [
             self.claim("a sum", "to 1e-12, in float64", Finding(f"off by {residual:.0e}", residual <= 1e-12)),
-            self.claim("annual", "`n`, and without them `r`", *turned, picture="isan-3.png"),
+            self.claim(
+                "annual",
+                "`n`, and without them `r`",
+                *turned,
+                picture="isan-3.png",
+                shows="what each symbol and each word adds to the logit of `n` and to that of the runner-up, `l`.",
+            ),
             self.claim(
                 "earlier words",
                 "a correctly predicted letter changes when the contributions of an earlier word are removed",

@@ -127,6 +127,8 @@ class RangeAndPrecision(_languages.LanguageExperiment):
                 keeps_range("SR-LSTM-P", "LSTM-P"),
                 decides="more seeds",
                 picture="range-precision.png",
+                shows="errors through the training, over the mean of which the claim is; at its end most balanced "
+                "strings of depth 20 (difference 0) are rejected, with centroids and without.",
             )
         ]
 
