@@ -507,13 +507,17 @@ def counted(number: int, noun: str) -> str:
 
 @as_text.register
 def certificate(result: Certificate) -> str:
-    """Five lines: the verdict, what is proved, of which network, by what margins, under which assumptions."""
-    size = len(result.dfa.minimize())
+    """Five lines: the verdict, what is proved, of which network, by what margins, under which assumptions.
+
+    The states are those that are drawn, one for each centroid that a word reaches; equivalent ones may be among them.
+    """
+    size, minimal = len(result.path), len(result.dfa.minimize())
     article = "An" if size in (8, 11, 18) or 80 <= size < 90 else "A"
+    merged = f", {minimal} when equivalent ones are merged" if minimal < size else ""
     if not result.holds:
         return f"Not yet proved for every word at temperature {result.temperature:g}.\nWhy: {result.failure}."
     lines = [
-        f"{article} {size}-state automaton, proved for every word at temperature {result.temperature:g}.",
+        f"{article} {size}-state automaton{merged}, proved for every word at temperature {result.temperature:g}.",
         f"What: on every word, however long, the network agrees with {_named(result.dfa)}.",
     ]
     state, column = np.unravel_index(np.argmin(result.margins), np.shape(result.margins))

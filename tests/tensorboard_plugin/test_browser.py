@@ -626,6 +626,16 @@ def test_steps_that_are_left_out_are_said(tmp_path):
         assert "b/interp_rnn/o: The description of outputs" in opened.one("[role=alert]").text
 
 
+def test_the_centroids_that_a_network_moves_between_have_their_names(tmp_path):
+    described = schema.metadata("transition_counts", symbols=[])
+    moves = np.zeros((1, 9, 9), np.float32)
+    path = [8, 7, 8, 6, 8, 5, 8, 3, 8, 7, 2, 7]
+    np.add.at(moves[0], (path[:-1], path[1:]), 1)
+    write(tmp_path / "a", "interp_rnn/c", moves, described, (0,))
+    with opened_over(tmp_path, "states") as opened:
+        assert opened.one(".headline").text == "The network moves between 6 of its centroids: 8, 7, 2, 3 and 2 others."
+
+
 def test_the_fast_loader_shows_the_same():
     with opened_over(logs.written(), fast=True) as opened:
         for view in schema.views():

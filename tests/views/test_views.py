@@ -410,6 +410,15 @@ def test_the_text_of_a_certificate_has_five_lines():
     assert why.endswith("they differ on ('0', '0', '0').")
 
 
+def test_a_certificate_counts_the_states_that_are_drawn():
+    proof = presets.load("tomita-7").certificate
+    verdict = str(proof).splitlines()[0]
+    assert verdict.startswith("A 6-state automaton, 5 when equivalent ones are merged, proved for every word at ")
+    [tags] = interactive.view_of(proof).data["runs"].values()
+    graph = tags["automaton"]["steps"]["0"]["graph"]
+    assert (len(graph["states"]), graph["minimal"], graph["verdict"][0]) == (6, 5, verdict)
+
+
 def test_a_transition_that_was_never_seen():
     words = [("a",), ("a", "b")]
     model = network_of(automata.DFA([[1, 0], [0, 1]], {1}, start=0, alphabet="ab"))

@@ -27,6 +27,8 @@ const AHEAD = 3;
 
 const IN_A_CARD = 12; // states of the largest automaton that the overview draws
 
+const NAMED = 5; // centroids that the sentence names, the most used first
+
 export async function draw(body, page) {
   const {series, state} = page;
   const counted = series.kind === 'transition_counts';
@@ -187,8 +189,12 @@ function verdict(graph, note, onword) {
   const one = `${[8, 11, 18].includes(states.length) || String(states.length).startsWith('8') ? 'An' : 'A'} ${states.length}-state automaton`;
   if (graph.verdict?.length) return [graph.verdict[0]];
   if (note) {
-    const named = states.map(({id}) => `${id}${note({id}, 20) ? ` (“${note({id}, 20)}”)` : ''}`);
-    return [`The network moves between ${states.length} of its centroids${states.length > 1 && states.length < 6 ? `: ${named.slice(0, -1).join(', ')} and ${named[named.length - 1]}` : ''}.`];
+    const named = [...states].sort((a, b) => b.use - a.use)
+      .map(({id}) => `${nameOf(graph, id)}${note({id}, 20) ? ` (“${note({id}, 20)}”)` : ''}`);
+    if (named.length < 2) return [`The network stays in its centroid ${named[0]}.`];
+    const first = named.slice(0, Math.min(named.length, NAMED) - 1);
+    const rest = named.length > NAMED ? `${named.length - first.length} others` : named[first.length];
+    return [`The network moves between ${named.length} of its centroids: ${first.join(', ')} and ${rest}.`];
   }
   if (equivalent === true) return [`${one}, equivalent to the reference automaton.`];
   if (equivalent === false) {
