@@ -76,18 +76,13 @@ plt.show()
 # `residual` is the error of the sum.
 
 # %%
-split = analysis.attribution(model, steps, target=0, method="telescoping")
+split = analysis.attribution(model, steps, target=0, method="telescoping", alphabet={1: "0", 2: "1"})
 split
 
 # %%
 total = split.output[0] - split.reference_output[0]
 print(f"the word moved the logit by {total:+.2f}, its three 0s in a row by {split.shares[0, 6:9].sum():+.2f}")
 print(f"residual {split.residual:.1e}")
-figure, axis = plt.subplots(figsize=(7, 2.5), layout="constrained")
-axis.bar(range(len(word)), split.shares[0], color=np.where(split.shares[0] > 0, "#1f5fae", "#c2410c"))
-axis.axhline(0, color="black", linewidth=0.8)
-axis.set(xticks=range(len(word)), xticklabels=list(word), xlabel="symbol read", ylabel="share of the logit")
-plt.show()
 
 # %% [markdown]
 # ## Where does the state come to rest?

@@ -131,8 +131,9 @@ def attribution(
         network: a model with a recurrent layer, Sequential, functional or a subclass; or a recurrent layer, whose last
             state is then explained.
         inputs: (batch, time) ids or (batch, time, features), as the network reads them. If the ids have names, one text
-            or several are accepted too, as strings or lists of symbols; they must have one length unless a name is
-            padding. For a model with several inputs pass a list, or a dict by their names.
+            or several are accepted too, as strings or lists of symbols; they must have one length unless id 0 is
+            padding (docs/functions-and-models.md). For a model with several inputs pass a list, or a dict by their
+            names.
         target: index of the output to explain, or indices of several; None for the largest output of each sequence.
         step: the step to explain if there are outputs at every step, from 0, or negative from the end.
         method: "telescoping", "path_integral", "occlusion" or "contributions": see docs/attributions.md. "auto" is
