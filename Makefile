@@ -29,15 +29,17 @@ BIN := $(VENV)/bin
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The extras behind each target that installs.
-EXTRAS_run  := datasets,figures
-EXTRAS_test := test,all
-EXTRAS_lint := dev,all
-EXTRAS_jax  := test,all,jax
-EXTRAS_docs := docs,figures,datasets
+EXTRAS_run   := datasets,figures
+EXTRAS_quick := quick
+EXTRAS_test  := test,all
+EXTRAS_lint  := dev,all
+EXTRAS_jax   := test,all,jax
+EXTRAS_docs  := docs,figures,datasets
 
-# One thread a worker: the workers already fill the cores, and sums keep their order.
+# One thread a worker: the workers already fill the cores, and sums keep their order. A file is one worker's, as its
+# fixtures are; tests/conftest.py puts the longest files first.
 PYTEST := TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 OMP_NUM_THREADS=1 \
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # About a minute on two cores: the equations, the rules of the tree, and one file of each main part.
 QUICK := tests/test_equations.py tests/test_affine.py tests/test_losses.py tests/test_repr.py tests/test_imports.py \
@@ -64,10 +66,13 @@ papers: $(VENV)/.installed-test  ## Run the papers' experiments: ARGS="list", AR
 test: $(VENV)/.installed-test  ## Run the core of the tests on TensorFlow.
 	$(PYTEST) -m "not matrix" $(ARGS)
 
-test-all: $(VENV)/.installed-test  ## Run all tests on TensorFlow: the core, and the full product of cases.
-	$(PYTEST) $(ARGS)
+# It can be stopped, and goes on with the shards that the tree as it is has no green outcome of.
+test-all: $(VENV)/.installed-jax  ## Run all cases of all tests, on all backends, in 24 shards; ARGS="7/24" runs one.
+	@echo "Installing $(TORCH) into $(VENV), where it is not there yet (1 to 5 minutes)."
+	@$(PIP) install '$(TORCH)'
+	$(BIN)/python -m tests.shards $(ARGS)
 
-test-quick: $(VENV)/.installed-test  ## Run a selection of the tests, about a minute.
+test-quick: $(VENV)/.installed-quick  ## Run a selection of the tests, about a minute.
 	$(PYTEST) -m "not matrix" $(QUICK) $(ARGS)
 
 test-backends: $(VENV)/.installed-jax  ## Run the core of the layers' and the fits' tests on JAX and on torch; CASES="" runs all.

@@ -12,6 +12,8 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 import keras
 import pytest
 
+from tests import shards
+
 
 @pytest.fixture(autouse=True)
 def _same_random_numbers_in_any_order_of_tests() -> None:
@@ -104,3 +106,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for i, item in enumerate(of_one):
             if i not in core:
                 item.add_marker(pytest.mark.matrix)
+    if hasattr(config, "workerinput"):  # the longest files first, so that no worker ends with one of them alone
+        seconds = shards.recorded_durations()
+        items.sort(key=lambda item: -seconds.get(shards.key(item.nodeid.partition("::")[0]), 0))
