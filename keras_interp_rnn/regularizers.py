@@ -102,7 +102,8 @@ class FromMean(_Deviation):
         if w.shape[0] % self.num_groups:
             raise invalid("num_groups", f"a divisor of {w.shape[0]}, the rows of the weight", self.num_groups)
         groups = ops.reshape(w, (self.num_groups, -1, *w.shape[1:]))
-        return groups - ops.mean(groups, axis=0, keepdims=True)
+        # The mean of keras.ops goes through float32 on JAX and torch (Keras 3.15), whatever it is given.
+        return groups - ops.sum(groups, axis=0, keepdims=True) / self.num_groups
 
     def get_config(self) -> dict[str, Any]:
         """Arguments of the constructor."""

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import layers, regularizers
+from tests.tolerances import atol_of_layer
 
 
 def value(regularizer, w):
@@ -16,6 +17,15 @@ def test_the_distance_from_the_identity(shape):
     expected = 0.3 * np.abs(apart).sum() + 0.7 * (apart**2).sum()
     assert value(regularizers.FromIdentity(0.3, 0.7), w) == pytest.approx(expected)
     assert value(regularizers.FromIdentity(0.3, 0.7), np.broadcast_to(np.eye(shape[-1]), shape)) == 0
+
+
+def test_penalties_are_computed_in_the_dtype_that_is_given():
+    """A mean of keras.ops goes through float32 on JAX (Keras 3.15), whatever it is given."""
+    w = np.random.default_rng(0).normal(size=(6, 3, 3))
+    apart = w.reshape(3, 2, 3, 3) - w.reshape(3, 2, 3, 3).mean(0)
+    found = keras.ops.convert_to_numpy(regularizers.FromMean(3, l1=1.0, l2=1.0)(keras.ops.convert_to_tensor(w)))
+    expected = np.abs(apart).sum() + (apart**2).sum()
+    assert found == pytest.approx(expected, rel=0, abs=atol_of_layer(1e-12))
 
 
 def test_the_distance_from_the_mean_is_that_from_the_best_shared_part():

@@ -101,6 +101,8 @@ class CellAlong:
             starts: the states, each (batch, n); None for those of the layer.
         """
         rows, steps = read.shape
+        # Masked steps, which may hold NaN, are not read.
+        inputs = np.where(read.reshape(rows, steps, *[1] * (inputs.ndim - 2)), inputs, np.zeros_like(inputs))
         if starts is None:
             starts = [as_float64(x) for x in tree.flatten(self.layer.get_initial_state(batch_size=rows))]
         drive = None if self.equations is None else self.equations.drive(NUMPY, read_by_equations(self.cell, inputs))

@@ -108,7 +108,9 @@ class MatrixStateEquations(CellEquations):
         """The output y from o (..., H d_v)."""
         if self.scale is not None:
             heads = self.heads(xp, read)
-            size = xp.sqrt(xp.mean(heads * heads, axis=-1, keepdims=True) + EPSILON)
+            # The mean of keras.ops goes through float32 on JAX and torch (Keras 3.15), whatever it is given.
+            mean_square = xp.sum(heads * heads, axis=-1, keepdims=True) / heads.shape[-1]
+            size = xp.sqrt(mean_square + EPSILON)
             read = xp.reshape(heads / size * self.scale, xp.shape(read))
         return xp.matmul(read if gate is None else read * gate, self.output_kernel)
 

@@ -15,7 +15,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import pass_masks_on, walk_layers
 from keras_interp_rnn._cells import draw_dropout, forget_dropout, run_cell
 from keras_interp_rnn._checks import invalid
-from keras_interp_rnn._sequence.masks import outputs_under_mask, repeated_under_mask
+from keras_interp_rnn._sequence.masks import outputs_under_mask, repeated_under_mask, zero_where_masked
 from keras_interp_rnn._sequence.scan import Path, scan, whole_or_stepwise
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._cell import Cell, check_inputs
@@ -50,7 +50,7 @@ class SequenceRNN(keras.layers.RNN):
         sequences: (batch, time, features).
         initial_state: (batch, n), one for each state; by default the layer's own.
         mask: bool (batch, time); False repeats the previous state. Outputs before the first True are zero, as in
-            every Keras RNN.
+            every Keras RNN. Masked steps are not read: they may hold anything, NaN, infinity or ids out of range.
 
     Attributes:
         at_once: one line on how `whole_sequence` computes all steps; None without such a method.
@@ -152,8 +152,7 @@ class SequenceRNN(keras.layers.RNN):
     def call(
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
     ) -> Any:
-        sequences = self.checked(dense(sequences))
-        mask = None if mask is None else checked_mask(mask, sequences)
+        sequences, mask = self._checked_and_masked(sequences, mask)
         self._check_sizes(sequences)
         unrelated = initial_state is not None or self.stateful  # the batch of the states may differ
         states = self._first_states(initial_state, sequences)
@@ -164,6 +163,19 @@ class SequenceRNN(keras.layers.RNN):
             self.set_states(states)
         output = ops.cast(outputs if self.return_sequences else last_output, self.compute_dtype)
         return (output, *(ops.cast(s, self.compute_dtype) for s in states)) if self.return_state else output
+
+    def _checked_and_masked(self, sequences: Tensor, mask: Any) -> tuple[Tensor, Tensor | None]:
+        """The checked sequences, with zeros at masked steps, and the mask as bool (batch, time), or None.
+
+        No mask further on would do: a product with 0 is NaN for NaN and infinity, in outputs and in gradients.
+        """
+        sequences = as_tensor(dense(sequences))
+        if mask is not None:
+            self.check_shape(sequences.shape)
+            mask = checked_mask(mask, sequences)
+            read = mask[(..., *[None] * (len(sequences.shape) - 2))]
+            sequences = zero_where_masked(sequences, read)
+        return self.checked(sequences), mask
 
     def _check_sizes(self, sequences: Tensor) -> None:
         if sequences.shape[1] == 0:

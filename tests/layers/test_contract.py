@@ -200,6 +200,66 @@ class TestValues:
         subject.assert_close(result, some.outputs(True))
 
 
+def spoiled(some: Sample) -> Sample:
+    """A sample with NaN and infinity, or ids that do not exist, at the masked steps."""
+    inputs, masked = some.inputs.copy(), ~some.mask
+    inputs[masked] = -7 if some.subject.integers else np.nan
+    if not some.subject.integers:
+        inputs[masked, 0] = np.inf
+    return some._replace(inputs=inputs)
+
+
+class TestMaskedSteps:
+    """What stands at masked steps reaches nothing: a product with 0 would be NaN for NaN and infinity."""
+
+    @every_subject
+    @pytest.mark.parametrize("flags", [{}, {"go_backwards": True}, {"unroll": True}, {"fused": False}], ids=str)
+    def test_outputs_states_and_gradients_are_those_of_read_steps(
+        self, subject: Subject, flags: dict[str, bool]
+    ) -> None:
+        for mask in ("leading", "scattered", "trailing"):
+            some = subject.sample(mask=mask, time=5)
+            bad = spoiled(some)
+            layer = some.layer(return_sequences=True, **flags)
+            for given in (False, True):
+                starts = some.starts if given else None
+                clean, found = (layer(x.inputs, mask=some.mask, initial_state=starts) for x in (some, bad))
+                subject.assert_close(found, numpy(clean), about=(mask, given))
+                clean, found = (x.gradients_of(layer, layer.cell, given) for x in (some, bad))
+                subject.assert_all_close(found, clean, about=(mask, given))
+
+    @one_a_family
+    def test_a_mask_is_a_list_or_an_array(self, subject: Subject) -> None:
+        some = subject.sample(mask="scattered")
+        layer = some.layer(return_sequences=True)
+        for mask in (some.mask.tolist(), some.mask):
+            subject.assert_close(layer(tensor(some.inputs), mask=mask), some.outputs())
+
+    @no_variant
+    def test_last_outputs_and_states(self, subject: Subject) -> None:
+        some = subject.sample(mask="scattered")
+        layer = some.layer(return_state=True)
+        clean, found = (layer(x.inputs, mask=some.mask) for x in (some, spoiled(some)))
+        subject.assert_all_close(found, map(numpy, clean))
+
+    @no_variant
+    def test_two_directions(self, subject: Subject) -> None:
+        some = subject.sample(mask="scattered")
+        layer = keras.layers.Bidirectional(some.layer(return_sequences=True), dtype="float64")
+        clean, found = (layer(tensor(x.inputs), mask=tensor(some.mask)) for x in (some, spoiled(some)))
+        assert np.array_equal(numpy(found), numpy(clean))
+
+    @parametrized(
+        [subject for subject in TRIED if not subject.integers and not (BACKEND == "jax" and subject.state_size)]
+    )
+    def test_keras_loops_over_the_cell(self, subject: Subject) -> None:
+        """The values alone: gradients of Keras's loop are NaN there for its own cells too (3.15)."""
+        some = begun(subject.sample(mask="inner"))
+        stepwise = keras.layers.RNN(some.cell(), return_sequences=True, dtype="float64")
+        clean, found = (stepwise(tensor(x.inputs), mask=tensor(some.mask)) for x in (some, spoiled(some)))
+        subject.assert_close(found, numpy(clean))
+
+
 class TestGradients:
     """Against the oracle's complex steps, and against Keras's loop over the same cell, which the backend derives."""
 

@@ -15,7 +15,7 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.layers._docstrings import sections
 from tests.gated_samples import assert_close
 from tests.layers.contract import Subject
-from tests.layers.subjects import ALL, every_subject, no_variant
+from tests.layers.subjects import ALL, SUBJECTS, every_subject, no_variant
 from tests.oracles.minimal_rnn import complex_step
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
@@ -122,6 +122,15 @@ def diagonal(function: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> 
 @no_variant
 @pytest.mark.parametrize("lag", [0, 2])
 def test_its_jacobians_are_the_oracles(subject: Subject, lag: int) -> None:
+    hold_jacobians(subject, lag)
+
+
+@pytest.mark.parametrize("name", ["RGLRU", "RGLRU of its own size"])
+def test_jacobians_of_an_rg_lru_with_and_without_an_input_kernel(name: str) -> None:
+    hold_jacobians(SUBJECTS[name], lag=0)
+
+
+def hold_jacobians(subject: Subject, lag: int) -> None:
     some = subject.sample()
     layer, after = some.layer(), some.inputs.shape[1] - lag
     run = subject.oracle

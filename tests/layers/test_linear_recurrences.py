@@ -3,12 +3,16 @@
 They are mapped back to the numbers from which they were made, which must be uniform in (0, 1).
 """
 
+import dataclasses
+
 import keras
 import numpy as np
 
-from keras_interp_rnn import layers
-from tests.layers.common import numpy
+from keras_interp_rnn import equations, layers
+from keras_interp_rnn.equations import NUMPY
+from tests.layers.common import numpy, tensor
 from tests.oracles import linear_recurrences as oracle
+from tests.tolerances import atol_of_layer
 
 MANY = 20_000
 
@@ -57,3 +61,14 @@ def test_the_steps_of_a_gated_delta_net_are_uniform_in_their_logarithm():
     assert_uniform(u)
     np.testing.assert_allclose(found["decay_bias"], oracle.step_bias(u), rtol=1e-4)
     assert_uniform(np.exp(found["rate"]) / 16)
+
+
+def test_norms_of_matrix_states_are_computed_in_the_dtype_that_is_given():
+    """A mean of keras.ops goes through float32 on JAX (Keras 3.15), whatever it is given."""
+    rng = np.random.default_rng(0)
+    read = rng.normal(size=(5, 6))
+    kernels = {"kernel": np.zeros((3, 14)), "decay_kernel": None, "log_rate": None, "decay_bias": None}
+    known = equations.DeltaNet(2, rng.normal(size=(6, 4)), rng.normal(size=3), None, **kernels)
+    on_backend = dataclasses.replace(known, output_kernel=tensor(known.output_kernel), scale=tensor(known.scale))
+    found = numpy(on_backend.read_out(keras.ops, tensor(read), None))
+    np.testing.assert_allclose(found, known.read_out(NUMPY, read, None), rtol=0, atol=atol_of_layer(1e-14))
