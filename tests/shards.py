@@ -63,8 +63,8 @@ NUM_SHARDS = sum(lane.shards for lane in LANES.values())
 PROCESSES = ("tests/examples/", "tests/test_benchmarks.py", "tests/docs/test_notebooks.py", "tests/docs/test_site.py")
 """What starts programs that import TensorFlow themselves."""
 
-ON_BACKENDS = re.compile(r"^tests/(layers/.*|test_(recurrence|linear_scans|backend|fitting)\.py)$")
-"""What also runs on JAX and on torch: `make test-backends` has the same files."""
+ON_BACKENDS = re.search(r"^ON_BACKENDS := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)[1]
+"""What also runs on JAX and on torch, files and folders, as in `make test-backends`."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,12 @@ def lane_of(path: str) -> str:
     return "keras" if re.search(r"\bkeras\b", (ROOT / path).read_text(encoding="utf-8")) else "numpy"
 
 
+def on_backends(path: str) -> bool:
+    """Whether a file of tests also runs on JAX and on torch."""
+    places = ON_BACKENDS.replace("\\", "").split()
+    return path in places or any(path.startswith(f"{place}/") for place in places)
+
+
 def key(path: str, lane: str | None = None) -> str:
     """The name of a file's duration, in a lane; of tests on TensorFlow where none is given."""
     return f"{lane or lane_of(path)} {path}"
@@ -110,7 +116,7 @@ def shards(files: Iterable[str], durations: Mapping[str, float]) -> list[tuple[s
     of_lane: dict[str, list[str]] = {name: [] for name in LANES}
     for path in sorted(files):
         of_lane[lane_of(path)].append(path)
-        if ON_BACKENDS.match(path):
+        if on_backends(path):
             of_lane["jax"].append(path)
             of_lane["torch"].append(path)
     return [(lane, part) for lane, paths in of_lane.items() for part in _dealt(lane, paths, durations)]
