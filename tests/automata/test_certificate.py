@@ -117,7 +117,7 @@ def test_certifies_networks_made_by_hand(number, transition):
 
 
 @pytest.mark.parametrize(("scale", "low", "high"), [(3.0, 1, 1e3), (0.4, 0.1, 0.9)])
-def test_the_largest_temperature_is_certified_and_no_larger_one(scale, low, high, the_proof_alone):
+def test_the_largest_temperature_is_certified_and_no_larger_one(scale, low, high):
     """It is below the network's own temperature, 1, if the network is certified only when colder."""
     model = network_of(tomita(3), scale=scale)
     largest = automata.largest_temperature(model, tomita(3))

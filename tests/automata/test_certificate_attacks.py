@@ -569,7 +569,7 @@ def test_rejects_what_was_changed_after_building(name, certified):
         keras.config.set_dtype_policy(keras.DTypePolicy("float32"))
 
 
-def test_compiles_a_prediction_again_that_was_compiled_before(the_proof_alone):
+def test_compiles_a_prediction_again_that_was_compiled_before():
     model, ids = sequential(), np.array([[1, 2, 3], [1, 3, 3], [1, 3, 0]], np.int32)
     model.layers[-1].activation = lambda x: -x
     before = model.predict(ids, verbose=0)
@@ -604,7 +604,7 @@ def test_the_model_itself_reads_words_with_every_padding(padding, monkeypatch):
     assert "the model itself classifies" in automata.certify(model, tomita(4)).failure
 
 
-def test_labels_differ_by_their_last_character(the_proof_alone):
+def test_labels_differ_by_their_last_character():
     machine = MooreMachine([[1, 2], [1, 2], [2, 0]], ["a", "a\0", "b"], alphabet="01")
     model = automata.compile(machine)
     assert automata.certify(model, machine).holds
@@ -634,7 +634,7 @@ class Liar(DFA):
         return DFA(D.transitions, D.accepting, start=D.start, alphabet=alphabet)
 
 
-def test_a_certificate_is_about_the_table_of_an_automaton(certified, the_proof_alone):
+def test_a_certificate_is_about_the_table_of_an_automaton(certified):
     model = network_of(D)
     everything, nothing = DFA([[0, 0]], {0}), Liar([[0, 0]], set())
     for prove in (automata.certify, automata.largest_temperature):
@@ -655,7 +655,7 @@ def test_a_certificate_is_about_the_table_of_an_automaton(certified, the_proof_a
     ]
 
 
-def test_a_certificate_survives_saving(tmp_path, the_proof_alone):
+def test_a_certificate_survives_saving(tmp_path):
     model = W.functional(plain)
     found = automata.certify(model, D, alphabet=IDS, start=START)
     model.save(tmp_path / "model.keras")
@@ -681,7 +681,7 @@ CELL_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
     "weight",
     ["0.embeddings", "1.cell.centroids", "2.kernel", "2.bias", *(f"1.cell.cell.{name}" for name in CELL_WEIGHTS)],
 )
-def test_rejects_weights_that_are_not_finite(weight, bad, the_proof_alone):
+def test_rejects_weights_that_are_not_finite(weight, bad):
     everything = DFA([[0, 0]], {0}, start=0, alphabet="01")
     claims = {D: (D, everything, everything.complement()), MODULO_3: (MODULO_3,)}
     for truth in (D, MODULO_3) if weight.startswith("2") else (D,):
@@ -700,7 +700,7 @@ def test_rejects_weights_that_are_not_finite(weight, bad, the_proof_alone):
             found.check(model)
 
 
-def test_temperatures_at_which_scores_overflow_or_are_all_rounding(the_proof_alone):
+def test_temperatures_at_which_scores_overflow_or_are_all_rounding():
     model = network_of(D)
     for temperature in (1e-5, 1e-7, 1e-12, 1e-30, 1e-37):
         found = automata.certify(model, D, temperature=temperature)
@@ -710,7 +710,7 @@ def test_temperatures_at_which_scores_overflow_or_are_all_rounding(the_proof_alo
 
 @pytest.mark.parametrize("transition", ["mixture", "soft_argmax"])
 @pytest.mark.parametrize("temperature", [1e-36, 1e-37, 1.2e-38])
-def test_certifies_no_network_that_overflows(temperature, transition, the_proof_alone):
+def test_certifies_no_network_that_overflows(temperature, transition):
     model = network_of(D, transition=transition, scale=1e3)
     model.layers[1].cell.set_temperature(temperature)
     found = automata.certify(model, D)
@@ -727,7 +727,7 @@ def test_rejects_temperatures_that_the_layer_cannot_hold():
 
 
 @pytest.mark.parametrize("gain", [1e18, 1e30])
-def test_certifies_no_arithmetic_that_may_overflow(gain, the_proof_alone):
+def test_certifies_no_arithmetic_that_may_overflow(gain):
     """Features and weights that cancel, on the way through infinity."""
     model = sequential(keras.layers.Embedding(4, 4, mask_zero=True))
     patched(model, "0.embeddings", lambda table: table * gain)
@@ -737,7 +737,7 @@ def test_certifies_no_arithmetic_that_may_overflow(gain, the_proof_alone):
 
 @pytest.mark.parametrize(("gain", "holds"), [(1e30, True), (4e37, False)])
 @both_kinds
-def test_certifies_no_head_whose_sums_may_overflow(truth, gain, holds, the_proof_alone):
+def test_certifies_no_head_whose_sums_may_overflow(truth, gain, holds):
     """Its terms cancel, on the way through infinity."""
     model = model_of(truth)
     kernel, bias = model.layers[-1].get_weights()
@@ -748,7 +748,7 @@ def test_certifies_no_head_whose_sums_may_overflow(truth, gain, holds, the_proof
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1e-3, 1e-4])
-def test_certifies_hard_transitions_only_where_the_probabilities_differ(scale, the_proof_alone):
+def test_certifies_hard_transitions_only_where_the_probabilities_differ(scale):
     """The network takes the largest of the computed probabilities, which are equal long before the scores are."""
     model = network_of(D, transition="soft_argmax", scale=scale)
     largest = automata.largest_temperature(model, D)
@@ -763,7 +763,7 @@ def test_certifies_hard_transitions_only_where_the_probabilities_differ(scale, t
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.2, 0.1])
-def test_rejects_a_hard_proof_for_a_soft_network(scale, the_proof_alone):
+def test_rejects_a_hard_proof_for_a_soft_network(scale):
     model = network_of(D, scale=scale)
     found = automata.certify(model, D)
     assert not found.holds
@@ -771,14 +771,14 @@ def test_rejects_a_hard_proof_for_a_soft_network(scale, the_proof_alone):
     assert misjudged(model, D) > 0
 
 
-def test_rejects_a_soft_proof_for_a_hard_network(the_proof_alone):
+def test_rejects_a_soft_proof_for_a_hard_network():
     model = network_of(D, transition="soft_argmax")
     found = automata.certify(model, D)
     assert found.check(model)
     assert not dataclasses.replace(found, epsilon=0.3).check(model)
 
 
-def test_a_certificate_is_about_one_temperature(the_proof_alone):
+def test_a_certificate_is_about_one_temperature():
     model = network_of(D, scale=0.9)  # whose margins are so small that epsilon matters
     cell = model.layers[1].cell
     found = automata.certify(model, D, temperature=0.2)
@@ -846,7 +846,7 @@ def forgeries(found):
 
 
 @both_kinds
-def test_rejects_forged_certificates(truth, the_proof_alone, monkeypatch):
+def test_rejects_forged_certificates(truth, monkeypatch):
     model = model_of(truth)
     found = automata.certify(model, truth)
     opened = certificate._opened(model, None, None, None)
@@ -857,7 +857,7 @@ def test_rejects_forged_certificates(truth, the_proof_alone, monkeypatch):
 
 
 @both_kinds
-def test_rejects_another_network_and_another_language(truth, the_proof_alone):
+def test_rejects_another_network_and_another_language(truth):
     model, other = model_of(truth), tomita(5) if truth is D else turned(truth)
     refused = automata.certify(model, other)
     assert not refused.holds
@@ -871,7 +871,7 @@ def test_rejects_another_network_and_another_language(truth, the_proof_alone):
     assert not found.check(model)
 
 
-def test_rejects_a_claim_of_the_other_kind(the_proof_alone):
+def test_rejects_a_claim_of_the_other_kind():
     model, binary = automata.compile(MODULO_3), network_of(D)
     with pytest.raises(ValueError, match="compared with another MooreMachine. Received: DFA"):
         automata.certify(model, MODULO_3.accepting("yes"))
@@ -881,7 +881,7 @@ def test_rejects_a_claim_of_the_other_kind(the_proof_alone):
     assert not automata.certify(binary, D).check(model)
 
 
-def test_labels_are_part_of_the_proof(the_proof_alone):
+def test_labels_are_part_of_the_proof():
     model = automata.compile(MODULO_3)
     found = automata.certify(model, MODULO_3)
     model.labels = ("yes", "no", "perhaps")
@@ -895,7 +895,7 @@ def test_labels_are_part_of_the_proof(the_proof_alone):
 
 
 @pytest.mark.parametrize("activation", ["softmax", "linear"])
-def test_certifies_no_tie(activation, the_proof_alone):
+def test_certifies_no_tie(activation):
     """Rounding alone decides between equal outputs."""
     model = automata.compile(MODULO_3)
     model.layers[-1].activation = keras.activations.get(activation)
@@ -925,7 +925,7 @@ def test_rejects_a_model_that_contradicts_its_proof(truth, monkeypatch):
     assert not found.check(model)
 
 
-def test_the_start_token_is_part_of_the_proof(the_proof_alone):
+def test_the_start_token_is_part_of_the_proof():
     model = network_of(D)
 
     def weak(kernel):
@@ -938,7 +938,7 @@ def test_the_start_token_is_part_of_the_proof(the_proof_alone):
     assert "the start token leads to centroid" in found.failure
 
 
-def test_words_are_judged_after_the_end_token(the_proof_alone):
+def test_words_are_judged_after_the_end_token():
     """The head then reads the state of the cell, which is bounded once more."""
     dfa, symbols = tomita(2), 2
     # A network over {0, 1, end}: the end token leads every state to itself; its units are those of the pair with it.
@@ -1013,7 +1013,7 @@ def deployment(rng):
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(8))
-def test_no_random_deployment_is_certified_and_wrong(seed, the_proof_alone):
+def test_no_random_deployment_is_certified_and_wrong(seed):
     """2,000 models in all: a certified one judges all words of up to six symbols as its automaton does."""
     outcomes = search(np.random.default_rng(1000 + seed), 250)
     assert outcomes["wrong"] == 0, outcomes
@@ -1058,7 +1058,7 @@ def outcome(model, dfa):
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(4))
-def test_no_random_network_of_labels_is_certified_and_wrong(seed, the_proof_alone):
+def test_no_random_network_of_labels_is_certified_and_wrong(seed):
     """Compiled networks under noise, other heads, temperatures and transitions; every short word is read."""
     rng = np.random.default_rng(50 + seed)
     outcomes = dict.fromkeys(("certified", "not certified", "refused"), 0)
@@ -1158,7 +1158,7 @@ def test_tensorflow_must_multiply_in_float32(monkeypatch):
             tf.config.optimizer.set_experimental_options({name: False})
 
 
-def test_measures_functions_before_every_proof(monkeypatch, the_proof_alone):
+def test_measures_functions_before_every_proof(monkeypatch):
     model = network_of(tomita(1))
     certificate = automata.certify(model, tomita(1))
     monkeypatch.setattr(_kernels, "_measured", lambda dtype: (("tanh", 1e-3), ("sigmoid", 0.0), ("exp", 0.0)))

@@ -13,8 +13,6 @@ from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import DFA
 from tests.oracles import certificate as oracle
 
-pytestmark = pytest.mark.usefixtures("the_proof_alone")
-
 IDS = {"a": 4, "b": 2, "c": 5}
 START, END = 1, 6
 

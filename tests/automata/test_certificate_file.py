@@ -16,8 +16,6 @@ from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, tomita
 from keras_interp_rnn.automata.certificates import _proved, proof
 from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
-pytestmark = pytest.mark.usefixtures("the_proof_alone")
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -91,7 +91,7 @@ def test_probabilities_are_the_same_at_every_temperature(layer, temperature):
 @pytest.mark.parametrize("settings", [{"transition": "soft_argmax"}, {"transition": "gumbel"}, {"dtype": "float64"}])
 @pytest.mark.parametrize("layer", REGULARIZED)
 @pytest.mark.parametrize("truth", [tomita(5), MODULO_3], ids=["DFA", "MooreMachine"])
-def test_other_transitions_and_float64_are_certified(truth, layer, settings, the_proof_alone):
+def test_other_transitions_and_float64_are_certified(truth, layer, settings):
     assert automata.certify(automata.compile(truth, layer, **settings), truth).holds
 
 

@@ -169,7 +169,7 @@ def test_an_encoding_replaces_alphabet_start_and_end():
             encoding_of(*arguments)
 
 
-def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet(the_proof_alone):
+def test_tokens_are_not_ignored_for_a_model_that_carries_its_alphabet():
     model, truth = network_of(tomita(4)), tomita(4)
     for call in (
         lambda: automata.extract(model, start=1),

@@ -15,14 +15,12 @@ not finite proves nothing.
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import invalid, positive
 from keras_interp_rnn._results import Sentence
@@ -36,7 +34,6 @@ from keras_interp_rnn.automata.networks import Extraction, extract_exactly, give
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)  # all are tried; any that gives a proof will do
 NUM_TRIED_WORDS = 127  # short words that the model itself reads, besides those that take each transition
-PADDING_BEFORE = 3  # steps of padding before a word, with which the model reads these words once more
 
 MACHINES: tuple[type, ...] = (DFA, MooreMachine)
 """Exact types: a subclass may give a word another output."""
@@ -295,22 +292,20 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
 def _misclassified(parts: Deployed, path: Automaton) -> tuple[Hashable, ...] | None:
     """A word that the deployed model and the automaton of its centroids classify differently; None if none is found.
 
-    The model reads the shortest words and one word for each transition, with padding after the word, before it, and
-    with none.
+    The model reads the shortest words and one word for each transition in three batches: with padding after the words,
+    with padding before them, and the longest words with none.
     """
     acceptor, limit = parts.acceptor, parts.acceptor.max_length
     words = {*short_words(path.alphabet, NUM_TRIED_WORDS), *_words_of_transitions(path)}
     tried = sorted((word for word in words if limit is None or len(word) <= limit), key=len)
-
-    def readings() -> Iterator[tuple[Sequence[Word], NDArray[np.int64]]]:
-        yield tried, acceptor.classes(tried)
-        for _, group in itertools.groupby(tried, key=len) if limit is None else ():
-            same_length = list(group)
-            ids = acceptor.encoding.ids(same_length)
-            for padding in (0, PADDING_BEFORE):
-                yield same_length, acceptor.classes_of_rows(np.pad(ids, ((0, 0), (padding, 0))))
-
-    for some, classes in readings():
+    readings = [(tried, acceptor.classes(tried))]
+    if limit is None:
+        ids = acceptor.encode(tried)
+        behind_padding = np.array([np.roll(row, np.count_nonzero(row == 0)) for row in ids])
+        longest = [i for i, word in enumerate(tried) if len(word) == len(tried[-1])]
+        readings.append((tried, acceptor.classes_of_rows(behind_padding)))
+        readings.append(([tried[i] for i in longest], acceptor.classes_of_rows(ids[longest])))
+    for some, classes in readings:
         for word, class_ in zip(some, classes, strict=True):
             if acceptor.labels[class_] != path.output(word):
                 return word
