@@ -60,10 +60,20 @@ def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
     return visible(str(alphabet[symbol]))
 
 
-def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int) -> str:
-    """The displayed name of an output: that of a symbol if their numbers agree, otherwise its index."""
-    named = alphabet is None or len(alphabet) == num_outputs
-    return symbol_name(alphabet, output) if named else f"output {output}"
+def nth(noun: str, index: int) -> str:
+    """What has a place and no name, as people count, from 1: "step 3" for the index 2."""
+    return f"{noun} {int(index) + 1}"
+
+
+def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int, *, again: bool = False) -> str:
+    """The displayed name of an output: that of a symbol if their numbers agree, otherwise "output 4 (index 3)".
+
+    Args:
+        again: whether the text has said the index already, as "output 4" suffices then.
+    """
+    if alphabet is not None and len(alphabet) == num_outputs:
+        return symbol_name(alphabet, output)
+    return nth("output", output) if again else f"{nth('output', output)} (index {int(output)})"
 
 
 def separator(names: Iterable[Any] | None) -> str:

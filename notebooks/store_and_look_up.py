@@ -27,7 +27,7 @@ print({symbol: int(said[step]) for step, symbol in enumerate(text) if "?" in sym
 #
 # Keys, values, queries and the strength of writing are functions of the input alone. Given the input, the memory is
 # therefore a sum with one term for each write, and so is every logit. For `c?` the write `c=2` decides, and little is
-# left of `c=5`, which it wrote over. (Outputs count from 0: output 1 is the value 2.)
+# left of `c=5`, which it wrote over. (Output 2 is the value 2.)
 
 # %%
 split = analysis.contributions(memory.model, text)

@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import annotated, invalid
-from keras_interp_rnn._results import AGAINST, FOR, GREY, LINES, text_of
+from keras_interp_rnn._results import AGAINST, FOR, GREY, LINES, output_name, text_of
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.timescales import Timescales, TwoExponentials
 from keras_interp_rnn.figures._figure import SIGNED, Figure
@@ -86,7 +86,8 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
     left, middle, right = figure.subplots(1, 3, width_ratios=[5.6 + more, 3.7, 3.7])
     image = _signed(left, values)
     left.set_yticks(range(step + 1), names)
-    outputs = [plain(contributions.output_name(i)) for i in range(values.shape[1])]
+    num_outputs = values.shape[1]
+    outputs = [plain(output_name(contributions.alphabet, i, num_outputs, again=True)) for i in range(num_outputs)]
     name_ticks(left, range(len(outputs)), outputs, 8)
     left.set(ylabel="source", xlabel="output")
     figure.colorbar(image, ax=left, label="nats")

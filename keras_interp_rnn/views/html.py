@@ -206,7 +206,8 @@ def word_contributions(result: WordContributions) -> str:
         f"<div><p>How far each word moved the last prediction: the norm of its contribution, in nats.</p>"
         f"{table(('word', 'norm, nats', ''), rows)}<h2>All predictions</h2><p>Words from top to bottom, predictions "
         f"from left to right: at most {svg.MAX_ENTRIES} words and {svg.MAX_STEPS} predictions, the first ones. Full "
-        f"colour is 1 nat, or the largest norm above it.</p>{svg.heat_map(norms.T)}</div>"
+        f"colour is 1 nat, or the largest norm above it.</p>"
+        f"{svg.heat_map(norms.T, [*map(visible, result.names)], column='prediction')}</div>"
     )
 
 
@@ -216,7 +217,7 @@ def patching(result: Patching) -> str:
     rows = []
     for name, effects, restored in zip(result.names, result.effects, result.restored, strict=True):
         step = int(np.nan_to_num(np.abs(effects)).argmax())
-        drawn = svg.heat_map(restored[:, None])
+        drawn = svg.heat_map(restored[:, None], [name])
         rows.append((html.escape(name), drawn, str(step + 1), f"{effects[step]:+.3g}", f"{restored[step]:.1%}"))
     return (
         f"<div><p>{html.escape(as_text(result).splitlines()[0])}. Each cell of a row is a step, at most "
@@ -231,7 +232,8 @@ def surprise(result: Surprise) -> str:
     """A row for each session, the most surprising first, its events shaded by their surprise; then why."""
     means, totals = result.scores(), result.scores("total")
     rows = (
-        (f"{i}", f"{means[i]:.3f}", f"{totals[i]:.3f}", _shaded_session(result, i)) for i in result.ranked().tolist()
+        (f"{i + 1}", f"{means[i]:.3f}", f"{totals[i]:.3f}", _shaded_session(result, i))
+        for i in result.ranked().tolist()
     )
     why = "".join(map(surprising_event, result.events))
     return (
@@ -302,7 +304,7 @@ def cell_fixed_points(result: CellFixedPoints) -> str:
     moduli = np.abs(result.eigenvalues).max(axis=1, initial=0)
     rows = (
         (
-            f"{i}",
+            f"{i + 1}",
             "yes" if result.attracts[i] else "no",
             f"{result.num_unstable[i]}",
             f"{moduli[i]:.4f}",
@@ -340,11 +342,12 @@ def jacobians(values: Derivatives) -> str:
     """The page of the lags of singular values, or the Jacobian of the first sequence."""
     if values.lags or values.ndim != 3 or not values.size:
         return framed(values)
+    units = [f"unit {i}" for i in range(values.shape[1])]
     return (
         f"<div><p>The Jacobian of the first of {len(values)} sequences, by {html.escape(values.method)}: a row for "
-        f"each entry of the state, a column for each of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
+        f"each unit of the state, a column for each entry of the input; at most {svg.MAX_ENTRIES} by {svg.MAX_STEPS}. "
         f"Blue is positive, orange negative; full colour is the largest value.</p>"
-        f"{svg.heat_map(np.asarray(values[0]).T, least=0)}</div>"
+        f"{svg.heat_map(np.asarray(values[0]).T, units, column='input', least=0)}</div>"
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, signed
+from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, nth, signed
 from keras_interp_rnn.analysis.patching import Patching
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
@@ -70,13 +71,14 @@ def trace(traced: Trace) -> str:
     """The state of the first layer over the steps of the first sequence."""
     name = next((name for name in traced if name.split("/")[-1] == "h"), next(iter(traced)))
     first = traced[name][0]
-    return heat_map(first.reshape(len(first), -1))
+    flat = first.reshape(len(first), -1)
+    return heat_map(flat, [f"unit {i}" for i in range(flat.shape[1])])
 
 
 @as_svg.register
 def patching(result: Patching) -> str:
     """The shares that each quantity, from top to bottom, restores at each step."""
-    return heat_map(result.restored.T)
+    return heat_map(result.restored.T, result.names)
 
 
 @as_svg.register
@@ -120,11 +122,12 @@ def phase_lines(portrait: PhasePortrait) -> str:
     )
 
 
-def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
+def heat_map(values: ArrayLike, names: Sequence[str], *, column: str = "step", least: float = 1.0) -> str:
     """A grid of numbers: blue above zero, orange below, stronger for larger numbers, grey for NaN and infinities.
 
     Args:
         values: (time, entries); time runs from left to right. Each cell has its number as a tooltip.
+        names: of the entries. column: what the cells of one column belong to; columns count from 1.
         least: least absolute value of full colour, which is that of the largest number above it. Most quantities of a
             cell lie in [-1, 1].
     """
@@ -136,14 +139,15 @@ def heat_map(values: ArrayLike, *, least: float = 1.0) -> str:
         for i, value in enumerate(row.tolist()):
             known = np.isfinite(value)
             color, opacity = (signed(value), abs(value) / scale) if known else (GREY, 0.3)
+            title = html.escape(f"{nth(column, t)}, {names[i]}: {value:.4g}")
             cells.append(
                 f'<rect x="{t * CELL}" y="{i * CELL}" width="{CELL}" height="{CELL}" fill="{color}" '
-                f'fill-opacity="{opacity:.3f}"><title>step {t + 1}, entry {i + 1}: {value:.4g}</title></rect>'
+                f'fill-opacity="{opacity:.3f}"><title>{title}</title></rect>'
             )
     width, height = cut.shape[0] * CELL, cut.shape[1] * CELL
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{cut.shape[0]} of {len(array)} steps, {cut.shape[1]} of {array.shape[1]} entries">'
+        f'role="img" aria-label="{cut.shape[0]} of {len(array)} {column}s, {cut.shape[1]} of {array.shape[1]} entries">'
         f"{''.join(cells)}</svg>"
     )
 
@@ -173,7 +177,7 @@ def points(states: ArrayLike, attracts: ArrayLike) -> str:
     places = size / 2 + flat * (size / 2 - edge) / reach
     drawn = []
     for i, ((x, y), attractor) in enumerate(zip(places.tolist(), np.asarray(attracts).tolist(), strict=True)):
-        title = f"<title>point {i}, {'attracts' if attractor else 'does not attract'}</title>"
+        title = f"<title>{nth('point', i)}, {'attracts' if attractor else 'does not attract'}</title>"
         shape = (
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{FOR}">{title}</circle>'
             if attractor

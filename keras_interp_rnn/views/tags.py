@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._results import output_name, symbol_name, visible
+from keras_interp_rnn._results import nth, output_name, symbol_name, visible
 from keras_interp_rnn.analysis.attribution import Attribution, TopAttribution
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions
@@ -154,8 +154,8 @@ def attributions(result: Attribution) -> list[Tag]:
             {
                 **described,
                 "symbols": list(result.tokens[i]) if result.tokens else _numbers(length),
-                "outputs": [f"output {target}" for target in targets[i]],
-                "title": f"sequence {i + 1}",
+                "outputs": [output_name(None, target, 0) for target in targets[i]],
+                "title": nth("sequence", i),
                 "masked": [] if result.read is None else np.flatnonzero(~result.read[i]).tolist(),
             },
         )

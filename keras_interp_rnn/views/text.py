@@ -1,7 +1,8 @@
-"""Results as text for a terminal. Sequences, steps, features and positions in a text count from 1, as in pages."""
+"""Results as text for a terminal. What has a place and no name counts from 1, as in pages (`_results.nth`)."""
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import textwrap
@@ -12,7 +13,7 @@ import numpy as np
 from scipy.special import softmax
 
 from keras_interp_rnn._io import in_terminal
-from keras_interp_rnn._results import FOR, as_text, rgb, separator, symbol_name, text_of, visible
+from keras_interp_rnn._results import FOR, as_text, nth, output_name, rgb, separator, symbol_name, text_of, visible
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
@@ -67,7 +68,8 @@ def contributions(split: Contributions, *, target: int = -1, width: int = WIDTH)
     first, second = split.winner(target)
     step, difference = int(split.targets[target]), split.logit_difference(target)
     p = softmax(split.logits[target])
-    winner, runner = split.output_name(first), split.output_name(second)
+    named = functools.partial(output_name, split.alphabet, num_outputs=split.logits.shape[1])
+    winner, runner = named(first), named(second)
     read = text_of(split.alphabet, split.symbols[:step])
     if len(read) > WORD:
         read = f"…{read[1 - WORD :]}"
@@ -78,7 +80,7 @@ def contributions(split: Contributions, *, target: int = -1, width: int = WIDTH)
     else:
         lines = [
             f"after {read}: {winner!r} {p[first]:.1%}, {runner!r} {p[second]:.1%}",
-            f"position  source   nats for {winner!r} over {runner!r}",
+            f"position  source   nats for {named(first, again=True)!r} over {named(second, again=True)!r}",
         ]
         bias = float(split.bias[first] - split.bias[second])
     if split.given:
@@ -114,7 +116,7 @@ def surprise(result: Surprise) -> str:
     lines = [
         f"{len(result):,} sessions, {means.mean():.3f} nats per event in the mean; the most surprising:",
         "session  events  nats per event     total",
-        *(f"{i:>7}  {len(result.symbols[i]):>6}  {means[i]:>14.3f}  {totals[i]:>8.3f}" for i in ranked),
+        *(f"{i + 1:>7}  {len(result.symbols[i]):>6}  {means[i]:>14.3f}  {totals[i]:>8.3f}" for i in ranked),
     ]
     return "\n\n".join(["\n".join(lines), *map(as_text, result.events)])
 
@@ -123,7 +125,7 @@ def surprise(result: Surprise) -> str:
 def surprising_event(result: SurprisingEvent) -> str:
     """The event that came and the expected one, and a line for each event before: its share in the log-odds."""
     lines = [
-        f"event {result.position} of session {result.session}: {result.name(result.came)!r} came "
+        f"{nth('event', result.position - 1)} of {nth('session', result.session)}: {result.name(result.came)!r} came "
         f"({math.exp(-result.nats):.2g}), {result.name(result.expected)!r} was expected "
         f"({math.exp(-result.expected_nats):.1%})"
     ]
@@ -152,7 +154,9 @@ def attribution(result: Attribution) -> str:
     if not len(result.shares):
         return "Shares of no sequence"
     outputs = zip(*(np.ravel(x[0]) for x in (result.targets, result.output, result.reference_output)), strict=True)
-    explained = ", ".join(f"output {i}: {value:.4f}, {without:.4f} without any step" for i, value, without in outputs)
+    explained = ", ".join(
+        f"{output_name(None, i, 0)}: {value:.4f}, {without:.4f} without any step" for i, value, without in outputs
+    )
     strongest = sorted(step for step, _ in result.top(ITEMS))
     rows = result.shares[0].reshape(result.shares.shape[1], -1)[strongest]
     scale = float(np.abs(rows).max(initial=0)) or 1e-300
@@ -163,7 +167,7 @@ def attribution(result: Attribution) -> str:
     wide = max(8, len(f"{len(others)} others"))
     head = f"{'position' if result.tokens else 'step':>{wide}}  {'read   ' if result.tokens else ''}"
     lines = [
-        f"sequence 1 of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
+        f"{nth('sequence', 0)} of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
         f"by {result.method.replace('_', ' ')}: {result.reason}",
         f"{head}{'share':>10}{' ' * 11 * (rows.shape[1] - 1)}{'  feature, its share' if several else ''}",
     ]
@@ -294,8 +298,8 @@ def substitutions(changed: Substitutions) -> str:
     """The replacements that change the prediction most."""
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
-    name = changed.output_name(first)
-    output, prediction = f"the probability of {name!r}", f"{name} {usual[first]:.1%}"
+    named = functools.partial(output_name, changed.alphabet, first, len(usual))
+    output, prediction = f"the probability of {named(again=True)!r}", f"{named()} {usual[first]:.1%}"
     if single:
         output, prediction = "the output", f"{usual[0]:.4f}"
     read = text_of(changed.alphabet, changed.symbols)

@@ -70,7 +70,7 @@ def test_the_value_of_a_single_output_changes(monkeypatch):
             text[0, position] = other
             expected = model.predict_on_batch(text)[0, 0] - model.predict_on_batch(np.array([[1, 2, 3]]))[0, 0]
             assert changed.changes()[position, i] == pytest.approx(expected, abs=1e-6)
-    assert changed.output_name(0) == "output 0"
+    assert changed.output_name(0) == "output 1 (index 0)"
     best = changed.top(1)[0]
     assert abs(best[2]) == np.abs(changed.changes()).max()
     assert 2 <= len(str(changed).splitlines()) <= 20

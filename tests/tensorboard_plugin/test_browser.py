@@ -279,7 +279,7 @@ def test_gates_and_states_are_a_fold(tab):
     cells.click()  # the middle of the map of h
     tab.until(lambda: tab.choice("Unit").first_selected_option.text != before)
     units = [option.text for option in tab.choice("Unit").options]
-    assert sorted(units) == ["1", "2", "3", "4", "5"]
+    assert sorted(units) == ["0", "1", "2", "3", "4"]
     assert tab.choice("Unit").first_selected_option.text == units[2]  # in the order of the map
 
 
@@ -530,8 +530,10 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
     assert header == "step,from,symbol,to,probability"
     assert len(rows) >= 2
     header, *rows = found["reads.csv"].read_text().splitlines()
-    assert header.startswith("position,symbol,")
-    assert [row.split(",")[0] for row in rows[: len(logs.TEXT)]] == [str(i + 1) for i in range(len(logs.TEXT))]
+    assert header.startswith("index,position,symbol,")
+    assert [row.split(",")[:2] for row in rows[: len(logs.TEXT)]] == [
+        [str(i), str(i + 1)] for i in range(len(logs.TEXT))
+    ]
     for name in drawn:
         root = ET.fromstring(found[f"{name}.svg"].read_text())
         assert root.tag.endswith("svg")

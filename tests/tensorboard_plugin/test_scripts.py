@@ -147,8 +147,16 @@ class TestSentences:
     def test_a_symbol_is_quoted_and_the_number_of_an_output_is_not(self):
         said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="term", unit="nats", outputs=[":", ","])
         assert said.startswith("The network says “:”, 95% sure; ")
-        said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="term", unit="nats", outputs=["output 0", "output 1"])
-        assert said.startswith("The network says output 0, 95% sure; ")
+        said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="term", unit="nats", outputs=["output 1 (index 0)", ","])
+        assert said.startswith("The network says output 1 (index 0), 95% sure; ")
+
+    def test_the_index_of_an_output_is_said_once(self):
+        names = ["output 1 (index 0)", "output 2 (index 1)"]
+        said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="share", values=True, outputs=names)
+        first, _, rest = said.partition("; ")
+        assert first == "The network says 3 for output 1 (index 0), 0 for output 2 (index 1)"
+        assert rest.startswith("largest share for output 1 over output 2: ")
+        assert asked(f"outputs.says({json.dumps(names)}, [0, 0])", *SENTENCES) == "output 1 50.0%, then output 2 50.0%"
 
     @pytest.mark.parametrize(
         ("values", "output", "ending"),

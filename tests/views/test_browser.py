@@ -171,7 +171,7 @@ def test_a_trace_shows_each_unit(page, tmp_path):
     page.until(lambda: "three three one" in page.one(".lead").text)
     units = [option.text for option in Select(page.one("details select")).options]
     change = np.abs(np.diff(traced["h"][1], axis=0)).sum(axis=0)
-    assert units == [str(unit + 1) for unit in np.argsort(-change)]
+    assert units == [str(unit) for unit in np.argsort(-change)]
     lines = page.all("svg[aria-label^='gates and states'] path[stroke]")
     assert len(lines) == len(traced) == 4
     [button] = [one for one in page.all("details button") if one.text == "Download CSV"]
@@ -179,8 +179,10 @@ def test_a_trace_shows_each_unit(page, tmp_path):
     saved = tmp_path / "traces.csv"
     page.until(saved.exists)
     rows = [line.split(",") for line in saved.read_text().splitlines()]
-    values = {(row[0], row[3]): float(row[4]) for row in rows[1:] if row[2] == "h"}
-    found = [[values[str(t + 1), str(unit + 1)] for unit in range(4)] for t in range(3)]
+    assert rows[0] == ["index", "position", "token", "quantity", "unit", "value"]
+    assert {(row[0], row[1]) for row in rows[1:]} == {(str(t), str(t + 1)) for t in range(3)}
+    values = {(int(row[0]), int(row[4])): float(row[5]) for row in rows[1:] if row[3] == "h"}
+    found = [[values[t, unit] for unit in range(4)] for t in range(3)]
     np.testing.assert_allclose(found, traced["h"][1], rtol=1e-5, atol=1e-7)
 
 
@@ -224,7 +226,7 @@ def test_the_shares_of_features_are_a_map_of_steps(page, tmp_path):
     show(page, split, tmp_path)
     page.all("[aria-label=sequence] button")[1].click()
     page.until(lambda: pressed(page)[1][1] == "true")
-    drawing = page.one("svg[aria-label^='Shares of features in output 0: 3 features at 5 steps']")
+    drawing = page.one("svg[aria-label^='Shares of features in output 1: 3 features at 5 steps']")
     assert drawing.find_elements(By.TAG_NAME, "image")
     assert [one.text for one in drawing.find_elements(By.TAG_NAME, "text")] == [*"123", *"12345"]
     cells = drawing.find_element(By.CSS_SELECTOR, ".hit")
@@ -240,7 +242,7 @@ def test_the_shares_of_features_are_a_map_of_steps(page, tmp_path):
             *at,
         )
         name, value = tip.rsplit(": ", 1)
-        assert name == f"Shares of features in output 0, feature {feature + 1}, of step {step + 1}"
+        assert name == f"Shares of features in output 1, feature {feature + 1}, of step {step + 1}"
         np.testing.assert_allclose(float(value), split.features[1, step, feature], rtol=1e-3, atol=1e-6)
     bar = page.one(".colours").text.split()
     largest = np.abs(split.features[1]).max()
@@ -264,7 +266,7 @@ def test_contributions_to_the_last_target_alone_are_bars(page, kind, tmp_path):
     assert "".join(page.tokens()) == "abca"
     np.testing.assert_allclose(page.values(), split.logit_difference()[1:], rtol=2e-2, atol=1e-3)
     page.press(page.all(".strip .token")[2], Keys.ENTER)
-    names = [f"output {i}" for i in range(4)]
+    names = [f"output {i + 1}" for i in range(4)]
     assert page.answers()["as it is"] == prediction(split.logits[-1], names)
     assert page.answers()["without this term of the sum"] == prediction(split.without([3])[-1], names)
     assert not page.all("input[type=range]")  # of earlier predictions

@@ -440,7 +440,7 @@ def test_the_numbers_of_an_automaton_have_a_row_for_each_transition(name):
 
 def test_a_heat_map_has_a_cell_for_each_number():
     values = np.array([[1.0, -2.0], [0.5, np.nan], [0.0, 2.0]])
-    root = ET.fromstring(svg.heat_map(values))
+    root = ET.fromstring(svg.heat_map(values, ["unit 0", "<b>"]))
     cells = [cell for cell in root if cell.tag.endswith("rect")]
     assert [(cell.get("x"), cell.get("y")) for cell in cells] == [
         (str(svg.CELL * t), str(svg.CELL * i)) for t in range(3) for i in range(2)
@@ -449,16 +449,20 @@ def test_a_heat_map_has_a_cell_for_each_number():
     colors = [cell.get("fill") for cell in cells]
     assert colors[0] == colors[2] == colors[5] != colors[1]
     assert len(set(colors)) == 3
-    assert [cell[0].text for cell in cells][3] == "step 2, entry 2: nan"
-    small = ET.fromstring(svg.heat_map([[0.25, -0.5]]))
+    assert [cell[0].text for cell in cells][:4] == [
+        *("step 1, unit 0: 1", "step 1, <b>: -2"),
+        *("step 2, unit 0: 0.5", "step 2, <b>: nan"),
+    ]
+    small = ET.fromstring(svg.heat_map([[0.25, -0.5]], "ab"))
     assert [float(cell.get("fill-opacity")) for cell in small] == [0.25, 0.5]
 
 
 def test_a_large_heat_map_shows_the_first_steps_and_names_its_size():
-    root = ET.fromstring(svg.heat_map(np.ones((svg.MAX_STEPS + 1, svg.MAX_ENTRIES + 2))))
+    names = ["h"] * (svg.MAX_ENTRIES + 2)
+    root = ET.fromstring(svg.heat_map(np.ones((svg.MAX_STEPS + 1, svg.MAX_ENTRIES + 2)), names))
     assert len(root) == svg.MAX_STEPS * svg.MAX_ENTRIES
     assert root.get("aria-label") == f"60 of 61 steps, {svg.MAX_ENTRIES} of {svg.MAX_ENTRIES + 2} entries"
-    assert ET.fromstring(svg.heat_map(np.full((2, 2), np.nan))).get("width") == str(2 * svg.CELL)
+    assert ET.fromstring(svg.heat_map(np.full((2, 2), np.nan), "ab")).get("width") == str(2 * svg.CELL)
 
 
 def test_a_long_table_counts_the_rows_that_it_leaves_out(monkeypatch):

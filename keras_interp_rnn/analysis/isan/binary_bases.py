@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid, is_number, non_negative
 from keras_interp_rnn._network import AffineReading, as_array, listed
+from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis
@@ -186,16 +187,16 @@ def sparse_basis(
     rows = _with_constant(states)
     outputs = head.matrix.shape[1]
     functions = np.concatenate([head.matrix, head.offset[None]]).T
-    labels = [_as_binary(rows @ f, f"Output {j}", tolerance) for j, f in enumerate(functions)]
+    names = [output_name(None, j, outputs) for j in range(outputs)]
+    labels = [_as_binary(rows @ f, name, tolerance) for f, name in zip(functions, names, strict=True)]
     known = {np.packbits(values).tobytes() for values in labels}
-    names = [f"output {j}" for j in range(outputs)]
     waiting: deque[tuple[int, tuple[int, ...], Array]] = deque((j, (), f) for j, f in enumerate(functions))
     while waiting:
         j, word, function = waiting.popleft()
         for symbol, matrix in enumerate(maps):
             earlier, longer = matrix @ function, (symbol, *word)
-            name = f"output {j} after {' '.join(map(str, longer))}"
-            values = _as_binary(rows @ earlier, name.capitalize(), tolerance)
+            name = f"{names[j]} after {' '.join(map(str, longer))}"
+            values = _as_binary(rows @ earlier, name, tolerance)
             code = np.packbits(values).tobytes()
             if code in known or values.all() or not values.any():
                 continue

@@ -186,7 +186,7 @@ class Contributions(Result):
         return symbol_name(self.alphabet, symbol)
 
     def output_name(self, output: int) -> str:
-        """The displayed name of an output: that of a symbol if their numbers agree, otherwise its index."""
+        """The displayed name of an output: that of a symbol if their numbers agree, else "output 4 (index 3)"."""
         return output_name(self.alphabet, output, self.logits.shape[1])
 
     def source_name(self, source: int) -> str:

@@ -203,10 +203,13 @@ function brush(tokens, lines, across, look, {onopen, noun = 'token'}) {
     h('rect', {x: 0, y: 0, width: across, height: 32, class: 'hit', 'data-tip': `All ${noun}s; click to unfold a place`, onclick: open}));
 }
 
+/** The name of an output once its index has been said: "output 4" of "output 4 (index 3)". */
+export const brief = (name) => name.replace(/^(output \d+) \(index \d+\)$/, '$1');
+
 /** The most probable outputs: [{name, part (probability, null for a single output), text, look: for, against or null}]. */
 function outcomes(outputs, x, y) {
   if (!outputs.length) return {part: null, end: 0};
-  const short = (name) => (name.length > 11 ? `${name.slice(0, 10)}…` : name);
+  const short = (name) => (brief(name).length > 11 ? `${name.slice(0, 10)}…` : brief(name));
   const left = x + Math.max(24, ...outputs.map(({name}) => widthOf(short(name), `600 16px ${MONO}`) + 8));
   const part = h('g', {key: 'outputs', role: 'list', 'aria-label': 'the most probable outputs'}, outputs.map(({name, part: share, look}, i) => {
     const bar = Math.max(1, (x + BESIDE - 94 - left) * share);

@@ -2,7 +2,7 @@
 
 import {h} from './render.js';
 import {percent, shown, signedColumn} from './scales.js';
-import {blank, isSpace} from './bars.js';
+import {blank, brief, isSpace} from './bars.js';
 
 export function softmax(logits) {
   const largest = Math.max(...logits);
@@ -22,7 +22,7 @@ export function ranked(outputs, logits, shared = 1) {
 export function says(outputs, logits, shared = 1) {
   if (outputs.length === 1) return shown(logits[0]);
   const [[first, part], [second, rest]] = ranked(outputs, logits, shared);
-  return `${quoted(first)} ${percent(part)}, then ${quoted(second)} ${percent(rest)}`;
+  return `${quoted(brief(first))} ${percent(part)}, then ${quoted(brief(second))} ${percent(rest)}`;
 }
 
 /** A name in quotes, unless it is only the number of an output. */
@@ -73,7 +73,7 @@ export function sentence(run, reading, symbols, lead, pair) {
   const order = [...all.keys()].sort((a, b) => all[b] - all[a]);
   const one = second === undefined;
   const strong = (text) => h('b', {class: !one && order[0] === first ? 'for' : null}, text);
-  const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(outputs[first])} over ${quoted(outputs[second])}`;
+  const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
   const ending = [strongest(reading, symbols, lead, one, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
   if (one) return [who, ' says ', strong(number(all[0])), ...ending];

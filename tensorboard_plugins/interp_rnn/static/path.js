@@ -19,14 +19,14 @@ function split(graph, word) {
   return letters ? [...word.trim()].map((letter) => (letter === ' ' ? '␣' : letter)) : word.split(/\s+/).filter(Boolean);
 }
 
-/** Of a logged sequence by its probabilities (time, k): the tokens that were read and their most probable states, and
- * `alpha`, of each the probability of each state. */
+/** Of a logged sequence by its probabilities (time, k): the tokens that were read, `places`, their steps, from 0, their most
+ * probable states, and `alpha`, of each the probability of each state. */
 export function logged(slice, tokens) {
   const [time, k] = slice.shape;
   const rows = [...Array(time).keys()].map((t) => slice.values.subarray(t * k, (t + 1) * k));
   const read = [...rows.keys()].filter((t) => !Number.isNaN(rows[t][0]));
   const alpha = read.map((t) => rows[t]);
-  return {tokens: read.map((t) => tokens?.[t] ?? String(t + 1)), states: [null, ...alpha.map((row) => row.indexOf(Math.max(...row)))], alpha};
+  return {tokens: read.map((t) => tokens?.[t] ?? String(t + 1)), places: read, states: [null, ...alpha.map((row) => row.indexOf(Math.max(...row)))], alpha};
 }
 
 /** The class of every centroid, and the predicted class of a sequence, from the outputs of all centroids and sequences. */
@@ -45,7 +45,7 @@ const support = (row, {of, predicted}) => of.reduce((sum, kind, i) => sum + (kin
 /** Columns, one a token: the token, a cell for each state that is used, shaded by its probability, and the name of the state.
  * `shade` shades the tokens by the probability of a state; else, null, by their support, where classes are known, or by their
  * own state's; and marks a position, from 1, or none. onpick(position) at a click. */
-export function columns({tokens, states, alpha = null}, {name, kinds, onpick}) {
+export function columns({tokens, states, places = null, alpha = null}, {name, kinds, onpick}) {
   const used = alpha ? [...new Set(alpha.flatMap((row) => [...row.keys()].filter((i) => row[i] >= 0.05)))].sort((a, b) => a - b) : [];
   const rows = used.length > 1 ? used : [];
   const cell = (style, words = '') => html('span', {style: `display: block; ${style}`}, words);
@@ -55,7 +55,7 @@ export function columns({tokens, states, alpha = null}, {name, kinds, onpick}) {
     cell('', states[0] === null ? BLANK : name(states[0])));
   const buttons = tokens.map((token, t) => {
     const [row, state] = [alpha?.[t], states[t + 1]];
-    const says = `${t + 1}: after “${token}”, ${state === null ? 'no state: no edge has it' : `state ${name(state)}`}${row ? ` (${shown(row[state])})` : ''}${row && kinds ? `, support of class ${kinds.predicted} ${shown(support(row, kinds))}` : ''}`;
+    const says = `${(places?.[t] ?? t) + 1}: after “${token}”, ${state === null ? 'no state: no edge has it' : `state ${name(state)}`}${row ? ` (${shown(row[state])})` : ''}${row && kinds ? `, support of class ${kinds.predicted} ${shown(support(row, kinds))}` : ''}`;
     return html('button', {type: 'button', style: `${column}; cursor: pointer; min-width: 16px`, title: says, onclick: () => onpick(t + 1)},
       cell('padding: 1px 4px; outline-offset: -2px', token),
       ...rows.map((i) => cell(`height: 13px; margin: 0 0 1px; background: ${share(row[i])}; outline: 0.5px solid var(--line)`)),

@@ -4,7 +4,7 @@ import {noteOn, quoted, ranked, placeOf, says, sentence, withUnit} from './outpu
 import {leadOf, pairOf, textsOf} from './readings.js';
 import {h, patch} from './render.js';
 import {column, percent, points, shown, signedColumn} from './scales.js';
-import {blank, isSpace, strip} from './bars.js';
+import {blank, brief, isSpace, strip} from './bars.js';
 import {logging} from './texts.js';
 import {mapOf, traceFold} from './traces.js';
 import {triangleOf} from './triangle.js';
@@ -89,8 +89,9 @@ export async function drawTexts(body, page, texts) {
     const groups = state.words ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
     const values = groups.map((group) => group.reduce((sum, i) => sum + lead(i), 0));
     const format = signedColumn(values);
-    const names = pair.map((o) => quoted(reading.outputs[o]));
-    const against = names.length > 1 ? `${names[0]} over ${names[1]}` : names[0];
+    const inFull = pair.map((o) => quoted(reading.outputs[o])).join(' over ');
+    const names = pair.map((o) => quoted(brief(reading.outputs[o])));
+    const against = names.join(' over ');
     const masked = new Set(reading.masked);
     const asks = reading.without || drawn.answers;
     const picked = asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
@@ -104,7 +105,7 @@ export async function drawTexts(body, page, texts) {
       .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
-      h('p', {class: 'note', key: 'about'}, noteOn(reading, against), ' ', names.length > 1
+      h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull), ' ', names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
       reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${names.length > 1 ? `the difference of the two ${reading.unit ? 'logits' : 'outputs'}` : 'the output'}.` : '',
@@ -119,7 +120,7 @@ export async function drawTexts(body, page, texts) {
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
-      fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups), drawn.vectors ? 1 : 2)),
+      fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups).map(([, ...seen]) => seen), drawn.vectors ? 1 : 2)),
     ];
   }
 
@@ -167,7 +168,7 @@ export async function drawTexts(body, page, texts) {
     const usual = measure(answers.original);
     const all = symbols.flatMap((symbol, i) => alternatives.map((name, a) => [i, symbol, name, measure(answers.replaced(i, a)) - usual, answers.replaced(i, a)]))
       .filter(([, symbol, name]) => symbol !== name).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
-    return tableOf(['position', 'symbol', 'instead', single ? 'change of the output' : `change of ${outputs[o]}`, 'then'],
+    return tableOf(['position', 'symbol', 'instead', single ? 'change of the output' : `change of ${brief(outputs[o])}`, 'then'],
       all.map(([i, symbol, name, change, logits]) => [i + 1, symbol, name, single ? shown(change) : points(change), says(outputs, logits)]));
   }
 
@@ -175,10 +176,10 @@ export async function drawTexts(body, page, texts) {
     const {reading} = drawn;
     const names = pair.map((o) => reading.outputs[o]);
     const of = (group, o) => group.reduce((sum, i) => sum + reading.value(i, o), 0);
-    const place = (position, name) => (drawn.vectors ? [name] : [position, name]);
-    return [[...place('position', reading.noun), ...names, reading.unit ? `bar, ${reading.unit}` : 'bar'],
-      ...groups.map((group, g) => [...place(group[0] + 1, tokens[g].name), ...pair.map((o) => of(group, o)), tokens[g].value]),
-      ...reading.rest.map(([name, value]) => [...place('', name), ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
+    const place = (index, position, name) => (drawn.vectors ? [index, name] : [index, position, name]);
+    return [[...place('index', 'position', reading.noun), ...names, reading.unit ? `bar, ${reading.unit}` : 'bar'],
+      ...groups.map((group, g) => [...place(group[0], group[0] + 1, tokens[g].name), ...pair.map((o) => of(group, o)), tokens[g].value]),
+      ...reading.rest.map(([name, value]) => [...place('', '', name), ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
   }
 
   function plain() {

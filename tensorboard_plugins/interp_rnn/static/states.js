@@ -338,9 +338,9 @@ function rows(graph, step) {
 }
 
 /** Of a logged text the probability of every state after each token. */
-function probabilities({tokens, alpha}, {step, index}) {
-  const head = ['step', 'text', 'position', 'token', ...[...(alpha[0] ?? []).keys()].map((i) => `centroid ${i}`)];
-  return [head, ...tokens.map((token, t) => [step, index + 1, t + 1, token, ...alpha[t]])];
+function probabilities({tokens, places, alpha}, {step, index}) {
+  const head = ['step', 'text', 'index', 'position', 'token', ...[...(alpha[0] ?? []).keys()].map((i) => `centroid ${i}`)];
+  return [head, ...tokens.map((token, t) => [step, index + 1, places[t], places[t] + 1, token, ...alpha[t]])];
 }
 
 /** One run in a sentence, for the overview. */

@@ -45,10 +45,10 @@ function inside({values, shape: [time, entries]}, {quantities, tokens}, row, pag
   const look = (i) => ({color: LINES[i % LINES.length], dashed: i >= LINES.length});
   return [
     h('div', {class: 'controls'}, h('label', {}, 'Unit ', h('select', {value: String(unit), onchange: (event) => choose(Number(event.target.value))},
-      order.map((one) => h('option', {key: one, value: String(one)}, `${one + 1}`)))), h('span', {class: 'note'}, 'Those whose state changes most stand first.'),
+      order.map((one) => h('option', {key: one, value: String(one)}, String(one))))), h('span', {class: 'note'}, 'Those whose state changes most stand first.'),
     drawn.map(({name}, i) => h('span', {key: name, class: 'legend'}, h('span', {class: 'key', style: `background: ${look(i).color}; opacity: ${look(i).dashed ? 0.5 : 1}`}), name))),
     lines(drawn.map(({name, q}, i) => ({name, ...look(i), points: steps.map((t, place) => [place, at(q, unit, t)])})), {
-      x: noun, y: 'value', names, width: Math.max(280, width), height: 220, label: `gates and states of unit ${unit + 1} over the ${noun}s`,
+      x: noun, y: 'value', names, width: Math.max(280, width), height: 220, label: `gates and states of unit ${unit} over the ${noun}s`,
     }),
     page.downloads((at) => at.closest('details').querySelector('svg'), () => rows(names, steps, quantities, at, noun), 'traces'),
     h('div', {class: 'maps'}, quantities.map(([name, count], q) => h('figure', {key: name},
@@ -59,9 +59,12 @@ function inside({values, shape: [time, entries]}, {quantities, tokens}, row, pag
 }
 
 function rows(names, steps, quantities, at, noun) {
-  return [['position', noun, 'quantity', 'unit', 'value'], ...steps.flatMap((t, i) => quantities.flatMap(([name, count], q) =>
-    [...Array(count).keys()].map((unit) => [t + 1, names[i], name, unit + 1, at(q, unit, t)])))];
+  return [['index', 'position', noun, 'quantity', 'unit', 'value'], ...steps.flatMap((t, i) => quantities.flatMap(([name, count], q) =>
+    [...Array(count).keys()].map((unit) => [t, t + 1, names[i], name, unit, at(q, unit, t)])))];
 }
+
+/** The name of a row: the index of a unit; features count from 1. */
+const nameOf = (row, i) => String(row === 'unit' ? i : i + 1);
 
 /** A map of one quantity: a row for each of its units, a column for each token.
  * order: the units, from 0; columns: the value of a unit at each token; names: of the tokens, each a `noun`; options: width, chosen
@@ -75,11 +78,11 @@ export function mapOf(name, order, columns, names, {width, noun, place, chosen =
   const gate = low >= 0 && !both;
   const colour = gate ? share : (part) => signed(2 * part - 1, 1);
   const counted = (number, one, several) => `${number} ${number === 1 ? one : several}`;
-  return [h('figcaption', {}, h('b', {}, name), row === 'unit' ? '' : `: a row for each ${row}, a column for each ${noun}`), heatMap(order.map((unit) => String(unit + 1)), names, {
+  return [h('figcaption', {}, h('b', {}, name), row === 'unit' ? '' : `: a row for each ${row}, a column for each ${noun}`), heatMap(order.map((unit) => nameOf(row, unit)), names, {
     width, height: 300, largest: 44, colour, chosen: onpick ? {row: order.indexOf(chosen)} : {}, onpick: onpick && ((i) => onpick(order[i])),
     label: `${name}: ${row === 'unit' ? counted(order.length, 'entry', 'entries') : counted(order.length, row, `${row}s`)} at ${counted(names.length, noun, `${noun}s`)}, from ${format(low)} to ${format(top)}`,
     parts: whole ? null : cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))),
     texts: whole ? [...cells].map((number) => (Number.isNaN(number) ? '–' : shown(number))) : null,
-    tip: (i, t) => `${name}, ${row} ${order[i] + 1}, ${place(t)}: ${format(columns[t](order[i]))}`,
+    tip: (i, t) => `${name}, ${row} ${nameOf(row, order[i])}, ${place(t)}: ${format(columns[t](order[i]))}`,
   }), whole ? null : colourBar(gate ? '0' : `−${format(limit)}`, format(limit), colour)];
 }

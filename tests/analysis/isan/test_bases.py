@@ -283,9 +283,9 @@ def test_refuses_labels_states_and_networks_without_a_basis():
     for number in (-1, 3, "x", 1.0):
         sentence = r"`num_readout` must be an integer in \[0, 3\). Received: num_readout="
         refused(sentence, labels, [[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]], num_readout=number)
-    sentence = r"0 or 1 to within 0.25 on every state. Received: Output \d, up to"
+    sentence = r"0 or 1 to within 0.25 on every state. Received: output \d \(index \d\), up to"
     refused(sentence, sparse, states, readout=(head[0] * 1.4, head[1]))
-    refused(r"Received: Output 0 after \d, up to", sparse, states[0, :1], readout=constant_on(states[0, 0]))
+    refused(r"Received: output 1 \(index 0\) after \d, up to", sparse, states[0, :1], readout=constant_on(states[0, 0]))
     refused("Received: max_functions=9, and more", sparse, states, readout=head, max_functions=9)
     refused("must be a number between 0 and 0.5. Received: tolerance=0.5", sparse, states, readout=head, tolerance=0.5)
     refused("an entry per unit of the layer", sparse, states[..., 1:], readout=head)

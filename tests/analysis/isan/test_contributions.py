@@ -299,12 +299,15 @@ def test_the_residual_reports_wrong_terms(wrong, monkeypatch):
     assert residual == pytest.approx(abs(wrong) * np.abs(matrix.sum(axis=0)).max(), rel=1e-9)
 
 
-@pytest.mark.parametrize(("outputs", "names"), [(5, [*"abcd", "␣"]), (2, ["output 0", "output 1"])])
+@pytest.mark.parametrize(("outputs", "names"), [(5, [*"abcd", "␣"]), (2, ["output 1 (index 0)", "output 2 (index 1)"])])
 def test_outputs_have_the_names_of_symbols_if_their_numbers_agree(outputs, names):
     model, _, _ = network(4, 5, outputs, seed=1)
     split = analysis.contributions(model, "ab c", alphabet="abcd ")
     winner, runner = (names[i] for i in split.winner())
-    assert f"nats for {winner!r} over {runner!r}" in str(split)
+    first, head, *_ = str(split).splitlines()
+    assert first.startswith(f"after 'ab␣c': {winner!r} ")
+    assert f", {runner!r} " in first
+    assert head.endswith(f"nats for {winner.split(' (')[0]!r} over {runner.split(' (')[0]!r}")  # the index is said once
     assert tags.contributions(split)[1]["outputs"] == names
 
 

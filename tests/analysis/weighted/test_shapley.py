@@ -153,7 +153,7 @@ def test_a_long_word_sums_to_what_it_explains(steps):
 def test_views_are_those_of_contributions():
     shares = analysis.shapley_values(drawn(7).pair(), [0, 1, 2], alphabet="abc")
     assert isinstance(shares, Contributions)
-    assert "'output 3' over 'output 1'" in str(shares)  # there are more than symbols
+    assert "'output 4' over 'output 2'" in str(shares)  # there are more than symbols
     assert tags.shapley_values(shares)[1]["symbols"] == ["a", "b", "c"]
     assert shares.by_word(0).values.sum() == pytest.approx(shares.values.sum())
 
