@@ -61,7 +61,7 @@ def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
 
 
 def nth(noun: str, index: int) -> str:
-    """What has a place and no name, as people count, from 1: "step 3" for the index 2."""
+    """The displayed name of a thing that has a place and no name, counted from 1: "step 3" for the index 2."""
     return f"{noun} {int(index) + 1}"
 
 
@@ -69,7 +69,7 @@ def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int, *
     """The displayed name of an output: that of a symbol if their numbers agree, otherwise "output 4 (index 3)".
 
     Args:
-        again: whether the text has said the index already, as "output 4" suffices then.
+        again: whether the text named the output before, so that "output 4" suffices.
     """
     if alphabet is not None and len(alphabet) == num_outputs:
         return symbol_name(alphabet, output)

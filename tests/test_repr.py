@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_interp_rnn import automata, datasets
-from keras_interp_rnn._results import short_repr
+from keras_interp_rnn._results import Result, short_repr
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
@@ -88,6 +88,17 @@ def test_a_result_of_large_arrays_is_a_line_or_a_small_table():
         assert len(shown.splitlines()) <= LINES, kind
         assert len(shown) <= CHARACTERS, kind
         assert not any(value in shown for value in digits), kind
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Viewless(Result):
+    """A result without a view."""
+
+    number: float
+
+
+def test_print_shows_a_result_without_a_view_as_the_prompt_does():
+    assert str(Viewless(1 / 3)) == repr(Viewless(1 / 3)) == "Viewless(number=0.3333)"
 
 
 def test_the_results_are_all_here():

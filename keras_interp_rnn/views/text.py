@@ -1,4 +1,4 @@
-"""Results as text for a terminal. What has a place and no name counts from 1, as in pages (`_results.nth`)."""
+"""Results as text for a terminal. Places without names count from 1, as in pages (`_results.nth`)."""
 
 from __future__ import annotations
 

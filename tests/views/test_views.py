@@ -21,6 +21,7 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import Result, as_html, as_text, rgb
+from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.automata.networks import Agreement, TrainingReport
 from keras_interp_rnn.views import html as html_views
 from keras_interp_rnn.views import interactive, svg, tags
@@ -455,6 +456,31 @@ def test_a_heat_map_has_a_cell_for_each_number():
     ]
     small = ET.fromstring(svg.heat_map([[0.25, -0.5]], "ab"))
     assert [float(cell.get("fill-opacity")) for cell in small] == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(("fixed", "rings"), [(-1.0, 1), (2.0, 1), (-1.001, 0), (2.001, 0), (np.nan, 0)])
+def test_a_fixed_point_has_a_ring_up_to_the_first_and_the_last_logit(fixed, rings):
+    logits, one = np.array([-1.0, 0.5, 2.0]), np.ones(1)
+    portrait = PhasePortrait(
+        logits, -0.5 * logits, np.zeros(3, int), -0.5 * one, 0 * one, 0 * one, fixed * one, np.ones((1, 1)), None
+    )
+    assert svg.as_svg(portrait).count("<circle") == rings
+
+
+def test_what_no_event_has_is_a_row_where_shares_have_a_sum():
+    split = made("surprising event")
+    assert split.method == "contributions"
+    assert f"no event</td><td>{split.rest:+.3f}<" in as_html(split)
+    automaton = automata.WeightedAutomaton.from_words(["ab", "ab", "abb"] * 9, alphabet="ab")
+    [deleted] = analysis.surprise(automaton, ["abbb"], num_events=1).events
+    assert np.isnan(deleted.rest)
+    assert "no event" not in as_html(deleted)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, "a" * 60), (61, f"…{'a' * 59}")])
+def test_a_word_of_sixty_characters_is_whole(length, shown):
+    report = dataclasses.replace(made("training report"), questions=(("a",) * length,))
+    assert str(report).split("to be labelled next: ")[1].startswith(f"{shown!r};")
 
 
 def test_a_large_heat_map_shows_the_first_steps_and_names_its_size():

@@ -170,7 +170,7 @@ def sparse_basis(
         >>> states = [[0, 0], [1, 0], [0, 1], [1, 1]]
         >>> basis = analysis.sparse_basis(layer, states, readout=([[0], [1]], [0]))
         >>> basis.names[: basis.num_binary]
-        ('output 0', 'output 0 after 0')
+        ('output 1 (index 0)', 'output 1 (index 0) after 0')
 
     Reference: Foerster et al., ICML 2017, section 4, who use labels.
     """
