@@ -27,13 +27,15 @@ def read(path: Path, task: str) -> Trials:
     """The sessions of a file with a line for each trial, one a subject; trials with a missing entry are left out.
 
     Args:
-        path: values separated by tabs or commas, names of columns in the first line. task: name of one of `TASKS`.
+        path: values separated by tabs, or by commas if its name ends in .csv; names of columns in the first line.
+        task: name of one of `TASKS`.
 
     Raises:
         ValueError: if a column is missing, or the file has no session.
     """
     subject, *columns = COLUMNS[task]
-    table = datasets.sessions(path, columns, target=columns[0], by=subject)
+    delimiter = "," if Path(path).suffix == ".csv" else "\t"
+    table = datasets.sessions(path, columns, target=columns[0], by=subject, numbers=columns, delimiter=delimiter)
     entries = np.array(table.names, float).astype(int)
     second = entries[:, 1] - 1 if task == "two-step" else np.zeros(len(entries), int)
     outcomes = entries[:, 2 if task == "two-step" else 1 :].sum(axis=1)

@@ -7,29 +7,27 @@ session of one row has a word and a label, but no step.
 
 from __future__ import annotations
 
-import csv
-import io
-import itertools
-import math
-import os
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import choice
+from keras_interp_rnn._checks import is_number
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, Ints
-from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked, unpacked_text
-from keras_interp_rnn.datasets._xes import columns_of_xes
+from keras_interp_rnn.datasets._files import DataError
+from keras_interp_rnn.datasets._sources import opened
+from keras_interp_rnn.datasets._table import NO_NAME, Table, kind_and_value, listed
+from keras_interp_rnn.datasets._times import columns_of, order_keys
+from keras_interp_rnn.datasets._xes import TRACE
 
 __all__ = ["Sessions", "sessions"]
 
 Value = Hashable
 
-BOOLS = {"true": True, "false": False}
+Reading = str | Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,10 +42,10 @@ class Sessions(Result):
         y: int (sequences, time), what the next row shows: the number of its value in `targets`.
         weights: (sequences, time), 1 for the steps of a session, 0 for padding.
         session: int (sequences,), the place of each sequence's session in `words`, `labels` and `groups`.
-        names: the K symbols: values of a column, or tuples of values of several.
+        names: the K symbols, sorted: values of a column, or the tuples of values of several that occur.
         targets: the values of which `y` are the numbers.
         num_short: sessions of one row, which have no step and so no sequence.
-        num_missed: rows that were left out, as a value was missing.
+        missed: column -> rows that were left out as it has no value there, or the first of several that have none.
     """
 
     words: list[tuple[Value, ...]]
@@ -60,7 +58,12 @@ class Sessions(Result):
     names: tuple[Value, ...]
     targets: tuple[Value, ...]
     num_short: int
-    num_missed: int
+    missed: Mapping[Any, int]
+
+    @property
+    def num_missed(self) -> int:
+        """Rows that were left out, whatever they lacked."""
+        return sum(self.missed.values())
 
     def __len__(self) -> int:
         """Number of sessions."""
@@ -74,7 +77,11 @@ class Sessions(Result):
     @property
     def alphabet(self) -> tuple[str, ...]:
         """The names of the symbols as text, for figures: "left, 1"."""
-        return tuple(", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in self.names)
+        for text in (str, repr):  # 1 and "1" differ in the second
+            names = tuple(", ".join(map(text, each)) if isinstance(each, tuple) else text(each) for each in self.names)
+            if len(set(names)) == len(names):
+                break
+        return names
 
     @property
     def subjects(self) -> tuple[Value, ...]:
@@ -98,181 +105,212 @@ def sessions(
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
-    order: str | None = None,
-    label: str | None = None,
-    missing: Collection[Any] = (),
+    order: str | Sequence[str] | Mapping[str | tuple[str, ...], Reading] | None = None,
+    label: str | Mapping[str, Mapping[Any, Value]] | None = None,
+    missing: Any = (),
+    numbers: str | Sequence[str] = (),
+    delimiter: str = ",",
 ) -> Sessions:
-    """Reads a table of trials, or a log of events, as sequences of symbols.
+    r"""Reads a table of trials, or a log of events, as sequences of symbols.
 
-    A row with a missing value in one of the columns is omitted: the state of a network does not change, and the row
-    before predicts the next trial that took place. In a file, values that look like numbers are read as numbers. A
-    column whose values are all "true" or "false", in any case, is read as bools.
+    Cells of a CSV file are text, except in the columns `numbers`; cells of a data frame or a mapping keep their types.
+    Different cells are different symbols, sessions and labels: a column of which Python would make one value of two
+    cells, such as 1 and True, is refused.
+
+    A row without a value in one of `columns`, `target`, `by` or `order` is left out, and counted in `missed`: the state
+    of a network does not change, and the row before predicts the next trial that took place. Without a value are cells
+    that are None, NaN, empty or blank; in `numbers`, `by` and `order` also texts such as NA, but not in other text.
 
     Args:
-        table: path of a CSV file separated by commas, semicolons or tabs, or of an event log in XES, plain or
+        table: path of a CSV file with the names of its columns in the first line, or of an event log in XES, plain or
             compressed; a data frame; or a mapping of columns. The columns of XES are the keys of events, such as
             "concept:name" and "time:timestamp", and those of traces with the prefix "case:", such as
             "case:concept:name".
         columns: the columns whose values make a symbol, in this order: `["choice", "reward"]`, or `"event"`. There is a
-            symbol for each combination of their values, with the last column changing fastest.
+            symbol for each combination of values that occurs, in sorted order.
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
-        by: columns that identify a session, the subject first; without them all rows are one session.
-        order: a column, such as the time, by which the rows of a session are sorted; None keeps the order of the table.
-        label: a column with one value in each session, such as `labels` of `automata.infer`.
-        missing: values that also count as missing, such as -1; NaN, None and empty cells always do.
+        by: columns that identify a session, the subject first; without them all rows are one session. In XES each trace
+            is one, without `by` or by "case:concept:name"; a trace without a name has its place, from 1, for a name.
+        order: how the rows of a session are sorted; rows of equal times keep the order of the table, as all do without
+            it. A column of numbers, of dates with times, or of texts in ISO 8601, such as "2024-01-31T09:05:00+02:00",
+            year first; times with zones are compared as instants. Of several columns the first decides, then the
+            second; a column of times of day belongs to the dates before it: `["date", "time"]`. Text of another form
+            is refused, unless a mapping gives its reading: by a format of `datetime.strptime`, or by a function of
+            the cell, `{"time": "%d/%m/%Y %H:%M"}`; of several columns, joined by blanks,
+            `{("day", "hour"): "%d.%m.%y %H.%M"}`.
+        label: a column with one value in each session, such as `labels` of `automata.infer`; or a mapping from this
+            column to the labels that its cells stand for, `{"ok": {"yes": True, "no": False}}`.
+        missing: a value of `columns` and `target` that also counts as missing, such as -1, or several. Like is compared
+            with like: True is not 1, and "1" is not.
+        numbers: columns whose texts are numbers: whole numbers are read exactly, others as floats.
+        delimiter: the sign between the cells of a CSV file, such as `";"` or `"\t"`.
 
     Returns:
         `Sessions`. A session of one row has a word and a label, but no step and so no sequence; `num_short` is the
         number of these sessions.
 
     Raises:
-        DataError: if the file cannot be read, a column does not exist, columns have different lengths, a session has
-            different labels, or no session has two rows.
+        DataError: if the file cannot be read; if a column does not exist, or two have its name; if columns have
+            different lengths, a cell of `numbers` is no number, or the order of a column is not evidently that of time;
+            if a session has different labels, or none, or a label is not in the mapping; if no session has two rows.
 
     Example:
 
     >>> data = sessions({"who": [1, 1, 1, 2, 2], "choice": [0, 1, 1, 0, 0], "reward": [1, 0, 1, 1, -1]},
-    ...                 ["choice", "reward"], target="choice", by="who", missing=[-1])
+    ...                 ["choice", "reward"], target="choice", by="who", missing=-1)
     >>> data.names
-    ((0, 0), (0, 1), (1, 0), (1, 1))
-    >>> data.x.tolist(), data.y.tolist(), data.num_missed
-    ([[1, 2]], [[1, 1]], 1)
+    ((0, 1), (1, 0), (1, 1))
+    >>> data.x.tolist(), data.y.tolist(), data.missed
+    ([[0, 1]], [[1, 1]], {'reward': 1})
     """
-    several = not isinstance(columns, str)
-    of_symbol = [columns] if isinstance(columns, str) else list(columns)
-    groups = [by] if isinstance(by, str) else list(by)
-    asked = [*(("columns", name) for name in of_symbol), *(("by", name) for name in groups)]
-    options = (("target", target), ("order", order), ("label", label))
-    asked += [(argument, name) for argument, name in options if name is not None]
-    read = {name: _with_bools(column, missing) for name, column in _columns(table, asked).items()}
-    count = len(next(iter(read.values())))
-    needed = [*of_symbol, *([] if target is None else [target])]
-    unread = [any(_is_missing(read[name][row], missing) for name in needed) for row in range(count)]
-    present = [row for row in range(count) if not unread[row]]
-    values = [_ordered(read[name][row] for row in present) for name in of_symbol]
-    combined = list(itertools.product(*values))
-    number = {combination: i for i, combination in enumerate(combined)}
-    names = tuple(combined if several else (name for (name,) in combined))
-    targets = names if target is None else tuple(_ordered(read[target][row] for row in present))
-    place = {value: i for i, value in enumerate(targets)}
-    rows_of: dict[tuple[Value, ...], list[int]] = {}
-    for row in present:
-        rows_of.setdefault(tuple(read[name][row] for name in groups), []).append(row)
-    if order is not None:
-        unordered = sum(_is_missing(read[order][row], ()) for row in present)
-        if unordered:
-            raise DataError(
-                f"Every row must have a value in the column by which rows are sorted. Received: {unordered} rows "
-                f"without one in {order!r}. Fill them in, or leave these rows out."
-            )
-        for rows in rows_of.values():
-            rows.sort(key=lambda row: read[order][row])
-    with_steps = [i for i, rows in enumerate(rows_of.values()) if len(rows) > 1]
-    if not with_steps:
+    of_symbol, groups, as_numbers = listed(columns), listed(by), listed(numbers)
+    of_target = [] if target is None else [target]
+    if not of_symbol:
+        raise DataError("`columns` must be names of columns. Received: none. Name those that make a symbol.")
+    named = {"columns": of_symbol, "target": of_target, "by": groups, "order": columns_of(order)}
+    named |= {"label": [] if label is None else [_column_of(label)], "numbers": as_numbers}
+    read = opened(table, [(argument, name) for argument, names in named.items() for name in names], delimiter)
+
+    left_out = listed(missing)
+    parts = {name: read.distinct(name, as_numbers, left_out) for name in (*of_symbol, *of_target)}
+    who = {name: read.distinct(name, as_numbers, NO_NAME) for name in groups}
+    times = order_keys(read, order, as_numbers)
+    present, missed = _complete(read.num_rows, [*parts.items(), *who.items(), *times])
+    every = _grouped(present, list(who.values()), read.traces if not groups or TRACE in groups else None)
+    if times:
+        _sort(every, [keys for _, keys in times])
+    if not any(len(rows) > 1 for rows in every):
+        without = "".join(f", {count} without a value of {name!r}" for name, count in missed.items())
         raise DataError(
-            f"`table` must have a session of two rows. Received: {len(present)} rows without a missing value. Pass as "
-            "`by` columns whose values several rows share."
+            f"`table` must have a session of two rows. Received: {len(present)} rows without a missing value{without}. "
+            "Pass as `by` columns whose values several rows share."
         )
-    every, length = list(rows_of.values()), max(map(len, rows_of.values())) - 1
-    labels = () if label is None else tuple(_label(read[label], rows, group) for group, rows in rows_of.items())
-    symbols = [[number[tuple(read[name][row] for name in of_symbol)] for row in rows] for rows in every]
-    x, y = np.zeros((2, len(with_steps), length), np.int64)
-    weights = np.zeros((len(with_steps), length))
-    for i, session in enumerate(with_steps):
-        rows, following = every[session], symbols[session][1:]
-        x[i, : len(following)], weights[i, : len(following)] = symbols[session][:-1], 1
-        y[i, : len(following)] = following if target is None else [place[read[target][row]] for row in rows[1:]]
+    whose = tuple(tuple(column[rows[0]] for column in who.values()) for rows in every)
+    values = [parts[name] for name in of_symbol]
+    symbol_of = values[0].__getitem__ if isinstance(columns, str) else lambda row: tuple(each[row] for each in values)
+    words = [tuple(map(symbol_of, rows)) for rows in every]
+    names = _sorted({symbol for word in words for symbol in word})
+    following = words if target is None else [tuple(parts[target][row] for row in rows) for rows in every]
+    targets = names if target is None else _sorted({value for each in following for value in each})
+    x, y, weights, session = _padded(words, following, names, targets)
     return Sessions(
-        words=[tuple(names[i] for i in each) for each in symbols],
-        labels=labels,
-        groups=tuple(rows_of),
+        words=words,
+        labels=() if label is None else _labels(read, label, as_numbers, every, whose),
+        groups=whose,
         x=x,
         y=y,
         weights=weights,
-        session=np.array(with_steps),
+        session=session,
         names=names,
         targets=targets,
-        num_short=len(every) - len(with_steps),
-        num_missed=count - len(present),
+        num_short=len(every) - len(session),
+        missed=missed,
     )
 
 
-def _columns(table: Any, asked: Sequence[tuple[str, str]]) -> dict[str, list[Any]]:
-    """The columns of a table as lists of one length.
+def _complete(num_rows: int, columns: Sequence[tuple[Any, list[Any]]]) -> tuple[list[int], dict[Any, int]]:
+    """The rows that have a value in every column, and for the others, by the first column without one, their number."""
+    present, missed = [], dict.fromkeys((name for name, _ in columns), 0)
+    for row in range(num_rows):
+        for name, cells in columns:
+            if cells[row] is None:
+                missed[name] += 1
+                break
+        else:
+            present.append(row)
+    return present, {name: count for name, count in missed.items() if count}
 
-    Args:
-        asked: pairs of an argument of `sessions` and the name of a column.
-    """
-    if isinstance(table, str | os.PathLike):
-        table = _of_file(table)
-    known = list(table.keys() if isinstance(table, Mapping) else getattr(table, "columns", ()))
-    if not known or "columns" not in dict(asked):
+
+def _grouped(rows: Sequence[int], who: Sequence[list[Any]], traces: Sequence[int] | None) -> list[list[int]]:
+    """The rows of each session, in the order in which sessions begin."""
+    sessions: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        trace = () if traces is None else (traces[row],)
+        sessions.setdefault((*trace, *(column[row] for column in who)), []).append(row)
+    return list(sessions.values())
+
+
+def _sort(every: list[list[int]], keys: Sequence[list[Any]]) -> None:
+    """Sorts the rows of each session; those of equal keys keep their order."""
+    try:
+        for rows in every:
+            rows.sort(key=lambda row: tuple(column[row] for column in keys))
+    except TypeError as error:
         raise DataError(
-            f"`columns` must be names of columns. Received: {[name for _, name in asked]}; the table has {known}."
-        )
+            f"A function of `order` must return values that can be compared. Received: {error}. Return numbers, or "
+            "times that all have a zone or none."
+        ) from None
+
+
+def _padded(
+    words: Sequence[tuple[Value, ...]],
+    following: Sequence[tuple[Value, ...]],
+    names: Sequence[Value],
+    targets: Sequence[Value],
+) -> tuple[Ints, Ints, Array, Ints]:
+    """x, y, weights, and the place of the session of each of their rows: sessions of one event have none."""
+    number, place = ({value: i for i, value in enumerate(values)} for values in (names, targets))
+    session = np.array([i for i, word in enumerate(words) if len(word) > 1])
+    x, y = np.zeros((2, len(session), max(map(len, words)) - 1), np.int64)
+    weights = np.zeros(x.shape)
+    for row, i in enumerate(session):
+        length = len(words[i]) - 1
+        x[row, :length] = [number[symbol] for symbol in words[i][:-1]]
+        y[row, :length] = [place[value] for value in following[i][1:]]
+        weights[row, :length] = 1
+    return x, y, weights, session
+
+
+def _sorted(values: Collection[Any]) -> tuple[Any, ...]:
+    """Values in their order, tuples by their first entries first; numbers before others, these by their type."""
+
+    def rank(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(rank, value))
+        return (0, value, "") if is_number(value) else (1, 0, f"{type(value).__name__} {value}")
+
     try:
-        names = [choice(argument, name, known) for argument, name in asked]
-    except ValueError as error:
-        raise DataError(str(error)) from None
-    read = {name: [each.item() if hasattr(each, "item") else each for each in table[name]] for name in names}
-    if len(set(map(len, read.values()))) > 1:
-        lengths = {name: len(column) for name, column in read.items()}
-        raise DataError(f"`table` must have columns of one length. Received: {lengths}.")
-    return read
-
-
-def _of_file(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
-    source = existing_file(path, "table")
-    if ".xes" in source.suffixes[-2:]:
-        with unpacked(source) as stream:
-            return columns_of_xes(stream, source)
-    text = unpacked_text(source)
-    first = text.partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row] or [[]]
-    uneven = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
-    if uneven is not None:
-        raise DataError(
-            f"Every line must have {len(header)} cells, as the first. Received: {len(rows[uneven])} in row "
-            f"{uneven + 1} of {source}."
-        )
-    return {name.strip(): _numbers([row[i] for row in rows]) for i, name in enumerate(header)}
-
-
-def _numbers(cells: list[str]) -> list[Any]:
-    """Cells as numbers, where all that are not empty are numbers."""
-    try:
-        numbers = [math.nan if not cell.strip() else float(cell) for cell in cells]
-    except ValueError:
-        return [cell.strip() for cell in cells]
-    return [int(number) if number.is_integer() else number for number in numbers]
-
-
-def _with_bools(column: list[Any], missing: Collection[Any]) -> list[Any]:
-    """A column with bools for "true" and "false", if it has no other values; a missing value stays as it is."""
-    present = [value for value in column if not _is_missing(value, missing)]
-    if not all(isinstance(value, str) and value.strip().lower() in BOOLS for value in present):
-        return column
-    return [value if _is_missing(value, missing) else BOOLS[value.strip().lower()] for value in column]
-
-
-def _is_missing(value: Any, missing: Collection[Any]) -> bool:
-    if isinstance(value, bool):  # False is 0
-        return any(isinstance(each, bool) and value == each for each in missing)
-    return value is None or value == "" or value != value or value in missing  # NaN is not itself
-
-
-def _ordered(values: Any) -> list[Any]:
-    """The different values, in their order; of different types by their names."""
-    different = list(dict.fromkeys(values))
-    try:
-        return sorted(different)
+        return tuple(sorted(values))
     except TypeError:
-        return sorted(different, key=str)
+        return tuple(sorted(values, key=rank))
 
 
-def _label(column: list[Any], rows: list[int], group: tuple[Value, ...]) -> Value:
-    found: list[Value] = list(dict.fromkeys(column[row] for row in rows))
-    if len(found) > 1:
-        raise DataError(f"`label` must have one value in each session. Received: {found[:5]} in session {group}.")
-    return found[0]
+def _column_of(label: Any) -> Any:
+    """The name of the column of labels."""
+    if not isinstance(label, Mapping):
+        return label
+    if len(label) != 1 or not all(isinstance(each, Mapping) for each in label.values()):
+        raise DataError(
+            "`label` must be a column, or map one to what its cells stand for. Received: "
+            f"{label!r:.80}. Write label={{'ok': {{'yes': True, 'no': False}}}}."
+        )
+    return next(iter(label))
+
+
+def _labels(
+    table: Table, label: Any, numbers: Sequence[Any], every: list[list[int]], whose: Sequence[tuple[Value, ...]]
+) -> tuple[Value, ...]:
+    """The label of each session, which all of its rows have."""
+    name = _column_of(label)
+    cells = table.distinct(name, numbers)
+    if isinstance(label, Mapping):
+        stands_for = {kind_and_value(cell): value for cell, value in label[name].items()}
+        stands_for.setdefault(kind_and_value(None), stands_for.get(kind_and_value("")))
+        stray = next((row for rows in every for row in rows if kind_and_value(cells[row]) not in stands_for), None)
+        if stray is not None:
+            raise DataError(
+                f"`label` must map every cell of its column. Received: {cells[stray]!r:.60} in "
+                f"{table.place(stray, name)}, column {name!r}, and labels for {list(label[name])!r:.200}. Add it."
+            )
+        cells = [stands_for.get(kind_and_value(cell)) for cell in cells]
+    labels = []
+    for rows, group in zip(every, whose, strict=True):
+        found = list(dict.fromkeys(cells[row] for row in rows))
+        if len(found) > 1 or found == [None]:
+            shown = found[:5] if len(found) > 1 else "none"
+            raise DataError(
+                f"`label` must have one value in each session. Received: {shown} in session {group}, from "
+                f"{table.place(rows[0], name)}. Correct the cells, or pass other columns as `by`."
+            )
+        labels.append(found[0])
+    return tuple(labels)

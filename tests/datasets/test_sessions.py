@@ -1,3 +1,4 @@
+import csv
 import gzip
 import math
 import re
@@ -52,7 +53,8 @@ def test_a_file_is_read_as_the_mapping_is(tmp_path, separator, suffix):
     text = "\n".join(separator.join(map(str, row)) for row in [TRIALS, *cells])
     path = tmp_path / f"trials{suffix}"
     path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else ("\ufeff" + text).encode())
-    data, expected = read(path), read()
+    options = {"numbers": ["reward", "session", "trial"], "delimiter": separator}
+    data, expected = read(path, **options), read()
     assert data.names == expected.names
     assert data.groups == expected.groups
     for part, other in zip(data.data, expected.data, strict=True):
@@ -88,32 +90,77 @@ def test_a_session_of_one_event_has_a_word_and_a_label_and_no_sequence():
     assert data.by_subject.tolist() == np.eye(3, dtype=bool).tolist()
 
 
-def test_labels_in_a_file_are_bools_or_integers(tmp_path):
+@pytest.mark.parametrize(
+    ("label", "numbers", "expected"),
+    [
+        ({"ok": {"True": True, "no": False}}, (), (True, False)),
+        ("ok", (), ("True", "no")),
+        ("bad", (), ("0", "1")),
+        ("bad", "bad", (0, 1)),
+        ({"bad": {0: "normal", 1: "flagged"}}, ["bad"], ("normal", "flagged")),
+        ({"note": {"": "none", "late": "late"}}, (), ("none", "late")),
+    ],
+)
+def test_labels_in_a_file_are_text_numbers_or_what_a_mapping_says(tmp_path, label, numbers, expected):
     path = tmp_path / "log.csv"
-    path.write_text(
-        "id,event,ok,bad,note\na,x,True,0,true\na,y,True,0,no\nb,x, FALSE,1,false\nb,,,1,false\nb,x,false,1,-\n"
-    )
-    read_labels = {label: datasets.sessions(path, "event", by="id", label=label).labels for label in ("ok", "bad")}
-    assert read_labels == {"ok": (True, False), "bad": (0, 1)}
-    assert [type(value) for labels in read_labels.values() for value in labels] == [bool, bool, int, int]
-    assert datasets.sessions(path, "note").names == ("-", "false", "no", "true")
+    path.write_text("id,event,ok,bad,note\na,x,True,0,\na,y,True,0,\nb,x,no,1,late\nb,,,1,late\nb,x,no,1,late\n")
+    labels = datasets.sessions(path, "event", by="id", label=label, numbers=numbers).labels
+    assert labels == expected
+    assert [type(value) for value in labels] == [type(value) for value in expected]
+
+
+LABELLED = {"id": [1, 1, 2, 2], "event": list("abab"), "ok": ["yes", "yes", "no", "no"], "late": [1, 1, None, None]}
+
+
+@pytest.mark.parametrize(
+    ("label", "rule"),
+    [
+        (
+            {"ok": {"yes": True}},
+            "must map every cell of its column. Received: 'no' in row 3, column 'ok', and labels for",
+        ),
+        ({"late": {True: "late", None: "?"}}, "must map every cell of its column. Received: 1 in row 1"),
+        ({"ok": {}, "late": {}}, "`label` must be a column, or map one to what its cells stand for"),
+        ({"ok": str}, "`label` must be a column, or map one"),
+        ("late", r"one value in each session. Received: none in session \(2,\), from row 3"),
+        ("event", r"one value in each session. Received: \['a', 'b'\] in session \(1,\), from row 1"),
+    ],
+)
+def test_labels_that_are_no_labels_are_refused(label, rule):
+    with pytest.raises(datasets.DataError, match=rule):
+        datasets.sessions(LABELLED, "event", by="id", label=label)
 
 
 @pytest.mark.parametrize(
     ("column", "missing", "names", "num_missed"),
     [
-        (["TRUE", "?", "False", "true"], ["?"], (False, True), 1),
-        (["True", "False", "True"], [0], (False, True), 0),  # False equals 0, and is another value
-        (["True", "False", "True"], ["False"], (True,), 1),
-        ([True, False, True], [False], (True,), 1),
-        (["true", "yes", "true"], [], ("true", "yes"), 0),
+        (["TRUE", "?", "False", "TRUE"], ["?"], ("False", "TRUE"), 1),
+        ([True, False, True], [0, 1], (False, True), 0),  # False equals 0, and is another value
+        ([True, False, True], False, (True,), 1),
+        (["1", "2", "1"], [1, True], ("1", "2"), 0),
+        ([1, 2, 1], ["1"], (1, 2), 0),
+        ([1.0, 2.0, 1.0], 2, (1.0,), 1),
+        (["A", "N", "NA", "A"], "NA", ("A", "N"), 1),
+        (["a", "", " ", None, math.nan, "b"], [], ("a", "b"), 4),
+        (["NaN", "None", "null"], [], ("NaN", "None", "null"), 0),  # text of a mapping is text
     ],
 )
-def test_columns_of_true_and_false_are_bools(column, missing, names, num_missed):
+def test_like_counts_as_missing_with_like(column, missing, names, num_missed):
     data = datasets.sessions({"a": column}, "a", missing=missing)
     assert data.names == names
     assert [type(name) for name in data.names] == [type(name) for name in names]
     assert data.num_missed == num_missed
+
+
+def test_a_number_is_not_missing_in_a_column_of_text(tmp_path):
+    path = tmp_path / "trials.csv"
+    path.write_text("choice\n1\n-1\n2\n1\n")
+    assert datasets.sessions(path, "choice", numbers="choice", missing=-1).names == (1, 2)
+    assert datasets.sessions(path, "choice", missing="-1").names == ("1", "2")
+    with pytest.raises(
+        datasets.DataError, match="of the column's type. Received: the number -1; column 'choice' is text"
+    ):
+        datasets.sessions(path, "choice", missing=-1)
 
 
 @pytest.mark.parametrize("argument", ["columns", "target", "by", "order", "label"])
@@ -166,6 +213,12 @@ def test_a_row_whose_value_is_missing_is_no_event():
             r"`columns` must be one of 'a'\. Received: columns='b'",
         ),
         ({"a": [1, 2]}, {"columns": []}, "`columns` must be names of columns"),
+        ([[1, 2]], {"columns": "a"}, "`table` must be a path, a data frame, or a mapping of columns. Received: list"),
+        ({"a": 3}, {"columns": "a"}, "A column must be a sequence of cells. Received: 3 as column 'a'"),
+        ({"a": [[1], [2]]}, {"columns": "a"}, "or another single value. Received: list in column 'a'"),
+        ({"a": [1, 2]}, {"columns": "a", "order": len}, "`order` must name columns. Received: a function"),
+        ({"a": [1, 2]}, {"columns": "a", "order": {"a": 3}}, "must map columns to formats .* Received: 'a' -> 3"),
+        ({"a": [1, 2]}, {"columns": "a", "delimiter": ", "}, "`delimiter` must be one character"),
         ({"a": [1, 2], "b": [1]}, {"columns": ["a", "b"]}, "must have columns of one length"),
         ({"a": [1]}, {"columns": "a"}, "must have a session of two rows. Received: 1 rows"),
         ({"a": [1, None]}, {"columns": "a"}, "must have a session of two rows"),
@@ -180,5 +233,220 @@ def test_errors_say_what_must_be(table, options, sentence):
 
 def test_a_line_with_too_few_cells_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3\n")
-    with pytest.raises(datasets.DataError, match="Every line must have 2 cells, as the first. Received: 1 in row 2"):
+    with pytest.raises(
+        datasets.DataError, match="Every line must have 2 cells, as the first. Received: 1 in line 3 of"
+    ):
         datasets.sessions(tmp_path / "x.csv", "a")
+
+
+# Different cells are different values
+
+
+def from_file(tmp_path, text, columns="event", **options):
+    path = tmp_path / "log.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    return datasets.sessions(path, columns, **options)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("9007199254740992", "9007199254740993"),
+        ("1e400", "2e400"),
+        ("1_1", "11"),
+        ("007", "7"),
+        ("1.0", "1"),
+        ("+1", "1"),
+        ("True", "true"),
+        ("a", "a "),
+        ("inf", "Infinity"),
+        ("\u0661", "1"),
+        ("0x10", "16"),
+    ],
+)
+def test_ids_and_events_of_a_file_are_text(tmp_path, one, other):
+    data = from_file(tmp_path, f"session,event\n{one},{one}\n{one},b\n{other},{other}\n{other},b\n", by="session")
+    assert data.groups == ((one,), (other,))
+    assert data.words == [(one, "b"), (other, "b")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["9007199254740993", "9007199254740992"], (9007199254740992, 9007199254740993)),
+        (["1.0", "0.5", " 1", "-.5", "1e2"], (-0.5, 0.5, 1, 100)),
+        (["9007199254740993.0", "1"], (1, 9007199254740993)),
+        (["NA", "1", "NaN", "", "2"], (1, 2)),
+        (["-Inf", "1"], (-math.inf, 1)),
+        (["1700000000.123456789", "1700000000.123456788"], None),
+    ],
+)
+def test_numbers_are_read_exactly(tmp_path, cells, values):
+    names = from_file(tmp_path, "\n".join(["n,a", *(f"{cell},x" for cell in cells)]), "n", numbers="n").names
+    if values is None:  # no float tells these apart
+        assert list(map(str, names)) == sorted(cells)
+    else:
+        assert names == values
+        assert [type(name) for name in names] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "cell", ["three", "1,5", "1_0", "0x1", "1.2.3", "\u0661", "--1", "1e99999999999999999999", "null"]
+)
+def test_a_cell_that_is_no_number_is_named(tmp_path, cell):
+    with pytest.raises(datasets.DataError, match=re.escape(f"Received: {cell!r} in line 3 of")) as caught:
+        from_file(tmp_path, f'n,a\n1,x\n"{cell}",x\n', "n", numbers="n")
+    assert "column 'n'. Correct the cell, name it in `missing`" in str(caught.value)
+    assert from_file(tmp_path, f'n,a\n1,x\n"{cell}",x\n2,x\n', "n", numbers="n", missing=cell).names == (1, 2)
+
+
+def test_a_table_of_r_has_its_missing_values(tmp_path):
+    text = "subj\tchoice\toutcome\n" + "".join(f"1\t{c}\t{o}\n" for c, o in ((1, 2), (2, 1), ("NA", 1), (1, -1)))
+    options = {"columns": ["choice", "outcome"], "target": "choice", "by": "subj", "delimiter": "\t"}
+    trials = from_file(tmp_path, text, numbers=["choice", "outcome"], **options)
+    assert (trials.targets, trials.names, trials.missed) == ((1, 2), ((1, -1), (1, 2), (2, 1)), {"choice": 1})
+    with pytest.raises(
+        datasets.DataError, match="plain whether NA is a value. Received: column 'choice', whose other c"
+    ):
+        from_file(tmp_path, text, **options)
+    assert from_file(tmp_path, text, missing="NA", **options).targets == ("1", "2")
+    assert from_file(tmp_path, "land\nDE\nNA\nFR\n", "land").names == ("DE", "FR", "NA")
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        ([1, True, 1], "1 and True"),
+        ([1, 1.0], "1 and 1.0"),
+        ([False, 0.0], "False and 0.0"),
+        (np.array([1, True, 2.5], object), "1 and True"),
+    ],
+)
+@pytest.mark.parametrize("argument", ["columns", "by", "label"])
+def test_cells_that_python_takes_for_one_are_refused(column, shown, argument):
+    table = {"a": list("xyxyxy")[: len(column)], "b": column}
+    with pytest.raises(datasets.DataError, match=f"must have one type, .* Received: {re.escape(shown)} in column 'b'"):
+        datasets.sessions(table, **{"columns": "a", argument: "b"})
+
+
+def test_texts_and_numbers_that_look_alike_are_different():
+    data = datasets.sessions({"who": [1, 1, "1", "1"], "event": ["2", 2, "2", 3]}, "event", by="who")
+    assert data.groups == ((1,), ("1",))
+    assert data.names == (2, 3, "2")
+    assert data.alphabet == ("2", "3", "'2'")
+
+
+@pytest.mark.parametrize(
+    ("column", "bound"),
+    [
+        ([9007199254740992.0, 1.0], "9007199254740992.0"),
+        (np.array([2**24, 1], np.float32), "16777216.0"),
+        (np.array([2048, 1], np.float16), "2048.0"),
+    ],
+)
+@pytest.mark.parametrize("argument", ["columns", "by", "order"])
+def test_floats_that_stand_for_several_ids_are_refused(column, bound, argument):
+    with pytest.raises(
+        datasets.DataError, match=f"Floats must tell whole numbers apart. Received: {bound} in column 'b'"
+    ):
+        datasets.sessions({"a": list("xy"), "b": column}, **{"columns": "a", argument: "b"})
+
+
+# What is left out is counted
+
+
+def test_rows_that_lack_something_are_counted_by_what_they_lack(tmp_path):
+    text = "id,event,time\nu1,a,3\nu1,b,1\n,c,1\n ,d,2\nNA,e,1\nNone,j,1\nu2,,1\nu2,f,\nu2,g,NA\n,,\nu2,h,2\nu2,i,10\n"
+    data = from_file(tmp_path, text, by="id", order="time", numbers="time")
+    assert data.words == [("b", "a"), ("h", "i")]
+    assert data.groups == (("u1",), ("u2",))
+    assert data.missed == {"event": 2, "id": 4, "time": 2}
+    assert data.num_missed == 8
+    with pytest.raises(datasets.DataError, match="Received: 0 rows without a missing value, 2 without a value of 'id'"):
+        datasets.sessions({"id": [None, math.nan], "event": ["a", "b"]}, "event", by="id")
+
+
+def test_only_combinations_that_occur_are_symbols():
+    rows = range(3000)
+    data = datasets.sessions(dict.fromkeys(("user", "item", "place"), rows), ["user", "item", "place"])
+    assert data.names == tuple((i, i, i) for i in rows)
+    mixed = datasets.sessions({"a": [2, 1, 2, 1], "b": ["x", 10, 9, "x"]}, ["a", "b"])
+    assert mixed.names == ((1, 10), (1, "x"), (2, 9), (2, "x"))
+
+
+# Columns and lines of files
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("id;event\n1;a\n", "Received: 'id;event' in .*log.csv. They are separated by ';': pass delimiter=';'"),
+        ("id\tevent\n1\ta\n", r"separated by '\\t'"),
+        ("id|event\n1|a\n", r"separated by '\|'"),
+        ("id event\n1 a\n", "separated by ' '"),
+        ('"id, of the case";"event"\n1;a\n', "separated by ';'"),
+        ("x;events\n1;a\n", "separated by ';'"),
+        ("sep=;\nid;event\n1;a\n", "It is Excel's: remove the line, and pass delimiter=';'"),
+        ("# exported\nid,event\n1,a\n", "It begins with '#', as comments do: remove them"),
+        ("<?xml version='1.0'?><log/>", "It is XML: a log in XES has a name that ends in .xes"),
+        ('[{"id": 1, "event": "a"}]', "It is JSON: pass a mapping of columns"),
+        ("", "The file is empty"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_with_that_cause(tmp_path, text, cause):
+    with pytest.raises(datasets.DataError, match=f"must have the names of its columns. .*{cause}"):
+        from_file(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("id,event\n1,a\n# of 2024,b\n", "must have no comments. Received: '# of 2024' in line 3"),
+        ("id,event\n1,a\n# two\n", "Received: 1 in line 3 of .*It begins with '#'"),
+        ("event\n1,a\n", "must have 1 cells, .* the names of the columns: remove what is above them"),
+        ("id,event\nx,1,a\n", "Received: 3 in line 2 .* without names of its rows"),
+        ('id,event\n1,"a\n1,b\n', "A quoted cell must end, .* Received: line 2 of"),
+        ('id,event\n1,a\n1,"a"b\n', "quotation marks doubled inside. Received: line 3 of"),
+        ("id,event\n1,a\nid,event\n1,b\n", "in the first line alone. Received: line 3 of .*, which repeats them"),
+        ("id,event,event \n1,a,b\n1,a,b\n", "the name of one column. Received: columns='event', the name of 2 columns"),
+    ],
+)
+def test_lines_that_are_no_rows_are_refused_by_their_number(tmp_path, text, rule):
+    with pytest.raises(datasets.DataError, match=rule):
+        from_file(tmp_path, text)
+
+
+def test_two_columns_of_one_name_may_stand_beside_those_that_are_read(tmp_path):
+    assert from_file(tmp_path, "id,event,x,x,,\n1,a,1,2,,\n1,b,1,2,,\n").words == [("a", "b")]
+
+
+class Twice:
+    """As a data frame of pandas with two columns of one name."""
+
+    columns = ("a", "a", "b")
+
+    def __getitem__(self, name):
+        return [1, 2]
+
+
+def test_two_columns_of_one_name_in_a_data_frame_are_refused():
+    with pytest.raises(datasets.DataError, match="Received: columns='a', the name of 2 columns. Rename them"):
+        datasets.sessions(Twice(), "a")
+    assert datasets.sessions(Twice(), "b").words == [(1, 2)]
+
+
+def test_quoted_cells_and_long_ones_are_whole(tmp_path):
+    long = "x" * 200_000
+    limit = csv.field_size_limit()
+    data = from_file(tmp_path, f'id,event\r\n1,"a, ""b""\r\nc"\r\n\r\n1,{long}\r\n')
+    assert data.words == [('a, "b"\r\nc', long)]
+    assert csv.field_size_limit() == limit
+
+
+def test_a_misspelt_column_of_many_is_named_in_one_line():
+    table = {f"column {i}": [1, 2] for i in range(3000)}
+    with pytest.raises(
+        datasets.DataError, match="one of the names of 3,000 columns. Received: .* Did you mean"
+    ) as caught:
+        datasets.sessions(table, "columm 17")
+    assert len(str(caught.value)) < 200

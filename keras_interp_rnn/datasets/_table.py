@@ -1,0 +1,247 @@
+"""A table of events, and the meaning of its cells: which are missing, which are numbers, which are one value.
+
+A cell of a file is text and stays text, except in columns that are called numbers: whole numbers are read exactly,
+others as floats. Cells of a mapping or of a data frame keep their types. Two different cells of a column never become
+one value: where Python takes them for one, as 1 and True, the column is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from keras_interp_rnn._checks import choice, invalid, is_number
+from keras_interp_rnn.datasets._files import DataError
+
+__all__ = [
+    "NO_NUMBER",
+    "NO_NAME",
+    "Table",
+    "check_names",
+    "floats_if_exact",
+    "is_written_number",
+    "kind_and_value",
+    "listed",
+    "number",
+]
+
+NO_NUMBER = ("NA", "NaN", "nan")
+"""Missing values among numbers, as R and Python write them."""
+
+NO_NAME = (*NO_NUMBER, "None", "<NA>", "NaT", "null", "NULL")
+"""Missing names of sessions and missing times, as programs write them."""
+
+EXACT_TO = 2**53
+"""Up to this, every whole number is a float; beyond it, different ids may have become one float."""
+
+NUM_SHOWN = 20
+"""Names of columns in an error, at most."""
+
+MAX_DIGITS = 4000
+"""Digits of a whole number that is read as an int, at most."""
+
+MAX_EXPONENT = 300
+"""Exponent of a number that is read as a float, at most."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_INFINITY = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of cells.
+
+    Attributes:
+        num_rows: number of rows.
+        cells: gives the cells of a column.
+        place: gives the place of the cell of a row, counted from 0: "line 3 of log.csv".
+        is_text: whether every cell is text, as in a CSV file.
+        largest_exact: column -> number from which on it may have lost digits, if that is not `EXACT_TO`.
+        traces: the trace of each row, in a log whose traces are sessions.
+    """
+
+    num_rows: int
+    cells: Callable[[Any], list[Any]]
+    place: Callable[[int, Any], str]
+    is_text: bool = False
+    largest_exact: Mapping[Any, int] = field(default_factory=dict)
+    traces: Sequence[int] | None = None
+
+    def values(self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = ()) -> list[Any]:
+        """The values of a column; None where a cell is missing.
+
+        Missing are None, NaN, a text that is empty or blank, and values of `missing`; among numbers also NA and NaN.
+
+        Args:
+            name: of the column.
+            numbers: names of columns that are numbers.
+            missing: values that also count as missing.
+        """
+        cells = self.cells(name)
+        left_out = {kind_and_value(value) for value in missing}
+        if left_out:
+            cells = [None if kind_and_value(cell) in left_out else cell for cell in cells]
+        if name in numbers:
+            cells = self._as_numbers(name, cells)
+            return [None if _is_nothing(cell) or kind_and_value(cell) in left_out else cell for cell in cells]
+        if self.is_text:
+            self._check_text(name, cells, missing)
+        return [None if _is_nothing(cell) else cell for cell in cells]
+
+    def distinct(self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = ()) -> list[Any]:
+        """As `values`, of a column whose different cells are different values."""
+        values = self.values(name, numbers, missing)
+        try:
+            kinds = dict.fromkeys((type(value), value) for value in values if value is not None)
+        except TypeError:
+            stray = next(value for value in values if not isinstance(value, Hashable))
+            raise DataError(
+                f"A cell must be a text, a number or another single value. Received: {type(stray).__name__} in column "
+                f"{name!r}. Make a text of it."
+            ) from None
+        first: dict[Any, Any] = {}
+        for _, value in kinds:
+            other = first.setdefault(value, value)
+            if type(other) is not type(value):
+                raise DataError(
+                    "Equal values of a column must have one type, as they would become one. Received: "
+                    f"{other!r} and {value!r} in column {name!r}. Write them as text, or as numbers of one type."
+                )
+        self.check_floats(name, first)
+        return values
+
+    def check_floats(self, name: Any, values: Iterable[Any]) -> None:
+        """Refuses floats that may be one of several whole numbers."""
+        bound = self.largest_exact.get(name, EXACT_TO)
+        rounded = next((each for each in values if isinstance(each, float) and bound <= abs(each) < math.inf), None)
+        if rounded is not None:
+            raise DataError(
+                f"Floats must tell whole numbers apart. Received: {rounded!r} in column {name!r}, from where on "
+                "several are one float: different cells may have become one. Pass the column as text or as integers."
+            )
+
+    def _as_numbers(self, name: Any, cells: list[Any]) -> list[Any]:
+        """Cells with the number that is written in a text; None for NA."""
+        read: dict[Any, Any] = {}
+        for row, cell in enumerate(cells):
+            if isinstance(cell, str):
+                if cell not in read:
+                    read[cell] = None if _is_nothing(cell) or cell.strip() in NO_NUMBER else number(cell)
+                if read[cell] is not None or _is_nothing(cell) or cell.strip() in NO_NUMBER:
+                    continue
+            elif cell is None or is_number(cell) or isinstance(cell, Decimal) or _is_nothing(cell):
+                continue
+            raise DataError(
+                f"A column of `numbers` must have numbers, such as 3, -0.5 or 1e-3. Received: {cell!r:.60} in "
+                f"{self.place(row, name)}, column {name!r}. Correct the cell, name it in `missing`, or leave the "
+                "column out of `numbers`: it is then read as text."
+            )
+        floats = floats_if_exact(read.values())
+        return [floats[read[cell]] if isinstance(cell, str) else cell for cell in cells]
+
+    def _check_text(self, name: Any, cells: list[Any], missing: Sequence[Any]) -> None:
+        """Refuses text whose reading as text would surprise: numbers that are missing, and numbers next to NA."""
+        texts = {cell for cell in cells if not _is_nothing(cell)}
+        like = next((value for value in missing if is_number(value) and str(value) in texts), None)
+        if like is not None:
+            raise DataError(
+                f"`missing` must have values of the column's type. Received: the number {like!r}; column {name!r} is "
+                f"text and has the cell {str(like)!r}. Name the column in `numbers`, or write {str(like)!r}."
+            )
+        no_number, others = texts & set(NO_NUMBER), texts - set(NO_NUMBER)
+        if no_number and others and all(map(is_written_number, others)):
+            stray = min(no_number)
+            raise DataError(
+                f"It must be plain whether {stray} is a value. Received: column {name!r}, whose other cells are "
+                f"numbers. Name the column in `numbers`, in which {stray} is missing, or write missing={stray!r}."
+            )
+
+
+def check_names(names: Sequence[Any], asked: Iterable[tuple[str, Any]]) -> None:
+    """Raises an error unless each name that an argument asks for is that of one column."""
+    for argument, name in asked:
+        try:
+            if len(names) <= NUM_SHOWN:
+                choice(argument, name, names)
+            elif name not in names:
+                near = difflib.get_close_matches(str(name), map(str, names))
+                hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"The first is {names[0]!r}."
+                raise invalid(argument, f"one of the names of {len(names):,} columns", name, hint)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        count = list(names).count(name)
+        if count > 1:
+            raise DataError(
+                f"`{argument}` must be the name of one column. Received: {argument}={name!r}, the name of {count} "
+                "columns. Rename them."
+            )
+
+
+def listed(value: Any) -> list[Any]:
+    """One value, such as a name, or several, as a list; a string is one."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+
+
+def kind_and_value(value: Any) -> tuple[str, Any]:
+    """A pair that is equal for like values alone: 1 and 1.0 are like, True is not, "1" is not."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_number(value) or isinstance(value, Decimal):
+        return "number", value
+    return type(value).__name__, value if isinstance(value, Hashable) else id(value)
+
+
+def is_written_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    return _NUMBER.fullmatch(text.strip()) is not None
+
+
+def number(text: str) -> int | float | Decimal | None:
+    """The number that is written in a text, exactly; None if there is none."""
+    text = text.strip()
+    if _INFINITY.fullmatch(text):
+        return float(text)
+    if not is_written_number(text):
+        return None
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return None
+    whole = exact.is_zero() or (0 <= exact.adjusted() < MAX_DIGITS and exact == exact.to_integral_value())
+    return int(exact) if whole else exact
+
+
+def floats_if_exact(values: Iterable[Any]) -> dict[Any, Any]:
+    """Number -> the float in its place, if it is a fraction and the floats have the order of the numbers.
+
+    Where two numbers would become one float, all stay as they are written.
+    """
+    exact = sorted({value for value in values if value is not None})
+    floats = {value: float(value) if _is_short(value) else value for value in exact}
+    if not all(before < after for before, after in itertools.pairwise(floats.values())):
+        floats = {value: value for value in exact}
+    return {**floats, None: None}
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, Decimal) and abs(value.adjusted()) < MAX_EXPONENT
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether a cell is None, NaN or its like in a data frame, or a text that is empty or blank."""
+    if isinstance(value, str):
+        return not value or value.isspace()
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth; neither has an array
+        return type(value).__name__ == "NAType"

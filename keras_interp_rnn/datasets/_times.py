@@ -1,0 +1,272 @@
+"""The order of rows: by numbers, by times, or by what a function makes of cells.
+
+Text is a time if it is one of ISO 8601: year of four digits, month, day; or these, hours, minutes and, if any, seconds
+with fractions of any length and a zone (Z, UTC, +02:00, +0200, +02). The signs between them may be those of tables:
+slashes or dots in dates, a blank for the T. Times with zones are compared as instants. Everything else is refused, as
+its order as text need not be that of time: a format tells how to read it. So are times of day without their date, as
+midnight may lie between, times of which some have a zone and others none, and formats that leave out a part of what
+they read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from keras_interp_rnn._checks import is_number
+from keras_interp_rnn.datasets._files import DataError
+from keras_interp_rnn.datasets._table import NO_NAME, Table, is_written_number, listed
+
+__all__ = ["columns_of", "order_keys"]
+
+Key = Any
+
+_TIME = re.compile(
+    r"(?P<year>\d{4})(?:(?P<sign>[-/.])(?P<month>\d\d?)(?P=sign)(?P<day>\d\d?)|(?P<mm>\d\d)(?P<dd>\d\d))"
+    r"(?:(?:[Tt]| +)(?P<hour>\d\d?)(?:(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)"
+    r"(?:[.,](?P<fraction>\d+))?)?)?"
+    r" ?(?P<zone>[Zz]|UTC|GMT|(?P<plus>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?)?)?",
+    re.ASCII,
+)
+
+_CLOCK = re.compile(r"\d{1,3}:\d\d(:\d\d([.,]\d+)?)?", re.ASCII)
+
+FORMATS = (
+    *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%b %d %Y", "%b %d, %Y"),
+    *("%y/%m/%d %H:%M:%S", "%y%m%d %H%M%S", "%Y-%m-%d-%H.%M.%S.%f", "%Y%m%d%H%M%S", "%Y%m%d-%H:%M:%S:%f"),
+    *("%d/%b/%Y:%H:%M:%S %z", "%a %b %d %H:%M:%S %Y", "[%a %b %d %H:%M:%S %Y]", "%a, %d %b %Y %H:%M:%S %z"),
+    *("%a %b %d %H:%M:%S %z %Y", "%b %d %H:%M:%S", "%m-%d %H:%M:%S.%f", "%d-%m-%Y:%H.%M", "%Y-%m", "%G-W%V-%u"),
+    *(f"{day} {clock}" for day in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y") for clock in ("%H:%M", "%H:%M:%S")),
+    *(f"{day} {clock} %p" for day in ("%m/%d/%Y", "%d/%m/%Y", "%Y-%m-%d") for clock in ("%I:%M", "%I:%M:%S")),
+)
+"""Formats that programs write, for the remedy of an error."""
+
+RULES = (
+    ("%Z", "", "%Z leaves the zone out; write %z, or the name of the zone as it is written"),
+    ("%I", "%p", "%I needs %p, or morning and evening are one"),
+    ("%p", "%I", "%p is read with %I alone"),
+    ("%U %W", "%a %A %w", "%U and %W are read with a day of the week alone"),
+    ("%d %a %A %w", "%m %b %B %j %c %x %W %U %V", "days of different months would be one"),
+)
+"""Directives that must not be without one of others, and why."""
+
+DIRECTIVES_OF_YEAR = {"%Y", "%y", "%G", "%c", "%x"}
+DIRECTIVES_OF_MONTH = {"%m", "%b", "%B", "%j", "%U", "%W"}
+
+
+def columns_of(order: Any) -> list[Any]:
+    """The names of the columns that an `order` reads."""
+    if order is None:
+        return []
+    if isinstance(order, Mapping):
+        return [name for names in order for name in _names(names)]
+    if callable(order):
+        raise DataError(
+            "`order` must name columns. Received: a function. Write order={'time': function}, or several columns "
+            "as a tuple in the place of 'time': their cells are its arguments."
+        )
+    return listed(order)
+
+
+def order_keys(table: Table, order: Any, numbers: Sequence[Any]) -> list[tuple[Any, list[Key]]]:
+    """Names of columns, and a key for each of their rows by which these are sorted; None where a row has no time.
+
+    Args:
+        table: that has the columns.
+        order: a column, several, or a mapping of columns to formats or functions.
+        numbers: columns that are numbers.
+
+    Raises:
+        DataError: if the order of the cells is not evidently that of time.
+    """
+    read = {name: table.values(name, numbers, missing=NO_NAME) for name in columns_of(order)}
+    if isinstance(order, Mapping):
+        groups = [(_names(names), _by(table, _names(names), how, read)) for names, how in order.items()]
+    else:
+        groups, names = [], columns_of(order)
+        while names:
+            joined = _joined(*(read[name] for name in names[:2])) if len(names) > 1 else None
+            group, names = (names[:1], names[1:]) if joined is None else (names[:2], names[2:])
+            groups.append((group, _plain(table, group[0], read[group[0]] if joined is None else joined)))
+    lacking = [(name, [None if cell is None else 0 for cell in cells]) for name, cells in read.items()]
+    return lacking + [(names[0], keys) for names, keys in groups]
+
+
+def _names(names: Any) -> list[Any]:
+    return list(names) if isinstance(names, tuple) else [names]
+
+
+def _plain(table: Table, name: Any, cells: list[Any]) -> list[Key]:
+    """Keys of numbers, of times, or of texts of times."""
+    present = [cell for cell in cells if cell is not None]
+    if all(isinstance(cell, str) for cell in present):
+        return _one_kind(table, name, [None if cell is None else _instant(cell) or cell for cell in cells])
+    if all(is_number(cell) or isinstance(cell, Decimal) for cell in present):
+        table.check_floats(name, present)
+        return cells
+    kinds = {type(cell) for cell in present}
+    zones = {cell.tzinfo is None for cell in present if isinstance(cell, datetime)}
+    if len(zones) == 2:
+        raise _mixed_zones(name, f"{next(cell for cell in present if cell.tzinfo is None)}")
+    if len(kinds) > 1 or kinds & {bool, time} or not _can_be_sorted(present):
+        shown = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise DataError(
+            f"`order` must name a column of numbers, of dates with times, or of texts of these. Received: {shown} in "
+            f"column {name!r}. Make them one kind, or write order={{{name!r}: function}}."
+        )
+    return cells
+
+
+def _one_kind(table: Table, name: Any, keys: list[Key]) -> list[Key]:
+    """Keys of instants, all with a zone or all without; a text among them is none."""
+    stray = next((row for row, key in enumerate(keys) if isinstance(key, str)), None)
+    if stray is not None:
+        texts = [key for key in keys if isinstance(key, str)]
+        raise DataError(
+            "`order` must name a column whose order is that of time: numbers, or times of ISO 8601 as "
+            f"'2024-01-31T09:05:00+02:00'. Received: {keys[stray]!r:.60} in {table.place(stray, name)}, column "
+            f"{name!r}. " + _remedy(name, texts if len(texts) == len([key for key in keys if key is not None]) else [])
+        )
+    with_zone = {key[0] for key in keys if key is not None}
+    if len(with_zone) > 1:
+        raise _mixed_zones(name, table.place(next(i for i, key in enumerate(keys) if key and not key[0]), name))
+    return keys
+
+
+def _mixed_zones(name: Any, received: str) -> DataError:
+    return DataError(
+        f"`order` must name times that all have a zone, or none. Received: some with and some without in column "
+        f"{name!r}, such as {received}. Add the zone, or write order={{{name!r}: function}}."
+    )
+
+
+def _remedy(name: Any, texts: list[str]) -> str:
+    """The text to write in the place of a column of these texts."""
+    if texts and all(map(is_written_number, texts)):
+        return (
+            f"If these are numbers that grow with time, write numbers=[{name!r}]; if not, order={{{name!r}: format}}."
+        )
+    if texts and all(map(_CLOCK.fullmatch, texts)):
+        return (
+            f"A time of day needs its date, as midnight may lie between: order=['date', {name!r}]; if none does, "
+            f"write order={{{name!r}: '%H:%M:%S'}}, or a function of the cell."
+        )
+    fitting = [form for form in FORMATS if texts and all(_fits(form, text) for text in texts)]
+    if fitting:
+        return f"Write order={{{name!r}: {fitting[0]!r}}}" + "".join(f", or {form!r}" for form in fitting[1:]) + "."
+    return (
+        f"Write order={{{name!r}: format}}, of `datetime.strptime` such as '%d/%m/%Y %H:%M', or a function of the cell."
+    )
+
+
+def _fits(form: str, text: str) -> bool:
+    try:
+        _parsed(text, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _joined(days: list[Any], clocks: list[Any]) -> list[Any] | None:
+    """The times that dates in one column and times of day in the next make; None if the two are something else."""
+    pairs = [None if None in pair else pair for pair in zip(days, clocks, strict=True)]
+    present = [pair for pair in pairs if pair is not None]
+    if all(isinstance(day, str) and isinstance(clock, str) and _CLOCK.match(clock.strip()) for day, clock in present):
+        texts = [None if pair is None else " ".join(cell.strip() for cell in pair) for pair in pairs]
+        return texts if all(text is None or _instant(text) for text in texts) else None
+    if all(type(day) is date and isinstance(clock, time) for day, clock in present):
+        return [None if pair is None else datetime.combine(*pair) for pair in pairs]
+    return None
+
+
+def _instant(text: str) -> tuple[bool, int, int, str] | None:
+    """Whether a time has a zone, its minutes from year 1, seconds, and digits of the fraction; None if it is none."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        return None
+    month, day = int(found["month"] or found["mm"]), int(found["day"] or found["dd"])
+    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
+    fraction = (found["fraction"] or "").rstrip("0")
+    is_end = (hour, minute, second, fraction) == (24, 0, 0, "")
+    if not (is_end or hour < 24) or minute > 59 or second > 60:  # 60 is a leap second
+        return None
+    try:
+        days = date(int(found["year"]), month, day).toordinal()
+    except ValueError:
+        return None
+    away = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * (-1 if found["plus"] == "-" else 1)
+    return found["zone"] is not None, (days * 24 + hour) * 60 + minute - away, second, fraction
+
+
+def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]]) -> list[Key]:
+    """Keys that a format or a function makes of the cells of columns."""
+    if isinstance(how, str):
+        _check_format(how)
+    elif not callable(how):
+        raise DataError(
+            "`order` must map columns to formats of `datetime.strptime` or to functions. Received: "
+            f"{names[0]!r} -> {how!r:.60}. Write order={{{names[0]!r}: '%d/%m/%Y %H:%M'}}."
+        )
+    keys: list[Key] = []
+    for row, cells in enumerate(zip(*(read[name] for name in names), strict=True)):
+        if any(cell is None for cell in cells):
+            keys.append(None)
+            continue
+        try:
+            key = _parsed(" ".join(cells), how) if isinstance(how, str) else how(*cells)
+        except Exception as error:  # of the user's function
+            shown = ", ".join(f"{cell!r:.60}" for cell in cells)
+            rule = f"have the format {how!r}" if isinstance(how, str) else "be read by the function"
+            raise DataError(
+                f"Cells of `order` must {rule}. Received: {shown} in {table.place(row, names[0])}, column "
+                f"{names[0]!r} ({type(error).__name__}: {error}). Correct the cell, or write another function."
+            ) from error
+        keys.append(None if key is None or key != key else key)
+    if isinstance(how, str):
+        _check_years(how, keys, names[0])
+    return keys
+
+
+def _parsed(text: str, form: str) -> datetime:
+    """As `datetime.strptime`; without a year it is in a leap year, so that every day exists."""
+    if _directives(form) & DIRECTIVES_OF_YEAR:
+        return datetime.strptime(text, form)
+    return datetime.strptime(f"2000 {text}", f"%Y {form}")
+
+
+def _directives(form: str) -> set[str]:
+    return {found for found in re.findall("%.", form) if found != "%%"}
+
+
+def _check_format(form: str) -> None:
+    """Refuses formats that leave out a part of what they read."""
+    found = _directives(form)
+    for directives, needed, reason in RULES:
+        if found & set(directives.split()) and not found & set(needed.split()):
+            raise DataError(
+                f"A format of `order` must keep the order of time. Received: {form!r}: {reason}. Change it, or write a "
+                "function of the cell."
+            )
+
+
+def _check_years(form: str, keys: list[Key], name: Any) -> None:
+    """Refuses times without a year around its turn."""
+    found = _directives(form)
+    if found & DIRECTIVES_OF_YEAR or not found & DIRECTIVES_OF_MONTH:
+        return
+    if {1, 12} <= {key.month for key in keys if key is not None}:
+        raise DataError(
+            f"Times without a year must lie in one year. Received: December and January in column {name!r}, with "
+            f"the format {form!r}. Write order={{{name!r}: function}}, of a function that adds the year."
+        )
+
+
+def _can_be_sorted(values: Sequence[Any]) -> bool:
+    try:
+        sorted(values)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""The order of rows: of time, or a refusal. Cells below are in the order of time; the rows of their tables are not."""
+
+import datetime
+import decimal
+import itertools
+
+import numpy as np
+import pytest
+
+from keras_interp_rnn import datasets
+
+UTC, CET = datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=1))
+
+
+def ordered(tmp_path, cells, order="time", **options):
+    """The places of cells, which are shuffled in a file, after they were sorted."""
+    shuffled = [*range(1, len(cells), 2), *range(0, len(cells), 2)]
+    path = tmp_path / "log.csv"
+    path.write_text("event;time\n" + "".join(f"e{i};{cells[i]}\n" for i in shuffled), encoding="utf-8")
+    [word] = datasets.sessions(path, "event", order=order, delimiter=";", **options).words
+    return [int(event[1:]) for event in word]
+
+
+READ = {
+    "dates": ["2009-12-31", "2010-01-01", "2010-10-01"],
+    "date and time": ["2024-01-31T09:05:00", "2024-01-31T10:05:00", "2024-02-01T00:00:00"],
+    "with a blank": ["2024-01-31 09:05:00", "2024-01-31 10:05:00"],
+    "without seconds": ["2024-01-31 09:05", "2024-01-31T10:05"],
+    "fractions of any length": ["2024-01-31T09:05:00", "2024-01-31T09:05:00.049", "2024-01-31T09:05:00,5"],
+    "nanoseconds": ["2024-01-31T09:05:00.000000001Z", "2024-01-31T09:05:00.000000002Z"],
+    "zones": ["2024-01-01T10:00:00+02:00", "2024-01-01T08:30:00Z", "2024-01-01T10:00:00+01:00", "2024-01-01T04:30-05"],
+    "zones without a colon": ["2024-01-01 10:00:00 +0200", "2024-01-01 08:30:00 UTC", "2024-01-01 10:00:00+0100"],
+    "basic form": ["20231231T235959Z", "20240101T000000Z", "20240101T010001+0100"],
+    "days alone": ["20231231", "20240101"],
+    "year first with slashes": ["2023/12/31 9:05", "2024/1/2 10:15", "2024/1/10 8:00"],
+    "year first with dots": ["2023.12.31", "2024.01.01"],
+    "midnight of R": ["2024-01-01", "2024-01-01 00:00:01", "2024-01-02"],
+    "end of a day": ["2024-01-01T23:59:59", "2024-01-01T24:00:00", "2024-01-02T00:00:01"],
+    "a leap second": ["2016-12-31T23:59:59.9Z", "2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"],
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_iso_8601_is_read(tmp_path, name):
+    assert ordered(tmp_path, READ[name]) == [*range(len(READ[name]))]
+
+
+FORMATS = {
+    "%d-%m-%Y:%H.%M": ["30-12-2010:11.02", "31-12-2010:10.06", "05-01-2011:15.12", "06-01-2011:11.18"],
+    "%m/%d/%Y %H:%M": ["12/31/2019 9:05", "1/2/2020 9:05", "1/2/2020 10:15", "1/10/2020 8:00"],
+    "%a %b %d %H:%M:%S %Y": ["Sun Dec 04 04:47:44 2005", "Mon Dec 05 01:00:00 2005", "Wed Dec 07 01:00:00 2005"],
+    "[%a %b %d %H:%M:%S %Y]": ["[Sun Dec 04 04:47:44 2005]", "[Mon Dec 05 01:00:00 2005]"],
+    "%d/%b/%Y:%H:%M:%S %z": ["30/Jan/2024:23:30:00 +0200", "30/Jan/2024:22:00:00 +0000", "01/Feb/2024:00:00:00 +0100"],
+    "%b %d %H:%M:%S": ["Feb 29 23:59:59", "Mar  1 00:00:00", "Mar 10 00:00:00", "Oct  2 00:00:00"],
+    "%m/%d/%Y %I:%M %p": ["12/31/2023 11:59 PM", "01/01/2024 12:30 AM", "01/01/2024 9:05 AM", "01/01/2024 12:30 PM"],
+    "%d.%m.%Y": ["31.12.2023", "01.01.2024", "02.01.2024"],
+    "%y%m%d %H%M%S": ["081109 203615", "081110 000001", "090101 000000"],
+    "%Y-%m": ["2023-12", "2024-01"],
+    "%G-W%V-%u": ["2020-W53-7", "2021-W01-1", "2021-W10-1"],
+    "%A, %B %d, %Y": ["Sunday, December 31, 2023", "Monday, January 1, 2024"],
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_text_of_another_form_is_refused_and_read_by_its_format(tmp_path, form):
+    with pytest.raises(datasets.DataError, match="a column whose order is that of time") as caught:
+        ordered(tmp_path, FORMATS[form])
+    assert "column 'time'. Write order={'time': " in str(caught.value)
+    assert form in str(caught.value) or form == "%A, %B %d, %Y", "the remedy is the format"
+    assert ordered(tmp_path, FORMATS[form], {"time": form}) == [*range(len(FORMATS[form]))]
+
+
+@pytest.mark.parametrize(
+    ("cells", "remedy"),
+    [
+        (["1", "2", "10"], r"If these are numbers that grow with time, write numbers=\['time'\]"),
+        (["05012011", "30122010"], "If these are numbers that grow with time"),
+        (["1.10", "1.9"], "If these are numbers that grow with time"),
+        (["9:59", "10:00"], r"needs its date, as midnight may lie between: order=\['date', 'time'\]"),
+        (["23:59:59", "00:00:01"], "needs its date"),
+        (["9:05 AM", "12:30 PM"], "Write order={'time': format}"),
+        (["2024-01-01 10:00 CET", "2024-01-01 10:00 EST"], "Write order={'time': format}"),
+        (["2024-13-01", "2024-01-02"], "Received: '2024-13-01'"),
+        (["2023-02-29", "2024-01-02"], "Received: '2023-02-29'"),
+        (["2024-01-01T25:00", "2024-01-02"], "Received: '2024-01-01T25:00'"),
+        (["Monday", "Tuesday"], "Write order={'time': format}"),
+        (["early", "2024-01-01"], "Received: 'early'"),
+    ],
+)
+def test_text_whose_order_may_not_be_that_of_time_is_refused(tmp_path, cells, remedy):
+    with pytest.raises(datasets.DataError, match=remedy):
+        ordered(tmp_path, cells)
+
+
+def test_numbers_are_sorted_as_numbers(tmp_path):
+    cells = ["-1", "2", "9.5", "10", "1e3", "1700000000.123456788", "1700000000.123456789", "9007199254740993"]
+    assert ordered(tmp_path, cells, numbers="time") == [*range(8)]
+    assert ordered(tmp_path, ["2", "10"], {"time": int}) == [0, 1]
+
+
+def test_a_function_says_when_and_may_leave_rows_out(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("event,time\na,t-10\nb,t-9\nc,unknown\nd,t-1\n")
+    order = {"time": lambda cell: int(cell[2:]) if cell.startswith("t-") else None}
+    data = datasets.sessions(path, "event", order=order)
+    assert (data.words, data.missed) == ([("d", "b", "a")], {"time": 1})
+    with pytest.raises(
+        datasets.DataError, match=r"be read by the function. Received: 't-10' in line 2 of .*ValueError"
+    ):
+        datasets.sessions(path, "event", order={"time": int})
+    with pytest.raises(datasets.DataError, match="must return values that can be compared"):
+        datasets.sessions(path, "event", order={"time": lambda cell: 1 if cell == "t-9" else cell})
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["day", "clock"],
+        {("day", "clock"): "%Y-%m-%d %H:%M:%S"},
+        {"day": "%Y-%m-%d", "clock": "%H:%M:%S"},
+        {("day", "clock"): lambda day, clock: (day, clock)},
+    ],
+)
+def test_date_and_time_may_stand_in_two_columns(tmp_path, order):
+    rows = ["2024-01-02,00:00:01,c", "2024-01-01,23:59:59,b", "2024-01-01,09:59:00,a", "2024-01-02,,x", ",09:59:00,y"]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["day,clock,event", *rows]))
+    data = datasets.sessions(path, "event", order=order)
+    assert (data.words, data.missed) == ([("a", "b", "c")], {"day": 1, "clock": 1})
+
+
+def test_a_zone_beside_the_time_of_day_counts(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("day,clock,event\n2024-01-01,23:00:00Z,b\n2024-01-02,00:30:00+02:00,a\n2024-01-01,23:30:00Z,c\n")
+    assert datasets.sessions(path, "event", order=["day", "clock"]).words == [("a", "b", "c")]
+
+
+def test_of_several_columns_the_first_decides_and_equal_rows_keep_their_order(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("day,step,event\n2024-01-02,1,d\n2024-01-01,10,c\n2024-01-01,2,a\n2024-01-01,2,b\n")
+    assert datasets.sessions(path, "event", order=["day", "step"], numbers="step").words == [tuple("abcd")]
+    assert datasets.sessions(path, "event", order="day").words == [tuple("cabd")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "form", "rule"),
+    [
+        (["Dec 31 23:59:59", "Jan  1 00:00:00"], "%b %d %H:%M:%S", "Times without a year must lie in one year"),
+        (["365", "001"], "%j", "Times without a year must lie in one year"),
+        (["10:00 CET", "09:30 UTC"], "%H:%M %Z", "%Z leaves the zone out"),
+        (["01:00 PM", "02:00 AM"], "%H:%M %p", "%p is read with %I alone"),
+        (["01:00", "02:00"], "%I:%M", "%I needs %p"),
+        (["2024 01", "2024 02"], "%Y %W", "read with a day of the week alone"),
+        (["31 10:00", "01 10:00"], "%d %H:%M", "days of different months would be one"),
+        (["1.2.2024", "x"], "%d.%m.%Y", "Received: 'x' in line 2 of .*, column 'time' .ValueError: time data"),
+        (["1.2.2024", "2.2.2024"], "%d.%m.%Q", "'Q' is a bad directive"),
+    ],
+)
+def test_a_format_that_leaves_out_a_part_of_time_is_refused(tmp_path, cells, form, rule):
+    with pytest.raises(datasets.DataError, match=rule):
+        ordered(tmp_path, cells, {"time": form})
+
+
+@pytest.mark.parametrize("cells", [["2024-01-01T10:00Z", "2024-01-01T10:00"], ["2024-01-01", "2024-01-01T10:00Z"]])
+def test_times_with_a_zone_and_without_have_no_order(tmp_path, cells):
+    with pytest.raises(datasets.DataError, match="must name times that all have a zone, or none. .* such as line"):
+        ordered(tmp_path, cells)
+
+
+A_DAY = datetime.datetime(2024, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [A_DAY, A_DAY.replace(hour=9), A_DAY.replace(hour=10)],
+        [A_DAY.replace(tzinfo=CET), A_DAY.replace(tzinfo=UTC)],
+        [datetime.date(2023, 12, 31), datetime.date(2024, 1, 1)],
+        [datetime.timedelta(9), datetime.timedelta(10)],
+        np.array(["2024-01-01T00:00:00.000000001", "2024-01-01T00:00:00.000000002"], "datetime64[ns]"),
+        np.array([9, 10], "timedelta64[s]"),
+        [1, 1.5, decimal.Decimal("1.75"), 2**70],
+        np.array([9, 10], np.uint8),
+        ["2024-01-01T10:00:00+02:00", "2024-01-01T08:30:00Z"],
+    ],
+)
+def test_times_and_numbers_of_a_mapping_are_sorted_as_they_are(cells):
+    for places in itertools.permutations(range(len(cells))):
+        table = {"event": [*places], "time": [cells[i] for i in places]}
+        assert datasets.sessions(table, "event", order="time").words == [tuple(range(len(cells)))]
+
+
+@pytest.mark.parametrize(
+    ("cells", "rule"),
+    [
+        ([A_DAY, A_DAY.replace(tzinfo=UTC)], "must name times that all have a zone, or none"),
+        ([A_DAY, datetime.date(2024, 1, 1)], "Received: date and datetime in column 'time'"),
+        ([1, "2024-01-01"], "Received: int and str in column 'time'"),
+        ([datetime.time(23), datetime.time(1)], "Received: time in column 'time'"),
+        ([True, False], "Received: bool in column 'time'"),
+        ([1j, 2j], "Received: complex in column 'time'"),
+        (["b", "a"], "a column whose order is that of time: .* Received: 'b' in row 1, column 'time'"),
+    ],
+)
+def test_cells_of_a_mapping_that_have_no_order_are_refused(cells, rule):
+    with pytest.raises(datasets.DataError, match=rule):
+        datasets.sessions({"event": "ab", "time": cells}, "event", order="time")
+
+
+def test_dates_and_times_of_day_of_a_mapping_are_joined():
+    table = {"event": "bac", "day": [datetime.date(2024, 1, i) for i in (2, 1, 2)]}
+    table["clock"] = [datetime.time(1), datetime.time(23), datetime.time(2)]
+    assert datasets.sessions(table, "event", order=["day", "clock"]).words == [("a", "b", "c")]
