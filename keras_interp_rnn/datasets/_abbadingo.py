@@ -1,7 +1,8 @@
 """Labelled words in Abbadingo's format, which competitions of grammatical inference and FlexFringe use.
 
-The first line has the number of words and the size of the alphabet; every other line has the label of a word, its
-length, and its symbols. A file is read whole or refused with the number of a line: nothing is skipped.
+The first line has the number of words and the size of the alphabet, "2263 2" or FlexFringe's "2263 2:0"; every other
+line has the label of a word, its length, and its symbols. A file is read whole or refused with the number of a line:
+nothing is skipped.
 
 Reference: Lang, Pearlmutter and Price, "Results of the Abbadingo One DFA learning competition and a new evidence-driven
 state merging algorithm", ICGI 1998.
@@ -10,10 +11,14 @@ state merging algorithm", ICGI 1998.
 from __future__ import annotations
 
 import os
+import re
 
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked_text
 
 __all__ = ["abbadingo"]
+
+_HEADER = re.compile(r"(?P<words>[0-9]{1,18}) (?P<symbols>[0-9]{1,18})(:0(/0)?)?")
+"""FlexFringe writes after a colon how many attributes words and symbols have: none of those that are read."""
 
 
 def abbadingo(path: str | os.PathLike[str]) -> tuple[list[tuple[str, ...]], list[str]]:
@@ -39,15 +44,16 @@ def abbadingo(path: str | os.PathLike[str]) -> tuple[list[tuple[str, ...]], list
     source = existing_file(path)
     text = unpacked_text(source)
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-    head = lines[0][1] if lines else []
-    if len(head) != 2 or not all(field.isascii() and field.isdigit() for field in head):
+    first = " ".join(lines[0][1]) if lines else ""
+    head = _HEADER.fullmatch(first)
+    if head is None:
         raise DataError(
             "The first line of a file of Abbadingo must have the number of words and the size of the alphabet. "
-            f"Received: {' '.join(head)[:60]!r} in {source}. Write it so; attributes of symbols are not read."
+            f"Received: {first[:60]!r} in {source}. Write it so; attributes of symbols are not read."
         )
     words, labels = [], []
     for number, (label, *rest) in lines[1:]:
-        if not rest or not rest[0].isdigit() or int(rest[0]) != len(rest) - 1:
+        if not rest or not re.fullmatch(r"[0-9]{1,9}", rest[0]) or int(rest[0]) != len(rest) - 1:
             raise DataError(
                 "A line of a file of Abbadingo must have a label, the length of the word, and as many symbols. "
                 f"Received: line {number} of {source}, {' '.join([label, *rest])[:60]!r}. Correct the line."
@@ -66,10 +72,11 @@ def abbadingo(path: str | os.PathLike[str]) -> tuple[list[tuple[str, ...]], list
         labels.append(label)
         words.append(tuple(rest[1:]))
     num_symbols = len({symbol for word in words for symbol in word})
-    if len(words) != int(head[0]) or num_symbols > int(head[1]):
+    if len(words) != int(head["words"]) or num_symbols > int(head["symbols"]):
         raise DataError(
             "A file of Abbadingo must have the numbers of words and symbols of its first line. Received: "
-            f"{len(words):,} words of {num_symbols} symbols in {source}, which announces {head[0]} of {head[1]}. "
+            f"{len(words):,} words of {num_symbols} symbols in {source}, which announces {head['words']} of "
+            f"{head['symbols']}. "
             "Correct that line, or copy the file again if it was cut."
         )
     return words, labels

@@ -21,6 +21,9 @@ from keras_interp_rnn._checks import integer, integers
 
 __all__ = ["Windows"]
 
+LARGEST_ID = np.iinfo(np.int32).max
+"""Windows have int32."""
+
 
 class Windows(keras.utils.PyDataset):
     """Windows of a long text, in order, for `fit(windows, shuffle=False)`.
@@ -33,7 +36,8 @@ class Windows(keras.utils.PyDataset):
     shuffles, but an item out of order in the first pass of training raises an error.
 
     Args:
-        symbols: integers (num_symbols,), the text. They are not copied; one window at a time becomes int32.
+        symbols: integers (num_symbols,) in [0, 2^31), the text. They are not copied; one window at a time becomes
+            int32.
         batch_size: int > 0, number of lanes: parts of the text that are read in parallel.
         length: int > 0, symbols in a window.
         start: int >= 0, number of windows already read: item i is window (i + start) modulo the windows of a pass. A
@@ -44,8 +48,9 @@ class Windows(keras.utils.PyDataset):
             `input_table[x]`. It merges symbols, such as rare ones, that are distinguished only as targets.
 
     Raises:
-        ValueError: if `symbols` is not one row of integers, a size is not positive, or the text is shorter than
-            batch_size * length + 1 symbols, one window for every lane.
+        ValueError: if `symbols` is not one row of integers; if an id is negative, 2^31 or more, or has no entry in
+            `input_table`; if a size is not positive, or the text is shorter than batch_size * length + 1 symbols, one
+            window for every lane.
 
     Example:
 
@@ -76,14 +81,17 @@ class Windows(keras.utils.PyDataset):
     ) -> None:
         super().__init__()
         symbols = integers("symbols", symbols, ndim=1, remedy="`datasets.text.encode` returns the symbols of a text.")
+        if input_table is not None:
+            table = integers("input_table", input_table, ndim=1, remedy="Pass an id for each symbol.")
+            _check_ids("input_table", table, LARGEST_ID, "Number the symbols from 0.")
+            _check_ids("symbols", symbols, len(table) - 1, "Give `input_table` an entry for each symbol.")
+        _check_ids("symbols", symbols, LARGEST_ID, "Number the symbols from 0.")
         batch_size, length = integer("batch_size", batch_size), integer("length", length)
         if num_windows is not None:
             num_windows = integer("num_windows", num_windows)
         self.batch_size, self.length, self.start = batch_size, length, integer("start", start, 0)
         self.windows_per_pass = (len(symbols) - 1) // (batch_size * length)
-        self._input_table = None
-        if input_table is not None:
-            self._input_table = integers("input_table", input_table).astype(np.int32)
+        self._input_table = None if input_table is None else table.astype(np.int32)
         self._num_windows = self.windows_per_pass if num_windows is None else num_windows
         if self.windows_per_pass < 1:
             raise ValueError(
@@ -140,3 +148,12 @@ class Windows(keras.utils.PyDataset):
                 "Windows must be read in order, as each continues the states of the one before. Received: item "
                 f"{index} after item {self._furthest}. Call `fit(..., shuffle=False)`."
             )
+
+
+def _check_ids(name: str, ids: NDArray[Any], largest: int, remedy: str) -> None:
+    """Refuses ids outside [0, largest]; looks at none if their type holds no others."""
+    if not ids.size or (np.iinfo(ids.dtype).min == 0 and np.iinfo(ids.dtype).max <= largest):
+        return
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high > largest:
+        raise ValueError(f"`{name}` must lie in [0, {largest}]. Received: ids from {low} to {high}. {remedy}")

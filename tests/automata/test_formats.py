@@ -93,7 +93,17 @@ CORPUS = {
     "AALpy, Markov decision process": (
         'digraph LearnedModel {\ns0 [label="x"];\ns1 [label="y"];\ns0 -> s0 [label="a:0.25"];\n'
         's0 -> s1 [label="a:0.75"];\n__start0 [label="", shape=none];\n__start0 -> s0 [label=""];\n}\n',
-        "must have an accepting state: .* Received: none. If it accepts no word, give one of its states peripheries=1",
+        "must be deterministic. Received: .* probabilities, such as 'a:0.25', .* neither DFA nor MooreMachine is",
+    ),
+    "AALpy, stochastic, with records": (
+        'digraph LearnedModel {\ns0 [label="s0|x"];\ns1 [label="s1|y", shape=doublecircle];\n'
+        's0 -> s1 [label="req/A:1"];\ns1 -> s0 [label="req/A:5e-1"];\ns1 -> s1 [label="req/B:.5"];\n'
+        '__start0 [label="", shape=none];\n__start0 -> s0 [label=""];\n}\n',
+        "must be deterministic. Received: .* probabilities, such as 'req/A:1'",
+    ),
+    "symbols with a colon and a number": (
+        'digraph g {\ns0 [label="v:1"];\ns0 -> s0 [label="v:1"];\n__start0 [shape=none];\n__start0 -> s0;\n}\n',
+        "must have an accepting state",
     ),
     "LearnLib": (
         'digraph g {\n\n\ts0 [shape="circle" label="0"];\n\ts1 [shape="doublecircle" label="1"];\n'

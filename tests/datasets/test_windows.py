@@ -159,3 +159,51 @@ def test_windows_show_as_one_line():
     assert repr(Windows(symbols, 4, length=5)) == "Windows(batch_size=4, length=5): 4 items of 20 symbols, 4 per pass"
     shown = "Windows(batch_size=4, length=5, start=3): 1,200 items of 20 symbols, 4 per pass"
     assert repr(Windows(symbols, 4, length=5, start=3, num_windows=1200)) == shown
+
+
+@pytest.mark.parametrize(
+    ("symbols", "rule"),
+    [
+        (
+            [0, 2**32 + 1, 2, 3, 1],
+            r"`symbols` must lie in \[0, 2147483647\]. Received: ids from 0 to 4294967297. Number",
+        ),
+        (np.array([0, 2**31, 2, 3, 1], np.uint32), "ids from 0 to 2147483648"),
+        (np.arange(5, dtype=np.uint64) * 2**40, "ids from 0 to 4398046511104"),
+        (np.array([0, -1, 2, 3, 1], np.int8), "ids from -1 to 3"),
+    ],
+)
+def test_ids_that_int32_does_not_hold_are_refused(symbols, rule):
+    with pytest.raises(ValueError, match=rule):
+        Windows(np.asarray(symbols), 1, length=4)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "table", "rule"),
+    [
+        (
+            [0, -1, 2, 1, 2],
+            [5, 6, 7],
+            r"`symbols` must lie in \[0, 2\]. Received: ids from -1 to 2. Give `input_table`",
+        ),
+        ([0, 1, 2, 3, 1], [5, 6, 7], r"`symbols` must lie in \[0, 2\]. Received: ids from 0 to 3"),
+        (
+            [0, 1, 2, 1, 2],
+            [5, 2**31, 7],
+            r"`input_table` must lie in \[0, 2147483647\]. Received: ids from 5 to 2147483648",
+        ),
+        ([0, 1, 2, 1, 2], [5, -6, 7], "ids from -6 to 7. Number the symbols from 0"),
+        ([0, 1, 2, 1, 2], [[5, 6, 7]], "`input_table` must be one row of integers"),
+        ([0, 1, 2, 1, 2], [5.0, 6.0, 7.0], "`input_table` must be one row of integers"),
+    ],
+)
+def test_a_table_has_an_id_for_each_symbol(symbols, table, rule):
+    with pytest.raises(ValueError, match=rule):
+        Windows(np.array(symbols), 1, length=4, input_table=table)
+
+
+def test_the_largest_id_and_a_table_are_read():
+    x, y = Windows(np.array([0, 2**31 - 1, 2, 3, 1]), 1, length=4)[0]
+    assert (x.tolist(), y.tolist()) == ([[0, 2**31 - 1, 2, 3]], [[2**31 - 1, 2, 3, 1]])
+    x, y = Windows(np.array([0, 1, 2, 1, 2], np.uint8), 1, length=4, input_table=[5, 6, 6])[0]
+    assert (x.tolist(), y.tolist()) == ([[5, 6, 6, 6]], [[1, 2, 1, 2]])

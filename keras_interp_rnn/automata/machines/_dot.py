@@ -39,6 +39,8 @@ DRAWING = set(
 
 ESCAPES = {"n": "\n", "l": "\n", "r": "\r", **{sign: sign for sign in '\\"{}|<> '}}
 
+_PROBABILITY = re.compile(r".*:\s*([01]|[01]?\.\d+|\d(?:\.\d+)?[eE]-\d+)", re.ASCII | re.DOTALL)
+
 Attributes = dict[str, str]
 
 
@@ -118,6 +120,7 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
         record = _RECORD.fullmatch(label) or _OF_LEARNLIB.fullmatch(label)
         if record:
             edges.outputs[state] = _unescaped(record[record.lastindex or 0]).strip()
+    _check_no_probabilities([found.get("label", "") for source, _, found in arrows if source not in marks])
     for source, target, found in arrows:
         where = f"the edge {source} -> {target}"
         label = found.get("label", "")
@@ -141,6 +144,18 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
             f"{len(starts)} starts. Add `__start0 [shape=none]; __start0 -> s0;`."
         )
     return edges, edges.state(starts.pop()), any(found.get("peripheries") == "1" for found in nodes.values())
+
+
+def _check_no_probabilities(labels: Sequence[str]) -> None:
+    """Refuses stochastic models, whose edges have the labels "symbol:probability"."""
+    found = [_PROBABILITY.fullmatch(label) for label in labels]
+    values = [float(each[1]) for each in found if each]
+    if len(values) == len(labels) and max(values, default=2) <= 1 and any(0 < value < 1 for value in values):
+        raise ValueError(
+            "An automaton in DOT must be deterministic. Received: a digraph whose edges have probabilities, such as "
+            f"{labels[0]!r}, as a stochastic model of AALpy, which neither DFA nor MooreMachine is. Remove the "
+            "probabilities if each symbol has one edge; rename symbols that end in such a number."
+        )
 
 
 def _symbols(label: str, where: str) -> list[str]:
