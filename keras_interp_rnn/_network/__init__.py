@@ -26,7 +26,13 @@ from keras_interp_rnn._network.arrays import (
     listed,
 )
 from keras_interp_rnn._network.chain import NotAChain, calls_of
-from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, gives_probabilities, predict_on_batch
+from keras_interp_rnn._network.graph import (
+    check_logits,
+    ends_in_softmax,
+    evaluate,
+    gives_probabilities,
+    predict_on_batch,
+)
 from keras_interp_rnn._network.linear_recurrences import feature_addends
 from keras_interp_rnn._network.made_isans import isan_like, isan_of
 from keras_interp_rnn._network.quantities import run_with_quantities
@@ -86,6 +92,7 @@ __all__ = [
     "as_symbols",
     "centroids_of",
     "check_finite",
+    "check_logits",
     "check_num_steps",
     "check_one_output",
     "check_range",

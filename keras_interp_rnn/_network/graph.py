@@ -6,6 +6,7 @@ tensor holds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from keras_interp_rnn._backend.keras_quirks import made_by, nodes_of
 
 Value = TypeVar("Value")
+
+PASSING_ON = (keras.layers.Identity, keras.layers.Dropout, keras.layers.Reshape)
+"""Layers whose outputs are numbers of their inputs."""
 
 
 def evaluate(
@@ -87,21 +91,61 @@ def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
     return tree.map_structure(lambda rows: rows[:batch_size], model.predict_on_batch(inputs))
 
 
+def last_activation(model: Any) -> str | None:
+    """The name of the activation that makes the first output of a Sequential or functional model.
+
+    "linear" for a layer that could have one and has none, "" where no name is known; None if there is no graph.
+    """
+    operation, node = model, None
+    while True:
+        if isinstance(operation, keras.layers.TimeDistributed):
+            operation = operation.layer
+        elif isinstance(operation, keras.Model):
+            outputs = tree.flatten(getattr(operation, "outputs", None))
+            if not outputs or outputs[0] is None:  # a subclassed model
+                return None
+            operation, node = made_by(outputs[0])
+        elif isinstance(operation, PASSING_ON) or (
+            isinstance(operation, keras.layers.Activation) and operation.activation is keras.activations.linear
+        ):
+            operation, node = made_by(node.input_tensors[0])
+        else:
+            break
+    if isinstance(operation, keras.layers.RNN):  # its states are the outputs
+        return ""
+    function = getattr(operation, "activation", operation)
+    name = getattr(function, "__name__", type(function).__name__)
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("re_lu", "relu")  # of a class, as LeakyReLU
+    known = getattr(keras.activations, name, None)
+    if name == "softmax" and hasattr(function, "__name__") and function is not known:  # another of that name
+        return ""
+    return name if known is not None else ""
+
+
 def ends_in_softmax(model: Any) -> bool:
     """Whether the first output of a Sequential or functional model is that of a softmax layer or activation."""
-    operation = model
-    while isinstance(operation, keras.Model):
-        outputs = tree.flatten(getattr(operation, "outputs", None))
-        if not outputs or outputs[0] is None:  # a subclassed model, of which no graph is known
-            return False
-        operation, _ = made_by(outputs[0])
-    activation = getattr(operation, "activation", None)
-    return isinstance(operation, keras.layers.Softmax) or activation is keras.activations.softmax
+    return last_activation(model) == "softmax"
 
 
 def gives_probabilities(model: Any, rows: NDArray[Any]) -> bool:
     """Whether a model ends in a softmax; where no graph tells it, whether all outputs (rows, n) are distributions."""
     return ends_in_softmax(model) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
+
+
+def check_logits(model: Any, outputs: NDArray[Any] | None = None) -> None:
+    """Raises ValueError if a model gives neither logits nor, by a softmax, probabilities: its head may have sigmoids.
+
+    Args:
+        outputs: that are no distributions. If they lie between 0 and 1, and no graph tells why, they are of sigmoids.
+    """
+    activation = last_activation(model)
+    unknown = not activation and outputs is not None and bool(((outputs > 0) & (outputs < 1)).all())
+    if unknown or activation not in ("linear", "softmax", "log_softmax", "", None):
+        received = "outputs between 0 and 1, whose sums are not 1" if unknown else f"activation={activation!r}"
+        raise ValueError(
+            "A model that predicts the next symbol must end in logits or in a softmax over all symbols. Received: "
+            f"{model.name}, with {received}. Train it with a linear head, or with a softmax."
+        )
 
 
 def vocabulary_sizes(model: keras.Model) -> list[int | None]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._network.along import along, output_size
 from keras_interp_rnn._network.arrays import check_finite
-from keras_interp_rnn._network.graph import ends_in_softmax, evaluate, predict_on_batch
+from keras_interp_rnn._network.graph import check_logits, ends_in_softmax, evaluate, predict_on_batch
 from keras_interp_rnn._network.recurrent import step_cell
 from keras_interp_rnn._types import Tensor
 
@@ -61,6 +61,7 @@ class Stepper:
                 f"{type(model).__name__} with inputs and outputs of {ranks} axes. Build such a model of its layers."
             )
         check_finite(model)
+        check_logits(model)
         self.outputs = int(outputs[0].shape[-1])
         self._runner = _Runner(model)
         self._log = ends_in_softmax(model)

@@ -5,6 +5,10 @@ automaton of probabilities, with the states as rows and $\omega' = (1 - \sum_x A
 
     p(x | w) = a A_x w' / a w',    p(end | w) = a w / a w',    a = initial A_{w_1} ... A_{w_t}.
 
+After an event that it never saw where it comes, such an automaton goes on from the state under which the events that
+follow are likeliest, so that one wrong event is one surprise. Of a session with such events that is the path with the
+largest probability, where each of them may lead to any state (Viterbi).
+
 Where e was expected and x came, the log-odds ln p(e | w) / p(x | w) are a difference of two logits. A network that is
 affine in its state splits it exactly among the events before (`analysis.contributions`); for any other, and for an
 automaton, the share of an event is by how much the log-odds fall if that event is left out, which need not sum.
@@ -30,6 +34,7 @@ from keras_interp_rnn._network import (
     AffineReading,
     GivenNames,
     check_finite,
+    check_logits,
     gives_probabilities,
     predict_on_batch,
     read_text,
@@ -43,6 +48,10 @@ from keras_interp_rnn.analysis.weighted.forms import word_ids
 BY = ("mean", "total", "largest")
 BATCH = 256
 """Maximum number of sessions that are read at a time."""
+EXPLAINED = 0.1
+"""Largest probability of an event that is explained as surprising."""
+IMPOSSIBLE = 1e-12
+"""The probability that an impossible event has where paths through it are compared."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,8 +107,8 @@ class Surprise(Result):
             the first event without a start token.
         expected: for each session the most probable event at each position (T,); -1 if there is no prediction.
         expected_nats: for each session the surprise that the expected event would have had (T,).
-        events: the most surprising events of all sessions, the most surprising first, with the shares of the events
-            before them.
+        events: the most surprising events, of a probability of at most 0.1, with the shares of the events before them:
+            the first of each session, the most surprising first, then the second of each session, and so on.
         names: of the events, for views. An automaton has one more event, the "end" of a session.
 
     Units: nats.
@@ -122,7 +131,8 @@ class Surprise(Result):
         """(sessions,), how surprising each session is; 0 if none of its events is predicted.
 
         Args:
-            by: "mean" over its events; "total", which is -ln of the session's probability; or "largest".
+            by: "mean" over its events; "total", which is -ln of the session's probability if it has no event that an
+                automaton never saw there; or "largest".
         """
         choice("by", by, BY)
         predicted = [row[~np.isnan(row)] for row in self.nats]
@@ -152,17 +162,21 @@ def surprise(
         network: a model that reads ids (batch, time) and predicts the next id, by logits or a softmax over all K ids,
             either at each step from the steps so far, (batch, time, K), or after the last step, (batch, K). Or an
             automaton of probabilities, as from `WeightedAutomaton.from_words`, which also predicts the end of a
-            session.
+            session. After an event that it never saw where it comes (one that is impossible there, or has the least
+            probability, below 0.1, and keeps the state) it goes on from the state under which all events that follow
+            are likeliest; if none is better, from its own. A network goes on with its own state.
         sequences: the sessions, of any lengths: lists of ids, or of symbols if the ids have names.
         alphabet: names of the ids; by default those that the model carries, or the alphabet of the automaton.
-        num_events: maximum number of events that are explained.
+        num_events: maximum number of events that are explained, none of a probability above 0.1. No session has a
+            second one before each has its first.
 
     Returns:
         `Surprise`; `print` lists the most surprising sessions and events, and `views.save` makes a page of them.
 
     Raises:
-        ValueError: if there is no session, or one without events; if the network has other outputs, reads later events
-            or is stateful; if an automaton does not give probabilities; if an event is not in the alphabet.
+        ValueError: if there is no session, or one without events; if the network has other outputs, such as sigmoids,
+            reads later events or is stateful; if an automaton does not give probabilities; if an event is not in the
+            alphabet.
 
     Units: nats.
     Exactness: an automaton and contributions are computed in float64, the latter with a residual. A model predicts in
@@ -182,26 +196,30 @@ def surprise(
     integer("num_events", num_events, 0)
     predictor = (_Automaton if isinstance(network, LinearAutomaton) else _Model)(network, alphabet)
     texts = [predictor.ids(session.tolist() if isinstance(session, np.ndarray) else session) for session in sequences]
-    if not texts or not all(map(len, texts)):
+    empty = next((i for i, text in enumerate(texts, start=1) if not len(text)), 0)
+    if empty or not texts:
+        received = f"session {empty} of {len(texts):,}, which has none" if empty else "no session"
         raise ValueError(
-            f"There must be a session, and every session must have an event. Received: {len(texts)} sessions, of "
-            f"{min(map(len, texts), default=0)} events at least. Leave out those without events."
+            f"There must be a session, and every session must have an event. Received: {received}. Leave out those "
+            "without events."
         )
+    texts = [predictor.whole(text) for text in texts]
     logs = predictor.logs(texts)
     rows = [np.arange(len(text)) for text in texts]
     nats = [-log[row, text] for log, row, text in zip(logs, rows, texts, strict=True)]
     known = [~np.isnan(each) for each in nats]
     expected = [np.where(there, log.argmax(axis=1), -1) for log, there in zip(logs, known, strict=True)]
     least = [-log[row, best] for log, row, best in zip(logs, rows, expected, strict=True)]
-    odds = np.concatenate([each - low for each, low in zip(nats, least, strict=True)])
-    session = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-    strange = np.flatnonzero(odds > 0)  # not NaN
+    strange = []
+    for i, (high, low) in enumerate(zip(nats, least, strict=True)):
+        places = np.flatnonzero((high > low) & (high >= -math.log(EXPLAINED)))  # not NaN
+        odds = high[places] - low[places]
+        order = np.argsort(-odds, kind="stable")
+        strange += [(rank, -odds[k], i, int(places[k])) for rank, k in enumerate(order.tolist())]
     events = []
-    for place in strange[np.argsort(-odds[strange], kind="stable")][:num_events]:
-        i = int(session[place])
-        t = int(place - np.searchsorted(session, i))
+    for _, _, i, t in sorted(strange)[:num_events]:
         came, best = int(texts[i][t]), int(expected[i][t])
-        shares, rest, residual, method = predictor.shares(texts[i][:t], came, best)
+        shares, rest, residual, method = predictor.shares(texts[i], t, best)
         high, low = float(nats[i][t]), float(least[i][t])
         event = (i, t + 1, texts[i][:t], came, best, high, low, shares, rest, residual, method, predictor.names)
         events.append(SurprisingEvent(*event))
@@ -221,19 +239,23 @@ class _Predictor(ABC):
     def ids(self, session: Any) -> Ints:
         """The events (T,) of a session."""
 
+    def whole(self, text: Ints) -> Ints:
+        """A session with its end, if the predictor knows ends."""
+        return text
+
     @abstractmethod
     def logs(self, texts: Sequence[Ints]) -> list[Array]:
         """For each text (T,) the logarithms (T, K) of the probabilities at each place, given the events before it."""
 
     @abstractmethod
-    def after(self, texts: Sequence[Ints]) -> list[Array]:
-        """The logarithms (K,) after each text, NaN if it cannot be read."""
+    def at(self, texts: Sequence[Ints], place: int) -> list[Array]:
+        """The logarithms (K,) before the last `place` events of each text, NaN if those before cannot be read."""
 
-    def shares(self, before: Ints, came: int, expected: int) -> Shares:
-        """By how much the log-odds fall if an event before is left out."""
-        texts = [before, *(np.delete(before, place) for place in range(len(before)))]
+    def shares(self, text: Ints, place: int, expected: int) -> Shares:
+        """By how much the log-odds of an event of a text fall if one before it is left out."""
+        texts = [text, *(np.delete(text, before) for before in range(place))]
         with np.errstate(invalid="ignore"):  # infinity less infinity
-            odds = np.array([log[expected] - log[came] for log in self.after(texts)])
+            odds = np.array([log[expected] - log[text[place]] for log in self.at(texts, len(text) - place)])
             return odds[0] - odds[1:], math.nan, math.nan, "deletion"
 
 
@@ -252,30 +274,43 @@ class _Automaton(_Predictor):
         self.alphabet, self.end = automaton.alphabet, len(self.transitions)
         self.names = (*map(str, range(self.end) if self.alphabet is None else self.alphabet), "end")
         one = final.ndim == 1
-        self.whole = np.asarray(automaton.prefix_sums().final, np.float64)
-        total = float(self.initial @ self.whole) if one else math.nan
+        self.whole_words = np.asarray(automaton.prefix_sums().final, np.float64)
+        total = float(self.initial @ self.whole_words) if one else math.nan
         if not abs(total - 1) < 1e-6:
             received = f"values that sum to {total:.6g}" if one else f"{final.shape[1]} values a word"
             raise ValueError(
                 f"The values of an automaton must be probabilities of words, which sum to 1. Received: {received}. "
                 "Pass WeightedAutomaton.from_words(...), or from_hmm(...) with `stop`."
             )
-        self.nexts = np.concatenate([self.transitions @ self.whole, final[None]]).T
+        self.nexts = np.concatenate([self.transitions @ self.whole_words, final[None]]).T
+        self.unseen: NDArray[np.bool_] | None = None
+        if min(array.min() for array in (self.initial, self.transitions, final)) >= 0:  # the states are meaningful
+            with np.errstate(all="ignore"):  # 0 / 0, in states that no word leaves to its end
+                shares = np.nan_to_num(self.nexts / self.whole_words[:, None])
+                self.chances = np.nan_to_num(self.transitions * self.whole_words / self.whole_words[:, None])
+            weights = np.concatenate([self.transitions.sum(axis=2), final[None]]).T
+            keeps = np.diagonal(self.transitions, axis1=1, axis2=2).T == weights[:, :-1]
+            keeps = np.column_stack([keeps, np.zeros(len(keeps), bool)])  # an end keeps no state
+            rarest = (weights == weights.min(axis=1, keepdims=True)) & (shares < EXPLAINED)
+            self.shares_of_states, self.unseen = shares, (weights == 0) | (rarest & keeps)
 
     def ids(self, session: Any) -> Ints:
-        return np.append(word_ids(session, self.alphabet, self.end), self.end)
+        return word_ids(session, self.alphabet, self.end)
+
+    def whole(self, text: Ints) -> Ints:
+        return np.append(text, self.end)
 
     def logs(self, texts: Sequence[Ints]) -> list[Array]:
-        return [self._logs(text[:-1]) for text in texts]
+        return [self._logs(text) for text in texts]
 
-    def after(self, texts: Sequence[Ints]) -> list[Array]:
-        return [self._logs(text)[-1] for text in texts]
+    def at(self, texts: Sequence[Ints], place: int) -> list[Array]:
+        return [self._logs(text)[-place] for text in texts]
 
     def _logs(self, text: Ints) -> Array:
-        """The logarithms (T + 1, K + 1) after each prefix."""
-        found = np.empty((len(text) + 1, self.end + 1))
-        state = self.initial
-        for step in range(len(found)):
+        """The logarithms (T, K + 1) at each place of a text with its end."""
+        found = np.empty((len(text), self.end + 1))
+        state, later = self.initial, None
+        for step, symbol in enumerate(text):
             shares = state @ self.nexts
             if shares.min() < -1e-9 * shares.max():
                 raise ValueError(
@@ -284,10 +319,35 @@ class _Automaton(_Predictor):
                 )
             with np.errstate(divide="ignore"):
                 found[step] = np.log(shares.clip(0) / shares.clip(0).sum())
-            if step < len(text):
-                following = state @ self.transitions[text[step]]
-                size = float(following @ self.whole)
-                state = following / size if size > 0 else state  # what is impossible is read as if it had not come
+            if step + 1 == len(text):
+                break
+            unseen = self.unseen is not None and bool(self.unseen[state > 0, symbol].all())
+            following = state @ self.transitions[symbol]
+            size = float(following @ self.whole_words)
+            state = following / size if size > 0 else state  # what is impossible is read as if it had not come
+            if unseen:
+                later = self._likelihoods(text) if later is None else later
+                best = int(later[step + 1].argmax())
+                if later[step + 1, best] > (1 + 1e-9) * float(state * self.whole_words @ later[step + 1]):
+                    state = np.eye(len(state))[best] / self.whole_words[best]
+        return found
+
+    def _likelihoods(self, text: Ints) -> Array:
+        """How likely the events from each place on are from each state (T, n), each row but for a factor.
+
+        After an event that is unseen in its state, the state is the one from which the following events are likeliest.
+        """
+        assert self.unseen is not None
+        found = np.empty((len(text), len(self.initial)))
+        following = np.ones(len(self.initial))
+        for step in range(len(text) - 1, -1, -1):
+            symbol = text[step]
+            jumps = np.maximum(self.shares_of_states[:, symbol], IMPOSSIBLE) * following.max()
+            if symbol == self.end:
+                found[step] = jumps
+            else:
+                found[step] = np.where(self.unseen[:, symbol], jumps, self.chances[symbol] @ following)
+            following = found[step] = found[step] / found[step].max()
         return found
 
 
@@ -339,22 +399,24 @@ class _Model(_Predictor):
             found[i][place] = log
         return found
 
-    def after(self, texts: Sequence[Ints]) -> list[Array]:
+    def at(self, texts: Sequence[Ints], place: int) -> list[Array]:
         missing = np.full(len(self.names), np.nan)
         fixed = None if self.at_each_step else self.length
-        there = [i for i, text in enumerate(texts) if len(text) and (fixed is None or len(text) >= fixed)]
-        logs = self._read([texts[i] if fixed is None else texts[i][-fixed:] for i in there])
+        before = [text[: len(text) - place] for text in texts]
+        there = [i for i, text in enumerate(before) if len(text) and (fixed is None or len(text) >= fixed)]
+        logs = self._read([before[i] if fixed is None else before[i][-fixed:] for i in there])
         read = dict(zip(there, logs, strict=True))
         return [(read[i][-1] if self.at_each_step else read[i]) if i in read else missing for i in range(len(texts))]
 
-    def shares(self, before: Ints, came: int, expected: int) -> Shares:
+    def shares(self, text: Ints, place: int, expected: int) -> Shares:
         try:
-            splits = len(before) > 0 and self.at_each_step and AffineReading(self.model).splits()
+            splits = place > 0 and self.at_each_step and AffineReading(self.model).splits()
         except ValueError:
             splits = False
         if not splits:
-            return super().shares(before, came, expected)
-        split = contributions(self.model, before, targets=-1)
+            return super().shares(text, place, expected)
+        came = text[place]
+        split = contributions(self.model, text[:place], targets=-1)
         each = split.values[:, 0, expected] - split.values[:, 0, came]
         rest = float(each[0] + split.bias[expected] - split.bias[came])
         return each[1:], rest, split.residual, "contributions"
@@ -400,6 +462,7 @@ class _Model(_Predictor):
 
     def _logs_of(self, outputs: Array) -> Array:
         if not gives_probabilities(self.model, outputs.reshape(-1, outputs.shape[-1])):
+            check_logits(self.model, outputs)
             return np.asarray(log_softmax(outputs, axis=-1))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(outputs.clip(0)))

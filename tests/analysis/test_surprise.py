@@ -84,6 +84,7 @@ def test_contributions_of_an_affine_network_sum_to_the_log_odds(seed):
 
 def test_shares_by_deletion_are_changes_of_the_log_odds():
     network = lstm()
+    network.layers[-1].bias.assign([0, 9, -9, 9, -9, 9])
     event = analysis.surprise(network, SESSIONS, num_events=1).events[0]
     before = event.symbols.tolist()
 
@@ -102,7 +103,7 @@ def test_the_surprises_of_an_automaton_sum_to_minus_the_logarithm_of_the_probabi
     rng = np.random.default_rng(seed)
     start, rows, emissions = (rng.dirichlet(np.ones(n), m) for n, m in ((3, 1), (3, 3), (4, 3)))
     automaton = automata.WeightedAutomaton.from_hmm(start[0], rows, emissions, stop=[0.2, 0.1, 0.3], alphabet="abcd")
-    words = ["", "abca", "d", "a" * 40]
+    words = ["abca", "d", "a" * 40]
     found = analysis.surprise(automaton, words)
     assert found.names == (*"abcd", "end")
     np.testing.assert_allclose(found.scores("total"), [-automaton.log_value(word) for word in words], rtol=1e-9)
@@ -132,6 +133,112 @@ def test_what_is_impossible_is_infinitely_surprising_and_read_as_if_it_had_not_c
     assert found._repr_html_()
 
 
+NAMES = ["login", "open", "read", "close", "logout"]
+NORMAL = [["login", "open", *["read"] * n, "close", "logout"] for n in (1, 2, 3, 4, 5, 6)] * 40
+
+
+@pytest.mark.parametrize("pseudo_count", [0, 0.01, 1])
+@pytest.mark.parametrize(
+    ("session", "wrong"),
+    [
+        ("login close read read read close logout", {1}),  # exchanged
+        ("login open read read read close open", {6}),
+        ("login read read read close logout", {1}),  # left out
+        ("login open read login read read close logout", {3}),  # inserted
+        ("open read read close logout", {0}),
+        ("login logout read read login close logout", {1, 4}),
+    ],
+)
+def test_one_wrong_event_is_one_surprise(session, wrong, pseudo_count):
+    automaton = automata.WeightedAutomaton.from_words(NORMAL, alphabet=NAMES, pseudo_count=pseudo_count)
+    [nats] = analysis.surprise(automaton, [session.split()]).nats
+    assert {*np.flatnonzero(nats > -np.log(0.1)).tolist()} == wrong
+
+
+def most_probable_path(automaton, word):
+    """By trying every state after every symbol that the words of the automaton never had there."""
+    size, num_symbols = len(automaton), len(automaton.transitions)
+    weights = np.concatenate([automaton.transitions.sum(axis=2).T, automaton.final[:, None]], axis=1)
+
+    def best(state, rest):
+        if not len(rest):
+            return weights[state, num_symbols]
+        symbol = rest[0]
+        [after] = np.flatnonzero(automaton.transitions[symbol, state])
+        unseen = after == state and weights[state, symbol] == weights[state].min() and weights[state, symbol] < 0.1
+        return weights[state, symbol] * max(best(each, rest[1:]) for each in (range(size) if unseen else [after]))
+
+    return best(0, word)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_session_with_unseen_events_has_the_probability_of_its_best_path(seed):
+    rng = np.random.default_rng(seed)
+    words = [[0, 1, *[2] * n, 3, 1, 2] for n in range(4) for _ in range(10)]
+    automaton = automata.WeightedAutomaton.from_words(words, num_symbols=4)
+    sessions = [rng.integers(0, 4, length).tolist() for length in (1, 2, 3, 4, 5, 6)]
+    found = analysis.surprise(automaton, sessions)
+    np.testing.assert_allclose(
+        found.scores("total"), [-np.log(most_probable_path(automaton, word)) for word in sessions], rtol=1e-6
+    )
+
+
+def test_each_session_has_an_event_explained_before_one_has_two():
+    automaton = automata.WeightedAutomaton.from_words(NORMAL, alphabet=NAMES)
+    two = "login logout read read login close logout".split()
+    one = "login open read read read close open".split()
+    found = analysis.surprise(automaton, [two, NORMAL[0], one, two], num_events=5)
+    assert [event.session for event in found.events] == [0, 2, 3, 0, 3]
+    assert all(np.exp(-event.nats) <= 0.1 for event in found.events)
+    for event in found.events:
+        assert event.log_odds > 0
+        assert event.nats == found.nats[event.session][event.position - 1]
+
+
+def test_no_likely_event_is_explained():
+    automaton = automata.WeightedAutomaton.from_words(["ab", "ac"] * 9 + ["ac"], alphabet="abc")
+    assert analysis.surprise(automaton, ["ab"]).events == ()  # "ac" is likelier
+
+
+HEADS = {
+    "a Dense layer": [keras.layers.Dense(6, "sigmoid")],
+    "an Activation": [keras.layers.Dense(6), keras.layers.Activation("softplus")],
+    "behind layers that change nothing": [
+        keras.layers.Dense(6, "sigmoid"),
+        keras.layers.Dropout(0.5),
+        keras.layers.Activation("linear"),
+    ],
+    "TimeDistributed": [keras.layers.TimeDistributed(keras.layers.Dense(6, "relu"))],
+    "a layer": [keras.layers.Dense(6), keras.layers.ReLU()],
+    "nested": [keras.Sequential([keras.layers.Dense(6, "hard_sigmoid")])],
+    "a function that no name is known of": [keras.layers.Dense(6, lambda x: keras.ops.sigmoid(x))],
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_refuses_heads_that_are_neither_logits_nor_a_softmax(head):
+    network = model(layers.ISAN(5, 6, return_sequences=True), *head)
+    with pytest.raises(ValueError, match="must end in logits or in a softmax over all symbols"):
+        analysis.surprise(network, SESSIONS)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        [keras.layers.Activation("softmax")],
+        [keras.layers.Softmax(), keras.layers.Dropout(0.5)],
+        [keras.layers.Activation("log_softmax")],
+        [keras.layers.Activation(lambda x: keras.ops.softmax(x))],
+        [keras.layers.Dropout(0.5)],
+    ],
+)
+def test_heads_of_the_same_probabilities_give_the_same_surprise(head):
+    plain = isan()
+    network = keras.Sequential([*plain.layers, *head])
+    for one, two in zip(*(analysis.surprise(each, SESSIONS).nats for each in (plain, network)), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("network", "sessions", "rule"),
     [
@@ -148,7 +255,8 @@ def test_what_is_impossible_is_infinitely_surprising_and_read_as_if_it_had_not_c
             "must not read later ones",
         ),
         (isan, [], "There must be a session"),
-        (isan, [[1], []], "every session must have an event"),
+        (isan, [[1], []], "every session must have an event. Received: session 2 of 2, which has none"),
+        (lambda: automata.WeightedAutomaton.from_words(["a"], alphabet="a"), ["a", ""], "Received: session 2 of 2"),
         (isan, [[1, 9]], "and the event 9"),
         (isan, [[1, -1]], r"must lie in \[0, 2147483648\). Received: sequences from -1 to 1"),
         (isan, [["a"]], "must come with an alphabet"),
