@@ -67,6 +67,16 @@ def non_negative(name: str, value: Any) -> float:
     return number
 
 
+def holding(certificate: Any) -> Any:
+    """A certificate that holds; of another nothing is known of the network."""
+    if not certificate.holds:
+        raise ValueError(
+            "A certificate must hold, so that the network is an automaton. Received: a certificate that does not hold "
+            f"({certificate.failure}). Train to a lower temperature, or pass the automaton itself."
+        )
+    return certificate
+
+
 def fraction(name: str, value: Any, *, below: float = 1.0) -> float:
     """A number in [0, below)."""
     number = _as_float(value)

@@ -1,5 +1,6 @@
 """Certificates of networks: bounds hold for random states, and proofs for words that the network itself reads."""
 
+import concurrent.futures
 import itertools
 
 import keras
@@ -148,3 +149,23 @@ DFA_OF_ALL = DFA([[0, 0]], {0}, start=0, alphabet="ab")
 def test_rejects_what_cannot_be_bounded(build, sentence):
     with pytest.raises(ValueError, match=sentence):
         automata.certify(build(), DFA_OF_ALL, alphabet=IDS, start=1)
+
+
+@pytest.mark.parametrize("built_in_a_thread", [False, True])
+@pytest.mark.parametrize("make", [lambda: automata.compile(tomita(1)), lambda: network_of(tomita(1))])
+def test_certifies_and_checks_in_any_thread(make, built_in_a_thread, tmp_path):
+    def in_a_thread(function):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(function).result()
+
+    network = in_a_thread(make) if built_in_a_thread else make()
+    network.save(tmp_path / "network.keras")
+    loaded = in_a_thread(lambda: keras.models.load_model(tmp_path / "network.keras"))
+
+    def proved():
+        dfa = automata.extract(network).dfa
+        certificate = automata.certify(network, dfa)
+        return certificate.holds, certificate.failure, certificate.check(network), certificate.check(loaded)
+
+    assert in_a_thread(proved) == proved()
+    assert proved()[0] == proved()[2] == proved()[3]

@@ -10,7 +10,10 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA
+from keras_interp_rnn.automata import DFA, WordEncoding
+from keras_interp_rnn.automata.certificates import _bounds
+from keras_interp_rnn.automata.certificates._proved import Proved
+from keras_interp_rnn.equations import SimpleRNN
 from tests.oracles import certificate as oracle
 
 IDS = {"a": 4, "b": 2, "c": 5}
@@ -332,3 +335,85 @@ def test_margins_count_the_rounding_of_float32(name, case):
         counted = (without - figures) / (without - least)
         assert (counted >= 1).all()
         assert (counted <= most).all()
+
+
+TINY = 2.0**-126  # the smallest normal number of float32
+
+
+def flushed(x):
+    """A number as arithmetic has it that takes all below the smallest normal number for zero."""
+    return np.where(np.abs(x) < TINY, 0.0, x)
+
+
+def proved(kernel, bias, centroids=((1.0,),), cell=None):
+    """The numbers of a network in float32, of which a test reads some."""
+    return Proved(
+        *(WordEncoding(IDS, start=START), START, "float32", False, False, {}),
+        cell,
+        np.array(centroids),
+        np.array(kernel),
+        np.array(bias),
+    )
+
+
+# One operand is below the smallest normal number, the other is large; all else of its kind is small.
+SMALL, LARGE = 0.9 * TINY, 1e36
+
+
+@pytest.mark.parametrize("target", [0, 1, 2])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_scores_of_centroids_of_very_different_sizes_count_what_underflows(order, target):
+    centroids = np.array([[LARGE], [-LARGE], [1e-6]])[list(order)]
+    scores = _bounds.Scores(centroids, True, 1e-3, 1e-3, _bounds.Arithmetic.of("float32"))
+    for u in ([SMALL], [-SMALL]):
+        values = flushed(flushed(u) * centroids).sum(axis=-1) / 1e-3
+        bound = scores.worst_log_odds(_bounds.Box(np.array(u), np.array(u)), target)
+        assert np.isfinite(bound)
+        assert bound <= values[target] - np.delete(values, target).max()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_scores_of_units_of_very_different_sizes_count_what_underflows(order):
+    centroids = np.array([[SMALL], [-SMALL]])[list(order)]
+    scores = _bounds.Scores(centroids, True, 1e-3, 1e-3, _bounds.Arithmetic.of("float32"))
+    for target, u in ((0, [LARGE]), (1, [-LARGE])):
+        assert scores.worst_log_odds(_bounds.Box(np.array(u), np.array(u)), target) <= 0
+
+
+def test_a_region_counts_probabilities_that_underflow_times_a_large_centroid():
+    scores = _bounds.Scores(np.array([[0.0], [1e-3], [1e18]]), False, 1e34, 1e34, _bounds.Arithmetic.of("float32"))
+    box = scores.region(0, 0.0).box()
+    assert -1e-18 < box.low[0] <= -SMALL * 1e18
+    assert SMALL * 1e18 <= box.high[0] < 1e-18
+
+
+@pytest.mark.parametrize(
+    ("kernel", "recurrent", "x", "state"),
+    [
+        ([[LARGE], [1e-6]], [[1e-6]], [SMALL, 1e-6], [1e-6]),
+        ([[SMALL], [1e-6]], [[1e-6]], [LARGE, 1e-6], [1e-6]),
+        ([[1e-6], [1e-6]], [[LARGE]], [1e-6, 1e-6], [SMALL]),
+        ([[1e-6], [1e-6]], [[SMALL]], [1e-6, 1e-6], [LARGE]),
+    ],
+    ids=["a feature", "a kernel", "a state", "a recurrent kernel"],
+)
+def test_a_cell_counts_what_underflows(kernel, recurrent, x, state):
+    equations = SimpleRNN(np.array(kernel), np.array(recurrent), np.zeros(1))
+    cell, _, _ = _bounds.bounds_of(proved([1.0], 0.0, cell=equations), 1.0)
+    box = cell(_bounds.Region.point(np.array(state)))(np.array(x))
+    drive = flushed(flushed(x) @ flushed(kernel)) + flushed(flushed(state) @ flushed(recurrent))
+    exact = np.tanh(np.array(x) @ kernel + np.array(state) @ recurrent)
+    assert np.abs(exact - np.tanh(drive)) > 1e-3  # far above the allowance for tanh
+    assert box.low[0] <= np.tanh(drive) <= box.high[0]
+    assert box.low[0] <= exact <= box.high[0]
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3])
+@pytest.mark.parametrize(("weight", "state"), [(LARGE, SMALL), (SMALL, LARGE)])
+def test_a_head_counts_what_underflows(weight, state, labels):
+    kernel = [weight] if labels == 1 else [[weight, -weight, 1e-6][:labels]]
+    _, decision, _ = _bounds.bounds_of(
+        proved(kernel, 0.0 if labels == 1 else np.zeros(labels), cell=SimpleRNN(*np.zeros((2, 1, 1)), np.zeros(1))), 1.0
+    )
+    box = _bounds.Box(np.array([state]), np.array([state]))
+    assert decision(box, 1 if labels == 1 else 0) <= 0  # the logits that are computed are all 0

@@ -72,6 +72,13 @@ def test_an_edit_of_a_certified_network_changes_its_verdict():
     assert edit.distance == 1
 
 
+def test_a_certificate_that_does_not_hold_proves_no_edit():
+    failed = automata.certify(automata.compile(tomita(1)), tomita(4))
+    assert not failed.holds
+    with pytest.raises(ValueError, match="A certificate must hold.*they differ on"):
+        smallest_edit(failed, "0")
+
+
 def test_long_words():
     word = "01" * 500
     edit = smallest_edit(tomita(7), word)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import holding, is_integer
 from keras_interp_rnn._network import AffineReading, Names, as_float64, as_symbols, is_text, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
@@ -158,12 +158,7 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
         ValueError: for any other network, for weights that are not finite, for a certificate that does not hold.
     """
     if isinstance(network, ProvedNetwork):
-        if not network.holds:
-            raise ValueError(
-                "A certificate must hold, so that the network is an automaton. Received: a certificate that does not "
-                f"hold ({network.failure}). Train to a lower temperature, or pass the automaton itself."
-            )
-        network = network.path
+        network = holding(network).path
     if isinstance(network, FiniteAutomaton | LinearAutomaton):
         if readout is not None:
             raise ValueError("The readout of an automaton must be None. Received: a readout. Leave it out.")

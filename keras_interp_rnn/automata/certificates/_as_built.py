@@ -45,6 +45,7 @@ NOT_COMPARED = {
         _self_unconditional_dependency_names _self_unconditional_deferred_dependencies _self_update_uid
         _self_name_based_restores _self_saveable_object_factories
     """,
+    "the default graph of the thread that made a weight": "_graph_key",
     "calls that are no part of the model, or none of the next": """
         _inbound_nodes _outbound_nodes _keras_history _keras_mask chosen_path _variable_read
     """,

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import choice
+from keras_interp_rnn._checks import choice, holding
 from keras_interp_rnn._results import Sentence, short_repr, visible
+from keras_interp_rnn._types import ProvedNetwork
 from keras_interp_rnn.automata.machines._deterministic import Transitions
 from keras_interp_rnn.automata.machines.dfa import DFA
 from keras_interp_rnn.automata.machines.moore import MooreMachine
@@ -95,8 +96,9 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
     """The smallest number of substitutions, insertions and deletions that gives a word another label.
 
     Args:
-        dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate`, which proves that
-            the edit changes the network's verdict too, or an `Inference`, whose words are the evidence for the edit.
+        dfa: a `DFA` or a `MooreMachine`; or a result that has one as `dfa`, such as a `Certificate` that holds, which
+            proves that the edit changes the network's verdict too, or an `Inference`, whose words are the evidence for
+            the edit.
         word: symbols of the alphabet.
         label: the label of the edited word; None for any label other than that of `word`.
 
@@ -105,8 +107,8 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
         leaves the longest end of the word unchanged.
 
     Raises:
-        ValueError: if `dfa` is of another type; if a symbol is not in the alphabet; if no word has the label, or all
-            words have the same label.
+        ValueError: if `dfa` is of another type, or a certificate that does not hold; if a symbol is not in the
+            alphabet; if no word has the label, or all words have the same label.
 
     Exactness: no word at a smaller edit distance has the label, by dynamic programming over all words. An inferred
         automaton may be wrong where it has seen few words: see `rare` of the result.
@@ -123,7 +125,7 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
 
     Reference: Wagner, "Order-n correction for regular languages", Communications of the ACM 17(5), 1974.
     """
-    machine = getattr(dfa, "dfa", dfa)
+    machine = getattr(holding(dfa) if isinstance(dfa, ProvedNetwork) else dfa, "dfa", dfa)
     if not isinstance(machine, DFA | MooreMachine):
         raise ValueError(
             f"`dfa` must be a DFA, a MooreMachine or a Certificate. Received: {dfa!r:.100}. Prove a "
