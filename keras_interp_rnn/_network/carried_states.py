@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,6 +54,52 @@ def write(model: keras.Model, values: list[np.ndarray]) -> None:
             layer.set_states([variable.value for variable in layer.states])
     for copy, value in zip(copies, values, strict=True):
         copy.assign(value)
+
+
+def copy_without(model: keras.Model) -> keras.Model:
+    """A copy of a Sequential or functional model that carries no states, and reads texts of any number and length.
+
+    Of any length if its layers can. Its weights are those of `copy_weights`. Another model is returned as it is.
+    Python's random numbers, from which layers draw seeds when they are made, go on as if no copy had been made.
+    """
+    if getattr(model, "inputs", None) is None:
+        return model
+
+    def without(operation: Any) -> Any:
+        if not isinstance(operation, keras.layers.Layer):
+            return operation
+        return type(operation).from_config(_stateless(operation.get_config()))
+
+    def copied(first: int) -> keras.Model:
+        shapes = [(*[None] * first, *x.shape[1 + first :]) for x in keras.tree.flatten(model.inputs)]
+        like = zip(shapes, keras.tree.flatten(model.inputs), strict=True)
+        inputs = [keras.Input(shape, dtype=x.dtype, name=x.name) for shape, x in like]
+        given = inputs[0] if isinstance(model, keras.Sequential) else keras.tree.pack_sequence_as(model.input, inputs)
+        return keras.models.clone_model(model, given, clone_function=without, recursive=True)
+
+    drawn = random.getstate()
+    try:
+        try:
+            return copied(1)
+        except (ValueError, TypeError):  # a layer needs the length
+            return copied(0)
+    finally:
+        random.setstate(drawn)
+
+
+def _stateless(config: Any) -> Any:
+    """The configuration of a layer, and of those in it, without `stateful`."""
+    if isinstance(config, dict):
+        return {key: False if key == "stateful" else _stateless(part) for key, part in config.items()}
+    return [_stateless(part) for part in config] if isinstance(config, list) else config
+
+
+def copy_weights(model: keras.Model, copy: keras.Model) -> None:
+    """Gives a copy of `copy_without` the weights that its model has now."""
+    carried = {id(variable) for layer in stateful_layers(model) for variable in keras.tree.flatten(layer.states)}
+    weights = [weight for weight in model.weights if id(weight) not in carried]
+    for weight, of_copy in zip(weights, copy.weights if copy is not model else weights, strict=True):
+        of_copy.assign(keras.ops.convert_to_numpy(weight))
 
 
 def _states(layer: keras.layers.RNN) -> list[Any]:

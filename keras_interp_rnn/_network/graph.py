@@ -96,7 +96,8 @@ def last_activation(model: Any) -> str | None:
 
     "linear" for a layer that could have one and has none, "" where no name is known; None if there is no graph.
     """
-    operation, node = model, None
+    operation: Any = model
+    node: Any = None
     while True:
         if isinstance(operation, keras.layers.TimeDistributed):
             operation = operation.layer

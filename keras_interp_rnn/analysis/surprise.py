@@ -220,8 +220,8 @@ def surprise(
     for _, _, i, t in sorted(strange)[:num_events]:
         came, best = int(texts[i][t]), int(expected[i][t])
         shares, rest, residual, method = predictor.shares(texts[i], t, best)
-        high, low = float(nats[i][t]), float(least[i][t])
-        event = (i, t + 1, texts[i][:t], came, best, high, low, shares, rest, residual, method, predictor.names)
+        both = float(nats[i][t]), float(least[i][t])
+        event = (i, t + 1, texts[i][:t], came, best, *both, shares, rest, residual, method, predictor.names)
         events.append(SurprisingEvent(*event))
     return Surprise(tuple(texts), tuple(nats), tuple(expected), tuple(least), tuple(events), predictor.names)
 
@@ -289,7 +289,7 @@ class _Automaton(_Predictor):
                 shares = np.nan_to_num(self.nexts / self.whole_words[:, None])
                 self.chances = np.nan_to_num(self.transitions * self.whole_words / self.whole_words[:, None])
             weights = np.concatenate([self.transitions.sum(axis=2), final[None]]).T
-            keeps = np.diagonal(self.transitions, axis1=1, axis2=2).T == weights[:, :-1]
+            keeps = weights[:, :-1] == np.diagonal(self.transitions, axis1=1, axis2=2).T
             keeps = np.column_stack([keeps, np.zeros(len(keeps), bool)])  # an end keeps no state
             rarest = (weights == weights.min(axis=1, keepdims=True)) & (shares < EXPLAINED)
             self.shares_of_states, self.unseen = shares, (weights == 0) | (rarest & keeps)

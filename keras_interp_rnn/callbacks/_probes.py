@@ -16,27 +16,40 @@ import numpy as np
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
 from keras_interp_rnn._checks import as_path, integer
-from keras_interp_rnn._network import GivenNames, Names, is_text, read_texts, recurrent_layer_inputs, resolve_names
+from keras_interp_rnn._network import (
+    GivenNames,
+    Names,
+    carried_states,
+    is_text,
+    read_texts,
+    recurrent_layer_inputs,
+    resolve_names,
+)
 from keras_interp_rnn.callbacks import _summaries
+from keras_interp_rnn.callbacks._base import NamedCallback, claim, release
 from keras_interp_rnn.views.tags import Tag
 from tensorboard_plugins.interp_rnn import schema
 
 
-class Probe(keras.callbacks.Callback):
+class Probe(NamedCallback):
     """Measures a network before the first step and every `update_freq`, and writes the result.
 
     A subclass defines `folder`, `measure` and `write`. Two writers in one folder hide each other's events, so each
-    class has a folder of its own in `log_dir`. In a search of KerasTuner each execution of a trial has a folder in
-    `log_dir`, the one that KerasTuner gives `keras.callbacks.TensorBoard`. Steps are optimizer iterations and continue
-    when a saved model is trained further. An error of `measure` stops the training at its beginning; later it is warned
-    of once and nothing is written. If several processes train together, all measure, as that may need all of them, and
-    the chief writes.
+    class has a folder of its own in `log_dir`, and a second one that would write there meanwhile is refused. In a
+    search of KerasTuner each execution of a trial has a folder in `log_dir`, the one that KerasTuner gives
+    `keras.callbacks.TensorBoard`. Steps are optimizer iterations and continue when a saved model is trained further. An
+    error of `measure` stops the training at its beginning; later it is warned of once and nothing is written. If
+    several processes train together, all measure, as that may need all of them, and the chief writes.
+
+    Of a model that carries states over batches (`stateful=True`) a copy without states is measured, which has its
+    weights: every text is read from the start, in batches of any size, and training goes on from its own states.
 
     Args:
         log_dir, update_freq: as the subclass documents them.
 
     Raises:
-        ValueError: if the frequency is not positive; when training begins, if the folder cannot be made.
+        ValueError: if the frequency is not positive; when training begins, if the folder cannot be made, or another
+            callback writes there.
     """
 
     folder: str
@@ -49,9 +62,16 @@ class Probe(keras.callbacks.Callback):
             remedy = "Pass a number of training steps, or 'epoch'."
             self.update_freq = integer("update_freq", update_freq, remedy=remedy)
         self._writer: Any = None  # a tf.summary.SummaryWriter
+        self._folder: Path | None = None  # in which it writes
+        self._copy: tuple[Any, Any] = None, None  # of a model that carries states
+
+    @property
+    def network(self) -> keras.Model:
+        """The model, or a copy of one that carries states, which carries none."""
+        return self.model if self._copy[0] is not self.model else self._copy[1]
 
     def measure(self) -> Any:
-        """The result to write now, None for nothing; raises ValueError if it cannot be computed."""
+        """The result to write now, of `network`, None for nothing; raises ValueError if it cannot be computed."""
         raise NotImplementedError
 
     def write(self, found: Any, step: int) -> None:
@@ -59,7 +79,7 @@ class Probe(keras.callbacks.Callback):
         raise NotImplementedError
 
     def on_train_begin(self, logs: Any = None) -> None:
-        found = self.measure()
+        found = self._measure()
         if _backend.is_chief(self.model):
             self._writer = self._new_writer()
         self._warned = False
@@ -79,10 +99,24 @@ class Probe(keras.callbacks.Callback):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        if self._folder is not None:
+            release(self._folder, self)
+
+    def _measure(self) -> Any:
+        if carried_states.stateful_layers(self.model):
+            if self._copy[0] is not self.model:
+                self._copy = self.model, carried_states.copy_without(self.model)
+            carried_states.copy_weights(*self._copy)
+        return self.measure()
 
     def _new_writer(self) -> Any:
+        callbacks, fit = fit_around(self)
+        self._folder = _folder(self.log_dir, self.folder, callbacks)
+        claim(
+            self._folder, self, fit, "A folder of logs must have at most one writer, as two hide each other's events."
+        )
         try:
-            return _summaries.writer(_folder(self.log_dir, self.folder, fit_around(self)[0]))
+            return _summaries.writer(self._folder)
         except OSError as error:
             raise ValueError(
                 f"{type(self).__name__} must be able to write into log_dir. Received: "
@@ -92,7 +126,7 @@ class Probe(keras.callbacks.Callback):
     def _log(self) -> None:
         self._logged = optimizer_steps(self.model)
         try:
-            found = self.measure()
+            found = self._measure()
         except ValueError as error:
             if not self._warned:
                 warnings.warn(
@@ -143,7 +177,7 @@ class InputProbe(Probe):
 
     def resolved(self) -> tuple[keras.Model, Names | None]:
         """The model from the ids on, and their names."""
-        return resolve_names(self.model, self.tokens)
+        return resolve_names(self.network, self.tokens)
 
     def read(self, inputs: Any) -> Any:
         """Inputs as the model reads them, texts as ids."""

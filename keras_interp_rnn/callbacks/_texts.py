@@ -55,10 +55,10 @@ class TextProbe(Probe):
         raise NotImplementedError
 
     def measure(self) -> list[Any]:
-        check_finite(self.model)
+        check_finite(self.network)
         for text in self.texts:
             if isinstance(text, str) and len(text) > self.longest:
-                names = resolve_names(self.model, self.alphabet)[1]
+                names = resolve_names(self.network, self.alphabet)[1]
                 self._check_length(read_text("A text", text, names).shape)
         return [self.measured(text) for text in self.texts]
 

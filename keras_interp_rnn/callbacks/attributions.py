@@ -60,4 +60,4 @@ class Attributions(TextProbe):
         self.method = choice("method", method, METHODS)
 
     def measured(self, text: Any) -> TopAttribution:
-        return top_attribution(self.model, text, method=self.method, alphabet=self.alphabet)
+        return top_attribution(self.network, text, method=self.method, alphabet=self.alphabet)

@@ -118,8 +118,8 @@ class Automaton(Probe):
         cells = [part for part in keras_quirks.walk_layers(self.model) if hasattr(part, "set_strength")]
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
-        check_finite(self.model)
-        found = automata.extract(self.model, self.data, method=self.method, **self.words)
+        check_finite(self.network)
+        found = automata.extract(self.network, self.data, method=self.method, **self.words)
         if self.reference is not None and type(self.reference) is not type(found.dfa):
             raise ValueError(
                 "`reference` must be a DFA for a network that accepts words, or a MooreMachine for one with labels. "

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-import keras
-
 from keras_interp_rnn._network import carried_states
+from keras_interp_rnn.callbacks._base import NamedCallback
 
 
-class CarriedState(keras.callbacks.Callback):
+class CarriedState(NamedCallback):
     """Resets the carried states before each epoch and each validation; training continues from its own states.
 
     Without this callback a `stateful=True` layer starts an epoch from the state at the end of the text, so its states

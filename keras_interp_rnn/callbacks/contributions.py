@@ -66,14 +66,14 @@ class Contributions(TextProbe):
         self.readout = readout
 
     def measured(self, text: Any) -> Split | TopContributions:
-        opened = AffineReading(self.model, self.alphabet).open(text, self.readout, whole=True)
+        opened = AffineReading(self.network, self.alphabet).open(text, self.readout, whole=True)
         outputs, length = len(opened.ways[0].head.offset), len(opened.symbols)
         options = {"readout": self.readout, "alphabet": self.alphabet}
         if opened.at_the_end or len(opened.ways) > 1:
-            split = analysis.contributions(self.model, text, targets=-1, **options)
+            split = analysis.contributions(self.network, text, targets=-1, **options)
             top = MAX_NUMBERS // (length + 3) - 2
             return split if (length + 2) * outputs <= MAX_NUMBERS else most_probable(split, top)
         if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
-            return analysis.contributions(self.model, text, **options)
+            return analysis.contributions(self.network, text, **options)
         top = MAX_NUMBERS // schema.block_rows(length).stop - 2
-        return top_contributions(self.model, text, num_outputs=top, **options)
+        return top_contributions(self.network, text, num_outputs=top, **options)

@@ -23,6 +23,7 @@ from keras_interp_rnn._checks import as_path, choice
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, read_json
 from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
+from keras_interp_rnn.callbacks._base import NamedCallback, claim, has_ended, release
 
 try:
     import fcntl
@@ -30,7 +31,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
-class Resumable(keras.callbacks.Callback):
+class Resumable(NamedCallback):
     """Saves the model, optimizer, carried states, random seeds and history after every epoch, and the best model.
 
     If the process is killed, or the power fails, only the current epoch is lost. The files of each epoch have their own
@@ -42,8 +43,9 @@ class Resumable(keras.callbacks.Callback):
     `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` continue with their best value, count and best weights.
     This callback acts after all others, whatever its place in the list.
 
-    While `fit` trains in a directory, no other process can train there, if the file system has locks. The lock is
-    released within about a second after `fit` ends, even by an exception or an interruption.
+    While `fit` trains in a directory, no other `fit` of the process can train there, and no other process, if the file
+    system has locks. The lock is released when `fit` ends, for other processes within about a second if an exception or
+    an interruption ends it.
 
     Args:
         directory: the folder of this run. The callback writes `model.keras` (the best model so far, which always
@@ -57,10 +59,10 @@ class Resumable(keras.callbacks.Callback):
 
     Raises:
         ValueError: if the mode is unknown, if epochs in the directory did not log this monitor, or if its progress file
-            is damaged. When training begins, if another process trains there, if the run has finished epochs and `load`
-            or `initial_epoch` was forgotten, or if a stateful network has a different number of steps per epoch than
-            before, as with a different batch size or length. At the end of the first epoch, if `monitor` is not in the
-            logs.
+            is damaged. When training begins, if another `fit` or process trains there, if the run has finished epochs
+            and `load` or `initial_epoch` was forgotten, or if a stateful network has a different number of steps per
+            epoch than before, as with a different batch size or length. At the end of the first epoch, if `monitor` is
+            not in the logs.
 
     Example:
 
@@ -136,6 +138,7 @@ class Resumable(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         callbacks, fit = fit_around(self)
+        claim(self.directory, self, fit, ONE_TRAINING)
         _lock(self.directory, fit)
         self._check_continues()
         _check_writable(self.directory)
@@ -161,6 +164,7 @@ class Resumable(keras.callbacks.Callback):
             self._generator = None
 
     def on_train_end(self, logs: Any = None) -> None:
+        release(self.directory, self)
         _unlock(self.directory)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -300,6 +304,8 @@ def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and 0 <= value < 1e15
 
 
+ONE_TRAINING = "A directory must have at most one training."
+
 _LOCKED: dict[Path, int] = {}
 """The descriptors that lock the directories in which this process trains; a kill releases the locks."""
 
@@ -338,8 +344,8 @@ def _lock(directory: Path, fit: FrameType | None = None) -> None:
                 os.close(descriptor)
                 if isinstance(error, BlockingIOError):
                     raise ValueError(
-                        f"A directory must have at most one training process. Received: {directory}, where another is "
-                        "training. Wait until it ends, or pass another directory."
+                        f"{ONE_TRAINING} Received: {directory}, where another process trains. Wait until it ends, or "
+                        "pass another directory."
                     ) from None
                 return  # a file system without locks
             _LOCKED[directory] = descriptor
@@ -350,21 +356,15 @@ def _lock(directory: Path, fit: FrameType | None = None) -> None:
 
 
 def _unlock_after(directory: Path, fit: FrameType) -> None:
-    """Waits until `fit` has ended: an exception ends it without calling its callbacks, and its frame may live on.
-
-    To walk the stack of a thread that runs may crash the interpreter (CPython 3.11).
-    """
+    """Waits until `fit` has ended: an exception ends it without calling its callbacks, and its frame may live on."""
     while True:
         time.sleep(0.25)
         with _CHANGES:
             if _FITS.get(directory) is not fit:
                 return
-            try:
-                fit.clear()
-            except RuntimeError:  # it is executing
-                continue
-            _unlock(directory)
-            return
+            if has_ended(fit):
+                _unlock(directory)
+                return
 
 
 def _unlock(directory: Path) -> None:

@@ -55,4 +55,4 @@ class ShapleyValues(TextProbe):
         self.background = background
 
     def measured(self, text: Any) -> Result:
-        return analysis.shapley_values(self.model, text, background=self.background, alphabet=self.alphabet)
+        return analysis.shapley_values(self.network, text, background=self.background, alphabet=self.alphabet)

@@ -91,7 +91,7 @@ class Stability(Probe):
         super().on_train_batch_end(batch, logs)
 
     def measure(self) -> dict[str, float]:
-        reading = AffineReading(self.model, self.alphabet)
+        reading = AffineReading(self.network, self.alphabet)
         weights, names = reading.weights(), reading.names
         text = as_symbols(read_text("A text", self.text, names), len(weights.kernel))
         norms, state = np.empty(len(text)), weights.initial_state

@@ -54,4 +54,4 @@ class Substitutions(TextProbe):
         self.alternatives = alternatives
 
     def measured(self, text: Any) -> Result:
-        return analysis.substitutions(self.model, text, alternatives=self.alternatives, alphabet=self.alphabet)
+        return analysis.substitutions(self.network, text, alternatives=self.alternatives, alphabet=self.alphabet)

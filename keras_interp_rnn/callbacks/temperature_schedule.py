@@ -10,11 +10,12 @@ import keras
 
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._checks import choice, invalid
+from keras_interp_rnn.callbacks._base import NamedCallback
 
 Schedule = Callable[[int], float]
 
 
-class TemperatureSchedule(keras.callbacks.Callback):
+class TemperatureSchedule(NamedCallback):
     r"""Sets temperature, strength and noise of state-regularized cells during training.
 
     The values are weights of the cells: a saved model keeps the last values, and a compiled training step reads the

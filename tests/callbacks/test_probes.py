@@ -89,8 +89,11 @@ def test_one_callback_may_serve_several_fits_and_be_copied(tmp_path):
         file.rename(file.with_name(f"events.out.tfevents.{place}"))
     assert steps(tmp_path / "weights", "weight") == [0, 3, 3, 6]
     other = copy.deepcopy(Weight(tmp_path / "copied", "epoch"))
-    fit(small_model(run_eagerly=True), copy.deepcopy(other), other, epochs=1)
-    assert set(steps(tmp_path / "copied" / "weights", "weight")) == {0, 3}
+    copied = copy.deepcopy(other)
+    copied.log_dir = tmp_path / "again"
+    fit(small_model(run_eagerly=True), copied, other, epochs=1)
+    for folder in ("copied", "again"):
+        assert steps(tmp_path / folder / "weights", "weight") == [0, 3]
 
 
 def test_keras_tensorboard_in_the_same_folder(tmp_path):

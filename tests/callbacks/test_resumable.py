@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -465,7 +466,7 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"locked\n"
         resumable = Resumable(tmp_path)
-        sentence = r"A directory must have at most one training process\. Received: .*, where another is training"
+        sentence = r"A directory must have at most one training\. Received: .*, where another process trains"
         with pytest.raises(ValueError, match=sentence):
             begin(resumable, model)
         other.stdin.close()
@@ -473,6 +474,46 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
     resumable.on_train_begin()
     Resumable(tmp_path).on_train_begin()  # the same process may
     resumable.on_train_end()
+
+
+def test_two_trainings_of_a_process_do_not_share_a_directory(tmp_path: Path) -> None:
+    entered, leave, ends = threading.Event(), threading.Event(), []
+
+    class Wait(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch: int, logs=None) -> None:
+            entered.set()
+            assert leave.wait(60)
+
+    first = constant_model()
+    thread = threading.Thread(
+        target=lambda: ends.append(fit(first, Resumable(tmp_path, "loss"), Wait(), epochs=3)), daemon=True
+    )
+    thread.start()
+    assert entered.wait(60)
+    for directory in (tmp_path, tmp_path / "." / "" / ".." / tmp_path.name):
+        with pytest.raises(
+            ValueError, match=r"^Resumable: .*at most one training\..*another `fit` of this process trains"
+        ):
+            fit(constant_model(), Resumable(directory, "loss"), epochs=1)
+    leave.set()
+    thread.join(60)
+    assert len(ends) == 1
+    assert Resumable(tmp_path, "loss").epoch == 3
+    with pytest.raises(ValueError, match="another callback of this `fit` writes"):
+        fit(constant_model(), Resumable(tmp_path / "new", "loss"), Resumable(tmp_path / "new", "loss"), epochs=1)
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, ValueError])
+def test_a_training_that_an_error_ended_leaves_the_directory_to_the_next(tmp_path: Path, end: type) -> None:
+    def ended() -> None:
+        raise end
+
+    with pytest.raises(end) as held:
+        fit(constant_model(), Resumable(tmp_path, "loss"), KillAt(1, ended), epochs=2)
+    assert held.tb is not None
+    again = Resumable(tmp_path, "loss")
+    fit(again.load(), again, epochs=2, initial_epoch=again.epoch)
+    assert Resumable(tmp_path, "loss").epoch == 2
 
 
 def test_other_files_of_the_user_and_checkpoints_stay(tmp_path: Path) -> None:
@@ -695,5 +736,5 @@ def test_rejects_a_directory_that_cannot_be_written_before_the_training(tmp_path
     os.close(writing)
     os.waitpid(child, 0)
     sentence = os.read(reading, 1000).decode()
-    expected = f"ValueError: A run must be able to write into its directory. Received: {tmp_path} (Permission denied)."
-    assert sentence == f"{expected} Pass another, or change its permissions."
+    rule = "ValueError: Resumable: A run must be able to write into its directory."
+    assert sentence == f"{rule} Received: {tmp_path} (Permission denied). Pass another, or change its permissions."
