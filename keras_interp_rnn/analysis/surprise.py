@@ -188,7 +188,7 @@ def surprise(
     >>> automaton = automata.WeightedAutomaton.from_words(normal, alphabet=["open", "read", "close"])
     >>> found = surprise(automaton, [["open", "read", "close"], ["open", "read", "read"]])
     >>> found.ranked().tolist(), [found.name(symbol) for symbol in found.expected[1]]
-    ([1, 0], ['open', 'read', 'close', 'close'])
+    ([1, 0], ['open', 'read', 'close', 'end'])
 
     Reference: Chandola, Banerjee and Kumar, "Anomaly detection for discrete sequences: a survey", IEEE Transactions on
         Knowledge and Data Engineering 24, 2012.

@@ -1,4 +1,4 @@
-"""What all callbacks share: their errors name them, and a folder has one of them that writes into it."""
+"""The base of all callbacks: errors name the callback, and only one at a time writes into a folder."""
 
 from __future__ import annotations
 
