@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
@@ -81,7 +80,8 @@ CORE_CASES = 3
 """Of a test with more cases the core (`make test`) runs so many; the others belong to the matrix.
 
 `pytest.mark.core(1)` asks for another number, where cases are seeds or repeat an expensive path, and `pytest.mark.core`
-for all, where a case is a function of a contract, and quick.
+for all, where a case is a function of a contract, and quick. A case that its parameter marks as matrix is left out, as
+every layer but one of each family is in the contract of the layers.
 """
 
 RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_public_names.py", "test_vocabulary.py")
@@ -90,22 +90,37 @@ RULES_OF_THE_TREE = ("docs", "test_docstrings.py", "test_imports.py", "test_publ
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks all but a few cases of each test as matrix; those few are spread, from a place that the name gives."""
+    """Marks all but a few cases of each test as matrix."""
     rules = {config.rootpath / "tests" / name for name in RULES_OF_THE_TREE}
     cases = defaultdict(list)
     for item in items:
-        if rules.isdisjoint((item.path, *item.path.parents)):
+        if rules.isdisjoint((item.path, *item.path.parents)) and not item.get_closest_marker("matrix"):
             cases[item.nodeid.split("[")[0]].append(item)
-    for name, of_one in cases.items():
+    for of_one in cases.values():
         mark = of_one[0].get_closest_marker("core")
         number = CORE_CASES if mark is None else mark.args[0] if mark.args else len(of_one)
-        first = zlib.crc32(name.encode())
-        # One further each time: at an even distance a case of two parameters would often have the same first one.
-        further = 1 if len(of_one) >= number**2 else 0
-        core = {(first + i * len(of_one) // number + i * further) % len(of_one) for i in range(number)}
-        for i, item in enumerate(of_one):
-            if i not in core:
-                item.add_marker(pytest.mark.matrix)
+        for item in set(of_one).difference(_spread(of_one, number)):
+            item.add_marker(pytest.mark.matrix)
     if hasattr(config, "workerinput"):  # the longest files first, so that no worker ends with one of them alone
         seconds = shards.recorded_durations()
         items.sort(key=lambda item: -seconds.get(shards.key(item.nodeid.partition("::")[0]), 0))
+
+
+def _spread(cases: list[pytest.Item], number: int) -> list[pytest.Item]:
+    """So many cases, each time the one with the most values of parameters that no case before it has.
+
+    Of those with equally many the first, then the last, then those in between.
+    """
+    order = [cases[0], cases[-1], cases[len(cases) // 2], *cases]
+    covered: set[tuple[str, object]] = set()
+    chosen: list[pytest.Item] = []
+    while len(chosen) < min(number, len(cases)):
+        remaining = [item for item in order if item not in chosen]
+        chosen.append(max(remaining, key=lambda item: len(_values(item) - covered)))
+        covered |= _values(chosen[-1])
+    return chosen
+
+
+def _values(item: pytest.Item) -> set[tuple[str, object]]:
+    """The name of each parameter of a case, with the place of its value among those of the test."""
+    return set(item.callspec.indices.items()) if hasattr(item, "callspec") else set()

@@ -462,8 +462,15 @@ SUBJECTS = {subject.name: subject for subject in ALL}
 MANY_SYMBOLS = SUBJECTS["ISAN, grouped"]._replace(name="ISAN of many symbols", units=96, features=66)
 
 
-def parametrized(subjects: list[Subject]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("subject", [pytest.param(subject, id=subject.name) for subject in subjects])
+def parametrized(subjects: list[Subject], all_in_the_core: bool = False) -> pytest.MarkDecorator:
+    """The layers that a test takes; of each family the core has one."""
+    core = [subject for subject in subjects if subject.representative] or subjects
+
+    def case(subject: Subject) -> Any:
+        matrix = [] if all_in_the_core or subject in core else [pytest.mark.matrix]
+        return pytest.param(subject, id=subject.name, marks=matrix)
+
+    return pytest.mark.parametrize("subject", list(map(case, subjects)))
 
 
 # JAX compiles every eager call, three quarters of an hour for all: there one layer of each family, unless all are

@@ -34,7 +34,7 @@ from tests.layers.subjects import (
 )
 from tests.samples import MASKS
 
-pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+pytestmark = pytest.mark.core(6 if BACKEND == "tensorflow" else 2)  # layers of other families
 
 
 TENSORFLOW = BACKEND == "tensorflow"
@@ -150,7 +150,7 @@ class TestValues:
         assert loops is not unroll
 
     @pytest.mark.core  # of every layer, as nothing else in the core holds all equations to their oracles
-    @every_subject
+    @parametrized(TRIED, all_in_the_core=True)
     @pytest.mark.parametrize("seed", [1, 2])
     def test_sizes_and_seeds(self, subject: Subject, seed: int) -> None:
         for size in SIZES:

@@ -14,11 +14,11 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.layers._docstrings import sections
 from tests.gated_samples import assert_close
-from tests.layers.contract import Subject
+from tests.layers.contract import BACKEND, Subject
 from tests.layers.subjects import ALL, SUBJECTS, every_subject, no_variant
 from tests.oracles.minimal_rnn import complex_step
 
-pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
+pytestmark = pytest.mark.core(6 if BACKEND == "tensorflow" else 2)  # layers of other families
 
 
 LAYERS = [name for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)]
