@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +36,7 @@ def _naming(hook: Callable[..., None]) -> Callable[..., None]:
                 raise
             raise ValueError(f"{name}: {error}") from error
         except Exception as error:
-            if name not in " ".join(getattr(error, "__notes__", ())):
+            if sys.version_info >= (3, 11) and name not in " ".join(getattr(error, "__notes__", ())):
                 error.add_note(f"In the callback {name}.")
             raise
 
