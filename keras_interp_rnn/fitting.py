@@ -33,7 +33,7 @@ from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
 from keras_interp_rnn._lbfgs import Minimization
 from keras_interp_rnn._network import stack_of
-from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._results import Sentence, nth
 from keras_interp_rnn._types import Array, Ints, Tensor
 from keras_interp_rnn.constraints import Interval
 
@@ -173,7 +173,7 @@ def fit_lbfgs(
     num_restarts, max_steps = integer("num_restarts", num_restarts), integer("max_steps", max_steps)
     prepared = _prepared(data, subsets, penalty_factors)
     if not prepared.totals.all():
-        empty = np.flatnonzero(prepared.totals == 0).tolist()
+        empty = ", ".join(nth("row", i) for i in np.flatnonzero(prepared.totals == 0))
         raise ValueError(
             f"Each of `subsets` must have a step of positive weight. Received: none in {empty}. Leave these rows out."
         )

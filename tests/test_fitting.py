@@ -197,7 +197,7 @@ MODEL = network()
         (MODEL, (X, Y, -np.ones(3)), {}, "`sample_weight` must be non-negative"),
         (MODEL, (X, Y), {"subsets": np.ones((2, 4), bool)}, r"`subsets` must be booleans of shape \(fits, 3\)"),
         (MODEL, (X, Y), {"subsets": np.ones((2, 3))}, "`subsets` must be booleans"),
-        (MODEL, (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive .* none in \[1\]"),
+        (MODEL, (X, Y), {"subsets": np.diag([1, 0, 1]) > 0}, r"must have a step of positive .* none in row 2\. Leave"),
         (MODEL, (X, Y), {"penalty_factors": [1.0, -1.0]}, "`penalty_factors` must be non-negative numbers"),
         (MODEL, (X, Y), {"penalty_factors": 1.0}, r"must be non-negative numbers of shape \(fits,\)"),
         (MODEL, (X, Y), {"penalty_factors": np.ones(2), "subsets": np.eye(3, dtype=bool)}, r"shape \(2, 3\)"),

@@ -21,6 +21,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
 from keras_interp_rnn._network.recurrent import only_recurrent_part, step_cell
+from keras_interp_rnn._results import nth
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.equations import NUMPY, LinearStep
 
@@ -213,9 +214,9 @@ def check_num_steps(read: Mask, steps: int) -> None:
     if not enough.all():
         row = int(np.argmin(enough))
         raise ValueError(
-            f"Sequences must read at least {steps} steps for a lag of {steps - 1}. Received: sequence {row} with "
-            f"{int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a shorter "
-            "lag."
+            f"Sequences must read at least {steps} steps for a lag of {steps - 1}. Received: {nth('sequence', row)} "
+            f"with {int(read[row].sum())} (of {read.shape[1]} steps, less those masked). Give longer sequences or a "
+            "shorter lag."
         )
 
 

@@ -11,6 +11,7 @@ from keras import ops
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid
+from keras_interp_rnn._results import nth
 
 
 def as_array(what: str, given: Any) -> NDArray[Any]:
@@ -84,8 +85,8 @@ def check_reads(read: NDArray[np.bool_]) -> None:
     empty = np.flatnonzero(~read.any(axis=1))
     if empty.size:
         raise ValueError(
-            "Every sequence must read at least one step. Received: a mask that is False at every step of sequence "
-            f"{empty[0]}. Leave such sequences out."
+            "Every sequence must read at least one step. Received: a mask that is False at every step of "
+            f"{nth('sequence', empty[0])}. Leave such sequences out."
         )
 
 

@@ -137,7 +137,7 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
         if not right or not all(np.isfinite(array).all() for array in arrays):
             raise ValueError(
                 f"`set` must hold {len(sizes)} finite arrays per step, of shape {', '.join(map(str, sizes))}, with or "
-                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for step {step}. "
+                f"without the batch of {batch_size} in front. Received: {', '.join(map(str, shapes))} for set[{step}]. "
                 f"Pass the states of {layer.name}."
             )
         found[int(step)] = [

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import expanded_path, integer, integers, invalid
 from keras_interp_rnn._io import atomic_write
+from keras_interp_rnn._results import nth
 from keras_interp_rnn.datasets._files import DataError, existing_file
 
 _BLOCK = 1 << 20
@@ -228,8 +229,8 @@ class Alphabet(Sequence[str]):
             position = int((ids < 0).argmax())
             raise DataError(
                 f"`text` must consist of the {len(self)} symbols of its alphabet. Received: {text[position]!r} at "
-                f"position {position}. Leave it out of the text, or make the alphabet with `unknown`, a symbol for "
-                "all others."
+                f"{nth('position', position)}. Leave it out of the text, or make the alphabet with `unknown`, a symbol "
+                "for all others."
             )
         return ids
 

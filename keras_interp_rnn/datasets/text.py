@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integers, invalid
+from keras_interp_rnn._results import nth
 from keras_interp_rnn.datasets._alphabet import Alphabet, AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
@@ -106,7 +107,7 @@ def encode(text: str | bytes) -> NDArray[np.uint8]:
         position = int(foreign.argmax())
         raise DataError(
             "`text` must consist of the 27 characters a-z and space. Received: "
-            f"{text[position : position + 1]!r} at position {position}. Pass the text through `clean` first."
+            f"{text[position : position + 1]!r} at {nth('position', position)}. Pass the text through `clean` first."
         )
     return symbols.astype(np.uint8)
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers
+from keras_interp_rnn._results import nth
 
 __all__ = ["Windows"]
 
@@ -145,8 +146,8 @@ class Windows(keras.utils.PyDataset):
             self._furthest = max(self._furthest, index)
         elif self._training:
             raise ValueError(
-                "Windows must be read in order, as each continues the states of the one before. Received: item "
-                f"{index} after item {self._furthest}. Call `fit(..., shuffle=False)`."
+                "Windows must be read in order, as each continues the states of the one before. Received: "
+                f"{nth('item', index)} after {nth('item', self._furthest)}. Call `fit(..., shuffle=False)`."
             )
 
 

@@ -395,7 +395,7 @@ class TestSeveralLayers:
     def test_refusals(self) -> None:
         model, x = chain(two_way(layers.CFN(3, dtype="float64"))), sequences()
         refused("`with_respect_to` must be 'input' for a network of several", x, model, with_respect_to="state")
-        refused(rf"at least {TIME + 1} steps.*sequence 0 with {TIME}", x, model, lag=TIME)
+        refused(rf"at least {TIME + 1} steps.*sequence 1 with {TIME}", x, model, lag=TIME)
         model.layers[0].forward_layer.cell.bias.assign(np.full(9, np.nan))
         refused("weights must be finite", x, model)
 
@@ -431,10 +431,10 @@ class TestErrors:
     def test_refuses_a_lag_beyond_the_steps_read(self, kind: str) -> None:
         layer, inputs, read = built(kind), sequences(), np.ones((BATCH, TIME), bool)
         analysis.input_output_jacobian(layer, inputs, lag=TIME - 1)
-        rule = rf"at least {TIME + 1} steps for a lag of {TIME}.*sequence 0 with {TIME} \(of {TIME}"
+        rule = rf"at least {TIME + 1} steps for a lag of {TIME}.*sequence 1 with {TIME} \(of {TIME}"
         refused(rule, inputs, layer, lag=TIME)
         read[1, 2:6] = False
-        rule = r"at least 5 steps for a lag of 4. Received: sequence 1 with 4 \(of 8 .*longer sequences or a sho"
+        rule = r"at least 5 steps for a lag of 4. Received: sequence 2 with 4 \(of 8 .*longer sequences or a sho"
         refused(rule, inputs, layer, analysis.jacobian_singular_values, lags=[0, 4], mask=read)
 
     def test_refuses_layers_without_one_state_vector(self) -> None:

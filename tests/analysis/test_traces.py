@@ -305,7 +305,7 @@ def test_refuses_invalid_arguments():
             call(*arguments, **options)
 
     unread = np.array([[True] * 6, [False] * 6, [True] * 6])
-    refused("mask that is False at every step of sequence 1", trace, LAYERS["SRGRU"](), batch(), mask=unread)
+    refused("mask that is False at every step of sequence 2", trace, LAYERS["SRGRU"](), batch(), mask=unread)
     sentence = "a single state-regularized layer. Received: .*forward/centroid, backward/centroid"
     refused(sentence, probabilities, both(LAYERS["SRGRU"]()), batch())
     refused("must be a recurrent layer, keras.layers.RNN or a subclass", trace, keras.layers.Dense(2), batch())
@@ -316,7 +316,7 @@ def test_refuses_invalid_arguments():
         (1.5, ones, "Received: 1.5"),
         (1, np.zeros(5), r"of shape \(4,\), with or without the batch of 3 in front. Received: \(5,\)"),
         (1, np.inf * ones, "finite"),
-        (1, [ones, ones], r"Received: \(2, 4\) for step 1"),
+        (1, [ones, ones], r"Received: \(2, 4\) for set\[1\]"),
     ):
         refused(rule, trace, LAYERS["GRU"](), batch(), set={step: state})
     sentence = "`set` must be used with a single recurrent layer. Received: a network with forward, backward"

@@ -199,7 +199,7 @@ class TestErrors:
     def test_rejects_a_lag_longer_than_a_sequence_of_the_batch(self, tmp_path: Path) -> None:
         callback = JacobianHistograms(tmp_path, PROBE, lags=(0, 5))
         with pytest.raises(
-            ValueError, match=r"at least 6 steps for a lag of 5.*Received: sequence 0 with 5 \(of 7 steps, less"
+            ValueError, match=r"at least 6 steps for a lag of 5.*Received: sequence 1 with 5 \(of 7 steps, less"
         ):
             train(new_model(), callback)
         assert not (tmp_path / "jacobians").exists()

@@ -153,7 +153,7 @@ def test_rejects_other_layers_and_sequences_that_are_all_padding(tmp_path):
     plain = keras.Sequential([keras.layers.Embedding(SYMBOLS, 3), keras.layers.GRU(2, name="gru")])
     with pytest.raises(ValueError, match="`layer` must be a state-regularized layer. Received: gru"):
         look(plain, TransitionProbabilities(tmp_path, X[:2]))
-    with pytest.raises(ValueError, match="mask that is False at every step of sequence 0"):
+    with pytest.raises(ValueError, match="mask that is False at every step of sequence 1"):
         look(network(), TransitionProbabilities(tmp_path, np.zeros((1, LENGTH), int)))
 
 

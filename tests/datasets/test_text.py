@@ -85,7 +85,7 @@ def test_encode_and_decode_are_inverse() -> None:
 
 @pytest.mark.parametrize(
     ("raw", "shown", "position"),
-    [("aBc", "'B'", 1), (b"ab\n", r"b'\n'", 2), ("abcé", "'é'", 3), ("日", "'日'", 0), ("a?", "'?'", 1)],
+    [("aBc", "'B'", 2), (b"ab\n", r"b'\n'", 3), ("abcé", "'é'", 4), ("日", "'日'", 1), ("a?", "'?'", 2)],
 )
 def test_encode_names_the_first_foreign_character(raw: str | bytes, shown: str, position: int) -> None:
     with pytest.raises(DataError, match=re.escape(f"{shown} at position {position}. Pass the text through `clean`")):

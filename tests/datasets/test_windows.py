@@ -105,7 +105,7 @@ def test_outside_training_any_item_may_be_read() -> None:
     windows[40], windows[3]
     windows.on_epoch_begin()
     windows[0], windows[1], windows[0], windows[2], windows[1]
-    with pytest.raises(ValueError, match=r"Windows must be read in order.*Received: item 9 after item 2\."):
+    with pytest.raises(ValueError, match=r"Windows must be read in order.*Received: item 10 after item 3\."):
         windows[9]
     windows.on_epoch_end()
     windows[9]
