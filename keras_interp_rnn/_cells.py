@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_interp_rnn import equations
@@ -55,14 +56,41 @@ def _bias(cell: Any, read: Read) -> Any:
     return read(cell.bias) if cell.use_bias else None
 
 
-def unusual(activation: Any, usual: Any) -> Any:
-    """An activation, or None for the usual one."""
-    return None if activation is usual else activation
+def is_of_keras(activation: Any) -> bool:
+    """Whether an activation is one of Keras's, which treat every row by itself."""
+    return any(activation is known for known in vars(keras.activations).values())
+
+
+class CellActivation:
+    """An activation in the equations of a cell, of the backend's tensors or of arrays, which stay float64 arrays.
+
+    Of arrays Keras's activations are computed in float64, and others, which may have weights, in the cell's dtype.
+
+    Args:
+        function: of rows (batch, n), as Keras calls it; it may mix the units of a row.
+        dtype: in which the cell computes.
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor], dtype: str) -> None:
+        self.function = function
+        self._dtype = "float64" if is_of_keras(function) else dtype
+
+    def __call__(self, x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return self.function(x)
+        return np.asarray(ops.convert_to_numpy(self.function(ops.convert_to_tensor(x, self._dtype))), np.float64)
+
+
+def activation_of(cell: Any, name: str, usual: Any) -> CellActivation | None:
+    """A cell's activation of this name, or None for the usual one."""
+    function = getattr(cell, name)
+    return None if function is usual else CellActivation(function, cell.compute_dtype)
 
 
 def _simple_rnn(cell: Any, read: Read) -> CellEquations:
     known = ("tanh", "relu", "linear", "sigmoid")
-    activation = next((x for x in known if getattr(keras.activations, x) is cell.activation), cell.activation)
+    activation: Any = next((x for x in known if getattr(keras.activations, x) is cell.activation), None)
+    activation = activation or activation_of(cell, "activation", None)
     return equations.SimpleRNN(read(cell.kernel), read(cell.recurrent_kernel), _bias(cell, read), activation)
 
 
@@ -75,8 +103,8 @@ def _gru(cell: Any, read: Read) -> CellEquations:
         of_input,
         reset_after=cell.reset_after,
         recurrent_bias=of_state,
-        activation=unusual(cell.activation, keras.activations.tanh),
-        recurrent_activation=unusual(cell.recurrent_activation, keras.activations.sigmoid),
+        activation=activation_of(cell, "activation", keras.activations.tanh),
+        recurrent_activation=activation_of(cell, "recurrent_activation", keras.activations.sigmoid),
     )
 
 
@@ -85,8 +113,8 @@ def _lstm(cell: Any, read: Read) -> CellEquations:
         read(cell.kernel),
         read(cell.recurrent_kernel),
         _bias(cell, read),
-        unusual(cell.activation, keras.activations.tanh),
-        unusual(cell.recurrent_activation, keras.activations.sigmoid),
+        activation_of(cell, "activation", keras.activations.tanh),
+        activation_of(cell, "recurrent_activation", keras.activations.sigmoid),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_interp_rnn import _backend, equations
-from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._cells import CellActivation, equations_of, is_of_keras
 from keras_interp_rnn._network.graph import evaluate
 from keras_interp_rnn._network.parts import IDENTITIES
 from keras_interp_rnn._sequence.diagonal import diagonal_states
@@ -70,7 +70,7 @@ def _rule_of(operation: Any, node: Any) -> Callable[..., Tensor] | None:
         return None
     if kind in IDENTITIES:
         return lambda layer, read, x: x
-    if kind is keras.layers.Dense and operation.quantization_mode is None:
+    if kind is keras.layers.Dense and operation.quantization_mode is None and is_of_keras(operation.activation):
         return _dense
     if kind is keras.layers.Embedding and not operation.mask_zero:
         return _embedding
@@ -86,7 +86,9 @@ def _is_known(layer: Any, node: Any) -> bool:
     if type(known) in TABLES:
         [symbols] = node.input_tensors
         return "int" in symbols.dtype and len(symbols.shape) == 2
-    return type(known) in PRODUCTS
+    # A function of the user may treat the rows of other networks as its own.
+    activations = [value for value in vars(known).values() if isinstance(value, CellActivation)] if known else []
+    return type(known) in PRODUCTS and all(is_of_keras(activation.function) for activation in activations)
 
 
 def _dense(layer: Any, read: Read, x: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from keras import tree
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name, walk_layers
-from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
 from keras_interp_rnn._network import NotAChain, as_float64, calls_of, check_finite, draws_noise, innermost, state_names
 from keras_interp_rnn._network.parts import FORMULAS, Activation, Linear, Normalized, channels_last, parts_of
@@ -351,6 +351,7 @@ def _with_activations(code: Code, equations: Any, name: str) -> Any:
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(equations) if dataclasses.is_dataclass(equations) else ():
         value = getattr(equations, field.name)
+        value = value.function if isinstance(value, CellActivation) else value
         if isinstance(value, CellEquations):
             changed[field.name] = _with_activations(code, value, name)
         elif callable(value) and value in ACTIVATIONS:

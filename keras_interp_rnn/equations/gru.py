@@ -87,8 +87,12 @@ class GRU(DenseEquations):
         both = 2 * self.recurrent_kernel.shape[-2]
         if self.recurrent_bias is not None:
             product = product + self.recurrent_bias
-        gates = (self.recurrent_activation or xp.sigmoid)(product[..., :both] + drive[..., :both])
-        update, reset = (patch(name, gate) for name, gate in zip("ur", xp.split(gates, 2, axis=-1), strict=True))
+        arguments = product[..., :both] + drive[..., :both]
+        if self.recurrent_activation is None:
+            gates = xp.split(xp.sigmoid(arguments), 2, axis=-1)
+        else:  # gate by gate: it may mix the units of a gate, as softmax does
+            gates = [self.recurrent_activation(gate) for gate in xp.split(arguments, 2, axis=-1)]
+        update, reset = (patch(name, gate) for name, gate in zip("ur", gates, strict=True))
         inner = product[..., both:]
         mixed = reset * inner if self.reset_after else xp.matmul(reset * state, self.recurrent_kernel[..., both:])
         candidate = patch("candidate", (self.activation or xp.tanh)(mixed + drive[..., both:]))

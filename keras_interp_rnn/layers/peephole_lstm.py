@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._cells import unusual
+from keras_interp_rnn._cells import activation_of
 from keras_interp_rnn._checks import fraction, integer
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.layers._dense import DenseRNN
@@ -96,8 +96,8 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
             read(self.kernel),
             read(self.recurrent_kernel),
             read(self.bias) if self.use_bias else None,
-            unusual(self.activation, keras.activations.tanh),
-            unusual(self.recurrent_activation, keras.activations.sigmoid),
+            activation_of(self, "activation", keras.activations.tanh),
+            activation_of(self, "recurrent_activation", keras.activations.sigmoid),
             read(self.peephole),
         )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -693,3 +696,26 @@ def test_what_is_not_known_is_refused(case):
 def test_arguments_are_checked(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         deploy.to_c(None, **arguments)  # before the model is looked at
+
+
+@pytest.mark.parametrize("role", ["activation", "recurrent_activation"])
+@pytest.mark.parametrize("cell", ["GRU", "LSTM", "PeepholeLSTM", "SRGRU"])
+def test_activations_are_keras_s_gate_by_gate_or_refused(cell: str, role: str, tmp_path: Path) -> None:
+    """A softmax of a GRU's gates mixes the units of each gate by itself."""
+    make = functools.partial(getattr(layers, cell, getattr(keras.layers, cell, None)), 4, **EVERY)
+    more = {"num_centroids": 3} if cell == "SRGRU" else {}
+    functions = [function for function in vars(keras.activations).values() if inspect.isfunction(function)]
+    unusable = ("get", "serialize", "deserialize", "glu", "threshold")
+    for name, function in {function.__name__: function for function in functions}.items():
+        if name in unusable:
+            continue
+        model = keras.Sequential([keras.Input((None, FEATURES)), make(**{role: function, **more})])
+        if name not in ("linear", "relu", "tanh", "sigmoid", "hard_sigmoid", "softmax"):
+            with pytest.raises(ValueError, match=f"with {role}={name}"):
+                deploy.to_c(model)
+            continue
+        folder = tmp_path / name
+        folder.mkdir()
+        x = np.random.default_rng(0).normal(size=(3, 5, FEATURES)).astype("float32")
+        outputs, _ = Network(model, folder).run(x)
+        np.testing.assert_allclose(outputs, model.predict(x, verbose=0), rtol=0, atol=1e-5, err_msg=name)
