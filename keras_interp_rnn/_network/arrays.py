@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
@@ -27,6 +27,12 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
         raise ValueError(
             f"{what} must be numbers. Received: a string. Encode it first, e.g. by datasets.text.encode, with the "
             "alphabet that the model was trained on."
+        )
+    if isinstance(given, Mapping):
+        names = ", ".join(map(repr, list(given)[:4])) + (", ..." if len(given) > 4 else "")
+        raise ValueError(
+            f"{what} must be one array. Received: a dict of {len(given)}, {names}. Stack what a step is made of along "
+            "the last axis, in the order of the training data: np.stack([given[name] for name in names], axis=-1)."
         )
     if np.ma.is_masked(given):
         raise ValueError(

@@ -20,6 +20,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._network.agreement import Absent, difference, nothing, runs_of
 from keras_interp_rnn._network.along import CellAlong, draws_noise, vocabulary_of
 from keras_interp_rnn._network.arrays import (
     as_float64,
@@ -31,12 +32,10 @@ from keras_interp_rnn._network.arrays import (
     check_finite,
     check_id_range,
     check_own_mask,
-    check_reads,
 )
-from keras_interp_rnn._network.graph import evaluate, mask_after, vocabulary_sizes
+from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks, vocabulary_sizes, warn_of_lost_masks
 from keras_interp_rnn._network.parts import EACH_STEP, ByKeras, Mask, Part, parts_of
 from keras_interp_rnn._network.recurrent import RECURRENT
-from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
 from keras_interp_rnn._types import Array
 
 Rows = NDArray[np.intp]
@@ -56,8 +55,9 @@ class Chain:
     """A network as a function of the vectors that it reads.
 
     Attributes:
-        inputs: (batch, time, ...), float64. mask: bool (batch, time).
+        inputs: (batch, time, ...), float64. mask: bool (batch, time), the steps that the first recurrent layer reads.
         parts: layers that treat steps one by one, recurrent layers and the head, in order.
+        masks: for each part the mask (batch, time) that the network itself gives it; None where it gives none.
         output: (batch, outputs), the network's own, in its dtype; of a sequence of outputs that of `step`.
         reads_symbols: whether the inputs are one-hot vectors of symbols, or distributions over them.
         step: of a sequence of outputs the one that is computed; negative from the end.
@@ -66,18 +66,19 @@ class Chain:
     inputs: Array
     mask: Mask
     parts: Sequence[Part]
+    masks: Sequence[Mask | None]
     output: Array
     reads_symbols: bool = False
     step: int = -1
 
     def run(self, x: Array, rows: Rows) -> Array:
         """(rows, outputs) in float64 for rows (rows, time, ...), each read with the mask of a sequence."""
-        x = self._forward(x, self.mask[rows], last=True)
+        x = self._forward(x, rows, last=True)
         return x[:, self.step] if x.ndim == 3 and x.shape[1] > 1 else x.reshape(len(x), -1)
 
     def gradient(self, x: Array, rows: Rows, outputs: NDArray[np.int64]) -> Array:
         """The gradient of one output of each row by the row."""
-        x = self._forward(x, self.mask[rows])
+        x = self._forward(x, rows)
         each, gradient = np.arange(len(x)), np.zeros_like(x)
         gradient[(each, self.step, outputs) if x.ndim == 3 else (each, outputs)] = 1
         return self._pulled_back(gradient)
@@ -86,17 +87,25 @@ class Chain:
         """The parts from the lowest recurrent layer to the uppermost one, and what they read."""
         places = [i for i, part in enumerate(self.parts) if isinstance(part, _Recurrent | _Both)]
         first, last = min(places), max(places)
-        below = dataclasses.replace(self, parts=self.parts[:first])._forward(self.inputs, self.mask)
-        return dataclasses.replace(self, inputs=below, parts=self.parts[first : last + 1])
+        below = self._between(0, first)._forward(self.inputs, np.arange(len(self.inputs)))
+        return dataclasses.replace(self._between(first, last + 1), inputs=below)
+
+    def _between(self, start: int, end: int) -> Chain:
+        return dataclasses.replace(self, parts=self.parts[start:end], masks=self.masks[start:end])
+
+    def first(self, count: int) -> Chain:
+        """The same network on the first sequences."""
+        masks = [None if mask is None else mask[:count] for mask in self.masks]
+        return dataclasses.replace(self, inputs=self.inputs[:count], mask=self.mask[:count], masks=masks)
 
     def outputs_by_inputs(self) -> Iterator[tuple[Array, Mask]]:
         """For each sequence dy/dx (n, time, features), and which steps are read.
 
         y is the output; of a sequence of outputs the one after the last step read.
         """
-        for x, mask in zip(self.inputs, self.mask, strict=True):
-            units = self._forward(x[None], mask[None]).shape[-1]
-            output = self._forward(np.repeat(x[None], units, axis=0), np.repeat(mask[None], units, axis=0))
+        for row, (x, mask) in enumerate(zip(self.inputs, self.mask, strict=True)):
+            units = self._forward(x[None], np.array([row])).shape[-1]
+            output = self._forward(np.repeat(x[None], units, axis=0), np.full(units, row))
             gradient = np.zeros_like(output)
             each = np.arange(units)
             gradient[(each, np.flatnonzero(mask)[-1], each) if output.ndim == 3 else (each, each)] = 1
@@ -118,18 +127,26 @@ class Chain:
         functions = [part for part in self.parts if isinstance(part, ByKeras)]
         return all(cell.is_closed for cell in self.cells) and all(getattr(each, "closed", None) for each in functions)
 
-    def _forward(self, x: Array, mask: Mask, *, last: bool = False) -> Array:
+    def _forward(self, x: Array, rows: Rows, *, last: bool = False) -> Array:
         """All steps; with `last`, only the one that counts where the following parts treat steps alike."""
-        for i, part in enumerate(self.parts):
+        for i, (part, given) in enumerate(zip(self.parts, self.masks, strict=True)):
             if last and x.ndim == 3 and all(isinstance(later, EACH_STEP) for later in self.parts[i:]):
                 x, last = x[:, self.step][:, None], False
-            before, x = x, part.forward(x, mask)
+            before, x = x, part.forward(x, None if given is None else given[rows])
             if isinstance(part, ByKeras) and x.ndim == 3 and x.shape[1] != before.shape[1]:
                 raise _refusal(f"{part.name}, which changes the number of steps")
         return x
 
 
-def open_chain(network: Any, inputs: Any, mask: Any = None, step: int = -1) -> Chain:
+def open_chain(
+    network: Any,
+    inputs: Any,
+    mask: Any = None,
+    step: int = -1,
+    *,
+    absent: Absent = nothing,
+    own: Callable[[Any], Any] | None = None,
+) -> Chain:
     """The chain of a network.
 
     Args:
@@ -137,12 +154,14 @@ def open_chain(network: Any, inputs: Any, mask: Any = None, step: int = -1) -> C
         inputs: (batch, time, ...), of the network.
         mask: bool (batch, time), of a layer; a model makes its own.
         step: as of `Chain`.
+        absent: what takes the place of the inputs: differences from the network are measured against what that changes.
+        own: what the chain is compared with, if the network was made of it.
 
     Raises:
         NotAChain: if the network has other layers, several inputs or outputs, or if the chain does not compute what the
             network does.
-        ValueError: if it has no recurrent layer; if a weight or an input is not finite; if its layers carry states or
-            draw noise; if there is no such step.
+        ValueError: if it has no recurrent layer; if a weight, an input or an output is not finite; if its layers carry
+            states or draw noise, or mix the sequences of a batch; if there is no such step.
     """
     if len(getattr(network, "inputs", None) or [0]) > 1:
         raise NotAChain(
@@ -163,51 +182,89 @@ def open_chain(network: Any, inputs: Any, mask: Any = None, step: int = -1) -> C
     if isinstance(network, keras.Model) and not hasattr(network, "inputs"):
         network(given)
     calls = calls_of(network)
-    for size in vocabulary_sizes(network) if isinstance(network, keras.Model) else ():
+    sizes = vocabulary_sizes(network) if isinstance(network, keras.Model) else [None]
+    for size in sizes:
         if size is not None:
             check_id_range(given, size)
-    layers = [call.operation for call in calls]
-    first = next((i for i, layer in enumerate(layers) if isinstance(layer, RECURRENT)), None)
+    first = next((i for i, call in enumerate(calls) if isinstance(call.operation, RECURRENT)), None)
     if first is None:
         raise without_recurrent_layer(network)
     check_repeatable(network)
-    for layer in layers:
-        _check_order(layer)
-    x, read = ops.convert_to_tensor(given), None if mask is None else ops.convert_to_tensor(np.asarray(mask, bool))
+    for call in calls:
+        _check_order(call.operation)
+    check_finite(network)
+    masked = {} if mask is None else {"mask": as_mask(mask, given.shape[:2])}
+
+    def run(arrays: list[NDArray[Any]]) -> Array:
+        of_rows = {name: np.resize(value, (len(arrays[0]), *value.shape[1:])) for name, value in masked.items()}
+        found = network(arrays[0], training=False, **of_rows) if own is None else own(arrays)
+        return at_step(network, as_float64(tree.flatten(found)[0]), step)
+
+    runs = runs_of(network, run, [given], 0, sizes[0])
+    [both] = runs.with_others()
+    x = _as_declared(network, both, sizes[0])
+    if masked:
+        masked["mask"] = np.resize(masked["mask"], both.shape[:2])
+    masks = _masks_given(network, calls, x, masked.get("mask"))
     start, vectors = first, x
     for i, call in enumerate(calls[:first]):
         if start == first and are_vectors(x):
             start, vectors = i, x
-        read = mask_after(call.operation, x, read)
         x = _run_by_steps(call, x)
     if start == first:
         vectors = x
-    own = network(given, training=False) if mask is None else network(given, mask=np.asarray(mask, bool))
-    output = at_step(network, as_float64(own), step)
-    check_finite(network)
-    steps = as_mask(read, given.shape[:2])
-    check_reads(steps)
+    layer = calls[first].operation
     kind = keras.backend.standardize_dtype(x.dtype)
-    size = vocabulary_of(getattr(layers[first], "forward_layer", layers[first]).cell)
+    size = vocabulary_of(getattr(layer, "forward_layer", layer).cell)
     if size is not None and "int" in kind and tuple(x.shape[2:]) in ((), (1,)):
         as_symbols(np.asarray(ops.convert_to_numpy(x)).ravel(), size)
-        vectors = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layers[first].variable_dtype)
+        vectors = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layer.variable_dtype)
     elif len(x.shape) != 3 or "float" not in kind:
         if are_vectors(x):
-            raise _refusal(f"{layers[first].name}, which reads {len(x.shape)} axes")
+            raise _refusal(f"{layer.name}, which reads {len(x.shape)} axes")
         raise ValueError(
-            f"The recurrent layer must read vectors (batch, time, features), one for each step. Received: {kind} of "
-            f"shape {tuple(x.shape)} for {layers[first].name}. Put an Embedding before it."
+            "The recurrent layer must read vectors (batch, time, features), one for each step. Received: "
+            f"{kind} of shape {tuple(x.shape)} for {layer.name}. Put an Embedding before it."
         )
-    parts = [part for call in calls[start:] for part in _parts(call)]
+    parts = [(part, read) for call, read in zip(calls[start:], masks[start:], strict=True) for part in _parts(call)]
     reads_symbols = size is not None and start == first
-    chain = Chain(as_float64(vectors), steps, parts, output, reads_symbols, step)
-    computed = chain.run(chain.inputs, np.arange(len(steps)))
-    apart = float(np.abs(computed - chain.output).max()) if computed.shape == chain.output.shape else np.inf
-    allowed = max(MAX_DIFFERENCE.get(call.dtype, 0) for call in calls)
-    if not apart <= allowed * max(1.0, float(np.abs(chain.output).max())):
-        raise _refusal(f"{network.name}, whose output is {apart:.2g} from that of its layers run one after the other")
-    return chain
+    steps = as_mask(masks[first], tuple(both.shape[:2]))
+    each, of_each = [part for part, _ in parts], [read for _, read in parts]
+    chain = Chain(as_float64(vectors), steps, each, of_each, runs.output, reads_symbols, step)
+    if (apart := difference(chain, runs, absent)) is not None:
+        raise _refusal(
+            f"{network.name}, whose output is {apart[0]:.2g} from that of its layers run one after the other, where "
+            f"the inputs change it by {apart[1]:.2g}"
+        )
+    warn_of_lost_masks(network)
+    return chain.first(len(given))
+
+
+def _as_declared(network: Any, given: NDArray[Any], size: int | None) -> Any:
+    """The inputs as a tensor of the dtype in which a model reads them, as Keras does it."""
+    x = ops.convert_to_tensor(given)
+    declared = keras.backend.standardize_dtype((network.inputs[0] if isinstance(network, keras.Model) else x).dtype)
+    # A Sequential model without an Input declares floats for ids too.
+    reads_ids = size is not None or (given.dtype.kind in "iu" and given.shape[2:] in ((), (1,)))
+    return x if reads_ids and "int" not in declared else ops.cast(x, declared)
+
+
+def _masks_given(network: Any, calls: Sequence[_Call], x: Any, mask: Any) -> list[Mask | None]:
+    """For each call the mask (batch, time) that it is given when the network reads x; None where it is given none."""
+    if not isinstance(network, keras.Model):
+        return [None if mask is None else np.asarray(mask, bool)]
+    found: dict[int, list[Any]] = {}
+
+    def note(operation: Any, node: Any, mask: Any, outputs: list[Masked]) -> None:
+        found.setdefault(id(node), []).append(mask)
+
+    def call(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
+        return run_with_masks(operation, node, known, note)
+
+    evaluate(network, [Masked(x)], call)
+    given = [found[id(call.node)].pop(0) for call in calls]
+    masks = [next((x for x in tree.flatten(each) if x is not None), None) for each in given]
+    return [None if mask is None else np.asarray(ops.convert_to_numpy(mask), bool) for mask in masks]
 
 
 def are_vectors(x: Any) -> bool:
@@ -269,10 +326,11 @@ def calls_of(network: Any) -> list[_Call]:
     def call(operation: Any, node: Any, known: dict[int, Any]) -> list[Any]:
         read = [known[id(tensor)] for tensor in node.input_tensors]
         chains = [each for each in read if each is not None]
-        # Masks, and tensors made of masks alone, are computed apart from the chain.
+        # Masks, and tensors made of masks alone, are computed apart from the chain; a layer reads them as its mask.
         if operation_name(operation) == "NotEqual" or not chains:
             return [None] * len(node.output_tensors)
-        if len(chains) != 1 or (len(read) > 1 and not isinstance(operation, keras.layers.Layer)):
+        given = node.arguments.kwargs.get("mask")
+        if len(chains) != 1 or any(tensor is not given for tensor in node.input_tensors[1:]):
             raise _refusal(f"{operation.name}, which reads {len(read)} tensors")
         parts = calls_of(operation) if isinstance(operation, keras.Model) else [_call(operation, node)]
         return [[*chains[0], *parts]] * len(node.output_tensors)
@@ -359,8 +417,8 @@ class _Recurrent(CellAlong):
         self.order = slice(None, None, -1 if layer.go_backwards else 1)
         self.cells = [self]
 
-    def forward(self, x: Array, mask: Mask) -> Array:
-        self.read = mask[:, self.order]
+    def forward(self, x: Array, mask: Mask | None) -> Array:
+        self.read = (np.ones(x.shape[:2], bool) if mask is None else mask)[:, self.order]
         outputs = self.run(x[:, self.order], self.read, [np.tile(start, (len(x), 1)) for start in self.starts])
         if self.layer.zero_output_for_mask:
             outputs = np.where(self.read[..., None], outputs, 0)
@@ -397,7 +455,7 @@ class _Both:
             raise _refusal(f"{layer.name} over a stack of cells")
         self.cells = [cell for side in self.sides for cell in side]
 
-    def forward(self, x: Array, mask: Mask) -> Array:
+    def forward(self, x: Array, mask: Mask | None) -> Array:
         first, second = (side[0].forward(x, mask) for side in self.sides)
         second = second[:, ::-1] if self.sequences else second
         self.units = first.shape[-1]

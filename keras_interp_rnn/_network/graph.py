@@ -6,7 +6,11 @@ tensor holds.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -55,6 +59,35 @@ def evaluate(
     return [known[id(tensor)] for tensor in outputs]
 
 
+def runs_its_graph(model: keras.Model) -> bool:
+    """Whether the model has a graph and runs nothing else: a subclass may override training, but not the call."""
+    if not getattr(model, "inputs", None):
+        return False
+    for name in ("call", "__call__"):
+        owner = next(part for part in type(model).__mro__ if name in vars(part))
+        if owner.__module__.split(".")[0] != "keras":
+            return False
+    return True
+
+
+def traced(model: keras.Model, symbolic: Any) -> keras.Model | None:
+    """A functional model of what a subclass calls; None where its call is not made of layers and operations of Keras.
+
+    Args:
+        symbolic: the inputs, as `keras.Input` makes them.
+    """
+    training = {"training": False} if takes_training(model) else {}
+    for call in (model.call, model):
+        with contextlib.suppress(Exception):  # whatever a call raises that is no graph
+            return keras.Model(symbolic, call(symbolic, **training), name=model.name)
+    return None
+
+
+def takes_training(model: Any) -> bool:
+    """Whether the call of a model is told that it is not in training."""
+    return "training" in inspect.signature(model.call).parameters
+
+
 class Masked(NamedTuple):
     """A tensor of a model's graph when the model reads some inputs, and its mask; None where it has none."""
 
@@ -62,18 +95,36 @@ class Masked(NamedTuple):
     mask: Any = None
 
 
-def run_with_masks(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
-    """The outputs of an operation outside training, with the masks that Keras passes on with them."""
+Note = Callable[[Any, Any, Any, list[Masked]], None]
+"""Takes an operation, the node of a call, the mask that the call is given, and its outputs."""
+
+
+def run_with_masks(operation: Any, node: Any, known: dict[int, Masked], note: Note = lambda *_: None) -> list[Masked]:
+    """The outputs of an operation outside training, with the masks that Keras passes on with them.
+
+    Args:
+        note: called for each operation that runs, those of nested models too.
+    """
     reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
     args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
     mask = kwargs.get("mask")
     if mask is None and node.arguments.args:
         mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
     if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
-        return evaluate(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], run_with_masks)
+        inside = functools.partial(run_with_masks, note=note)
+        return evaluate(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], inside)
+    if kwargs.get("mask") is None and takes_mask(operation) and any(x is not None for x in tree.flatten(mask)):
+        kwargs = {**kwargs, "mask": mask}
     tensors = tree.flatten(operation(*args, **kwargs))
     masks = tree.flatten(mask_after(operation, args[0], mask)) if args else [None]
-    return [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
+    outputs = [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
+    note(operation, node, mask, outputs)
+    return outputs
+
+
+def takes_mask(operation: Any) -> bool:
+    """Whether an operation reads the mask of its first argument."""
+    return isinstance(operation, keras.Layer) and "mask" in inspect.signature(operation.call).parameters
 
 
 def mask_after(operation: Any, inputs: Any, mask: Any) -> Any:
@@ -81,6 +132,59 @@ def mask_after(operation: Any, inputs: Any, mask: Any) -> Any:
     is_layer = isinstance(operation, keras.layers.Layer)
     passes_on = is_layer and (operation.supports_masking or isinstance(operation, keras.layers.Embedding))
     return operation.compute_mask(inputs, mask) if passes_on else None
+
+
+class _Way(NamedTuple):
+    """Whether a tensor carries a mask, and the layer below it that was given one and dropped it."""
+
+    masked: bool = False
+    lost_by: Any = None
+
+
+_DROP_MASKS = (keras.layers.RNN, keras.layers.Bidirectional, keras.layers.TimeDistributed)
+"""Layers that pass on the mask that they are given before Keras 3.16, and not since."""
+
+
+def warn_of_lost_masks(network: Any) -> None:
+    """Warns where a layer reads steps that are masked for a recurrent layer below, which did not pass its mask on.
+
+    It does since Keras 3.16 if it is one of `_DROP_MASKS` whose `supports_masking` nobody has set.
+    """
+    if not isinstance(network, keras.Model) or not getattr(network, "inputs", None):
+        return
+    affected: dict[int, tuple[Any, Any]] = {}
+
+    def follow(operation: Any, node: Any, known: dict[int, _Way]) -> list[_Way]:
+        ways = [known[id(tensor)] for tensor in node.input_tensors] or [_Way()]
+        if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+            return evaluate(operation, ways[: len(operation.inputs)], follow)
+        is_layer = isinstance(operation, keras.Layer)
+        passes_on = is_layer and bool(operation.supports_masking)
+        masked, lost_by = ways[0].masked or node.arguments.kwargs.get("mask") is not None, ways[0].lost_by
+        if lost_by is not None and not masked and takes_mask(operation) and not isinstance(operation, _IGNORE_MASKS):
+            affected.setdefault(id(operation), (operation, lost_by))
+        if masked and not passes_on and isinstance(operation, _DROP_MASKS):
+            lost_by = operation
+        elif not passes_on and not isinstance(operation, _DROP_MASKS):
+            lost_by = None
+        begins = is_layer and (getattr(operation, "mask_zero", False) or isinstance(operation, keras.layers.Masking))
+        after = _Way(begins or (masked and passes_on), lost_by)
+        return [after if len(tensor.shape) > 2 else _Way() for tensor in node.output_tensors]
+
+    evaluate(network, [_Way()] * len(tree.flatten(network.inputs)), follow)
+    for above, below in affected.values():
+        warnings.warn(
+            "Every layer is read with the mask that this Keras gives it. Received: "
+            f"{network.name}, where {below.name} ({type(below).__name__}) does not pass its mask on, so that "
+            f"{above.name} ({type(above).__name__}) reads masked steps too. If the network was trained with Keras "
+            f"before 3.16, which passed it on, set `supports_masking = True` on {below.name}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+_IGNORE_MASKS = (keras.layers.Lambda, keras.layers.TimeDistributed, keras.Model)
+"""Layers that take a mask and treat each step alike."""
 
 
 def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:

@@ -15,7 +15,7 @@ import keras
 from keras import tree
 
 from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name, walk_layers
-from keras_interp_rnn._network.graph import evaluate
+from keras_interp_rnn._network.graph import evaluate, runs_its_graph
 from keras_interp_rnn._network.parts import Activation, Linear, Mean, Zeroed, parts_of, registered
 
 _OURS = "keras_interp_rnn>"
@@ -116,17 +116,6 @@ def has_isan(network: Any) -> bool:
     return any(reads_symbols(layer) or is_isan_cell(layer) for layer in layers)
 
 
-def runs_its_graph(model: keras.Model) -> bool:
-    """Whether the model has a graph and runs nothing else: a subclass may override training, but not the call."""
-    if not getattr(model, "inputs", None):
-        return False
-    for name in ("call", "__call__"):
-        owner = next(part for part in type(model).__mro__ if name in vars(part))
-        if owner.__module__.split(".")[0] != "keras":
-            return False
-    return True
-
-
 def _outputs(model: keras.Model, inputs: Sequence[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
     def call(operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
         mask = mask_of(node.input_tensors[0])  # Keras passes it on itself, as an argument
@@ -145,12 +134,14 @@ def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any,
         takes = ("symbols",) if is_isan(getattr(operation, "forward_layer", operation)) else ("symbols", "vectors")
         changed = None if read[0].kind in takes else _other(f"{operation.name}, which reads {read[0].kind}")
         isans.append((operation, called or obstacle or changed or read[0]))
-        return [Value("states", layer=operation, mask=read[0].mask)] * count
+        return [Value("states", layer=operation, mask=read[0].mask if operation.supports_masking else "")] * count
     if obstacle is not None:
         return [obstacle] * count
     if isinstance(operation, keras.Model) and runs_its_graph(operation):
         return [called] * count if called else _outputs(operation, read, isans)
     value = _rule(operation, read[0], len(node.input_tensors[0].shape))
+    if value is not None and not getattr(operation, "supports_masking", False):
+        value = replace(value, mask="")
     return [called or value if value else _other(f"{describe(operation)}, on its {read[0].kind}")] * count
 
 

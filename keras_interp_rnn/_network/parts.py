@@ -36,9 +36,12 @@ ALPHABET = "keras_interp_rnn>AlphabetLayer"
 
 
 class Part(Protocol):
-    """A function of (rows, time, ...) or (rows, ...), and what pulls a gradient back through its last values."""
+    """A function of (rows, time, ...) or (rows, ...), and what pulls a gradient back through its last values.
 
-    def forward(self, x: Array, mask: Mask) -> Array: ...
+    It reads the mask (rows, time) that its layer is given, None where it is given none.
+    """
+
+    def forward(self, x: Array, mask: Mask | None) -> Array: ...
 
     def backward(self, gradient: Array) -> Array: ...
 
@@ -88,7 +91,7 @@ class Linear:
         matrix, bias = as_float64(self.layer.kernel), self.layer.bias
         return matrix, np.zeros(matrix.shape[1]) if bias is None else as_float64(bias)
 
-    def forward(self, x: Array, mask: Mask) -> Array:
+    def forward(self, x: Array, mask: Mask | None) -> Array:
         matrix, bias = self.arrays
         return np.asarray(x @ matrix + bias)
 
@@ -167,7 +170,7 @@ class Featurewise:
 
         return np.asarray(FORMULAS[type(self.layer)](NUMPY, self.layer, x, read))
 
-    def forward(self, x: Array, mask: Mask) -> Array:
+    def forward(self, x: Array, mask: Mask | None) -> Array:
         self.inputs = x
         return self._values(x)
 
@@ -184,8 +187,10 @@ class Featurewise:
 class Mean:
     """The mean over the steps that are read."""
 
-    def forward(self, x: Array, mask: Mask) -> Array:
-        self.weights: Array = (mask / mask.sum(axis=1, keepdims=True))[:, :, None]
+    def forward(self, x: Array, mask: Mask | None) -> Array:
+        mask = np.ones(x.shape[:2], bool) if mask is None else mask
+        with np.errstate(invalid="ignore"):  # NaN for a sequence without a step, as of Keras
+            self.weights: Array = (mask / mask.sum(axis=1, keepdims=True))[:, :, None]
         return np.asarray((x * self.weights).sum(axis=1))
 
     def backward(self, gradient: Array) -> Array:
@@ -195,7 +200,7 @@ class Mean:
 class Zeroed:
     """0 where all is 0: the same values, and for the layers above another mask."""
 
-    def forward(self, x: Array, mask: Mask) -> Array:
+    def forward(self, x: Array, mask: Mask | None) -> Array:
         return x
 
     def backward(self, gradient: Array) -> Array:
@@ -213,7 +218,7 @@ class ByKeras:
         arguments = {"training": False, "mask": self.mask if len(x.shape) == 3 else None}
         return self.function(x, **{name: given for name, given in arguments.items() if name in takes})
 
-    def forward(self, x: Array, mask: Mask) -> Array:
+    def forward(self, x: Array, mask: Mask | None) -> Array:
         self.inputs, self.mask = x.astype(self.dtype), mask
         return as_float64(self._run(ops.convert_to_tensor(self.inputs)))
 
@@ -238,7 +243,7 @@ class Activation(ByKeras):
         super().__init__(layer.name, function, layer.compute_dtype)
         self.closed = _CLOSED.get(function)
 
-    def forward(self, x: Array, mask: Mask) -> Array:
+    def forward(self, x: Array, mask: Mask | None) -> Array:
         self.value = super().forward(x, mask) if self.closed is None else self.closed[0](x)
         return self.value
 

@@ -11,16 +11,18 @@ What a user passes names the ids; else what the model carries. That is, given or
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
+from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network.arrays import as_array
-from keras_interp_rnn._network.graph import call_of
+from keras_interp_rnn._backend.keras_quirks import operation_name
+from keras_interp_rnn._network.arrays import as_array, as_float64
+from keras_interp_rnn._network.graph import evaluate, runs_its_graph, takes_training, traced
 from keras_interp_rnn._results import separator, visible
 
 GivenNames = Any
@@ -186,21 +188,30 @@ class _TextLayerNames(Names):
         return ids[0] if self.splits else ids
 
 
-def resolve_names(network: Any, given: GivenNames | None = None) -> tuple[Any, Names | None]:
+def resolve_names(network: Any, given: GivenNames | None = None, reads: int = 0) -> tuple[Any, Names | None]:
     """A network that reads ids, and their names: those given, or else those that it carries; None where it has none.
 
     Args:
         network: a model, a layer or a cell. A model of strings, which begins with a text layer, is read from after it.
         given: any of the names above.
+        reads: of a model of several inputs the index of the one whose names are asked for.
 
     Raises:
-        ValueError: if what is given names nothing; for a preset in place of its model.
+        ValueError: if what is given names nothing; for a preset in place of its model; for a model of strings that is
+            no graph from its text layers on.
     """
     if not isinstance(network, keras.layers.Layer) and isinstance(getattr(network, "model", None), keras.Model):
         raise ValueError(f"A network must be a Keras model. Received: a {type(network).__name__}. Pass its `model`.")
-    layer = _text_layer(network)
-    carried = names_of(layer) if layer is not None else _carried(network)
-    network = network if layer is None else _after(network, layer)
+    if text_layer(network) is None:
+        carried = _carried(network)
+    elif isinstance(network, keras.Sequential) and network.layers[0] is text_layer(network):
+        carried = names_of(network.layers[0])
+        network = keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)
+    else:
+        network = with_strings(network)
+        layers = _text_layers(network)
+        carried = names_of(layers[reads][0]) if reads in layers else _carried(network)
+        network = _after(network, layers) if layers else network
     if given is None:
         return network, carried
     if isinstance(carried, WordNames) and isinstance(given, Sequence) and tuple(given) == carried.encoding.alphabet:
@@ -241,23 +252,125 @@ def _carried(model: Any) -> Names | None:
     return None
 
 
-def _text_layer(network: Any) -> Any | None:
-    """The layer with which a model of strings begins."""
+def text_layer(network: Any) -> Any | None:
+    """The first layer of a model that makes ids of strings."""
     layers = getattr(network, "layers", []) if isinstance(network, keras.Model) else []
     return next(
         (part for part in layers if isinstance(part, _TEXT_LAYERS) and not getattr(part, "invert", False)), None
     )
 
 
-def _after(network: Any, layer: Any) -> Any:
-    """The model of ids after its text layer, of the same layers."""
-    if isinstance(network, keras.Sequential) and network.layers[0] is layer:
-        return keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)
-    return keras.Model(call_of(network, layer).output_tensors[0], network.outputs, name=network.name)
+def with_strings(network: Any, inputs: Any = None) -> Any:
+    """A model of strings whose graph is known, of the same layers: for a subclass a functional one.
+
+    Args:
+        inputs: as the model reads them, texts or a list or a dict with some; None for texts (batch, 1).
+
+    Raises:
+        ValueError: if a subclass cannot be called on symbolic strings.
+    """
+    if runs_its_graph(network) or isinstance(network, keras.Sequential):
+        return network
+    given = "" if inputs is None else as_strings(inputs)
+    parts = [given] if is_text(given) else list(given.values() if isinstance(given, Mapping) else given)
+    training = {"training": False} if takes_training(network) else {}
+    for shape in ((1,), ()):
+        with contextlib.suppress(Exception):  # whatever a call raises of strings of another shape
+            tensors: Any = [_string_tensor(x, shape) if is_text(x) else ops.convert_to_tensor(x) for x in parts]
+            if is_text(given):
+                [tensors] = tensors
+            elif isinstance(given, Mapping):
+                tensors = dict(zip(given, tensors, strict=True))
+            expected = tree.flatten(network(tensors, **training))
+            graph = traced(network, tree.map_structure(_input_like, tensors))
+            found = [] if graph is None else tree.flatten(graph(tensors, training=False))
+            pairs = [(as_float64(a), as_float64(b)) for a, b in zip(found, expected, strict=True)]
+            if all(np.allclose(a, b, rtol=1e-4, atol=1e-6 * np.abs(b).max(), equal_nan=True) for a, b in pairs):
+                return graph
+    raise ValueError(
+        "A model of strings must be layers and operations of Keras from its text layer on. Received: "
+        f"{network.name}, a {type(network).__name__}. Build a Sequential or functional model of its layers; or one of "
+        "those after the text layer, and pass ids, and the text layer as alphabet."
+    )
+
+
+def _input_like(tensor: Any) -> Any:
+    return keras.Input(tuple(tensor.shape[1:]), dtype=keras.backend.standardize_dtype(tensor.dtype))
+
+
+def _string_tensor(texts: Any, shape: tuple[int, ...]) -> Any:
+    """Texts as a tensor of strings (batch,) or (batch, 1)."""
+    flat = [texts] if isinstance(texts, str) else np.asarray(as_strings(texts), object).ravel().tolist()
+    return ops.reshape(ops.convert_to_tensor(flat, dtype="string"), (len(flat), *shape))
+
+
+def _text_layers(network: Any) -> dict[int, tuple[Any, Any]]:
+    """For each input of strings, by its index, the layer that makes ids of it, and the ids as a tensor of the graph.
+
+    Raises:
+        ValueError: if something else reads the strings.
+    """
+    found: dict[int, tuple[Any, Any]] = {}
+
+    def follow(operation: Any, node: Any, known: dict[int, int | None]) -> list[int | None]:
+        index = next((known[id(x)] for x in node.input_tensors if known[id(x)] is not None), None)
+        kind = operation_name(operation)
+        if index is None or kind in _KEEP_STRINGS:
+            return [index] * len(node.output_tensors)
+        if not isinstance(operation, _TEXT_LAYERS) or index in found:
+            raise ValueError(
+                "A text must be read by one layer alone, which makes ids of it. Received: "
+                f"{network.name}, in which {operation.name} ({type(operation).__name__}) reads it too. Pass the model "
+                "of the layers after those that read strings, and ids."
+            )
+        found[index] = operation, node.output_tensors[0]
+        return [None] * len(node.output_tensors)
+
+    inputs = tree.flatten(network.inputs)
+    evaluate(network, [i if str(tensor.dtype) == "string" else None for i, tensor in enumerate(inputs)], follow)
+    return found
+
+
+_KEEP_STRINGS = ("Reshape", "Squeeze", "ExpandDims", "Identity")
+"""Layers and operations that pass strings on as they are."""
+
+
+def _after(network: Any, layers: Mapping[int, tuple[Any, Any]]) -> Any:
+    """The model of ids after its text layers, of the same layers."""
+    inputs = [layers[i][1] if i in layers else tensor for i, tensor in enumerate(network.inputs)]
+    structure = network.input if len(inputs) > 1 or isinstance(network.input, dict) else network.inputs[0]
+    return keras.Model(tree.pack_sequence_as(structure, inputs), network.outputs, name=network.name)
+
+
+def read_strings(network: Any, index: int, given: Any) -> Any:
+    """The ids that the text layer of one of a model's inputs makes of texts; numbers as they are."""
+    given = as_strings(given)
+    if not is_text(given):
+        return given
+    layer, _ = _text_layers(network).get(index, (None, None)) if isinstance(network, keras.Model) else (None, None)
+    if layer is None:
+        raise ValueError(
+            f"Texts must be read by a text layer. Received: texts for input {index + 1} (index {index}) of "
+            f"{network.name}, which has none there. Pass numbers."
+        )
+    return np.asarray(ops.convert_to_numpy(layer(_string_tensor(given, tuple(network.inputs[index].shape[1:])))))
+
+
+def as_strings(given: Any) -> Any:
+    """A tensor or an array of strings as nested lists of strings, anything else as it is."""
+    if type(given).__module__.startswith("tensorflow") and "string" in str(getattr(given, "dtype", "")):
+        given = given.numpy()
+    if isinstance(given, bytes):
+        return given.decode()
+    if isinstance(given, np.ndarray) and given.dtype.kind in "SO":
+        decoded = [text.decode() if isinstance(text, bytes) else text for text in given.ravel().tolist()]
+        return np.array(decoded, object).reshape(given.shape)
+    return given
 
 
 def is_text(given: Any) -> bool:
     """Whether something is a string or a list of strings, not ids."""
+    given = as_strings(given)
     if isinstance(given, np.ndarray):
         return given.dtype.kind in "UT" or (given.dtype.kind == "O" and given.size > 0 and is_text(given.tolist()))
     if isinstance(given, (list, tuple)):
@@ -271,6 +384,7 @@ def read_text(what: str, given: Any, names: Names | None) -> NDArray[Any]:
     Raises:
         ValueError: as `as_array`; for a text without names; as `Names.encode`.
     """
+    given = as_strings(given)
     if not is_text(given):
         return as_array(what, given)
     if not isinstance(given, str) and not all(isinstance(symbol, str) for symbol in given):
@@ -288,6 +402,7 @@ def read_texts(given: Any, names: Names | None) -> Any:
     Raises:
         ValueError: for texts without names; as `Names.encode_all`.
     """
+    given = as_strings(given)
     return _required(given, names).encode_all(given) if is_text(given) else given
 
 

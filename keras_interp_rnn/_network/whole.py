@@ -1,16 +1,15 @@
 """A model of any graph as a function of the vectors of one of its inputs, run and differentiated by Keras.
 
 The vectors are that input, or what an Embedding, a one-hot encoding or an ISAN makes of its ids. They alone vary: other
-inputs, ids and masks are those of the original sequences. The graph is followed operation by operation, nested models
-too, each in its own dtype. A model without a graph is called on symbolic inputs to get one; if that fails, it is one
-operation of its inputs.
+inputs, ids and masks are those of the original sequences. A model that reads ids in another way too, such as a bag of
+words or the length of the text, is refused, as that would stay. The graph is followed operation by operation, nested
+models too, each in its own dtype. A model without a graph is called on symbolic inputs to get one; if that fails, it is
+one operation of its inputs.
 """
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -19,24 +18,50 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._backend.keras_quirks import made_by, operation_name, walk_layers
 from keras_interp_rnn._checks import integer, invalid, is_integer
+from keras_interp_rnn._network.agreement import Absent, difference, nothing, runs_of
 from keras_interp_rnn._network.along import vocabulary_of
 from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, check_id_range
 from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
-from keras_interp_rnn._network.graph import evaluate, run_with_masks, vocabulary_sizes
-from keras_interp_rnn._network.isan_models import runs_its_graph
+from keras_interp_rnn._network.graph import (
+    evaluate,
+    run_with_masks,
+    runs_its_graph,
+    takes_mask,
+    takes_training,
+    traced,
+    vocabulary_sizes,
+    warn_of_lost_masks,
+)
 from keras_interp_rnn._network.recurrent import RECURRENT
+from keras_interp_rnn._network.symbols import (
+    GivenNames,
+    Names,
+    is_text,
+    read_strings,
+    read_texts,
+    resolve_names,
+    text_layer,
+    with_strings,
+)
 from keras_interp_rnn._types import Array, Tensor
 
 Path = tuple[int, ...]
 """The nodes of the calls of nested models, and the node of an operation in the innermost one."""
 
-HELD, IDS, VECTORS = "held", "ids", "vectors"
-"""Whether a tensor is that of the original sequences, also where it holds the ids, or is computed from the vectors."""
+HELD, IDS, MASK, VECTORS = "held", "ids", "mask", "vectors"
+"""The kinds of tensors: computed from other inputs; from the ids, otherwise than as vectors; from masks of the
+sequences alone; from the vectors. All but the last are those of the original sequences."""
 
 MASKS = ("NotEqual", "Any")
 """Operations by which Keras makes masks."""
+
+JOIN = ("Concatenate", "Stack", "Append", "Hstack", "Vstack")
+"""Operations and layers that make features of what they join."""
+
+BY_COUNT = ("Multiply", "Divide", "TrueDivide", "DivideNoNan", "Where", "Take", "TakeAlongAxis", "GetItem", "Mod")
+"""Operations that may read how many steps there are, as for a mean over them, or which one is the last."""
 
 
 class Edge(NamedTuple):
@@ -67,15 +92,33 @@ class Whole:
         model: Sequential or functional, of one output.
         inputs: an array for each of its inputs, in their order. varies: the index of the one whose vectors vary.
         step: of a sequence of outputs the one that is computed; negative from the end.
+        absent, own: as of `open_chain`.
 
     Raises:
-        ValueError: if it has no recurrent layer or several outputs, carries states or draws noise; if an input or a
-            weight is not finite; if ids are read by an operation that computes more than their vectors.
+        ValueError: if it has no recurrent layer or several outputs, carries states or draws noise; if an input, an
+            output or a weight is not finite; if ids are read by an operation that computes more than their vectors, or
+            steps are not the second axis of the inputs; if a row depends on others of its batch.
     """
 
-    def __init__(self, model: keras.Model, inputs: Sequence[Any], varies: int = 0, step: int = -1) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        inputs: Sequence[Any],
+        varies: int = 0,
+        step: int = -1,
+        *,
+        absent: Absent = nothing,
+        own: Callable[[Any], Any] | None = None,
+    ) -> None:
         _check(model)
-        arrays = [as_array("The inputs", array) for array in inputs]
+        arrays = [
+            in_rank(as_array("The inputs", array), tensor) for array, tensor in zip(inputs, model.inputs, strict=True)
+        ]
+        if len({len(array) for array in arrays}) > 1:
+            raise ValueError(
+                "All inputs must have as many rows. Received: "
+                f"{', '.join(str(len(array)) for array in arrays)}. Pass a row of each input for each sequence."
+            )
         sizes = vocabulary_sizes(model)
         for array, size in zip(arrays, sizes, strict=True):
             if not np.isfinite(array.astype(np.float64)).all():
@@ -84,28 +127,62 @@ class Whole:
                 check_id_range(array, size)
         check_finite(model)
         self._model, self._step = model, step
-        values = [
-            ops.cast(ops.convert_to_tensor(array), tensor.dtype)
-            for array, tensor in zip(arrays, model.inputs, strict=True)
-        ]
-        sequential = isinstance(model, keras.Sequential)
-        own = model(values[0] if sequential else tree.pack_sequence_as(model.input, values), training=False)
-        self.output = at_step(model, as_float64(own), step)
         given = arrays[varies]
-        self._steps = given.shape[1] if given.ndim > 1 else 1
-        reads_ids = sizes[varies] is not None or given.dtype.kind != "f"
+        reads_ids = sizes[varies] is not None or "float" not in model.inputs[varies].dtype
+        if given.dtype.kind in "iu" and given.ndim < 3:  # a Sequential model without an Input declares floats for ids
+            cells = [x.cell for x in walk_layers(model) if isinstance(x, keras.layers.RNN)]
+            reads_ids = reads_ids or any(vocabulary_of(cell) is not None for cell in cells)
+        structure = model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+
+        def run(arrays: list[NDArray[Any]]) -> Array:
+            values = [ops.cast(x, tensor.dtype) for x, tensor in zip(arrays, model.inputs, strict=True)]
+            found = model(tree.pack_sequence_as(structure, values), training=False) if own is None else own(arrays)
+            return at_step(model, as_float64(tree.flatten(found)[0]), step)
+
+        runs = runs_of(model, run, arrays, varies, sizes[varies])
+        both = runs.with_others()
+        values = [
+            ops.cast(ops.convert_to_tensor(x), tensor.dtype) for x, tensor in zip(both, model.inputs, strict=True)
+        ]
+        self.output = runs.output
+        self._count, self._steps = len(both[varies]), given.shape[1] if given.ndim > 1 else 1
         self._varies, self._starts = -1 if reads_ids else varies, values  # -1: the vectors of ids vary
         self._sources: list[Source] = []
         self._found: list[Any] = []
         self._recorded: dict[Path, list[Edge]] = {}
+        self._masks: list[NDArray[np.bool_]] = []
+        self._lowest: Path | None = None  # the first call of a recurrent layer on the vectors
         self._record([IDS if i == varies and reads_ids else HELD for i in range(len(values))])
-        self.inputs = given.astype(np.float64) if not reads_ids else self._joined()
-        self.mask = np.ones((len(given), self._steps), bool)
-        if not np.allclose(self.run(self.inputs, np.arange(len(given))), self.output, rtol=1e-2, atol=1e-2):
+        self.inputs = both[varies].astype(np.float64) if not reads_ids else self._joined()
+        self.mask = np.all(self._masks, axis=0) if self._masks else np.ones((self._count, self._steps), bool)
+        self._check_steps(given.ndim)
+        if (apart := difference(self, runs, absent)) is not None:
             raise ValueError(
-                f"A model's graph must compute what the model does. Received: {model.name}, whose outputs differ. "
-                "Build it of layers and operations of Keras that draw no noise."
+                f"What is explained must be the network itself. Received: {model.name}, whose output is {apart[0]:.2g} "
+                f"from that of its operations run one after the other, where the inputs change it by {apart[1]:.2g}. "
+                "Build it of layers and operations of Keras that depend on the inputs alone."
             )
+        self.mask = self._read()[: len(given)]
+        self.inputs = self.inputs[: len(given)]
+        warn_of_lost_masks(model)
+
+    def _read(self) -> NDArray[np.bool_]:
+        """The steps (batch, time) that are read: all but those that a mask leaves out, and that change nothing."""
+        read, rows = np.ones((self._count, self._steps), bool), np.arange(self._count)
+        if not self._masks:
+            return read
+        masked = ~np.all(self._masks, axis=0)
+        vectors = np.random.default_rng(0).normal(size=self.inputs.shape)
+        whole = self.run(self.inputs, rows)
+        of_steps = (*masked.shape, *[1] * (self.inputs.ndim - 2))
+        for chosen in (masked, *(masked & (np.arange(self._steps) == t) for t in range(self._steps))):
+            if chosen.any():
+                changed = np.where(chosen.reshape(of_steps), vectors, self.inputs)
+                same = (self.run(changed, rows) == whole).all(axis=1)
+                read &= ~(chosen & same[:, None])
+            if (read == ~masked).all():
+                break
+        return read
 
     def run(self, x: Array, rows: Rows) -> Array:
         """(rows, outputs) for vectors (rows, time, ...), each in place of those of a sequence."""
@@ -146,14 +223,17 @@ class Whole:
         """Runs the graph on the original sequences."""
         vectors = [VECTORS if i == self._varies else kind for i, kind in enumerate(kinds)]
         edges = [Edge(value, None, kind) for value, kind in zip(self._starts, vectors, strict=True)]
-        self._follow(self._model, edges, (), self._recording)
+        [output] = self._follow(self._model, edges, (), self._recording)
+        if self._sources and output.kind != VECTORS:
+            raise self._other_reader(made_by(self._model.outputs[0])[0], self._model)
 
     def _outputs(self, x: Tensor, rows: Rows) -> Tensor:
         """(rows, outputs), as a tensor."""
 
         def repeated(tensor: Any) -> Any:
-            """A tensor of the original sequences for the rows."""
-            return None if tensor is None else ops.take(tensor, rows, axis=0)
+            """A tensor of the original sequences for the rows; one that is the same for all as it is."""
+            of_all = tensor is None or tuple(tensor.shape[:1]) != (self._count,)
+            return tensor if of_all else ops.take(tensor, rows, axis=0)
 
         if self._sources:
             ends = np.cumsum([int(np.prod(source.shape)) for source in self._sources])[:-1].tolist()
@@ -176,6 +256,8 @@ class Whole:
             if all(edge.kind != VECTORS for edge in recorded):
                 return [Edge(repeated(tensor), repeated(mask), kind) for tensor, mask, kind in recorded]
             read = dict(known)
+            if path == self._lowest:
+                self._of_lowest = read[id(node.input_tensors[0])].tensor
             if path in given:
                 ids = node.input_tensors[0]
                 read[id(ids)] = read[id(ids)]._replace(tensor=given[path])
@@ -202,24 +284,88 @@ class Whole:
         return evaluate(model, edges, enter)
 
     def _recording(self, operation: Any, node: Any, known: Mapping[int, Any], path: Path) -> list[Edge]:
-        kinds = {known[id(tensor)].kind for tensor in node.input_tensors}
-        found = run_with_masks(operation, node, dict(known))
+        given: list[Any] = []
+        found = run_with_masks(operation, node, dict(known), lambda _, node, mask, outputs: given.append(mask))
+        # What is read as a mask is no input of the computation.
+        as_masks = {id(x) for x in _masks_of(node)}
+        read = [known[id(tensor)] for tensor in node.input_tensors if id(tensor) not in as_masks]
+        kinds = {edge.kind for edge in read}
+        self._check_read_as_vectors(operation, node, known, kinds - {HELD})
         edges = [Edge(tensor, mask, self._kind(operation, tensor, kinds)) for tensor, mask in found]
         if VECTORS not in kinds and IDS in kinds and any(edge.kind == VECTORS for edge in edges):
             ids = known[id(node.input_tensors[0])].tensor
             edges = self._entered(operation, path, edges, ids)
+        if any(edge.kind == VECTORS for edge in edges):
+            self._note_masks([*given, *(known[id(x)].tensor for x in _masks_of(node) if id(x) in known)])
+        if VECTORS in kinds and self._lowest is None and isinstance(operation, RECURRENT):
+            self._lowest, self._reader = path, operation
         self._recorded[path] = edges
         return edges
+
+    def _note_masks(self, given: list[Any]) -> None:
+        """Keeps the masks under which an operation reads the vectors."""
+        for mask in tree.flatten(given):
+            if mask is not None and tuple(mask.shape) == (self._count, self._steps):
+                self._masks.append(np.asarray(ops.convert_to_numpy(mask), bool))
+
+    def _check_read_as_vectors(self, operation: Any, node: Any, known: Mapping[int, Edge], kinds: set[str]) -> None:
+        """Raises ValueError where an operation on the vectors also reads the ids, or counts made of masks."""
+        if VECTORS not in kinds:
+            return
+        as_masks = {id(x) for x in _masks_of(node)}
+        name = operation_name(operation)
+        for tensor in node.input_tensors:
+            kind = HELD if id(tensor) in as_masks else known[id(tensor)].kind
+            per_step = self._steps in tuple(known[id(tensor)].tensor.shape[1:])
+            as_weights = kind == MASK and name not in JOIN and (per_step or name in BY_COUNT)
+            if kind in (IDS, MASK) and not as_weights:
+                raise self._other_reader(made_by(tensor)[0], operation)
+
+    def _other_reader(self, maker: Any, reader: Any) -> ValueError:
+        return ValueError(
+            "A sequence must enter a network as one vector for each step, so that steps can be taken away. Received: "
+            f"{self._model.name}, in which {reader.name} also reads {maker.name} ({type(maker).__name__}), which is "
+            "made of the sequence in another way, such as a count of its words or its length, and would stay. Make "
+            "that an input of its own, and pass it with the sequence."
+        )
+
+    def _check_steps(self, rank: int) -> None:
+        """Raises ValueError where the lowest recurrent layer takes its steps along another axis than the second."""
+        if self._varies < 0 or rank < 3 or self._lowest is None:
+            return
+        rows, noise = np.zeros(2, int), np.random.default_rng(0).normal(size=self.inputs.shape[1:])
+        changed = {}
+        for axis in range(1, rank):
+            shape = [size if i == axis else 1 for i, size in enumerate(self.inputs.shape)]
+            at_end = np.eye(shape[axis])[[0, -1]].reshape(2, *shape[1:])
+            self._outputs(ops.convert_to_tensor((self.inputs[rows] + at_end * noise).astype(self._dtype)), rows)
+            with_change = as_float64(self._of_lowest)
+            self._outputs(ops.convert_to_tensor(self.inputs[rows].astype(self._dtype)), rows)
+            moved = (with_change != as_float64(self._of_lowest)).reshape(2, with_change.shape[1], -1).any(axis=-1)
+            changed[axis] = float(moved.mean())
+        turned = [axis for axis, part in changed.items() if 0 < part <= 0.5 < 1 == changed[1]]
+        if turned:
+            operation = self._reader
+            raise ValueError(
+                "Steps must be along the second axis of the inputs. Received: inputs of shape "
+                f"{self.inputs.shape[1:]} for each sequence, of which {operation.name} ({type(operation).__name__}) "
+                f"takes axis {turned[0]} as its steps. Turn the inputs round, and pass the model of the layers after "
+                "the one that does it, keras.Model(layer.output, model.output)."
+            )
 
     def _kind(self, operation: Any, tensor: Any, kinds: set[str]) -> str:
         """The kind of an output, from those that the operation reads."""
         dtype = keras.backend.standardize_dtype(tensor.dtype)
         if VECTORS in kinds:
-            return HELD if dtype == "bool" and operation_name(operation) in MASKS else VECTORS
-        if IDS not in kinds or dtype == "bool":
-            return HELD
-        vectors = "float" in dtype and (len(tensor.shape) > 2 or isinstance(operation, RECURRENT))
-        return VECTORS if vectors else IDS
+            return MASK if dtype == "bool" and operation_name(operation) in MASKS else VECTORS
+        if IDS in kinds and dtype != "bool":
+            vectors = "float" in dtype and (len(tensor.shape) > 2 or isinstance(operation, RECURRENT))
+            return VECTORS if vectors else IDS
+        if MASK in kinds or IDS in kinds:
+            # What a trained layer makes of how many steps there are is a feature.
+            per_step = self._steps in tuple(tensor.shape[1:])
+            return IDS if getattr(operation, "weights", None) and not per_step else MASK
+        return HELD
 
     def _entered(self, operation: Any, path: Path, edges: list[Edge], ids: Any) -> list[Edge]:
         """Notes where the vectors of ids enter."""
@@ -241,13 +387,24 @@ class Whole:
         return edges
 
 
+def _masks_of(node: Any) -> list[Any]:
+    """The tensors that a call reads as masks."""
+    return [x for name, given in node.arguments.kwargs.items() if name.endswith("mask") for x in tree.flatten(given)]
+
+
+def in_rank(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
+    """An array with a last axis of 1 more or less, where the input of a model has it, as Keras reads it."""
+    if given.ndim == len(tensor.shape) - 1 and tensor.shape[-1] == 1:
+        return given[..., None]
+    return given[..., 0] if given.ndim == len(tensor.shape) + 1 and given.shape[-1] == 1 else given
+
+
 def _run(operation: Any, node: Any, known: Mapping[int, Edge]) -> list[Tensor]:
     """The outputs of an operation under the masks of the original sequences."""
     args, kwargs = node.arguments.fill_in({id(tensor): known[id(tensor)].tensor for tensor in node.input_tensors})
     first = node.arguments.args[0] if node.arguments.args else None
     mask = known[id(first)].mask if id(first) in known else None
-    takes_mask = isinstance(operation, keras.Layer) and "mask" in inspect.signature(operation.call).parameters
-    if takes_mask and mask is not None and kwargs.get("mask") is None:
+    if takes_mask(operation) and mask is not None and kwargs.get("mask") is None:
         kwargs = {**kwargs, "mask": mask}
     tensors: list[Tensor] = tree.flatten(operation(*args, **kwargs))
     return tensors
@@ -264,37 +421,74 @@ def _check(model: keras.Model) -> None:
     check_repeatable(model)
 
 
-def with_graph(model: Any, inputs: Any) -> Any:
-    """A model whose graph is known, of the same layers: for a subclass a functional one.
+class Reading(NamedTuple):
+    """A network that reads numbers, and what it reads.
+
+    Attributes:
+        network: Sequential or functional, or a layer; of a model of strings what comes after its text layers.
+        arrays: for each of its inputs. varies: the index of the one whose steps are taken away.
+        names: of the ids of that one. own: the network that was given, if `network` was made of it; else None.
+    """
+
+    network: Any
+    arrays: list[Any]
+    varies: int
+    names: Names | None
+    own: Callable[[list[NDArray[Any]]], Any] | None
+
+
+def read_inputs(network: Any, inputs: Any, alphabet: GivenNames | None = None, varies: int | str = 0) -> Reading:
+    """A network and its inputs, texts as ids.
 
     Args:
-        model: any network; only subclasses of `keras.Model` with a call of their own are replaced.
-        inputs: an array, or a list or a dict of arrays, as the model reads them.
+        inputs: (batch, time, ...), texts, or a list or a dict of them, as the network reads them.
+        varies: the index or the name of the input whose steps are taken away.
 
     Raises:
-        ValueError: if a subclass cannot be called on symbolic inputs.
+        ValueError: if the inputs are not those of the network; if a subclass cannot be called on symbolic inputs.
     """
-    if not isinstance(model, keras.Model) or runs_its_graph(model) or isinstance(model, keras.Sequential):
-        return model
-    arrays = tree.map_structure(np.asarray, inputs) if _are_several(inputs) else np.asarray(inputs)
-    model(arrays)  # creates its weights
-    symbolic = tree.map_structure(
-        lambda x: keras.Input(x.shape[1:], dtype="int32" if x.dtype.kind in "iu" else keras.config.floatx()), arrays
-    )
-    training = {"training": False} if "training" in inspect.signature(model.call).parameters else {}
-    for call in (model.call, model):
-        with contextlib.suppress(Exception):  # whatever a call raises that is no graph
-            return keras.Model(symbolic, call(symbolic, **training), name=model.name)
-    raise ValueError(
-        f"The call of a model must be layers and operations of Keras. Received: {model.name}, an "
-        f"{type(model).__name__}. Build a Sequential or functional model of its layers."
-    )
+    own = None
+    if isinstance(network, keras.Model) and not runs_its_graph(network) and not isinstance(network, keras.Sequential):
+        if text_layer(network) is not None:
+            network = with_strings(network, inputs if is_text(inputs) or _are_several(inputs) else None)
+        else:
+            inputs = inputs if _are_several(inputs) else read_texts(inputs, resolve_names(network, alphabet)[1])
+            network, own = _with_graph(network, inputs)
+    index, given = input_index(network, varies), listed_inputs(network, inputs)
+    given = [read_strings(network, i, array) if i != index else array for i, array in enumerate(given)]
+    network, names = resolve_names(network, alphabet, index)
+    given[index] = read_texts(given[index], names)
+    return Reading(network, given, index, names, own)
+
+
+def _with_graph(model: keras.Model, inputs: Any) -> tuple[keras.Model, Callable[[list[NDArray[Any]]], Any]]:
+    """A functional model of the layers of a subclass, and the subclass as a function of arrays."""
+    several = _are_several(inputs)
+    arrays = tree.map_structure(lambda x: as_array("The inputs", x), inputs) if several else as_array("Inputs", inputs)
+    training = {"training": False} if takes_training(model) else {}
+
+    def own(given: list[NDArray[Any]]) -> Any:
+        return model(tree.pack_sequence_as(arrays, given), **training)
+
+    own(tree.flatten(arrays))  # creates its weights
+    symbolic = tree.map_structure(lambda x: keras.Input(x.shape[1:], dtype=str(x.dtype)), arrays)
+    graph = traced(model, symbolic)
+    if graph is None:
+        raise ValueError(
+            f"The call of a model must be layers and operations of Keras. Received: {model.name}, an "
+            f"{type(model).__name__}. Build a Sequential or functional model of its layers."
+        )
+    return graph, own
 
 
 def _are_several(inputs: Any) -> bool:
-    return isinstance(inputs, Mapping) or (
-        isinstance(inputs, list | tuple) and len(inputs) > 0 and hasattr(inputs[0], "shape") and inputs[0].ndim > 1
-    )
+    """Whether these are several inputs of a model, not one array or nested lists."""
+    if isinstance(inputs, Mapping):
+        return True
+    if not isinstance(inputs, list | tuple) or not inputs:
+        return False
+    texts = [is_text(part) for part in inputs]
+    return any(getattr(part, "ndim", 0) > 1 for part in inputs) or (any(texts) and not all(texts))
 
 
 def listed_inputs(model: Any, inputs: Any) -> list[Any]:
@@ -304,22 +498,34 @@ def listed_inputs(model: Any, inputs: Any) -> list[Any]:
         ValueError: if there are not as many.
     """
     expected = list(getattr(model, "inputs", None) or [None])
-    if len(expected) == 1 and not isinstance(inputs, Mapping):
+    named = isinstance(inputs, Mapping)
+    if len(expected) == 1 and not named:
         return [inputs]
-    names = [tensor.name for tensor in expected]
-    if isinstance(inputs, Mapping) and set(inputs) == set(names):
+    names = _names_of_inputs(model)
+    if named and set(inputs) == set(names):
         return [inputs[name] for name in names]
     if isinstance(inputs, list | tuple) and len(inputs) == len(expected):
         return list(inputs)
+    if len(expected) == 1:
+        return [as_array("The inputs", inputs)]  # raises ValueError with the shape to pass
     raise ValueError(
         f"The inputs must be one array for each of the model's inputs {', '.join(names)}. Received: "
         f"{type(inputs).__name__} of {len(inputs)}. Pass a list, or a dict by these names."
     )
 
 
+def _names_of_inputs(model: Any) -> list[str]:
+    """The names of a model's inputs: the keys of a dict of them, or their own."""
+    structure = getattr(model, "input", None) if not isinstance(model, keras.Sequential) else None
+    if isinstance(structure, dict) and not any(tree.is_nested(part) for part in structure.values()):
+        by_id = {id(tensor): str(name) for name, tensor in structure.items()}
+        return [by_id[id(tensor)] for tensor in model.inputs]
+    return [getattr(tensor, "name", "") for tensor in getattr(model, "inputs", None) or [None]]
+
+
 def input_index(model: Any, chosen: int | str) -> int:
     """The index of an input of a model, given by its index or its name."""
-    names = [getattr(tensor, "name", "") for tensor in getattr(model, "inputs", None) or [None]]
+    names = _names_of_inputs(model)
     if is_integer(chosen):
         return integer("with_respect_to", chosen, 0, below=len(names))
     if chosen not in names:

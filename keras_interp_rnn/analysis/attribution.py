@@ -19,6 +19,7 @@ dtype (`_network.whole`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -34,12 +35,12 @@ from keras_interp_rnn._network import (
     as_array,
     gives_probabilities,
     read_text,
-    read_texts,
     resolve_names,
     token_names,
 )
+from keras_interp_rnn._network.agreement import nothing
 from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
-from keras_interp_rnn._network.whole import Whole, input_index, listed_inputs, with_graph
+from keras_interp_rnn._network.whole import Reading, Whole, read_inputs
 from keras_interp_rnn._results import Result, output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
@@ -68,16 +69,18 @@ class Attribution(Result):
             last activation, if there is one.
         reference_output: as `output`, with all steps taken away; with "contributions" the part due to no symbol.
         residual: largest |reference_output + sum of shares - output|: rounding for "telescoping" and "contributions",
-            the error of the quadrature for "path_integral", the gap for "occlusion".
-        difference: largest difference between `output` (after the activation) and the output that the network computes
-            in its own dtype; NaN for a stateful ISAN, which is not run.
+            the error of the quadrature for "path_integral", the gap for "occlusion". It checks the sum, not the shares:
+            those of telescoping sum to the change of any function.
+        difference: largest difference between `output` (after the activation) and the output that the network that was
+            given computes in its own dtype; NaN for a stateful ISAN, which is not run.
         method: the method that was used. reason: why it was used.
         targets: int, as `output`, the indices of the outputs.
         features: with "path_integral" the shares of the features of each step, (batch, time, features) or
             (batch, time, features, K), which sum to `shares`; None with other methods. For ids these are the features
             of their vectors.
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
-        read: bool (batch, time), False at masked steps, whose shares are 0; None if the masks are not known.
+        read: bool (batch, time), False at steps that the network itself masks for all that read them, whose shares are
+            0; None if the masks are not known.
 
     Sequences, steps and features are indices from 0. Views count them from 1.
 
@@ -153,8 +156,9 @@ def attribution(
         `Attribution`.
 
     Raises:
-        ValueError: if the network has no recurrent layer or several outputs, is stateful or draws noise; if an input or
-            a weight is not finite; if an argument is out of range.
+        ValueError: if the network has no recurrent layer or several outputs, is stateful or draws noise; if its output
+            depends on other rows of the batch, or on a sequence otherwise than by a vector for each step; if an input,
+            an output or a weight is not finite; if an argument is out of range.
 
     Units: of the output.
     Exactness: float64 for a chain of layers whose cells have known equations and whose other layers are Dense,
@@ -173,12 +177,8 @@ def attribution(
 
     Reference: Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365; Zeiler and Fergus, ECCV 2014, for occlusion.
     """
-    network, names = resolve_names(network, alphabet)
-    inputs = read_texts(inputs, names)
-    network = with_graph(network, inputs)
-    varies, arrays = input_index(network, with_respect_to), listed_inputs(network, inputs)
-    arrays[varies] = read_texts(arrays[varies], names)
-    found = _split(network, arrays, _chosen(target), method, reference, mask, num_points, step, varies)
+    reading = read_inputs(network, inputs, alphabet, with_respect_to)
+    found = _split(reading, _chosen(target), method, reference, mask, num_points, step)
     places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
     return Attribution(
         shares=found.shares[places],
@@ -190,7 +190,7 @@ def attribution(
         reason=found.reason,
         targets=found.top[places],
         features=None if found.features is None else found.features[places],
-        tokens=token_names(arrays[varies], names),
+        tokens=token_names(reading.arrays[reading.varies], reading.names),
         read=found.read,
     )
 
@@ -249,9 +249,10 @@ def top_attribution(
     Raises:
         ValueError: as `attribution`.
     """
-    network, names = resolve_names(network, alphabet)
-    ids = read_text("A text", text, names)[None]
-    found = _split(with_graph(network, ids), [ids], _most_probable, method)
+    ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
+    reading = read_inputs(network, ids, alphabet)
+    network, names = reading.network, reading.names
+    found = _split(reading, _most_probable, method)
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     are_logits = num > 1 and (found.method == "contributions" or not gives_probabilities(network, whole))
@@ -290,17 +291,16 @@ class _Split(NamedTuple):
 
 
 def _split(
-    network: Any,
-    inputs: Sequence[Any],
+    reading: Reading,
     choose: Callable[[Array], NDArray[np.int64]],
     method: str,
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     num_points: int = 32,
     step: int = -1,
-    varies: int = 0,
 ) -> _Split:
     """The shares in the outputs (batch, K) that `choose` selects from all outputs (batch, outputs)."""
+    network, inputs = reading.network, reading.arrays
     choice("method", method, METHODS)
     unused = [name for name, value in (("mask", mask), ("reference", reference)) if value is not None]
     if method == "contributions" and unused:
@@ -311,7 +311,7 @@ def _split(
     if method == "contributions" or (method == "auto" and not unused and _splits_exactly(network)):
         reason = "every output is a sum over the steps, before the activation at the end"
         return _by_contributions(network, inputs[0], choose, step, reason if method == "auto" else ASKED)
-    opened, reason = _opened(network, inputs, mask, step, varies)
+    opened, reason = _opened(reading, mask, step, functools.partial(_absent, reference))
     if method != "auto":
         reason = f"{ASKED}{reason}"
     elif unused:
@@ -320,10 +320,16 @@ def _split(
         reason = f"no exact sum over the steps is known for this network{reason}"
     method = "telescoping" if method == "auto" else method
     top = np.asarray(choose(opened.output), np.int64)
-    absent = _check_reference(reference, opened)
+    absent = _absent(reference, opened.inputs, opened.reads_symbols)
     each = np.arange(len(opened.inputs))
     whole = _outputs(opened, opened.inputs, each)
     without_steps = np.take_along_axis(_outputs(opened, absent, each), top, axis=1)
+    if not np.isfinite(without_steps).all():
+        row, output = (int(index[0]) for index in np.nonzero(~np.isfinite(without_steps)))
+        raise ValueError(
+            "The outputs of a network must be numbers where no step is there. Received: "
+            f"{without_steps[row, output]} for sequence {row + 1}. Pass another `reference`."
+        )
     features = None
     if method == "path_integral":
         features = np.stack([_path_integral(opened, absent, outputs, num_points) for outputs in top.T], axis=-1)
@@ -340,15 +346,16 @@ ASKED = "it was asked for"
 """The reason for a method that the user chose."""
 
 
-def _opened(network: Any, inputs: Sequence[Any], mask: Any, step: int, varies: int) -> tuple[Opened, str]:
+def _opened(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened, str]:
     """The network as a function, and why it is not run in float64; "" where it is."""
+    network, inputs, how = reading.network, reading.arrays, {"absent": absent, "own": reading.own}
     try:
-        return open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step), ""
+        return open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step, **how), ""
     except NotAChain as error:
         if not hasattr(network, "outputs"):
             raise
         reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"
-    return Whole(network, inputs, varies, step), reason
+    return Whole(network, inputs, reading.varies, step, **how), reason
 
 
 def _splits_exactly(network: Any) -> bool:
@@ -370,9 +377,14 @@ def _by_contributions(
     pairs = list(zip(splits, top, strict=True))
     shares = np.stack([split.values[1:, 0, outputs] for split, outputs in pairs])
     without_symbols = np.stack([(split.bias + split.values[0, 0])[outputs] for split, outputs in pairs])
-    found = AffineReading(network).outputs_at(rows, logits, step)
+    reading = AffineReading(network)
+    found = reading.outputs_at(rows, logits, step)
     difference = np.nan if found is None else np.abs(np.take_along_axis(found[1] - found[0], top, axis=1)).max()
-    return _Split(shares, top, logits, without_symbols, float(difference), "contributions", reason)
+    calls = () if reading.flow is None else reading.flow.isans
+    read = None
+    if all(value.kind in ("symbols", "vectors") for _, value in calls) and rows.ndim == 2:
+        read = (rows != 0) | ~np.array(any(value.mask == "zero" for _, value in calls))
+    return _Split(shares, top, logits, without_symbols, float(difference), "contributions", reason, None, read)
 
 
 def _outputs(opened: Opened, x: Array, rows: NDArray[np.intp]) -> Array:
@@ -403,7 +415,13 @@ def _by_replacing(
     between = values.reshape(count, len(runs), outputs.shape[1])
     if not telescoping:
         return whole[:, None] - between
-    return np.diff(np.concatenate([without[:, None], between, whole[:, None]], axis=1), axis=1)
+    upto = np.concatenate([without[:, None], between, whole[:, None]], axis=1)
+    # A masked step changes nothing but digits that are rounded.
+    for t in steps[:0:-1]:
+        upto[:, t] = np.where(opened.mask[:, t, None], upto[:, t], upto[:, t + 1])
+    leading = ~np.logical_or.accumulate(opened.mask, axis=1)[:, :-1, None]
+    upto[:, 1:-1] = np.where(leading, without[:, None], upto[:, 1:-1])
+    return np.diff(upto, axis=1)
 
 
 def _path_integral(opened: Opened, absent: Array, outputs: NDArray[np.int64], num_points: int) -> Array:
@@ -423,12 +441,11 @@ def _each(numbers: Array, like: Array) -> Array:
     return numbers.reshape(-1, *[1] * (like.ndim - 1))
 
 
-def _check_reference(reference: ArrayLike | None, opened: Opened) -> Array:
+def _absent(reference: ArrayLike | None, inputs: Array, reads_symbols: bool) -> Array:
     """The vectors in place of steps that are not there, as the inputs."""
-    shape = opened.inputs.shape
     if reference is None:
-        return np.full(shape, 1 / shape[-1] if opened.reads_symbols else 0.0)
-    array = as_array("The reference", reference).astype(np.float64)
+        return nothing(inputs, reads_symbols)
+    shape, array = inputs.shape, as_array("The reference", reference).astype(np.float64)
     if array.shape not in [shape[start:] for start in (0, 1, 2)] or not np.isfinite(array).all():
         raise ValueError(
             f"`reference` must be a finite vector {shape[2:]}, or one for each step, {shape[1:]} or {shape}, as the "

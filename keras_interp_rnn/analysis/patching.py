@@ -142,7 +142,8 @@ def patching(
             f"{both[0].shape} and {both[1].shape}. Pass pairs of one length, or pad both alike."
         )
     inputs, count = np.concatenate(both), len(both[0])
-    chain = open_chain(network, inputs, step=step)
+    # The change that is split is that between the two of a pair.
+    chain = open_chain(network, inputs, step=step, absent=lambda x, _: np.roll(x, count, axis=0))
     if not np.array_equal(chain.mask[:count], chain.mask[count:]):
         raise ValueError(
             "The sequences of a pair must read the same steps. Received: masks that differ. Pass pairs of one length."

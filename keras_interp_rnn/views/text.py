@@ -167,7 +167,7 @@ def attribution(result: Attribution) -> str:
     wide = max(8, len(f"{len(others)} others"))
     head = f"{'position' if result.tokens else 'step':>{wide}}  {'read   ' if result.tokens else ''}"
     lines = [
-        f"{nth('sequence', 0)} of {len(result.shares)}, {explained}; residual {result.residual:.1e}",
+        f"{nth('sequence', 0)} of {len(result.shares)}, {explained}; residual of the sum {result.residual:.1e}",
         f"by {result.method.replace('_', ' ')}: {result.reason}",
         f"{head}{'share':>10}{' ' * 11 * (rows.shape[1] - 1)}{'  feature, its share' if several else ''}",
     ]

@@ -325,7 +325,6 @@ def test_refuses_invalid_arguments():
         (gru, np.full((1, 2, FEATURES), np.nan), {}, "inputs must be finite"),
         (gru, np.zeros((1, 0, FEATURES)), {}, "at least one of at least one step"),
         (of_nan, x, {}, "weights must be finite"),
-        (keras.layers.GRU(2), x, {"mask": MASK & False}, "False at every step of sequence 1"),
         (keras.layers.LSTM(2, return_state=True), x, {}, "return_state=True. Rebuild it without return_state"),
         (of_ids, [[1, 5]], {}, r"Ids must be integers in \[0, 5\). Received: from 1 to 5"),
         (keras.layers.Dense(2), x, {}, "model with recurrent layers, or a recurrent layer"),
