@@ -121,8 +121,8 @@ MAY_IMPORT = {
     "datasets/tomita.py": {f"{OURS}.datasets", f"{OURS}.automata"},
     # SciPy inside the function that counts word vectors.
     "datasets/words.py": {"keras", "scipy", f"{OURS}.datasets"},
-    "datasets/_tfds.py": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
-    "datasets": {"keras", "tensorflow_datasets", f"{OURS}.datasets"},
+    "datasets/text8": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
+    "datasets": {"keras", f"{OURS}.datasets"},
     "__main__.py": {OURS, f"{OURS}.automata.certificates"},
 }
 

@@ -8,7 +8,6 @@
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
 | `counting` | brackets of several types, with their nesting depths; also as an endless stream |
-| `languages` | a TensorFlow Datasets builder of all these generated data |
 | `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
 | `abbadingo` | your own labelled words, in the format of Abbadingo and FlexFringe |
 | `sessions` | tables of trials, with choices and rewards, or logs of events, as padded sequences |
@@ -31,7 +30,6 @@ Every data set is loaded in the same way:
 from keras_interp_rnn.datasets import (
     balanced_parentheses,
     counting,
-    languages,
     palindromes,
     text,
     text8,
@@ -51,7 +49,6 @@ __all__ = [
     "abbadingo",
     "balanced_parentheses",
     "counting",
-    "languages",
     "palindromes",
     "sessions",
     "text",

@@ -204,7 +204,7 @@ def load(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 
 
 def sha256(symbols: NDArray[Any]) -> str:
-    """Computes the digest of a text from its symbols, as in `text8.info`.
+    """Computes the digest of a text from its symbols.
 
     Args:
         symbols: as `decode`.

@@ -1,4 +1,4 @@
-"""Words of formal languages, their labels checked by other recognisers; and their TFDS builder."""
+"""Words of formal languages, their labels checked by other recognisers."""
 
 import functools
 import hashlib
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, datasets
-from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, counting, languages, palindromes, tomita
+from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses, counting, palindromes, tomita
 
 
 def matched(word):
@@ -80,29 +80,6 @@ def test_a_seed_gives_the_words_that_it_has_always_given(name, config, seed, spl
     words = getattr(datasets, name).load(split, config=config, seed=seed)
     read = repr((words.words, words.labels.tolist(), words.alphabet))
     assert hashlib.sha256(read.encode()).hexdigest()[:16] == DIGESTS[name, config, seed, split]
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize(("config", "seed"), [("tomita_4", 0), ("palindromes_small_near", 3), ("counting", 1)])
-def test_the_builder_holds_what_is_drawn(config, seed, tmp_path):
-    import tensorflow_datasets as tfds
-
-    made = languages.builder(config, seed=seed, data_dir=tmp_path)
-    name, _, subset = config.partition("_")
-    options = {"seed": seed, **({"config": subset} if subset else {})}
-    for split, sizes in made.info.metadata["splits"].items():
-        examples = list(tfds.as_numpy(made.as_dataset(split, as_supervised=True, shuffle_files=False)))
-        drawn = getattr(datasets, name).load(split, **options)
-        if name == "counting":
-            assert sizes == {"sequences": len(examples)}
-            for example, expected in zip(examples, zip(*drawn, strict=True), strict=True):
-                np.testing.assert_equal(example, expected)
-        else:
-            assert sizes == {"words": len(drawn), "positives": drawn.positives}
-            assert tuple(word.decode() for word, _ in examples) == drawn.words
-            np.testing.assert_array_equal([label for _, label in examples], drawn.labels)
-    assert made.info.metadata["seed"] == seed
-    assert made.data_dir.split("/")[-2] == (f"{config}-seed{seed}" if seed else config)
 
 
 @pytest.mark.matrix
@@ -230,11 +207,6 @@ def test_up_to_selects_words_by_length():
         (lambda: palindromes.load("train", seed=-1), "Received: seed=-1"),
         (lambda: palindromes.load("train", seed=0.5), "Received: seed=0.5"),
         (lambda: counting.load("training"), "`split` must be one of .* Received: split='training'"),
-        (
-            lambda: languages.builder("tomita"),
-            "`config` must be one of .*'counting'.* Received: config='tomita'",
-        ),
-        (lambda: languages.builder("counting", seed=-2), "Received: seed=-2"),
     ],
 )
 def test_an_unknown_split_config_or_seed_is_refused(call, message):

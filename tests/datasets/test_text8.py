@@ -1,6 +1,7 @@
 """The text8 builder on small generated texts, against a split computed by hand."""
 
 import hashlib
+import shutil
 import sys
 import threading
 import urllib.error
@@ -53,7 +54,7 @@ def small_chunks_no_network_no_warning(
     assert [record.getMessage() for record in caplog.get_records("call") if record.levelname != "INFO"] == []
 
 
-@pytest.mark.parametrize("name", ["text8.zip", "text8", "mine.txt", "mine.xz", "mine.gz"])
+@pytest.mark.parametrize("name", ["text8.zip", "mine.txt", "mine.xz", "mine.gz"])
 def test_splits_are_the_text_in_order(name: str, tmp_path: Path) -> None:
     source = write(tmp_path / "sources" / name, some_text())
     for split, expected in parts(some_text()).items():
@@ -63,18 +64,9 @@ def test_splits_are_the_text_in_order(name: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(symbols, expected)
 
 
-def test_pairs_of_every_split(tmp_path: Path) -> None:
-    source = write(tmp_path / "mine.zip", some_text())
-    for split, expected in parts(some_text()).items():
-        symbols = text8.load(split, config="pairs", source=source, data_dir=tmp_path)
-        even = len(expected) // 2 * 2
-        assert symbols.dtype == np.uint16
-        np.testing.assert_array_equal(symbols, 27 * expected[0:even:2] + expected[1:even:2])
-
-
 def test_a_split_in_several_files_is_read_in_order(tmp_path: Path) -> None:
     source = write(tmp_path / "mine.xz", some_text())
-    builder = text8_dataset_builder.Builder(config="chars", source=source, data_dir=tmp_path)
+    builder = text8_dataset_builder.Builder(source=source, data_dir=tmp_path)
     builder.download_and_prepare(download_config=tfds.download.DownloadConfig(num_shards=7))
     assert builder.info.splits["train"].num_shards == 7
     np.testing.assert_array_equal(text8.load("train", source=source, data_dir=tmp_path), parts(some_text())["train"])
@@ -87,27 +79,14 @@ def test_a_slice_is_cut_between_chunks(tmp_path: Path) -> None:
     )
 
 
-def test_info_describes_the_text(tmp_path: Path) -> None:
-    source = write(tmp_path / "mine.gz", some_text())
-    assert text8.info(source=source, data_dir=tmp_path) == {
-        "name": "mine",
-        "source": "mine.gz",
-        "sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
-        "text_sha256": hashlib.sha256(some_text().encode()).hexdigest(),
-        "characters": SIZE,
-        "whole_text8": False,
-    }
-
-
 def test_the_builder_is_an_ordinary_tfds_builder(tmp_path: Path) -> None:
     builder = text8.builder(source=write(tmp_path / "mine.txt", some_text()), data_dir=tmp_path)
     assert (builder.name, str(builder.version)) == ("text8", "1.0.0")
-    assert sorted(builder.builder_configs) == ["chars", "pairs"]
     assert builder.info.disable_shuffling
     examples = {split: builder.info.splits[split].num_examples for split in builder.info.splits}
     assert examples == {"train": 271, "validation": 16, "test": 15}  # 27006, 1501 and 1500 characters
     again = tfds.builder_from_directory(builder.data_dir)
-    assert again.info.metadata["characters"] == SIZE
+    assert again.info.splits["test"].num_examples == 15
 
 
 def test_two_sources_are_never_mixed_up(tmp_path: Path) -> None:
@@ -122,21 +101,19 @@ def test_two_sources_are_never_mixed_up(tmp_path: Path) -> None:
     np.testing.assert_array_equal(symbols, parts(some_text(3))["test"])
 
 
-def test_a_file_in_the_manual_folder_is_found(tmp_path: Path) -> None:
-    manual = tmp_path / "downloads" / "manual"
-    for seed, name in ((1, "text8.prefix.xz"), (2, "text8.zip")):  # text8.zip comes first in the list
-        write(manual / name, some_text(seed))
-        assert text8.info(data_dir=tmp_path)["source"] == name
-        np.testing.assert_array_equal(text8.load("test", data_dir=tmp_path), parts(some_text(seed))["test"])
+def of_text8(monkeypatch: pytest.MonkeyPatch, characters: str) -> None:
+    """Lets a text pass for text8."""
+    monkeypatch.setattr(text8_dataset_builder, "SHA256", hashlib.sha256(characters.encode()).hexdigest())
 
 
-def test_the_manual_folder_of_tfds_is_used(tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere" / "text8.gz", some_text())
-    builder = text8_dataset_builder.Builder(config="chars", data_dir=tmp_path)
-    builder.download_and_prepare(
-        download_config=tfds.download.DownloadConfig(manual_dir=tmp_path / "elsewhere", try_download_gcs=False)
-    )
-    assert builder.info.metadata["source"] == "text8.gz"
+def test_a_file_in_the_manual_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path / "downloads" / "manual" / "text8.zip", some_text())
+    with pytest.raises(DataError, match=r"text8 must have the sha256 6e8901.*Received: .*text8\.zip.*Download"):
+        text8.load("train", data_dir=tmp_path)
+    of_text8(monkeypatch, some_text())
+    np.testing.assert_array_equal(text8.load("test", data_dir=tmp_path), parts(some_text())["test"])
+    file.unlink()
+    np.testing.assert_array_equal(text8.load("test", data_dir=tmp_path), parts(some_text())["test"])
 
 
 @pytest.mark.parametrize("manual", [False, True])
@@ -163,15 +140,11 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         thread.join()
 
 
-def test_the_download_is_kept_for_the_other_config(
-    server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_is_read(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(server / "text8.zip", some_text())
-    with monkeypatch.context() as network:
-        network.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
-        chars = text8.load("test", data_dir=tmp_path)
-    np.testing.assert_array_equal(chars, parts(some_text())["test"])
-    np.testing.assert_array_equal(text8.load("test", config="pairs", data_dir=tmp_path), text.pairs(chars))
+    of_text8(monkeypatch, some_text())
+    monkeypatch.setattr(urllib.request, "urlopen", urllib.request.build_opener().open)
+    np.testing.assert_array_equal(text8.load("test", data_dir=tmp_path), parts(some_text())["test"])
 
 
 def test_a_missing_page_is_reported(server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,25 +157,6 @@ def test_the_checksum_of_text8_is_registered() -> None:
     registered = text8_dataset_builder.Builder.url_infos["http://mattmahoney.net/dc/text8.zip"]
     assert registered.size == 31_344_016
     assert registered.checksum == "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232"
-
-
-@pytest.mark.parametrize("name", ["text8.zip", "other.xz"])
-def test_a_text_of_the_name_or_length_of_text8_must_have_its_checksum(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    characters = some_text() if name == "text8.zip" else text8_dataset_builder.OPENING + some_text()
-    source = write(tmp_path / name, characters)
-    monkeypatch.setattr(text8_dataset_builder, "CHARACTERS", len(characters))
-    with pytest.raises(DataError, match=r"text8 must have the sha256 6e8901.*its length and its name or.*Download"):
-        text8.load("train", source=source, data_dir=tmp_path)
-    monkeypatch.setattr(text8_dataset_builder, "SHA256", hashlib.sha256(characters.encode()).hexdigest())
-    assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is True
-
-
-def test_another_text_of_text8s_length_is_another_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text8_dataset_builder, "CHARACTERS", SIZE)
-    source = write(tmp_path / "other.xz", some_text())
-    assert text8.info(source=source, data_dir=tmp_path)["whole_text8"] is False
 
 
 def test_a_damaged_source_is_refused(tmp_path: Path) -> None:
@@ -221,9 +175,28 @@ def test_a_missing_or_short_source_is_refused(tmp_path: Path) -> None:
         text8.load("train", source=write(tmp_path / "mine.txt", "too short"), data_dir=tmp_path)
 
 
-def test_an_unknown_config_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"`config` must be one of 'chars', 'pairs'. Received: config='words'."):
-        text8.load("train", config="words", data_dir=tmp_path)
+@pytest.mark.parametrize("name", ["*train*tfrecord*", "dataset_info.json"])
+def test_damaged_data_name_the_folder_to_delete(name: str, tmp_path: Path) -> None:
+    source = write(tmp_path / "mine.txt", some_text())
+    text8.load("train", source=source, data_dir=tmp_path / "data")
+    [path] = (tmp_path / "data").rglob(name)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(DataError, match=r"(?s)to their end. Received: those in .* \(.*\). Delete this") as caught:
+        text8.load("train", source=source, data_dir=tmp_path / "data")
+    shutil.rmtree(Path(str(caught.value).split("those in ")[1].split(" (")[0]))
+    assert len(text8.load("train", source=source, data_dir=tmp_path / "data")) == 27_006
+
+
+def test_an_unknown_split_is_not_reported_as_damage(tmp_path: Path) -> None:
+    for split in ("nothing", "train[:x%]"):
+        with pytest.raises(ValueError, match="split") as caught:
+            text8.load(split, source=write(tmp_path / "mine.txt", some_text()), data_dir=tmp_path)
+        assert not isinstance(caught.value, DataError)
+
+
+def test_a_folder_of_data_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="`data_dir` must be a folder. Received: .*, which is a file"):
+        text8.load("train", data_dir=write(tmp_path / "mine.txt", "a"))
 
 
 def test_prepared_data_are_read_in_silence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

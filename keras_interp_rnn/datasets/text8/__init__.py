@@ -1,39 +1,40 @@
 """text8: 100 MB of English Wikipedia over 27 symbols, read through TFDS as one array.
 
     train = text8.load("train")                        # uint8 (90000000,)
-    pairs = text8.load("test", config="pairs")         # uint16 (2500000,)
     mine = text8.load("train", source="my_text.txt.gz")
-    text8.info(source="my_text.txt.gz")["whole_text8"] # False
 
-The first call prepares the data: from the file `source` if you pass one, otherwise from a file in
-`<data_dir>/downloads/manual` (text8.zip, text8.xz, ...), otherwise from a download. The data of a file are stored in a
-folder named by its sha256, so that two files never share prepared data. The split is 90 : 5 : 5 by characters, in text
-order, as in Mikolov et al. (2012).
+The first call prepares the data: from the file `source` if you pass one, otherwise from text8.zip in
+`<data_dir>/downloads/manual`, otherwise from a download. The data of a file are stored in a folder named by its sha256,
+so that two files never share prepared data. The split is 90 : 5 : 5 by characters, in text order, as in Mikolov et al.
+(2012).
 """
 
+import contextlib
+import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import choice
-from keras_interp_rnn.datasets import _tfds
+from keras_interp_rnn._checks import expanded_path
+from keras_interp_rnn._io import needed
+from keras_interp_rnn.datasets._files import DataError
 
 if TYPE_CHECKING:
     from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder
 
-__all__ = ["builder", "info", "load"]
+__all__ = ["builder", "load"]
 
 PathLike = str | os.PathLike[str]
 
 
-def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
+def builder(*, source: PathLike | None = None, data_dir: PathLike | None = None) -> "Builder":
     """Prepares the data, and returns their TFDS builder.
 
     Args:
-        config: "chars" for 27 symbols, "pairs" for 729.
         source: a text file, plain or compressed (.gz, .xz, .zip), to read instead of text8; None for text8.
         data_dir: folder of prepared data; None for the environment variable TFDS_DATA_DIR, or ~/tensorflow_datasets.
 
@@ -42,45 +43,49 @@ def builder(config: str = "chars", *, source: PathLike | None = None, data_dir: 
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
-        ValueError: if `config` is unknown.
         datasets.DataError: if the text is missing, damaged or too short.
 
     Example:
 
     >>> from keras_interp_rnn.datasets import text8
-    >>> builder = text8.builder("chars", source="my_text.txt")
+    >>> builder = text8.builder(source="my_text.txt")
     >>> sorted(builder.info.splits)
     ['test', 'train', 'validation']
     """
-    _tfds.imported("text8")
-    from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder, manual_file
+    with needed("tensorflow_datasets", extra="datasets", by="`datasets.text8`"):
+        import tensorflow_datasets as tfds
+    from keras_interp_rnn.datasets.text8.text8_dataset_builder import Builder
 
-    choice("config", config, sorted(Builder.builder_configs))
-    root = _tfds.data_root(data_dir)
-    source = manual_file(root / "downloads" / "manual") if source is None else source
-    text8 = Builder(config=config, source=source, data_dir=root)
-    _tfds.prepare(text8, quiet=source is not None)
+    if data_dir is None:
+        data_dir = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
+    root = expanded_path("data_dir", data_dir)
+    if root.exists() and not root.is_dir():
+        raise DataError(f"`data_dir` must be a folder. Received: {root}, which is a file. Give a folder for data.")
+    with _undamaged(root):
+        text8 = Builder(source=source, data_dir=root)
+    with contextlib.ExitStack() as quiet:
+        if source is not None:  # nothing that takes long
+            for redirect in (contextlib.redirect_stderr, contextlib.redirect_stdout):
+                quiet.enter_context(redirect(io.StringIO()))
+        text8.download_and_prepare(download_config=tfds.download.DownloadConfig(try_download_gcs=False))
     return text8
 
 
-def load(
-    split: str, *, source: PathLike | None = None, data_dir: PathLike | None = None, config: str = "chars"
-) -> NDArray[Any]:
-    """Loads a split as one array, in text order.
+def load(split: str, *, source: PathLike | None = None, data_dir: PathLike | None = None) -> NDArray[np.uint8]:
+    """Loads a split as one array, in text order. `text.pairs` joins every two of its characters.
 
     Args:
         split: "train", "validation" or "test", or a slice of one in TFDS's notation ("train[:10%]"), cut between chunks
             of 100,000 characters.
         source: as `builder`.
         data_dir: as `builder`.
-        config: as `builder`.
 
     Returns:
-        uint8 (num_characters,) in [0, 27), or uint16 (num_pairs,) in [0, 729).
+        uint8 (num_characters,) in [0, 27).
 
     Raises:
         ImportError: if `tensorflow_datasets` is missing.
-        ValueError: if `split` or `config` is unknown.
+        ValueError: if `split` is unknown.
         datasets.DataError: if the text is missing, damaged or too short.
 
     Example:
@@ -88,52 +93,28 @@ def load(
     >>> from keras_interp_rnn.datasets import text, text8
     >>> text.decode(text8.load("train", source="my_text.txt")[:11])
     'all and one'
-    >>> text8.load("validation", source="my_text.txt", config="pairs").dtype
-    dtype('uint16')
     """
-    made = builder(config, source=source, data_dir=data_dir)
-    import tensorflow_datasets as tfds  # after `builder`, whose error names the extra to install
+    made = builder(source=source, data_dir=data_dir)
+    import tensorflow_datasets as tfds
 
-    from keras_interp_rnn.datasets.text8.text8_dataset_builder import CHUNK
-
+    config = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)  # in the order of writing
     raw = {"symbols": tfds.decode.SkipDecoding()}  # TFDS's own decoding logs a deprecation of TFDS
-    dtype = np.dtype(made.info.features["symbols"].np_dtype)
-    symbols = np.empty(made.info.splits[split].num_examples * CHUNK // dtype.itemsize, dtype)
-    filled = 0
-    for example in _tfds.in_order(made, split, raw):
-        chunk = np.frombuffer(example["symbols"], dtype)
-        symbols[filled : filled + len(chunk)] = chunk
-        filled += len(chunk)
-    return symbols[:filled]
+    with _undamaged(Path(made.data_dir)):
+        examples = made.as_dataset(split=split, decoders=raw, shuffle_files=False, read_config=config)
+        return np.concatenate([np.frombuffer(each["symbols"], np.uint8) for each in tfds.as_numpy(examples)])
 
 
-def info(config: str = "chars", *, source: PathLike | None = None, data_dir: PathLike | None = None) -> dict[str, Any]:
-    """Describes the text from which the data were prepared.
+@contextlib.contextmanager
+def _undamaged(folder: Path) -> Iterator[None]:
+    """Converts errors of TFDS on damaged data into one that names their folder."""
+    from google.protobuf.json_format import ParseError
+    from tensorflow.errors import OpError
 
-    Args:
-        config: as `builder`.
-        source: as `builder`.
-        data_dir: as `builder`.
-
-    Returns:
-        - name: "text8", or the file name of another text without its last suffix;
-        - source: the name of the file;
-        - sha256: of the file;
-        - text_sha256: of the text, decompressed and cleaned;
-        - characters: their number in all three splits;
-        - whole_text8: whether the text is text8 itself.
-
-    Raises:
-        ImportError: if `tensorflow_datasets` is missing.
-        ValueError: if `config` is unknown.
-        datasets.DataError: if the text is missing, damaged or too short.
-
-    Example:
-
-    >>> from keras_interp_rnn.datasets import text8
-    >>> about = text8.info(source="my_text.txt")
-    >>> about["name"], about["whole_text8"]
-    ('my_text', False)
-    """
-    metadata = dict(builder(config, source=source, data_dir=data_dir).info.metadata)
-    return {"name": "text8" if metadata["whole_text8"] else Path(metadata["source"]).stem, **metadata}
+    try:
+        yield
+    # AssertionError: the data have no version or another one.
+    except (OpError, ParseError, AssertionError) as error:
+        raise DataError(
+            f"Prepared data must be readable to their end. Received: those in {folder} ({error}). Delete this folder "
+            "to prepare them again."
+        ) from error
