@@ -40,7 +40,7 @@ import tensorflow as tf
 from scipy import stats
 
 from examples.papers import environment
-from keras_interp_rnn import analysis, datasets, layers
+from keras_interp_rnn import analysis, layers
 
 LENGTH = 31
 KEYS = VALUES = 4
@@ -90,8 +90,11 @@ def queries(rng: np.random.Generator, count: int, length: int) -> tuple[np.ndarr
 
 def brackets(rng: np.random.Generator, count: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """The depth of brackets, which does not leave [0, 5], among two symbols of noise: labels (count, length, 1)."""
-    options: dict[str, Any] = {"num_types": 1, "max_count": DEPTHS - 1, "delay": 0, "num_noise_symbols": 2}
-    return tuple(next(datasets.counting.stream(rng, count, length=length, **options)))
+    words = rng.integers(4, size=(count, length))
+    depths = np.zeros((count, length + 1), int)
+    for t, symbols in enumerate(words.T):
+        depths[:, t + 1] = np.clip(depths[:, t] + np.array([1, -1, 0, 0])[symbols], 0, DEPTHS - 1)
+    return words, depths[:, 1:, None]
 
 
 def majority(rng: np.random.Generator, count: int, length: int) -> tuple[np.ndarray, np.ndarray]:

@@ -36,8 +36,7 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows abbadingo balanced_parentheses counting palindromes sessions text
-        text8 tomita words
+        DataError LabelledWords Windows abbadingo sessions text text8 tomita words
     """,
     "keras_interp_rnn.deploy": "to_c",
     "keras_interp_rnn.figures": """

@@ -32,7 +32,7 @@ def is_result(kind):
 
 def public_results():
     names = [name for name in PUBLIC if not name.endswith("figures")]
-    modules = [*map(importlib.import_module, names), datasets.counting, datasets.words]
+    modules = [*map(importlib.import_module, names), datasets.words]
     kinds = [kind for module in modules for kind in vars(module).values()]
     kinds += [kind for name in names for kind in results(name)]
     return sorted({AffineMap, *filter(is_result, kinds)}, key=lambda kind: kind.__name__)
@@ -103,7 +103,7 @@ def test_print_shows_a_result_without_a_view_as_the_prompt_does():
 
 def test_the_results_are_all_here():
     names = {kind.__name__ for kind in public_results()}
-    assert {"AffineMap", "Contributions", "Trace", "Counts", "Vocabulary", "Certificate"} <= names
+    assert {"AffineMap", "Contributions", "Trace", "Vocabulary", "Certificate"} <= names
     assert names >= SENTENCES.keys()
 
 

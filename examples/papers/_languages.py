@@ -29,7 +29,7 @@ from examples.papers._experiment import (
     runs,
     table,
 )
-from examples.papers._lazy import Array, automata, callbacks, datasets, keras, layers, np, training
+from examples.papers._lazy import Array, automata, callbacks, corpora, datasets, keras, layers, np, training
 from examples.papers._verdicts import fewer
 
 NETWORKS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
@@ -302,7 +302,7 @@ class LanguageExperiment(Experiment):
     """An experiment on the words of a language; a row's settings are `config`, `network` and those of the protocol.
 
     Attributes:
-        language: name of the module of `datasets` that loads the words. tests: its splits, in the paper's order.
+        language: name of the module of `data` that loads the words. tests: its splits, in the paper's order.
     """
 
     measure = "error"
@@ -316,7 +316,7 @@ class LanguageExperiment(Experiment):
         """Split -> its words."""
         if smoke:
             return functools.cache(lambda split: generated(("train", "validation", *self.tests).index(split)))
-        load = getattr(datasets, self.language).load
+        load = getattr(corpora, self.language).load
         return functools.cache(functools.partial(load, config=settings["config"]))
 
     def identity(self, run: Run) -> dict[str, Any]:

@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any
 from examples.papers import _records
 from examples.papers._experiment import Experiment, Record, Run
 from examples.papers._files import cached
-from examples.papers._lazy import Array, analysis, automata, binary, callbacks, datasets, keras, layers, losses, np
+from examples.papers._lazy import (
+    Array,
+    analysis,
+    automata,
+    binary,
+    callbacks,
+    corpora,
+    datasets,
+    keras,
+    layers,
+    losses,
+    np,
+)
 
 if TYPE_CHECKING:
     from keras_interp_rnn.presets.loading import Preset
@@ -189,7 +201,7 @@ class Counting(Recipe):
 
 
 def _stream(seed: int, batch: int, length: int) -> Any:
-    return next(datasets.counting.stream(seed, batch, length=length, num_types=2, max_count=5, delay=1))
+    return next(corpora.counting.stream(seed, batch, length=length, num_types=2, max_count=5, delay=1))
 
 
 class Lookup(Recipe):

@@ -8,11 +8,14 @@ is tested with the trained one on fresh symbols.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from examples.papers import _records
 from examples.papers._experiment import Claim, Experiment, Finding, Record, Run
-from examples.papers._lazy import Array, analysis, binary, callbacks, datasets, drawings, keras, layers, np, training
+from examples.papers._lazy import Array, analysis, binary, callbacks, corpora, drawings, keras, layers, np, training
+
+if TYPE_CHECKING:
+    from examples.papers.data.counting import Counts
 
 BATCH, LENGTH, STEPS, RATE = 32, 60, 250, 5e-3
 """Sequences in a batch, their length, batches in an epoch, and Adam's highest learning rate."""
@@ -124,7 +127,7 @@ def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run
     for epoch in range(resumable.epoch, epochs):
         rng = np.random.default_rng([run.seed, epoch])
         symbols, counts = _stream(rng, STEPS * BATCH, LENGTH, task)
-        codes = datasets.counting.one_hot(counts, task["maximum"])
+        codes = corpora.counting.one_hot(counts, task["maximum"])
         training.fit_next_epoch(model, symbols, codes, BATCH, resumable)
         if run.verbose and (epoch % 4 == 3 or epoch + 1 == epochs):
             logs = resumable.history[-1]
@@ -132,10 +135,10 @@ def _train(units: int, protocol: Mapping[str, Any], task: Mapping[str, int], run
     return model, [{"step": STEPS * (i + 1), **logs} for i, logs in enumerate(resumable.history)]
 
 
-def _stream(rng: np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> datasets.counting.Counts:
+def _stream(rng: np.random.Generator, batch: int, length: int, task: Mapping[str, int]) -> Counts:
     """A batch of fresh sequences of a task, which has its names in records."""
     sizes = {"num_types": task["types"], "max_count": task["maximum"], "num_noise_symbols": task["noise"]}
-    return next(datasets.counting.stream(rng, batch, length=length, delay=task["delay"], **sizes))
+    return next(corpora.counting.stream(rng, batch, length=length, delay=task["delay"], **sizes))
 
 
 def errors(layer: layers.ISAN, kernel: Array, bias: Array, steps: int, task: Mapping[str, int], seed: int) -> int:
@@ -155,7 +158,7 @@ def _read_in_bases(
 
     Draws figure 9.
     """
-    isan, counting = model.layers[0], datasets.counting
+    isan, counting = model.layers[0], corpora.counting
     late, now = (_stream(np.random.default_rng(9), 150, 300, {**task, "delay": delay}) for delay in (1, 0))
     codes = np.concatenate([counting.one_hot(c, task["maximum"]) for c in (late.counts, now.counts)], axis=-1)
     states = analysis.trace(isan, late.symbols)["h"]

@@ -16,7 +16,7 @@ from typing import Any
 from examples.papers import _languages
 from examples.papers._experiment import Claim, Finding, Record, Run, by_row, mean_and_range, percent, runs, table
 from examples.papers._languages import NETWORKS, PAPER
-from examples.papers._lazy import datasets, drawings, figures, keras, np
+from examples.papers._lazy import corpora, drawings, figures, keras, np
 from examples.papers._verdicts import fewer
 
 CONFIG, LONGER = "large_paper", "test_d10_20_l200"
@@ -69,7 +69,7 @@ class RangeAndPrecision(_languages.LanguageExperiment):
 
         words, protocol = self.load(run), self.protocol(run)
         tests = {test: words(test) for test in self.tests_of(run)}
-        longer = words("validation") if run.smoke else datasets.balanced_parentheses.load(LONGER, config=CONFIG, seed=1)
+        longer = words("validation") if run.smoke else corpora.balanced_parentheses.load(LONGER, config=CONFIG, seed=1)
         return [_range.Judge(tests, longer, start_token=protocol.start_token, growing=protocol.growing)]
 
     def result(self, run: Run, model: keras.Model, curve: Sequence[Record]) -> Record:

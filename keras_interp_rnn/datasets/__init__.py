@@ -6,9 +6,7 @@
 | `text8` | 100 MB of Wikipedia over those symbols |
 | `words` | text as words: tokens, a vocabulary, sequences of ids |
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
-| `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory |
-| `counting` | brackets of several types, with their nesting depths; also as an endless stream |
-| `LabelledWords` | what `tomita`, `balanced_parentheses` and `palindromes` load: words, labels, and ids |
+| `LabelledWords` | what `tomita` loads: words, labels, and ids |
 | `abbadingo` | your own labelled words, in the format of Abbadingo and FlexFringe |
 | `sessions` | tables of trials, with choices and rewards, or logs of events, as padded sequences |
 | `Windows` | next-symbol prediction over one long text, lane by lane, for layers with `stateful=True` |
@@ -20,22 +18,13 @@ Every data set is loaded in the same way:
 
 - `source` is a file, your own copy of the data. Without it TensorFlow Datasets downloads the data.
 - `data_dir` is the folder in which TensorFlow Datasets stores prepared data.
-- Generated data (`tomita`, `balanced_parentheses`, `palindromes`, `counting`) have neither argument: they are drawn
-  from a `seed` when they are loaded.
+- Generated data (`tomita`) have neither argument: they are drawn from a `seed` when they are loaded.
 - Further options are passed by name: `config`, `seed`.
 
 `tensorflow_datasets` is not imported before a function needs it.
 """
 
-from keras_interp_rnn.datasets import (
-    balanced_parentheses,
-    counting,
-    palindromes,
-    text,
-    text8,
-    tomita,
-    words,
-)
+from keras_interp_rnn.datasets import text, text8, tomita, words
 from keras_interp_rnn.datasets._abbadingo import abbadingo
 from keras_interp_rnn.datasets._files import DataError
 from keras_interp_rnn.datasets._sessions import sessions
@@ -47,9 +36,6 @@ __all__ = [
     "LabelledWords",
     "Windows",
     "abbadingo",
-    "balanced_parentheses",
-    "counting",
-    "palindromes",
     "sessions",
     "text",
     "text8",

@@ -13,11 +13,13 @@ Reference: Tomita, 1982; Wang, Lawrence and Niepert, "State-Regularized Recurren
 
 from __future__ import annotations
 
+import functools
 import random
 
+import numpy as np
+
 from keras_interp_rnn import automata
-from keras_interp_rnn.automata.machines import DESCRIPTIONS
-from keras_interp_rnn.datasets._languages import Language, Words
+from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
 
 __all__ = ["load"]
@@ -29,22 +31,30 @@ LENGTHS = {
     "test": (*range(30, 101, 10), 200, 500, 1000),
 }
 
+VERSION = "1.0.0"
+"""Version of the data, part of their seed."""
+
 EACH = 100
 """Maximum number of words per label and length."""
 
 
-def draw(config: str, rng: random.Random) -> dict[str, Words]:
-    """The words of every split."""
+@functools.lru_cache(maxsize=8)
+def _drawn(config: str, seed: int) -> dict[str, list[tuple[str, bool]]]:
+    """The words of all splits with their labels, each in random order."""
+    rng = random.Random(f"tomita {VERSION} {config} {seed}")
     inside = automata.tomita(int(config))
-    return {
-        split: {
-            word: label
+    drawn = {
+        split: [
+            (word, label)
             for length in lengths
             for label, dfa in ((True, inside), (False, inside.complement()))
             for word in _sample_words(dfa, length, rng)
-        }
+        ]
         for split, lengths in LENGTHS.items()
     }
+    for words in drawn.values():
+        rng.shuffle(words)
+    return drawn
 
 
 def _sample_words(dfa: automata.DFA, length: int, rng: random.Random) -> list[str]:
@@ -56,15 +66,6 @@ def _sample_words(dfa: automata.DFA, length: int, rng: random.Random) -> list[st
     while len(words) < EACH:
         words["".join(map(str, dfa.sample(length, rng)))] = None
     return list(words)
-
-
-LANGUAGE = Language(
-    "tomita",
-    "01",
-    {str(number): f"Tomita {number}: {description}." for number, description in DESCRIPTIONS.items()},
-    tuple(LENGTHS),
-    draw,
-)
 
 
 def load(split: str, *, config: str, seed: int = 0) -> LabelledWords:
@@ -88,4 +89,7 @@ def load(split: str, *, config: str, seed: int = 0) -> LabelledWords:
     >>> sorted(words.up_to(1).words)
     ['', '0', '1']
     """
-    return LANGUAGE.load(split, config, seed)
+    choice("split", split, LENGTHS)
+    choice("config", config, [str(number) for number in range(1, 8)])
+    words, labels = zip(*_drawn(config, integer("seed", seed, 0))[split], strict=True)
+    return LabelledWords(words, np.array(labels, bool), "01")

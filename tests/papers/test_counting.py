@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from examples.papers import counting
+from examples.papers.data import counting as data
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import counting as data
 from tests.papers.common import a_run, assert_same_training, killed_at_every_other_call
 
 TASK = {"types": 1, "maximum": 2, "delay": 1, "noise": 1}

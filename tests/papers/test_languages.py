@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from examples.papers import _languages as languages
+from examples.papers.data import palindromes
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import LabelledWords, palindromes
+from keras_interp_rnn.datasets import LabelledWords
 from tests.papers.common import (
     EXPERIMENTS,
     a_run,

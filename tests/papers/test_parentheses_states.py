@@ -5,8 +5,9 @@ import pytest
 
 from examples.papers import _languages as languages
 from examples.papers import parentheses_states
+from examples.papers.data import balanced_parentheses
 from keras_interp_rnn import analysis
-from keras_interp_rnn.datasets import LabelledWords, balanced_parentheses
+from keras_interp_rnn.datasets import LabelledWords
 from tests.papers.common import EXPERIMENTS
 
 EXPERIMENT = EXPERIMENTS["parentheses-states"]

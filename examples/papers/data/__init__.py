@@ -1,4 +1,4 @@
-"""The public data on which the papers' networks are trained, from your own copy or from a download.
+"""The data on which the papers' networks are trained: from your own copy, from a download, or drawn.
 
 | name | contents | a `source` is |
 |---|---|---|
@@ -7,6 +7,8 @@
 | `newsgroups20` | posts to 20 newsgroups | `20news-bydate.tar.gz`, or the folder it unpacks to |
 | `interactions` | which user met which item, and when: next-item recommendation | a text file, plain, .gz or .xz |
 | `mlregtest` | words labelled by regular languages of known classes: a benchmark | the folder, or an archive |
+| `balanced_parentheses`, `palindromes` | words labelled by two languages that need memory | drawn from a seed |
+| `counting` | brackets of several types, with their nesting depths | drawn from a seed |
 
 The first three are downloaded into Keras's cache if `load` gets no `source`. What is missing or damaged raises
 `keras_interp_rnn.datasets.DataError`.

@@ -12,7 +12,7 @@ from keras_interp_rnn.automata.machines._sampling import accepted_words, random_
 from keras_interp_rnn.automata.machines.dfa import DFA
 from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, label_of_edge, picture
 from keras_interp_rnn.automata.machines.edits import MIN_WORDS, Edit, smallest_edit
-from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
+from keras_interp_rnn.automata.machines.languages import tomita
 from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
 from keras_interp_rnn.automata.machines.words import (
     FIRST,
@@ -33,7 +33,6 @@ from keras_interp_rnn.automata.machines.words import (
 
 __all__ = [
     "CIRCLE",
-    "DESCRIPTIONS",
     "DFA",
     "FIRST",
     "MIN_WORDS",

@@ -18,7 +18,7 @@ __all__ = ["CHUNK", "Builder"]
 
 URL = "http://mattmahoney.net/dc/text8.zip"
 SHA256 = "6e890197040d37d85beb962ae1f041ff1d9a9ca8d20c7d99c85027eebf51dca7"
-"""Of the text."""
+"""That of the text."""
 
 CHUNK = 100_000
 

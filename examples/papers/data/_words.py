@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn.datasets.labelled_words import LabelledWords
+from keras_interp_rnn.datasets import LabelledWords
 
 VERSION = "1.0.0"
 """Version of the data, part of their seed together with name, config and `seed`."""
@@ -26,14 +25,14 @@ class Language:
     Attributes:
         name: of its module.
         alphabet: the symbols.
-        configs: name of a config -> its description.
+        configs: their names.
         splits: names of the splits, in the order of drawing.
         draw: function of a config and a generator that returns split -> words.
     """
 
     name: str
     alphabet: str
-    configs: Mapping[str, str]
+    configs: tuple[str, ...]
     splits: tuple[str, ...]
     draw: Callable[[str, random.Random], dict[str, Words]]
 
@@ -41,11 +40,14 @@ class Language:
         """The words of a split.
 
         Raises:
-            ValueError: if there is no such split or config, or `seed` is not an integer >= 0.
+            ValueError: if there is no such split or config.
         """
-        choice("split", split, self.splits)
-        choice("config", config, self.configs)
-        words = _drawn(self, config, integer("seed", seed, 0))[split]
+        if split not in self.splits or config not in self.configs:
+            raise ValueError(
+                f"A split must be one of {self.splits}, a config one of {self.configs}. Received: {split!r} and "
+                f"{config!r}."
+            )
+        words = _drawn(self, config, seed)[split]
         return LabelledWords(tuple(words), np.array([*words.values()], bool), self.alphabet)
 
 

@@ -20,11 +20,9 @@ from __future__ import annotations
 import random
 import string
 
-from keras_interp_rnn.datasets._languages import Language, Words, collect, scattered
-from keras_interp_rnn.datasets.balanced_parentheses import EACH, TRAINING
-from keras_interp_rnn.datasets.labelled_words import LabelledWords
-
-__all__ = ["load"]
+from examples.papers.data._words import Language, Words, collect, scattered
+from examples.papers.data.balanced_parentheses import EACH, TRAINING
+from keras_interp_rnn.datasets import LabelledWords
 
 TESTS = {"test_l100": 100, "test_l200": 200, "test_l500": 500}
 """Largest length, table 3."""
@@ -71,35 +69,12 @@ def palindrome(word: str) -> bool:
 LANGUAGE = Language(
     "palindromes",
     string.ascii_lowercase,
-    {
-        name + suffix: f"Palindromes, {sum(sizes['train']):,} words for training; {negatives}."
-        for name, sizes in TRAINING.items()
-        for suffix, negatives in (("", "half of a negative's letters redrawn"), ("_near", "negatives one letter away"))
-    },
+    tuple(size + suffix for size in TRAINING for suffix in ("", "_near")),
     ("train", "validation", *TESTS),
     draw,
 )
 
 
 def load(split: str, *, config: str = "small", seed: int = 0) -> LabelledWords:
-    """Draws the words of a split.
-
-    Args:
-        split: one of the splits above.
-        config: "small", "large", "small_near" or "large_near".
-        seed: int >= 0, of the words.
-
-    Returns:
-        The words, and whether each is in the language.
-
-    Raises:
-        ValueError: if `split` or `config` is unknown, or `seed` is not an integer >= 0.
-
-    Example:
-
-    >>> from keras_interp_rnn.datasets import palindromes
-    >>> words = palindromes.load("train", config="small")
-    >>> len(words), words.positives
-    (1008, 601)
-    """
+    """The words of a split, as the docstring of the module describes them."""
     return LANGUAGE.load(split, config, seed)

@@ -24,10 +24,8 @@ import random
 import string
 from typing import Any
 
-from keras_interp_rnn.datasets._languages import Language, Words, collect, scattered
-from keras_interp_rnn.datasets.labelled_words import LabelledWords
-
-__all__ = ["load"]
+from examples.papers.data._words import Language, Words, collect, scattered
+from keras_interp_rnn.datasets import LabelledWords
 
 TRAINING = {
     "small": {"train": (601, 407), "validation": (142, 126)},
@@ -159,39 +157,12 @@ def _written(part: list[Any] | str) -> str:
 LANGUAGE = Language(
     "balanced_parentheses",
     ALPHABET,
-    {
-        size + suffix: f"Balanced parentheses, {sum(sizes['train']):,} words for training; {drawn}."
-        for size, sizes in TRAINING.items()
-        for suffix, drawn in (
-            ("", "all depths equally frequent, half of a negative's symbols redrawn"),
-            ("_near", "all depths equally frequent, negatives one symbol from balanced"),
-            ("_paper", "drawn by the paper's grammar, half of a negative's symbols redrawn"),
-        )
-    },
+    tuple(size + suffix for size in TRAINING for suffix in ("", "_near", "_paper")),
     ("train", "validation", *TESTS),
     draw,
 )
 
 
 def load(split: str, *, config: str = "small", seed: int = 0) -> LabelledWords:
-    """Draws the words of a split.
-
-    Args:
-        split: one of the splits above.
-        config: "small", "large", "small_near", "large_near", "small_paper" or "large_paper".
-        seed: int >= 0, of the words.
-
-    Returns:
-        The words, and whether each is in the language.
-
-    Raises:
-        ValueError: if `split` or `config` is unknown, or `seed` is not an integer >= 0.
-
-    Example:
-
-    >>> from keras_interp_rnn.datasets import balanced_parentheses
-    >>> words = balanced_parentheses.load("train", config="small")
-    >>> len(words), words.positives
-    (1008, 601)
-    """
+    """The words of a split, as the docstring of the module describes them."""
     return LANGUAGE.load(split, config, seed)
