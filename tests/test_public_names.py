@@ -40,8 +40,8 @@ NAMES = {
     """,
     "keras_interp_rnn.deploy": "to_c",
     "keras_interp_rnn.figures": """
-        Figure contribution_column jacobian_histogram jacobian_percentiles phase_portrait state_paths state_spectra
-        temperatures timescales token_map transition_map
+        Figure contribution_column jacobian_histogram jacobian_percentiles phase_portrait timescales
+        transition_map
     """,
     "keras_interp_rnn.fitting": "fit_lbfgs",
     "keras_interp_rnn.initializers": "CriticalBias mean_field",

@@ -1,8 +1,8 @@
 """The papers' figures that only these experiments draw; the others are `keras_interp_rnn.figures`.
 
-Figures 2 and 5 to 9 of Foerster et al., ICML 2017, "Input Switched Affine Networks for Recurrent Neural Networks"; 2
-and 3 of Chen, "MinimalRNN", 2017, arXiv:1711.06788; 6 to 9 of Wang, Lawrence and Niepert, "State-Regularized Recurrent
-Neural Networks", 2022; and curves of the report.
+Figures 1, 2 and 5 to 9 of Foerster et al., ICML 2017, "Input Switched Affine Networks for Recurrent Neural Networks"; 2
+and 3 of Chen, "MinimalRNN", 2017, arXiv:1711.06788; 3 and 5 to 9 of Wang, Lawrence and Niepert, "State-Regularized
+Recurrent Neural Networks", 2022; and curves of the report.
 """
 
 from __future__ import annotations
@@ -29,6 +29,24 @@ SIGNED = LinearSegmentedColormap.from_list("signed", [ORANGE, "white", BLUE])
 MAGNITUDE = LinearSegmentedColormap.from_list("magnitude", ["white", tokens.LIGHT["ramp"]])
 
 SUBSPACES = "whole bias", "readout subspace", "computational subspace"
+
+
+def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
+    """Foerster, figure 1: the fraction of the variance of states that each principal direction explains.
+
+    Args:
+        spectra: name of a network -> (n,), as `analysis.state_spectrum`.
+    """
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axis = figure.subplots()
+    for name, spectrum in spectra.items():
+        values = np.asarray(spectrum)
+        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=name)
+    axis.set(xlabel="principal direction", ylabel="fraction of variance", yscale="log", ylim=(1e-8, 1))
+    axis.legend(frameon=False)
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def prediction_stack(contributions: Contributions) -> Figure:
@@ -239,6 +257,46 @@ def latent_weights(inputs: NDArray[Any], recurrent: NDArray[Any], *, blocks: Map
     for start in starts[1:-1]:
         upper.axhline(start - 0.5, color="black", linewidth=0.8)
     lower.set(xlabel="entry of $h_{t-1}$", ylabel="entry of the gate $u_t$")
+    return figure
+
+
+def temperatures(alphas: Mapping[float, NDArray[Any]], symbols: Sequence[str]) -> Figure:
+    """Wang, figure 3: probabilities of all centroids after each symbol of one word, one row per temperature.
+
+    Args:
+        alphas: temperature -> (time, k), transition probabilities of the word. symbols: those of its steps.
+    """
+    k = next(iter(alphas.values())).shape[1]
+    figure = Figure(figsize=(0.9 + 1.9 * len(symbols), 0.8 + 0.75 * len(alphas)), layout="constrained")
+    axes = figure.subplots(len(alphas), len(symbols), sharex=True, sharey=True, squeeze=False)
+    for row, (temperature, alpha) in zip(axes, alphas.items(), strict=True):
+        for axis, probabilities in zip(row, alpha, strict=True):
+            axis.bar(range(k), probabilities, color=BLUE, width=0.8)
+            axis.set(ylim=(0, 1.05), yticks=[0, 0.5, 1])
+            axis.spines[["top", "right"]].set_visible(False)
+        row[0].set_ylabel(f"τ = {temperature:g}")
+    for axis, symbol in zip(axes[0], symbols, strict=True):
+        axis.set_title(f"after {symbol}", fontsize=10)
+    axes[0][0].set_xticks(range(0, k, max(1, k // 5)))
+    figure.supxlabel("centroid", fontsize=10)
+    figure.supylabel("probability", fontsize=10)
+    return figure
+
+
+def state_paths(states: Mapping[str, NDArray[Any]], text: str) -> Figure:
+    """Wang, figure 5: entries of states along a text, one panel per name.
+
+    Args:
+        states: name, such as "memory c" -> (time, n). text: a symbol for each step.
+    """
+    figure = Figure(figsize=(max(6.0, 0.12 * len(text) + 1), 1.9 * len(states) + 0.4), layout="constrained")
+    axes = figure.subplots(len(states), 1, sharex=True, squeeze=False)[:, 0]
+    for axis, (name, values) in zip(axes, states.items(), strict=True):
+        axis.plot(values, linewidth=1)
+        axis.set_ylabel(name)
+        axis.grid(alpha=0.3, linewidth=0.5)
+    axes[-1].set_xticks(range(len(text)), text, fontsize=8)
+    axes[-1].set_xlabel("token read")
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from examples.papers import _isan_text, _records
 from examples.papers._experiment import Claim, Finding, Record, Run
-from examples.papers._lazy import Array, analysis, datasets, figures, keras, np
+from examples.papers._lazy import Array, analysis, datasets, drawings, figures, keras, np
 
 FRACTIONS = (0.5, 0.9, 0.99)
 """Fractions of the variance."""
@@ -110,7 +110,7 @@ def _figures(networks: Sequence[Mapping[str, Any]]) -> dict[str, figures.Figure]
     trained, balanced = (name for name in spectra if name.startswith("ISAN"))
     others = {name: spectrum for name, spectrum in spectra.items() if name not in (trained, balanced)}
     return {
-        file: figures.state_spectra({name: spectra[name], **others})
+        file: drawings.state_spectra({name: spectra[name], **others})
         for file, name in (("isan-1.png", trained), ("isan-1-balanced.png", balanced))
     }
 

@@ -65,7 +65,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
                 "rejected": rejected(model, words(tests[-1]), token),
             }
             shown = {"hidden state h": states["h"][0], "memory c": states["c"][0]}
-            figures.state_paths(shown, TEXT).savefig(run.folder / f"figure5-{network}.png", dpi=150)
+            drawings.state_paths(shown, TEXT).savefig(run.folder / f"figure5-{network}.png", dpi=150)
         protocol_of_record = {**settings, "tests": list(tests)}
         data = self.identity(run)
         return {"environment": environment, "data": data, "protocol": protocol_of_record, "result": result}

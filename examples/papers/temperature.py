@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from examples.papers import _languages
 from examples.papers._experiment import Claim, Experiment, Finding, Record, Run, percent
-from examples.papers._lazy import analysis, automata, datasets, figures, np
+from examples.papers._lazy import analysis, automata, datasets, drawings, np
 
 
 class Temperature(Experiment):
@@ -55,7 +55,7 @@ class Temperature(Experiment):
             )
         cell.set_temperature(trained)
         model.save(run.folder / "model.keras")
-        figures.temperatures(alphas, ["S", *word]).savefig(run.folder / "figure3.png", dpi=150)
+        drawings.temperatures(alphas, ["S", *word]).savefig(run.folder / "figure3.png", dpi=150)
         extraction = automata.extract(model)
         (run.folder / "automaton.svg").write_text(extraction.dfa.to_svg([str(c) for c in extraction.centroids]))
         largest = automata.largest_temperature(model, truth)

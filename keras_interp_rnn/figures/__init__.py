@@ -6,7 +6,6 @@ The functions need matplotlib (the extra `figures`) and open no window: use `fig
 from keras_interp_rnn.figures._figure import Figure
 from keras_interp_rnn.figures.isan import (
     contribution_column,
-    state_spectra,
     timescales,
 )
 from keras_interp_rnn.figures.minimal_rnn import (
@@ -15,9 +14,6 @@ from keras_interp_rnn.figures.minimal_rnn import (
 )
 from keras_interp_rnn.figures.phase_portraits import phase_portrait
 from keras_interp_rnn.figures.state_regularized import (
-    state_paths,
-    temperatures,
-    token_map,
     transition_map,
 )
 
@@ -27,10 +23,6 @@ __all__ = [
     "jacobian_histogram",
     "jacobian_percentiles",
     "phase_portrait",
-    "state_paths",
-    "state_spectra",
-    "temperatures",
     "timescales",
-    "token_map",
     "transition_map",
 ]

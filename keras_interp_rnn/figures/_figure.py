@@ -25,8 +25,8 @@ class Figure(MatplotlibFigure):
     Example:
 
     >>> from keras_interp_rnn import figures
-    >>> figure = figures.state_spectra({"ISAN": [0.6, 0.4]})
-    >>> figure.savefig("spectrum.png")
+    >>> figure = figures.transition_map([[1.0, 0.0], [0.2, 0.8]], "ab")
+    >>> figure.savefig("transitions.png")
     """
 
     def subplots(self, *args: Any, **kwargs: Any) -> Any:

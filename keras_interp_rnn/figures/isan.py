@@ -1,13 +1,13 @@
-"""Figures 1, 3 and 4 of Foerster et al., ICML 2017, "Input Switched Affine Networks for Recurrent Neural Networks"."""
+"""Figures 3 and 4 of Foerster et al., ICML 2017, "Input Switched Affine Networks for Recurrent Neural Networks"."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import annotated, invalid
 from keras_interp_rnn._results import AGAINST, FOR, GREY, LINES, output_name, text_of
@@ -17,33 +17,6 @@ from keras_interp_rnn.figures._figure import SIGNED, Figure
 from keras_interp_rnn.figures._names import beyond, escaped, name_ticks, plain
 
 Separator = int | Collection[int] | None
-
-
-@annotated
-def state_spectra(spectra: Mapping[str, ArrayLike]) -> Figure:
-    """Figure 1: fraction of the variance of states explained by each principal direction.
-
-    Args:
-        spectra: name of a network -> (n,), as `analysis.state_spectrum`.
-
-    Returns:
-        `Figure`.
-
-    Example:
-
-    >>> from keras_interp_rnn import figures
-        >>> figures.state_spectra({"ISAN": [0.6, 0.4], "GRU": [0.9, 0.1]}).axes[0].get_yscale()
-        'log'
-    """
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axis = figure.subplots()
-    for name, spectrum in spectra.items():
-        values = np.asarray(spectrum)
-        # Matplotlib leaves labels with a leading underscore out of the legend.
-        axis.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-12), label=plain(name).replace("_", " _", 1))
-    axis.set(xlabel="principal direction", ylabel="fraction of variance", yscale="log", ylim=(1e-8, 1))
-    axis.legend(frameon=False)
-    return _grid(figure)
 
 
 @annotated

@@ -12,8 +12,6 @@ def test_an_argument_of_another_type_is_refused():
         ValueError, match=r"`contributions` must be of the type Contributions\. Received: contributions"
     ):
         figures.contribution_column(None)
-    with pytest.raises(ValueError, match=r"`spectra` must be of the type Mapping\[str, ArrayLike\]\. Received: spec"):
-        figures.state_spectra([1.0])
     with pytest.raises(TypeError, match="missing a required argument: 'tokens'"):
         figures.transition_map([[0.5, 0.5]])
 
@@ -21,8 +19,6 @@ def test_an_argument_of_another_type_is_refused():
 def test_arguments_that_disagree_are_refused():
     with pytest.raises(ValueError, match="steps of .'CFN'., values of .'GRU'., and 1 lags"):
         figures.jacobian_percentiles({"CFN": [0.0]}, {"GRU": np.ones((1, 1, 3))}, lags=[0])
-    with pytest.raises(ValueError, match="at least one kind of state"):
-        figures.state_paths({}, "ab")
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(4)])
     with pytest.raises(ValueError, match="`target` must be an index into 3 targets. Received: target=3"):
         figures.contribution_column(analysis.contributions(model, [0, 2, 1]), 3)

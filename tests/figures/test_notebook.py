@@ -14,7 +14,7 @@ from keras_interp_rnn import figures
 
 
 def test_a_figure_shows_itself_as_the_png_it_would_be_saved_as():
-    figure = figures.state_spectra({"ISAN": [0.5, 0.3, 0.2], "GRU": [0.9, 0.1]})
+    figure = figures.transition_map([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]], "ab")
     assert isinstance(figure, figures.Figure)
     png = figure._repr_png_()
     assert png.startswith(b"\x89PNG\r\n")
@@ -30,7 +30,7 @@ def test_no_figure_is_left_to_pyplot():
 
     before = matplotlib.pyplot.get_fignums()
     for _ in range(3):
-        figures.state_spectra({"ISAN": [0.5, 0.5]})._repr_png_()
+        figures.transition_map([[0.5, 0.5]], "a")._repr_png_()
     assert matplotlib.pyplot.get_fignums() == before
 
 

@@ -116,6 +116,35 @@ def test_a_change_of_basis_has_matrices_and_states_as_columns():
     assert names_of(axes[2].texts) == names_of(axes[3].texts) == ["readout", "computation"]
 
 
+def test_spectra_have_a_line_for_each_network_with_its_shares():
+    spectra = {"ISAN, 4": [0.5, 0.3, 0.2, 0.0], "GRU": np.array([0.9, 0.1])}
+    [axis] = drawn(figures.state_spectra(spectra))
+    assert names_of(axis.get_legend().get_texts()) == list(spectra)
+    for line, shares in zip(axis.lines, spectra.values(), strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(shares) + 1))
+        np.testing.assert_array_equal(line.get_ydata(), np.maximum(shares, 1e-12))
+
+
+def test_temperatures_have_a_row_each_and_a_column_for_every_symbol():
+    rng = np.random.default_rng(0)
+    alphas = {2.5: rng.dirichlet(np.ones(12), size=3), 0.5: rng.dirichlet(np.ones(12), size=3)}
+    axes = np.reshape(drawn(figures.temperatures(alphas, ["S", "1", "0"])), (2, 3))
+    for row, alpha in zip(axes, alphas.values(), strict=True):
+        for axis, probabilities in zip(row, alpha, strict=True):
+            bars = sorted(axis.patches, key=lambda bar: bar.get_x())
+            np.testing.assert_array_equal([bar.get_height() for bar in bars], probabilities)
+    assert [[axis.get_title() for axis in row] for row in axes] == [["after S", "after 1", "after 0"], [""] * 3]
+    assert [[axis.get_ylabel() for axis in row] for row in axes] == [["τ = 2.5", "", ""], ["τ = 0.5", "", ""]]
+
+
+def test_state_paths_have_a_panel_for_each_name_and_a_line_for_each_entry():
+    states = {"h": np.random.default_rng(0).normal(size=(4, 3)), "c": np.zeros((4, 2))}
+    upper, lower = drawn(figures.state_paths(states, "(())"))
+    assert (len(upper.lines), len(lower.lines)) == (3, 2)
+    np.testing.assert_array_equal([line.get_ydata() for line in upper.lines], states["h"].T)
+    assert (upper.get_ylabel(), names_of(lower.get_xticklabels())) == ("h", list("(())"))
+
+
 def test_curves_are_the_numbers_given():
     by_steps, by_hours = drawn(figures.metric_progress({"GRU": ([1, 2], [0.1, 0.3], [0.2, 0.4])}))
     assert [axis.lines[0].get_xydata().tolist() for axis in (by_steps, by_hours)] == [
