@@ -23,7 +23,7 @@ NAMES = {
         bias_cosines bias_norms binarized_network centred_basis change_basis contributions equivalent explain
         fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
         label_basis lyapunov_exponents mean_state minimize patching phase_portrait phrases prototypes readout_basis
-        recent_contributions relative_drift shapley_values sparse_basis state_spectrum substitutions
+        recent_contributions shapley_values sparse_basis state_spectrum substitutions
         surprise timescales trace transition_probabilities transition_spectra truncate
     """,
     "keras_interp_rnn.automata": """

@@ -58,7 +58,7 @@ class ParenthesesStates(_languages.LanguageExperiment):
             deepest = states_along(model, words(tests[-1]), token)
             result[network] = {
                 "errors": {test: _languages.error(model, words(test), token) for test in tests},
-                "drift": {name: float(analysis.relative_drift(of_name)[0]) for name, of_name in states.items()},
+                "drift": {name: drift(of_name[0]) for name, of_name in states.items()},
                 **count_in_states(*counted),
                 "drift_of_count": drift_of_count(*deepest),
                 "counts_read": counts_read(counted, deepest),
@@ -149,6 +149,17 @@ class ParenthesesStates(_languages.LanguageExperiment):
 
 def _shown(value: float | None, form: str) -> str | None:
     return None if value is None else format(value, form)
+
+
+def drift(states: Array) -> float:
+    """The distance between the mean states of the first and the last quarter, in units of the mean step; (time, n).
+
+    It is about 0 for states that return, and up to 3 T / 4 for states that move in one direction.
+    """
+    states, quarter = states.astype(np.float64), len(states) // 4
+    distance = np.linalg.norm(states[-quarter:].mean(axis=0) - states[:quarter].mean(axis=0))
+    step = np.linalg.norm(np.diff(states, axis=0), axis=1).mean()
+    return float(distance / step) if step else 0.0
 
 
 def states_along(model: keras.Model, words: datasets.LabelledWords, start_token: bool) -> Along:

@@ -34,7 +34,6 @@ from keras_interp_rnn.analysis.state_regularized.explanation import explain
 from keras_interp_rnn.analysis.state_regularized.phrases import phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import prototypes
 from keras_interp_rnn.analysis.state_regularized.transitions import transition_probabilities
-from keras_interp_rnn.analysis.statistics import relative_drift
 from keras_interp_rnn.analysis.substitutions import substitutions
 from keras_interp_rnn.analysis.surprise import surprise
 from keras_interp_rnn.analysis.traces import trace
@@ -76,7 +75,6 @@ __all__ = [
     "prototypes",
     "readout_basis",
     "recent_contributions",
-    "relative_drift",
     "shapley_values",
     "sparse_basis",
     "state_spectrum",

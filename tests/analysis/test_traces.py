@@ -148,18 +148,6 @@ def test_ids_of_an_isan():
     np.testing.assert_allclose(analysis.trace(layer, ids)["h"], ops.convert_to_numpy(layer(ids)), atol=1e-6)
 
 
-def test_drift_distinguishes_states_that_run_away_from_states_that_return():
-    steps = np.arange(40)[None, :, None]
-    line, circle = steps * np.array([0.1, 0.2]), np.concatenate([np.sin(steps), np.cos(steps)], axis=-1)
-    still = np.ones((1, 40, 2))
-    away, back, none = (analysis.relative_drift(states)[0] for states in (line, circle, still))
-    assert away == pytest.approx(30)
-    assert back < 1
-    assert none == 0
-    still[0, 4, 0] = np.nan
-    assert np.isnan(analysis.relative_drift(still)[0])
-
-
 @pytest.mark.parametrize("make", [layers.PeepholeLSTM, lambda *a, **k: layers.SRPeepholeLSTM(*a, 3, **k)])
 @pytest.mark.parametrize("masked", [False, True])
 def test_peepholes_are_traced_in_mixed_precision(make, masked):

@@ -84,3 +84,11 @@ def test_the_picture_is_of_the_papers_strings():
     [(name, figure)] = EXPERIMENT.pictures(given).items()
     assert name == "parentheses-counts.png"
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["LSTM, seed 1"]
+
+
+def test_drift_distinguishes_states_that_run_away_from_states_that_return():
+    turns = np.linspace(0, 8 * np.pi, 80, endpoint=False)
+    line, circle = np.arange(8.0)[:, None], np.stack([np.sin(turns), np.cos(turns)], axis=1)
+    assert parentheses_states.drift(line) == 6
+    assert parentheses_states.drift(circle) < 1e-12
+    assert parentheses_states.drift(np.ones((8, 2))) == 0
