@@ -127,7 +127,7 @@ def bias_norms(norms: BiasParts, log_probability: ArrayLike, *, names: Sequence[
     return figure
 
 
-def bias_cosines(cosines: BiasParts, names: Sequence[str], *, first: str = " aeiou") -> Figure:
+def bias_cosines(cosines: Sequence[NDArray[Any]], names: Sequence[str], *, first: str = " aeiou") -> Figure:
     """Foerster, figure 7: cosine distances, 0 to 2, between the biases of symbols, those of `first` first."""
     order = sorted(range(len(names)), key=lambda i: first.index(names[i]) if names[i] in first else len(first))
     labels = [_shown(names[i]) for i in order]

@@ -18,6 +18,9 @@ PARTS = ("whole bias", "readout subspace", "computational subspace")
 
 SPECTRA = ("largest_singular_values", "alignment_with_space")
 
+ROUNDING = 1e-12
+"""The fraction of a bias up to which a part of it counts as rounding."""
+
 TRAINED, CENTRED, BALANCED = COORDINATES = "as trained", "from the mean state", "balanced"
 
 
@@ -47,9 +50,8 @@ class Subspaces(_isan_text.IsanText):
         vowels = [alphabet.index(letter) for letter in "aeiou"]
         consonants = [i for i in range(1, size) if i not in vowels]
         different = ~np.eye(size, dtype=bool)
-        norms, cosines = (
-            read(network, readout, origin=origin) for read in (analysis.bias_norms, analysis.bias_cosines)
-        )
+        norms = analysis.bias_norms(network, readout, origin=origin)
+        cosines = bias_cosines(network, readout, origin)
         file = f"{name.replace(' ', '-')}.png"
         drawings.bias_norms(norms, log_p, names=alphabet).savefig(run.folder / f"figure6-{file}", dpi=120)
         drawings.bias_cosines(cosines, alphabet).savefig(run.folder / f"figure7-{file}", dpi=120)
@@ -130,6 +132,23 @@ class Subspaces(_isan_text.IsanText):
                 evidence=coordinates,
             ),
         ]
+
+
+def bias_cosines(network: Any, readout: Any, origin: Array | None) -> list[Array]:
+    """Cosines (K, K) between the biases of symbols, and between their parts in the two subspaces; 0 if a vector is 0."""
+    maps = analysis.homogeneous_matrices(network)
+    kernel, bias = maps[:, :-1, :-1], maps[:, -1, :-1]
+    if origin is not None:
+        bias = origin @ kernel + bias - origin
+    basis = analysis.readout_basis(network, readout, rank_tolerance=ROUNDING)
+    directions = basis.to.matrix[:, : basis.num_readout]
+    seen = bias @ directions @ directions.T
+    cosines, whole = [], np.linalg.norm(bias, axis=1, keepdims=True)
+    for part in (bias, seen, bias - seen):
+        lengths = np.linalg.norm(part, axis=1, keepdims=True)
+        units = np.where(lengths > ROUNDING * whole, part / np.where(lengths > 0, lengths, 1.0), 0.0)
+        cosines.append(units @ units.T)
+    return cosines
 
 
 def _ordered(record: Record) -> list[tuple[str, Any]]:

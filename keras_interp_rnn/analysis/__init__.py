@@ -18,7 +18,7 @@ from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.balanced_bases import balanced_basis
 from keras_interp_rnn.analysis.isan.bases import Basis, centred_basis, change_basis, mean_state, readout_basis
-from keras_interp_rnn.analysis.isan.biases import bias_cosines, bias_norms
+from keras_interp_rnn.analysis.isan.biases import bias_norms
 from keras_interp_rnn.analysis.isan.binarization import binarized_network
 from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
@@ -52,7 +52,6 @@ __all__ = [
     "affine_map",
     "attribution",
     "balanced_basis",
-    "bias_cosines",
     "bias_norms",
     "binarized_network",
     "centred_basis",

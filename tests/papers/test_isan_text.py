@@ -14,6 +14,8 @@ from examples.papers import (
     isan_timescales,
 )
 from keras_interp_rnn import analysis, datasets, layers
+from tests.analysis.isan.networks import CLOSE, network
+from tests.oracles import isan_reading as reading
 from tests.papers.common import a_run, tables
 
 SYMBOLS = len(datasets.text.ALPHABET)
@@ -94,6 +96,20 @@ def test_a_part_of_the_biases_that_is_empty_has_no_correlation(given, tmp_path):
     whole, readout, rest = (row["correlation"] for row in result["readings"]["as trained"]["parts"])
     assert whole == pytest.approx(readout)
     assert np.isnan(rest)
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_cosines_of_biases_are_those_of_the_parts_and_0_where_a_part_is_0(shifted):
+    model, (W, bias, _, readout, _) = network(7, 4, 3, 0)
+    origin = np.arange(7.0) / 7 if shifted else None
+    if shifted:
+        bias = W @ origin + bias - origin
+    parts = (bias, *reading.parts(readout, bias))
+    for cosines, part in zip(isan_subspaces.bias_cosines(model, None, origin), parts, strict=True):
+        np.testing.assert_allclose(cosines, reading.cosines(part), **CLOSE)
+    whole, _, rest = isan_subspaces.bias_cosines(network(3, 4, 5, 0)[0], None, None)
+    assert whole.any()
+    assert not rest.any()  # the readout spans the space
 
 
 def test_figure_1_has_the_spectra_in_both_coordinates_and_none_without_a_record_of_them():

@@ -75,32 +75,3 @@ def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
     Reference: Foerster et al., ICML 2017, figure 6.
     """
     return BiasParts(*(np.linalg.norm(part, axis=1) for part in bias_parts(network, readout, origin=origin)))
-
-
-def bias_cosines(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
-    """Cosines between the biases of symbols, and between their parts (figure 7); 0 if a vector is 0.
-
-    Args:
-        network, readout, origin: as `contributions`.
-
-    Returns:
-        `BiasParts`, each (K, K).
-
-    Raises:
-        ValueError: as `contributions`.
-
-    Example:
-
-        >>> from keras_interp_rnn import analysis, layers
-        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 4), keras.layers.Dense(4)])
-        >>> analysis.bias_cosines(model).computational.shape
-        (4, 4)
-
-    Reference: Foerster et al., ICML 2017, figure 7.
-    """
-    cosines = []
-    for part in bias_parts(network, readout, origin=origin):
-        lengths = np.linalg.norm(part, axis=1, keepdims=True)
-        units = part / np.where(lengths > 0, lengths, 1.0)
-        cosines.append(units @ units.T)
-    return BiasParts(*cosines)

@@ -29,27 +29,20 @@ def test_a_readout_that_spans_the_space_leaves_no_computational_part():
     model, (_, bias, _, _, _) = network(3, 4, 5, 0)
     np.testing.assert_allclose(bias_parts(model).readout, bias, **CLOSE)
     np.testing.assert_allclose(analysis.bias_norms(model).computational, np.zeros(4), atol=1e-12)
-    # Norms are 1e-16 there, and cosines would be those of rounding errors.
-    cosines = analysis.bias_cosines(model).computational
-    assert np.allclose(cosines, 0, atol=1e-6) or np.isnan(cosines).all()
     # A layer by itself is read by the identity.
     np.testing.assert_allclose(bias_parts(model.layers[0]).readout, bias, **CLOSE)
 
 
 @pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES[:2])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_lengths_and_angles_are_those_of_the_parts(units, symbols, outputs, seed):
+def test_lengths_are_those_of_the_parts(units, symbols, outputs, seed):
     model, (_, bias, _, W_ro, _) = network(units, symbols, outputs, seed)
-    norms, cosines = analysis.bias_norms(model), analysis.bias_cosines(model)
-    for norm, cosine, part in zip(norms, cosines, (bias, *reading.parts(W_ro, bias)), strict=True):
+    for norm, part in zip(analysis.bias_norms(model), (bias, *reading.parts(W_ro, bias)), strict=True):
         np.testing.assert_allclose(norm, reading.lengths(part), **CLOSE)
-        np.testing.assert_allclose(cosine, reading.cosines(part), **CLOSE)
 
 
-def test_a_symbol_without_bias_has_no_length_and_no_angle():
+def test_a_symbol_without_bias_has_no_length():
     bias = np.array([[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]])
     isan = isan_of(np.zeros((2, 3, 3)), bias)
     readout = (np.array([[1.0], [0.0], [0.0]]), np.zeros(1))
     np.testing.assert_allclose(analysis.bias_norms(isan, readout).readout, [1, 0])
-    for cosine in analysis.bias_cosines(isan, readout):
-        np.testing.assert_allclose(cosine, [[1, 0], [0, 0]], atol=1e-15)

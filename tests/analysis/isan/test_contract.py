@@ -33,7 +33,6 @@ READINGS = {
     "mean_state": lambda isan, text: analysis.mean_state(isan, [text]),
     "bias_parts": lambda isan, text, **more: bias_parts(isan, **more),
     "bias_norms": lambda isan, text, **more: analysis.bias_norms(isan, **more),
-    "bias_cosines": lambda isan, text, **more: analysis.bias_cosines(isan, **more),
     "transition_spectra": lambda isan, text, **more: analysis.transition_spectra(isan, **more),
     "readout_basis": lambda isan, text, **more: analysis.readout_basis(isan, **more),
     "change_basis": lambda isan, text, **more: analysis.change_basis(isan, BASIS, **more),
