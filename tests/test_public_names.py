@@ -20,9 +20,9 @@ NAMES = {
     """,
     "keras_interp_rnn.analysis": """
         AffineMap Background BackoffModel Basis CompositionTable affine_map attribution balanced_basis
-        bias_norms binarized_network centred_basis change_basis contributions equivalent explain
+        bias_norms centred_basis change_basis contributions equivalent explain
         fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
-        label_basis lyapunov_exponents mean_state minimize patching phase_portrait phrases prototypes readout_basis
+        lyapunov_exponents mean_state minimize patching phase_portrait phrases prototypes readout_basis
         recent_contributions shapley_values sparse_basis state_spectrum substitutions
         surprise timescales trace transition_probabilities transition_spectra truncate
     """,

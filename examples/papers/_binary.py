@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn import analysis, layers
+
 Array = NDArray[np.float64]
+
+
+def label_basis(network: Any, states: Array, labels: Array, *, num_readout: int, readout: Any = None) -> Any:
+    """The basis in which the coordinates of states are their binary labels, by linear regression.
+
+    They are the outputs of a network whose readout is the regression, and every later output is a sum of them.
+
+    Args:
+        network, readout: as `analysis.sparse_basis`, whose basis has the same form.
+        states: (..., n). labels: (..., binary), 0 or 1, affine functions of the states; the first `num_readout` are
+            those of the readout.
+    """
+    rows = np.append(states.reshape(-1, states.shape[-1]), np.ones((states[..., 0].size, 1)), axis=1)
+    vectors = np.linalg.lstsq(rows, labels.reshape(len(rows), -1), rcond=1e-6)[0]
+    layer = getattr(network, "layers", [network])[0]
+    basis = analysis.sparse_basis(layer, states, readout=(vectors[:-1], vectors[-1]), tolerance=0.49)
+    return dataclasses.replace(basis, num_readout=num_readout)
+
+
+def binarized_network(network: Any, basis: Any, *, readout: Any = None) -> tuple[layers.ISAN, analysis.AffineMap]:
+    """A network of zeros and ones and its readout: a trained one in a binary basis, rounded; of no other coordinates.
+
+    The initial state is the vector of `basis.points` from which the symbols lead closest to the states after the
+    trained initial state. (The initial content of a delay line may never be read, so the trained initial state itself
+    need not be near a binary one.)
+
+    Raises:
+        ValueError: if an entry is at least 0.5 away from both 0 and 1.
+    """
+    changed, head = analysis.change_basis(network, basis, readout=readout)
+    (kernel, bias, trained), m = changed.get_weights(), basis.num_binary
+    after = (trained @ kernel + bias)[:, :m]
+    exact = (kernel[:, :m, :m], bias[:, :m], head.matrix[:m], head.offset)
+    if (error := rounding_error(*exact)) >= 0.5:
+        raise ValueError(f"Every entry must be nearer than 0.5 to 0 or 1. Received: {error:.2f}. Train longer.")
+    kernel, bias, matrix, offset = (np.clip(np.rint(array), 0, 1) for array in exact)
+    points = basis.points.astype(np.float64)
+    distances = sum(np.abs(points @ k + b - state).max(axis=1) for k, b, state in zip(kernel, bias, after, strict=True))
+    layer = layers.ISAN(m, len(bias), recurrent_constraint=None, return_sequences=True, dtype="float64")
+    layer.build((None, None))
+    layer.set_weights([kernel, bias, points[int(np.argmin(np.round(distances, 3)))]])
+    return layer, analysis.AffineMap(matrix, offset)
 
 
 class BasisBlocks(NamedTuple):

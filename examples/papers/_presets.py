@@ -185,7 +185,7 @@ class Counting(Recipe):
         assert basis is not None
         symbols, counts = _stream(1_000_003, 1000, COUNTED // 1000)
         changed, readout = analysis.change_basis(preset.model, basis)
-        rounded, head = analysis.binarized_network(preset.model, basis)
+        rounded, head = binary.binarized_network(preset.model, basis)
         codes = preset.model.predict(symbols, batch_size=250, verbose=0)
         rebuilt = head.apply(analysis.trace(rounded, symbols)["h"])
         blocks = binary.named_blocks(changed, basis)

@@ -163,7 +163,7 @@ def _read_in_bases(
     codes = np.concatenate([counting.one_hot(c, task["maximum"]) for c in (late.counts, now.counts)], axis=-1)
     states = analysis.trace(isan, late.symbols)["h"]
     bases = {
-        "given counts": analysis.label_basis(states, codes, num_readout=codes.shape[-1] // 2),
+        "given counts": binary.label_basis(model, states, codes, num_readout=codes.shape[-1] // 2),
         "without labels": analysis.sparse_basis(model, states),
     }
     result: dict[str, dict[str, Any]] = {
@@ -172,7 +172,7 @@ def _read_in_bases(
     for name, basis in bases.items():
         changed, readout = analysis.change_basis(model, basis)
         blocks = binary.named_blocks(changed, basis)
-        rounded, head = analysis.binarized_network(model, basis)
+        rounded, head = binary.binarized_network(model, basis)
         result[name] = {
             "hot": basis.num_binary,
             "states": basis.residual,

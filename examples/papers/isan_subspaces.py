@@ -135,7 +135,7 @@ class Subspaces(_isan_text.IsanText):
 
 
 def bias_cosines(network: Any, readout: Any, origin: Array | None) -> list[Array]:
-    """Cosines (K, K) between the biases of symbols, and between their parts in the two subspaces; 0 if a vector is 0."""
+    """Cosines (K, K) between the biases of symbols, and of their parts in the two subspaces; 0 if a vector is 0."""
     maps = analysis.homogeneous_matrices(network)
     kernel, bias = maps[:, :-1, :-1], maps[:, -1, :-1]
     if origin is not None:

@@ -19,8 +19,7 @@ from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.balanced_bases import balanced_basis
 from keras_interp_rnn.analysis.isan.bases import Basis, centred_basis, change_basis, mean_state, readout_basis
 from keras_interp_rnn.analysis.isan.biases import bias_norms
-from keras_interp_rnn.analysis.isan.binarization import binarized_network
-from keras_interp_rnn.analysis.isan.binary_bases import label_basis, sparse_basis
+from keras_interp_rnn.analysis.isan.binary_bases import sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
 from keras_interp_rnn.analysis.isan.contributions import contributions, recent_contributions
 from keras_interp_rnn.analysis.isan.maps import affine_map, homogeneous_matrices
@@ -53,7 +52,6 @@ __all__ = [
     "attribution",
     "balanced_basis",
     "bias_norms",
-    "binarized_network",
     "centred_basis",
     "change_basis",
     "contributions",
@@ -64,7 +62,6 @@ __all__ = [
     "homogeneous_matrices",
     "input_output_jacobian",
     "jacobian_singular_values",
-    "label_basis",
     "lyapunov_exponents",
     "mean_state",
     "minimize",

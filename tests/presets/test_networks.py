@@ -139,7 +139,7 @@ def test_in_its_basis_the_counting_network_consists_of_zeros_and_ones():
     off = _binary.rounding_error(*blocks, readout.matrix[: basis.num_binary], readout.offset)
     assert off == pytest.approx(preset.card.figure("off"), abs=1e-6)
     # The rounded network counts too.
-    layer, head = analysis.binarized_network(preset.model, basis)
+    layer, head = _binary.binarized_network(preset.model, basis)
     symbols = np.random.default_rng(7).integers(5, size=(3, 200))
     states = analysis.trace(layer, symbols)["h"]
     right = np.array([counting.counts(row, types=2, maximum=5, delay=1) for row in symbols])

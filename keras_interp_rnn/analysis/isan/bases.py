@@ -215,7 +215,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer.
-        basis: from `readout_basis`, `centred_basis`, `label_basis` or `sparse_basis`.
+        basis: from `readout_basis`, `centred_basis` or `sparse_basis`.
         readout: for a layer: its Dense head, or a pair (matrix, bias); None for the identity.
         dtype: of the new layer.
 

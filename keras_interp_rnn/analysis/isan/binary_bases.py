@@ -1,9 +1,7 @@
-r"""Coordinates that are 0 or 1 on every state that an input-switched affine network reaches, from labels or without.
+r"""Coordinates that are 0 or 1 on every state that an input-switched affine network reaches.
 
-Foerster et al., ICML 2017, section 4 and figure 9. `label_basis` regresses labels on the states; `sparse_basis` derives
-the labels from the network.
-
-A set of states does not suffice for `sparse_basis`. Take one count clipped to [0, m] with a delay of one step, p the
+Foerster et al., ICML 2017, section 4 and figure 9, who regress labels on the states; here the labels are derived from
+the network. A set of states does not suffice for this. Take one count clipped to [0, m] with a delay of one step, p the
 count before and c the count after a step, and P_j = [p >= j], C_j = [c >= j]. The states reached are all with
 |p - c| <= 1, that is with P_{j+1} <= P_j, C_j and C_{j+1} <= P_j, C_j. Swapping P_j and C_j for a single j maps this
 set to itself by a linear map of z. So the set alone, and with equal odds for up and down its frequencies too, cannot
@@ -21,112 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import integer, invalid, is_number, non_negative
-from keras_interp_rnn._network import AffineReading, as_array, listed
+from keras_interp_rnn._checks import integer, invalid, is_number
+from keras_interp_rnn._network import AffineReading, as_array
 from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis
-from keras_interp_rnn.analysis.isan.binarization import rounding_error
 from keras_interp_rnn.analysis.isan.maps import homogeneous_matrices
 
-
-def label_basis(
-    states: ArrayLike,
-    labels: ArrayLike,
-    *,
-    num_readout: int = 0,
-    names: Sequence[str] | None = None,
-    rank_tolerance: float = 1e-6,
-) -> Basis:
-    r"""The basis in which the coordinates of states are their binary labels, by linear regression.
-
-    With states $X = [h, 1]$ as rows and labels B of zeros and ones, $F = X^+ B$ gives the binary coordinates. The
-    labels explain the part $E = B^+ X$ of the states. The further coordinates are an orthonormal basis Q of all
-    directions in which E vanishes, and $G = [(E F)^+ E; Q^T (1 - F (E F)^+ E)]$ maps back: $[F, Q] G = 1$ for every
-    state.
-
-    Args:
-        states: (..., n), states that the network reaches; every relevant state should occur.
-        labels: (..., binary), 0 or 1, such as the one-hot codes of the counts before and after a step.
-        num_readout: number of labels, from the first, that are outputs of the readout.
-        names: of the labels.
-        rank_tolerance: singular values of X below this times the largest count as zero.
-
-    Returns:
-        `Basis` with binary + n + 1 - rank B coordinates; `residual` is the largest distance of a binary coordinate from
-        its label.
-
-    Raises:
-        ValueError: if the shapes do not match, if labels are not 0 or 1, or if they are not affine functions of the
-            states, so that a coordinate is 0.5 or more from its label.
-
-    Exactness: invertible to float64 rounding, however large `residual`.
-    Limits: the labels must be affine functions of the state. `blocks` are exact covers of the states by labels,
-        searched in the order of the labels.
-    Example:
-
-        >>> from keras_interp_rnn import analysis
-        >>> basis = analysis.label_basis([[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]])
-        >>> basis.num_binary, basis.blocks, basis.residual < 1e-12
-        (2, ((0, 1),), True)
-
-    Reference: Foerster et al., ICML 2017, section 4.
-    """
-    non_negative("rank_tolerance", rank_tolerance)
-    features, marks = as_array("states", states).astype(np.float64), as_array("labels", labels).astype(np.float64)
-    if not np.isfinite(features).all():
-        raise ValueError("`states` must be finite. Received: NaN or infinity.")
-    if features.ndim < 2 or features.shape[:-1] != marks.shape[:-1] or not marks.size:
-        raise ValueError(
-            f"There must be one row of labels for each state. Received: states {features.shape}, labels {marks.shape}. "
-            "Flatten both to (samples, ...)."
-        )
-    num_readout = integer("num_readout", num_readout, 0, below=marks.shape[-1] + 1)
-    # Units scaled to one size by powers of two, which are exact: the ranks do not depend on the sizes of units.
-    scale = np.ldexp(1.0, np.frexp(np.abs(features).reshape(-1, features.shape[-1]).max(axis=0))[1])
-    rows, binary = _with_constant(features / scale), marks.reshape(-1, marks.shape[-1])
-    if not np.isin(binary, (0, 1)).all():
-        raise ValueError(f"`labels` must be 0 or 1. Received: {np.unique(binary)[:5]}. Pass one-hot codes.")
-    vectors = np.linalg.lstsq(rows, binary, rcond=rank_tolerance)[0]
-    errors = np.abs(rows @ vectors - binary)
-    residual = float(errors.max(initial=0.0))
-    if residual >= 0.5:
-        worst = int(errors.max(axis=0).argmax())
-        raise ValueError(
-            f"`labels` must be affine functions of the states, to within 0.5. Received: label {worst}, which the best "
-            f"function misses by {residual:.2f}. Train the network until it makes no errors, or leave that label out."
-        )
-    points = _distinct(binary.astype(bool))
-    rank = int(np.linalg.matrix_rank(points.astype(float)))
-    explained = np.linalg.lstsq(binary, rows, rcond=None)[0]
-    rest = np.linalg.svd(explained, full_matrices=True)[2][rank:].T
-    decoded = np.linalg.pinv(explained @ vectors, rcond=1e-9) @ explained
-    forth = np.concatenate([vectors, rest], axis=1)
-    back = np.concatenate([decoded, rest.T @ (np.eye(len(vectors)) - vectors @ decoded)])
-    blocks = _partitions(points)
-    relations = np.zeros((len(blocks), forth.shape[1] + 1))
-    for relation, block in zip(relations, blocks, strict=True):
-        missing = -forth[:, list(block)].sum(axis=1)
-        missing[-1] += 1  # the difference of the block's sum from the constant 1, as a functional of [h, 1]
-        relation[:-1] = back @ missing
-        relation[list(block)] += 1
-        relation[-1] = -1
-    names = tuple(f"label {i}" for i in range(binary.shape[1])) if names is None else tuple(listed("Names", names))
-    if len(names) != binary.shape[1]:
-        raise ValueError(f"`names` must have one entry for each label, {binary.shape[1]}. Received: {len(names)}.")
-    return Basis(
-        AffineMap(forth[:-1] / scale[:, None], forth[-1]),
-        AffineMap(back[:, :-1] * scale, np.zeros(len(vectors) - 1)),
-        num_readout,
-        names + tuple(f"rest {i}" for i in range(rest.shape[1])),
-        binary.shape[1],
-        blocks,
-        relations,
-        points,
-        residual,
-        float(np.abs(rows @ rest).max(initial=0.0)),
-    )
+RANK = 1e-6
+"""Singular values of the states below this times the largest count as zero."""
 
 
 def sparse_basis(
@@ -142,7 +44,7 @@ def sparse_basis(
     states. The search collects all of them, short words first. The outputs (k = 0) become coordinates, and so does each
     other function that is not a sum of functions with disjoint, smaller supports. Reading a symbol turns $f_w$ into
     $f_{xw}$, again a coordinate or such a sum, so the network consists of zeros and ones in these coordinates.
-    `label_basis` then makes the basis, with the values of these functions as labels.
+    The binary coordinates are the linear regression of the values of these functions on the states.
 
     Args:
         network: a model of an ISAN and a linear Dense head whose outputs are 0 or 1; or an ISAN.
@@ -158,7 +60,7 @@ def sparse_basis(
         ValueError: if an output, now or after a word, is farther than `tolerance` from 0 and 1 on some state, or if
             there are more than `max_functions` functions.
 
-    Exactness: deterministic; `residual` as for `label_basis`.
+    Exactness: deterministic; invertible to float64 rounding, however large `residual`.
     Cost: O(N n + n^2) for each function and symbol, with N states, and a search for exact covers among them.
     Example: a network that delays one bit by a step.
 
@@ -183,6 +85,11 @@ def sparse_basis(
         raise ValueError(
             f"`states` must have the shape (..., {maps.shape[1] - 1}), an entry per unit of the layer. Received: "
             f"{states.shape}. Pass the states of this layer."
+        )
+    if not states.size or not np.isfinite(states).all():
+        raise ValueError(
+            f"`states` must be finite, and at least one. Received: shape {states.shape}, or NaN or infinity. Pass the "
+            "states of this layer on some texts."
         )
     rows = _with_constant(states)
     outputs = head.matrix.shape[1]
@@ -217,11 +124,48 @@ def sparse_basis(
         inside = [k for k in np.argsort(sizes, kind="stable") if 0 < sizes[k] < sizes[i]]
         if _cover(points[:, i], points, inside) is None:
             chosen.append(i)
-    return label_basis(
-        states,
-        table[:, chosen].reshape(*states.shape[:-1], -1),
-        num_readout=outputs,
-        names=[names[i] for i in chosen],
+    return _label_basis(states, table[:, chosen], outputs, [names[i] for i in chosen])
+
+
+def _label_basis(states: Array, labels: NDArray[np.bool_], num_readout: int, names: Sequence[str]) -> Basis:
+    r"""The basis in which the coordinates of states (..., n) are their labels (states, binary), by linear regression.
+
+    With states $X = [h, 1]$ as rows and labels B of zeros and ones, $F = X^+ B$ gives the binary coordinates. The
+    labels explain the part $E = B^+ X$ of the states. The further coordinates are an orthonormal basis Q of all
+    directions in which E vanishes, and $G = [(E F)^+ E; Q^T (1 - F (E F)^+ E)]$ maps back: $[F, Q] G = 1$ for every
+    state. `blocks` are exact covers of the states by labels, searched in the order of the labels.
+    """
+    # Units scaled to one size by powers of two, which are exact: the ranks do not depend on the sizes of units.
+    scale = np.ldexp(1.0, np.frexp(np.abs(states).reshape(-1, states.shape[-1]).max(axis=0))[1])
+    rows, binary = _with_constant(states / scale), labels.astype(np.float64)
+    vectors = np.linalg.lstsq(rows, binary, rcond=RANK)[0]
+    residual = float(np.abs(rows @ vectors - binary).max(initial=0.0))
+    points = _distinct(labels)
+    rank = int(np.linalg.matrix_rank(points.astype(float)))
+    explained = np.linalg.lstsq(binary, rows, rcond=None)[0]
+    rest = np.linalg.svd(explained, full_matrices=True)[2][rank:].T
+    decoded = np.linalg.pinv(explained @ vectors, rcond=1e-9) @ explained
+    forth = np.concatenate([vectors, rest], axis=1)
+    back = np.concatenate([decoded, rest.T @ (np.eye(len(vectors)) - vectors @ decoded)])
+    blocks = _partitions(points)
+    relations = np.zeros((len(blocks), forth.shape[1] + 1))
+    for relation, block in zip(relations, blocks, strict=True):
+        missing = -forth[:, list(block)].sum(axis=1)
+        missing[-1] += 1  # the difference of the block's sum from the constant 1, as a functional of [h, 1]
+        relation[:-1] = back @ missing
+        relation[list(block)] += 1
+        relation[-1] = -1
+    return Basis(
+        AffineMap(forth[:-1] / scale[:, None], forth[-1]),
+        AffineMap(back[:, :-1] * scale, np.zeros(len(vectors) - 1)),
+        num_readout,
+        (*names, *(f"rest {i}" for i in range(rest.shape[1]))),
+        binary.shape[1],
+        blocks,
+        relations,
+        points,
+        residual,
+        float(np.abs(rows @ rest).max(initial=0.0)),
     )
 
 
@@ -239,11 +183,11 @@ def _distinct(table: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _as_binary(values: Array, name: str, tolerance: float) -> NDArray[np.bool_]:
     """Which values are 1; raises ValueError unless all are 0 or 1 to within the tolerance."""
-    error = rounding_error(values)
+    error = float(np.minimum(np.abs(values), np.abs(values - 1)).max(initial=0.0))
     if error > tolerance:
         raise ValueError(
             f"The outputs of the network, now or later, must be 0 or 1 to within {tolerance} on every state. Received: "
-            f"{name}, up to {error:.2f} away. Train longer, or use label_basis."
+            f"{name}, up to {error:.2f} away. Train longer."
         )
     return values > 0.5
 

@@ -1,66 +1,20 @@
-"""Bases of input-switched affine networks; both methods must find the counting network of the oracle, hidden."""
+"""Bases of input-switched affine networks; that of zeros and ones must find a hidden delay line."""
 
 import functools
-from typing import NamedTuple
 
 import keras
 import numpy as np
 import pytest
 
-from examples.papers import _binary
 from keras_interp_rnn import analysis
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.layers import ISAN
-from tests.analysis.isan.networks import SIZES, contracting, isan_of, network
-from tests.oracles import counting as oracle
+from tests.analysis.isan.networks import HIDDEN, SIZES, contracting, hidden, isan_of, network
 from tests.oracles import isan as loops
 from tests.samples import sample
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.core(2)  # cases are seeds, sizes and budgets
-
-
-# types, maximum, delay, noise, further units that remember what no output needs
-HIDDEN = [(2, 5, 1, 1, 0), (2, 3, 1, 1, 5), (1, 2, 2, 2, 3), (3, 2, 0, 0, 2)]
-
-
-class Hidden(NamedTuple):
-    """A delay line in a random basis, states as rows, and states that it reached."""
-
-    layer: ISAN
-    readout: tuple[np.ndarray, np.ndarray]
-    task: tuple[int, int, int]
-    paper: tuple[np.ndarray, ...]
-    states: np.ndarray  # (batch, time, n)
-    codes: np.ndarray  # (batch, time, hot), the delay line's own states
-
-
-@functools.cache
-def hidden(types, maximum, delay, noise, further, seed, error=0.0):
-    rng = np.random.default_rng(seed)
-    W, b, h0, W_ro, b_ro = paper = oracle.delay_line(types, maximum, delay, noise)
-    symbols, m = b.shape
-    n = m + further
-    kernel, bias, start, readout = map(np.zeros, ((symbols, n, n), (symbols, n), n, (n, len(b_ro))))
-    kernel[:, :m, :m], bias[:, :m], start[:m], readout[:m] = W.transpose(0, 2, 1), b, h0, W_ro.T
-    kernel[:, :, m:] = rng.normal(size=(symbols, n, further)) * 0.3 / np.sqrt(n)
-    bias[:, m:] = rng.normal(size=(symbols, further))
-    left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in range(2))
-    change, shift = left * rng.uniform(0.5, 2, n) @ right, rng.normal(size=n)
-    inverse = np.linalg.inv(change)
-    kernel = inverse @ kernel @ change
-    bias = bias @ change - shift @ kernel + shift
-    layer = isan_of(kernel + error * rng.normal(size=kernel.shape), bias, start @ change + shift)
-    head = (inverse @ readout, b_ro - shift @ inverse @ readout)
-    text = rng.integers(symbols, size=(60, 80))
-    states = loops.states(kernel.transpose(0, 2, 1), bias, start @ change + shift, text)
-    return Hidden(layer, head, (types, maximum, delay), paper, states, loops.states(W, b, h0, text))
-
-
-def found(line, method):
-    if method == "labels":
-        return analysis.label_basis(line.states, line.codes, num_readout=line.readout[0].shape[1])
-    return analysis.sparse_basis(line.layer, line.states, readout=line.readout)
 
 
 def outputs(layer, readout, symbols):
@@ -175,12 +129,15 @@ def test_a_changed_basis_leaves_every_output_as_it_was(seed):
         assert_close(outputs(changed, head, line.symbols), expected, "float64")
 
 
-@pytest.mark.parametrize("method", ["labels", "none"])
+def found(line):
+    return analysis.sparse_basis(line.layer, line.states, readout=line.readout)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("sizes", HIDDEN)
-def test_a_hidden_delay_line_is_recovered(sizes, seed, method):
+def test_a_hidden_delay_line_is_recovered(sizes, seed):
     line = hidden(*sizes, seed)
-    basis = found(line, method)
+    basis = found(line)
     W, b, _, W_ro, b_ro = line.paper
     assert (basis.num_binary, basis.num_readout) == (b.shape[1], len(b_ro))
     assert len(basis.blocks) == (line.task[2] + 1) * line.task[0]
@@ -209,7 +166,7 @@ def test_the_scales_of_units_do_not_decide_which_coordinates_are_binary():
     scale = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(start))
     layer = isan_of(kernel * scale / scale[:, None], bias * scale, start * scale)
     head = line.readout[0] / scale[:, None], line.readout[1]
-    basis = analysis.label_basis(line.states * scale, line.codes, num_readout=head[0].shape[1])
+    basis = analysis.sparse_basis(layer, line.states * scale, readout=head)
     assert basis.residual < 1e-10
     assert analysis.change_basis(layer, basis, readout=head).residual < 1e-9
 
@@ -219,43 +176,10 @@ def test_the_scales_of_units_do_not_decide_which_coordinates_are_binary():
 def test_rounding_does_not_grow_in_the_changed_network(sizes, seed):
     """Redundant coordinates could leave the states that are reached faster and faster."""
     line = hidden(*sizes, seed)
-    kernel, _, _ = analysis.change_basis(line.layer, found(line, "labels"), readout=line.readout)[0].get_weights()
+    kernel, _, _ = analysis.change_basis(line.layer, found(line), readout=line.readout)[0].get_weights()
     for text in np.random.default_rng(seed).integers(len(kernel), size=(4, 50)):
         product = np.linalg.multi_dot(kernel[text])
         assert np.abs(product).max() < 100
-
-
-@pytest.mark.parametrize("method", ["labels", "none"])
-@pytest.mark.parametrize("sizes", [*HIDDEN, (1, 1, 1, 1, 1)])
-def test_the_rebuilt_network_counts_without_error(sizes, method):
-    line = hidden(*sizes, seed=1)
-    layer, readout = analysis.binarized_network(line.layer, found(line, method), readout=line.readout)
-    kernel, bias, start = layer.get_weights()
-    for array in (kernel, bias, start, *readout):
-        assert set(np.unique(array)) <= {0, 1}
-    text = np.random.default_rng(5).integers(len(bias), size=(3, 200))
-    for row, values in zip(text, outputs(layer, readout, text), strict=True):
-        types, maximum, delay = line.task
-        expected = [oracle.target(step, maximum) for step in oracle.counts(row, types, maximum, delay)]
-        np.testing.assert_array_equal(values[delay:], expected[delay:])
-
-
-@pytest.mark.parametrize("method", ["labels", "none"])
-def test_small_errors_of_the_weights_stay_small(method):
-    line = hidden(2, 3, 1, 1, 0, seed=2, error=1e-4)
-    basis = found(line, method)
-    changed, head = analysis.change_basis(line.layer, basis, readout=line.readout)
-    parts = _binary.named_blocks(changed, basis)
-    assert 1e-5 < _binary.rounding_error(*parts, head.matrix[: basis.num_binary]) < 0.01
-    text = np.random.default_rng(7).integers(5, size=(3, 40))
-    assert_close(outputs(changed, head, text), outputs(line.layer, line.readout, text), "float64")
-
-
-def test_distances_from_zero_and_one():
-    assert _binary.rounding_error([0.1, 0.9], [[1.2]]) == pytest.approx(0.2)
-    assert _binary.rounding_error(np.zeros((3, 0))) == 0
-    assert _binary.fraction_near_zero([0.0, 0.04, -0.04], [1.0]) == 0.75
-    assert _binary.fraction_near_zero([0.3, -0.2], tolerance=0.25) == 0.5
 
 
 def constant_on(state):
@@ -269,33 +193,21 @@ def refused(sentence, call, *arguments, **options):
         call(*arguments, **options)
 
 
-def test_refuses_labels_states_and_networks_without_a_basis():
+def test_refuses_states_and_networks_without_a_basis():
     line = hidden(2, 3, 1, 1, 5, seed=0)
-    head, states, codes = line.readout, line.states, line.codes
-    labels, sparse = analysis.label_basis, functools.partial(analysis.sparse_basis, line.layer)
-    refused(r"row of labels for each state\. Received: states \(60, 80, 21\), labels", labels, states, codes[:, :3])
-    refused("`labels` must be 0 or 1. Received", labels, states, codes * 2)
-    random = np.random.default_rng(0).integers(2, size=(60, 80, 1))
-    refused(r"affine functions of the states.* Received: label 0, .* misses by 0\.[5-9]", labels, states, random)
-    refused(
-        "There must be one row of labels for each state. Received: states", labels, np.zeros((0, 2)), np.zeros((0, 2))
-    )
-    for number in (-1, 3, "x", 1.0):
-        sentence = r"`num_readout` must be an integer in \[0, 3\). Received: num_readout="
-        refused(sentence, labels, [[0.5, 1.0], [2.5, 1.0]], [[0, 1], [1, 0]], num_readout=number)
+    head, states = line.readout, line.states
+    sparse = functools.partial(analysis.sparse_basis, line.layer)
     sentence = r"0 or 1 to within 0.25 on every state. Received: output \d \(index \d\), up to"
     refused(sentence, sparse, states, readout=(head[0] * 1.4, head[1]))
     refused(r"Received: output 1 \(index 0\) after \d, up to", sparse, states[0, :1], readout=constant_on(states[0, 0]))
     refused("Received: max_functions=9, and more", sparse, states, readout=head, max_functions=9)
     refused("must be a number between 0 and 0.5. Received: tolerance=0.5", sparse, states, readout=head, tolerance=0.5)
     refused("an entry per unit of the layer", sparse, states[..., 1:], readout=head)
-    basis = labels(states, codes, num_readout=8)
+    for wrong in (states[:0], np.where(states == states.max(), np.nan, states)):
+        refused("`states` must be finite, and at least one. Received: shape", sparse, wrong, readout=head)
+    basis = found(line)
     refused("a basis of 21 units and a layer of 4", analysis.change_basis, sample().layer(), basis)
     refused("must have a `layers.ISAN`", analysis.change_basis, line.layer.cell, basis)
-    without = analysis.readout_basis(line.layer, head)
-    refused("a basis without any", analysis.binarized_network, line.layer, without, readout=head)
-    sentence = "nearer than 0.5 to 0 or 1. Received: an entry"
-    refused(sentence, analysis.binarized_network, line.layer, basis, readout=(head[0] * 3, head[1]))
 
 
 def test_refuses_texts_without_a_mean_state():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from examples.papers import _binary
 from keras_interp_rnn import analysis, presets
 from keras_interp_rnn.automata import WeightedAutomaton, tomita
 from tests.analysis.weighted.networks import drawn, rotation, scales, stored
@@ -158,7 +159,7 @@ def test_a_network_that_counts_is_minimized_to_its_counts():
     preset = presets.load("counting-isan")
     # As trained, nothing is quite 0, and all 35 units are needed.
     assert analysis.minimize(preset.model).layer.units == 35
-    network, readout = analysis.binarized_network(preset.model, preset.basis)
+    network, readout = _binary.binarized_network(preset.model, preset.basis)
     smallest = analysis.minimize(network, readout=readout)
     assert smallest.layer.units == 2 * 2 * 5
     assert smallest.residual < 1e-12
