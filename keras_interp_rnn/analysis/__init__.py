@@ -17,7 +17,7 @@ from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
 from keras_interp_rnn.analysis.isan.balanced_bases import balanced_basis
-from keras_interp_rnn.analysis.isan.bases import Basis, centred_basis, change_basis, mean_state, readout_basis
+from keras_interp_rnn.analysis.isan.bases import Basis, change_basis, mean_state, readout_basis
 from keras_interp_rnn.analysis.isan.biases import bias_norms
 from keras_interp_rnn.analysis.isan.binary_bases import sparse_basis
 from keras_interp_rnn.analysis.isan.composition.table import CompositionTable
@@ -52,7 +52,6 @@ __all__ = [
     "attribution",
     "balanced_basis",
     "bias_norms",
-    "centred_basis",
     "change_basis",
     "contributions",
     "equivalent",

@@ -93,7 +93,7 @@ CELLS = table()
 
 OTHERS = {
     # Of ISANs alone, or of networks that come with other data.
-    *("bias_norms", "centred_basis", "change_basis", "balanced_basis"),
+    *("bias_norms", "change_basis", "balanced_basis"),
     *("homogeneous_matrices", "mean_state", "readout_basis", "sparse_basis"),
     *("timescales", "transition_spectra"),
     # Of models that predict the next id.

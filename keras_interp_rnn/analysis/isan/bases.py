@@ -6,8 +6,7 @@ States are rows and $h' = [h, 1]$; coordinates are $z = h' F$, and $h' = z G$ wi
 
     z_t = z_{t-1} (G W'_x F),        W'_x = [[W_x, 0], [b_x, 1]].
 
-The readout basis is orthonormal, with the directions that the readout sees first. The centred basis moves the origin to
-the mean state. `binary_bases` has coordinates that are 0 or 1 on every state that the network reaches (section 4,
+The readout basis is orthonormal, with the directions that the readout sees first. `binary_bases` has coordinates that are 0 or 1 on every state that the network reaches (section 4,
 figure 9).
 
 Binary coordinates are redundant: the coordinates of one block, such as the one-hot code of a count, sum to 1. Each
@@ -173,39 +172,6 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
     return total / count
 
 
-def centred_basis(network: Any, sequences: Iterable[ArrayLike]) -> Basis:
-    r"""Coordinates $z = h - m$ whose origin is the mean state $m$ on some texts, `mean_state`.
-
-    Use it to make a network with that origin. To change only the origin of an analysis, pass `origin=` to it.
-
-    Args:
-        network, sequences: as `mean_state`.
-
-    Returns:
-        `Basis` with n coordinates, and `num_readout` 0. Pass it to `change_basis`, and the resulting network to any
-        analysis.
-
-    Raises:
-        ValueError: as `mean_state`.
-
-    Exactness: a shift; `change_basis` gives the same outputs for every text, to rounding.
-    Cost: O(T n^2).
-    Example:
-
-        >>> from keras_interp_rnn import analysis, layers
-        >>> model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(5, 3), keras.layers.Dense(3)])
-        >>> basis = analysis.centred_basis(model, [np.random.default_rng(0).integers(3, size=100)])
-        >>> layer, readout = analysis.change_basis(model, basis)
-        >>> analysis.contributions(layer, [0, 2, 1], readout=readout).values.shape
-        (4, 3, 3)
-
-    Reference: Foerster et al., ICML 2017, section 3.5, where changes of basis keep the origin.
-    """
-    mean = mean_state(network, sequences)
-    same = np.eye(len(mean))
-    return Basis(AffineMap(same, -mean), AffineMap(same, mean), 0, tuple(f"unit {i}" for i in range(len(mean))))
-
-
 def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
     r"""The same network in other coordinates.
 
@@ -215,7 +181,8 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer.
-        basis: from `readout_basis`, `centred_basis` or `sparse_basis`.
+        basis: from `readout_basis`, `balanced_basis` or `sparse_basis`; a shift by a state m, such as
+            `mean_state`, is a `Basis` of the maps h - m and z + m.
         readout: for a layer: its Dense head, or a pair (matrix, bias); None for the identity.
         dtype: of the new layer.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_interp_rnn import layers
+from keras_interp_rnn import analysis, layers
 from tests.oracles import counting
 from tests.oracles import isan as loops
 
@@ -46,6 +46,13 @@ def contracting(units, symbols, outputs, seed):
 def readout_of_rank(rank, units, outputs, seed):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(units, rank)) @ rng.normal(size=(rank, outputs)), rng.normal(size=outputs)
+
+
+def shift(state):
+    """The coordinates z = h - state."""
+    same = np.eye(len(state))
+    maps = analysis.AffineMap(same, -state), analysis.AffineMap(same, state)
+    return analysis.Basis(*maps, 0, tuple(f"unit {i}" for i in range(len(state))))
 
 
 # types, maximum, delay, noise, further units that remember what no output needs

@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn import analysis
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.layers import ISAN
-from tests.analysis.isan.networks import HIDDEN, SIZES, contracting, hidden, isan_of, network
+from tests.analysis.isan.networks import HIDDEN, SIZES, contracting, hidden, isan_of, network, shift
 from tests.oracles import isan as loops
 from tests.samples import sample
 from tests.tolerances import assert_close
@@ -24,13 +24,13 @@ def outputs(layer, readout, symbols):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("units", "symbols", "outputs"), SIZES)
-def test_the_centred_basis_moves_the_mean_state_to_zero_and_no_output(units, symbols, outputs, seed):
+def test_a_shift_by_the_mean_state_moves_it_to_zero_and_no_output(units, symbols, outputs, seed):
     layer, readout, weights = contracting(units, symbols, outputs, seed)
     rng = np.random.default_rng([seed, units])
     texts = [rng.integers(symbols, size=length) for length in (1, 17, 40)]
     reached = np.concatenate([loops.states(*weights, text[None])[0] for text in texts])
     logits = reached @ readout[0] + readout[1]
-    basis = analysis.centred_basis(layer, iter(texts))
+    basis = shift(analysis.mean_state(layer, iter(texts)))
     assert_close(reached + basis.to.apply(reached).mean(axis=0), reached, "float64", "numpy")
     assert_close(basis.back.apply(basis.to.apply(reached)), reached, "float64", "numpy")
     changed = analysis.change_basis(layer, basis, readout=readout)
@@ -52,8 +52,8 @@ def test_a_centred_contribution_is_the_mean_change_of_the_output_when_its_symbol
         return loops.states(*weights, np.array([[*word, 0]]))[0, len(word) - 1] @ matrix + offset
 
     prefixes = [other[:end].tolist() for other in texts for end in range(1, len(other) + 1)]
-    centred = analysis.change_basis(layer, analysis.centred_basis(layer, texts), readout=(matrix, offset))
-    split = analysis.contributions(centred.layer, text, readout=centred.readout)
+    mean = analysis.mean_state(layer, texts)
+    split = analysis.contributions(layer, text, readout=(matrix, offset), origin=mean)
     for t in range(1, len(text) + 1):
         for s in range(1, t + 1):
             with_it, without = text[s - 1 : t].tolist(), text[s:t].tolist()
@@ -213,5 +213,4 @@ def test_refuses_states_and_networks_without_a_basis():
 def test_refuses_texts_without_a_mean_state():
     model = network(7, 4, 3, 0)[0]
     for sequences, rule in (([], "no symbol"), ([[]], "no symbol"), ([[0, 99]], "must lie in"), (["text"], "numbers")):
-        refused(rule, analysis.centred_basis, model, sequences)
-    assert analysis.centred_basis(contracting(7, 4, 3, 0)[0], [[0, 1]]).num_readout == 0
+        refused(rule, analysis.mean_state, model, sequences)

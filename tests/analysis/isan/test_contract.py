@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.isan.biases import bias_parts
 from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
-from tests.analysis.isan.networks import contracting, network
+from tests.analysis.isan.networks import contracting, network, shift
 from tests.network.test_isan_models import REFUSED, Twice
 from tests.tolerances import assert_close
 
@@ -184,8 +184,9 @@ def shifted(seed):
     """A network with its readout, a text, an origin, and the same network with that origin."""
     layer, readout, _ = contracting(UNITS, SYMBOLS, SYMBOLS, seed)
     text = np.random.default_rng(seed).integers(SYMBOLS, size=60)
-    changed = analysis.change_basis(layer, analysis.centred_basis(layer, [text]), readout=readout)
-    return layer, readout, text, analysis.mean_state(layer, [text]), (changed.layer, changed.readout)
+    mean = analysis.mean_state(layer, [text])
+    changed = analysis.change_basis(layer, shift(mean), readout=readout)
+    return layer, readout, text, mean, (changed.layer, changed.readout)
 
 
 @with_an_origin
