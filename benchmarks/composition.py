@@ -16,6 +16,7 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 """
 
 import argparse
+import collections
 import os
 import statistics
 import time
@@ -45,6 +46,13 @@ def network(path: str | None, units: int) -> keras.Sequential:
     if path:
         model.set_weights(keras.models.load_model(path).get_weights())
     return model
+
+
+def frequent(text: str) -> list[str]:
+    """Groups of two to twelve letters, those first that would save most steps alone: count times (length - 1)."""
+    counts = collections.Counter(text[i : i + n] for n in range(2, 13) for i in range(len(text) - n + 1))
+    counts = {group: count for group, count in counts.items() if count > 1}
+    return sorted(counts, key=lambda group: counts[group] * (len(group) - 1), reverse=True)
 
 
 def fused_scorer(model: keras.Sequential) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -86,18 +94,18 @@ def main() -> None:
     parser.add_argument("--model", help="a saved model of ISAN and Dense head; default: new weights")
     parser.add_argument("--units", type=int, default=216, help="of the network with new weights, if none is given")
     parser.add_argument("--text", help="split 90/5/5: words from the first part; default: Python's documentation")
-    parser.add_argument("--corpus", type=int, default=4_000_000, help="characters the words are chosen from")
+    parser.add_argument("--corpus", type=int, default=1_000_000, help="characters the words are chosen from")
     parser.add_argument("--lanes", type=int, default=16_384, help="pieces the text is cut into")
     parser.add_argument("--fused-lanes", type=int, default=2_048, help="pieces that are read symbol by symbol")
     parser.add_argument("--characters", type=int, default=240, help="scored in each piece")
-    parser.add_argument("--budgets", type=int, nargs="+", default=[16, 64, 256, 1024], help="MiB")
+    parser.add_argument("--words", type=int, nargs="+", default=[80, 300, 1200, 4600], help="in the table")
     parser.add_argument("--batches", type=int, nargs="+", default=[128, 256, 512, 1024])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, seconds")
     args = parser.parse_args()
     if args.smoke:
         args.units, args.corpus, args.lanes, args.fused_lanes, args.characters = 24, 20_000, 64, 32, 20
-        args.budgets, args.batches, args.rounds = [1, 2], [16, 32], 1
+        args.words, args.batches, args.rounds = [20, 50], [16, 32], 1
     text = datasets.text.read(args.text) if args.text else datasets.text.python_documentation()
     train, _, test = datasets.text.split(text)
     needed = args.lanes * (args.characters + 1)
@@ -110,11 +118,12 @@ def main() -> None:
     print(f"{args.lanes:,} pieces of {args.characters} characters to score, {lanes[:, 1:].size:,} in all.")
     batch = best_batch(score, lanes, args.batches, max(args.rounds // 2, 1))
     print(f"\nOne thread each, symbol by symbol in batches of {batch}, median of {args.rounds} rounds:\n")
-    print("| budget, MiB | words | longest | mean length | characters/s, words | characters/s, symbols ", end="")
+    print("| table, MiB | words | longest | mean length | characters/s, words | characters/s, symbols ", end="")
     print("| ratio (range) | ratio, processor time | bits | apart | apart, one symbol |")
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    for budget in args.budgets:
-        table = CompositionTable.from_corpus(model, train[: args.corpus], max_bytes=budget * 2**20)
+    groups = [datasets.text.encode(group) for group in frequent(datasets.text.decode(train[: args.corpus]))]
+    for number in args.words:
+        table = CompositionTable(model, groups[:number], max_bytes=2**32)
         steps = sum(len(table.segment(lane[:-1])) for lane in lanes[:50])
         words = Timed(lambda table=table: table.score(lanes))
         symbols = Timed(lambda: score(lanes[: args.fused_lanes], batch))
@@ -124,7 +133,8 @@ def main() -> None:
         processor = [fewer * s / w for s, w in zip(symbols.seconds[1:], words.seconds[1:], strict=True)]
         apart = words.result[: args.fused_lanes].astype(np.float64) - symbols.result
         print(
-            f"| {budget} | {len(table):,} | {max(map(len, table.words))} | {lanes[:50, 1:].size / steps:.2f} "
+            f"| {table.nbytes / 2**20:.0f} | {len(table):,} | {max(map(len, table.words))} "
+            f"| {lanes[:50, 1:].size / steps:.2f} "
             f"| {words.result.size / statistics.median(clock['words']):,.0f} "
             f"| {symbols.result.size / statistics.median(clock['symbols']):,.0f} "
             f"| **{statistics.median(ratios):.2f}** ({min(ratios):.2f} to {max(ratios):.2f}) "

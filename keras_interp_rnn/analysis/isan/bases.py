@@ -6,8 +6,8 @@ States are rows and $h' = [h, 1]$; coordinates are $z = h' F$, and $h' = z G$ wi
 
     z_t = z_{t-1} (G W'_x F),        W'_x = [[W_x, 0], [b_x, 1]].
 
-The readout basis is orthonormal, with the directions that the readout sees first. `binary_bases` has coordinates that are 0 or 1 on every state that the network reaches (section 4,
-figure 9).
+The readout basis is orthonormal, with the directions that the readout sees first. `binary_bases` has coordinates that
+are 0 or 1 on every state that the network reaches (section 4, figure 9).
 
 Binary coordinates are redundant: the coordinates of one block, such as the one-hot code of a count, sum to 1. Each
 block gives a relation `sum_b z - 1 + z kappa = 0` that holds for every state, with kappa on dimensions that are 0 on
@@ -181,8 +181,8 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
 
     Args:
         network: a model of an ISAN and a Dense head; or an ISAN layer.
-        basis: from `readout_basis`, `balanced_basis` or `sparse_basis`; a shift by a state m, such as
-            `mean_state`, is a `Basis` of the maps h - m and z + m.
+        basis: from `readout_basis`, `balanced_basis` or `sparse_basis`. A `Basis` of the maps h - m and z + m moves the
+            origin to a state m, such as `mean_state`.
         readout: for a layer: its Dense head, or a pair (matrix, bias); None for the identity.
         dtype: of the new layer.
 

@@ -1,4 +1,3 @@
-import os
 import re
 
 import keras
@@ -8,7 +7,6 @@ import pytest
 from keras_interp_rnn.analysis import CompositionTable, fixed_points
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation
 from tests.analysis.isan.networks import network
-from tests.archives import DAMAGES, spoiled
 from tests.oracles import composition as oracle
 
 pytestmark = pytest.mark.core(2)  # cases are seeds, sizes and budgets
@@ -115,82 +113,13 @@ def test_single_symbols_are_always_in_and_words_once():
     assert repr(table).startswith(f"<CompositionTable: {len(table)} words of up to 6 symbols, 0.0 MiB, float64, scores")
 
 
-@pytest.mark.parametrize(
-    ("budget", "dtype", "scores", "least"),
-    [
-        (3_000, "float32", True, 2.0),
-        (3_000, "float64", False, 1.5),
-        (5_000, "float64", True, 2.0),
-        (20_000, "float32", False, 5.0),
-        (20_000, "float64", True, 3.5),
-        (10**6, "float32", True, 5.0),
-    ],
-)
-def test_words_of_a_corpus_stay_within_the_budget_and_save_steps(budget, dtype, scores, least):
-    model, _ = network(5, 3, 3, seed=1)
-    layer = model if scores else model.layers[0]
-    rng = np.random.default_rng(1)
-    text = np.concatenate([([0, 1, 2, 2], [1, 1], [2, 0, 1])[i] for i in rng.integers(0, 3, 1000)])
-    table = CompositionTable.from_corpus(layer, text, max_length=8, max_bytes=budget, dtype=dtype)
-    assert table.nbytes <= budget
-    held = [getattr(table, name) for name in ("_maps", "_readouts", "initial_state")]
-    assert table.nbytes == sum(array.nbytes for array in (*held, *table._trie[1:]) if array is not None)
-    mean = len(text) / len(table.segment(text))
-    assert mean > least
-    # No table of passages taken at random reads faster with as many bytes.
-    for _ in range(3):
-        words = [text[i : i + rng.integers(2, 9)] for i in rng.integers(0, len(text) - 8, 500)]
-        other = CompositionTable(layer, [], dtype=dtype)
-        for number in (2**j for j in range(9)):
-            tried = CompositionTable(layer, words[:number], dtype=dtype)
-            other = tried if tried.nbytes <= budget else other
-        assert len(text) / len(other.segment(text)) <= mean
-
-
-def test_a_table_of_symbols_alone_and_an_empty_corpus():
+def test_a_table_of_symbols_alone():
     model, paper = network(5, 3, 3, seed=2)
-    for table in (CompositionTable(model, []), CompositionTable.from_corpus(model, [])):
-        assert table.words == ((0,), (1,), (2,))
-        np.testing.assert_allclose(table.score([0, 1, 1, 2]), oracle.bits(*paper, [0, 1, 1, 2]), atol=1e-5)
+    table = CompositionTable(model, [])
+    assert table.words == ((0,), (1,), (2,))
+    np.testing.assert_allclose(table.score([0, 1, 1, 2]), oracle.bits(*paper, [0, 1, 1, 2]), atol=1e-5)
     np.testing.assert_array_equal(table.final_state([]), table.initial_state)
     assert [part.shape for part in table.states([])] == [(0,), (0, 5)]
-
-
-def test_loaded_tables_read_and_score_as_those_saved(tmp_path):
-    scoring, model, _ = table_of(5)
-    reading = CompositionTable(model.layers[0], random_words(3, 5))
-    text = np.random.default_rng(5).integers(0, 3, (20, 15))
-    for table, name in ((scoring, "scoring"), (reading, "reading.npz")):
-        table.save(tmp_path / name)
-        loaded = CompositionTable.load(tmp_path / name)
-        assert (str(loaded), loaded.nbytes, loaded.words) == (str(table), table.nbytes, table.words)
-        np.testing.assert_array_equal(loaded.final_state(text), table.final_state(text))
-    np.testing.assert_array_equal(CompositionTable.load(tmp_path / "scoring").score(text), scoring.score(text))
-    assert sorted(os.listdir(tmp_path)) == ["reading.npz", "scoring"]
-
-
-def test_a_damaged_file_is_not_loaded(tmp_path):
-    path = tmp_path / "table.npz"
-    table_of(0)[0].save(path)
-    whole = path.read_bytes()
-    message = "CompositionTable.save wrote. Received.*table.npz', which is damaged or something else. Build"
-    for length in range(0, len(whole), 97):
-        path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=message):
-            CompositionTable.load(path)
-    sentences = []
-    for place in np.random.default_rng(0).integers(len(whole), size=50):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
-        try:
-            CompositionTable.load(path)  # some bytes of a zip file mean nothing
-        except ValueError as error:
-            sentences.append(str(error))
-    for damage in DAMAGES:
-        path.write_bytes(spoiled(whole, damage))
-        with pytest.raises(ValueError, match=message):
-            CompositionTable.load(path)
-    assert len(sentences) > 10
-    assert all(re.search(message, sentence) for sentence in sentences)
 
 
 @pytest.mark.parametrize(("units", "symbols"), SIZES)
@@ -224,9 +153,21 @@ def test_a_map_with_eigenvalue_one_has_no_fixed_point():
     np.testing.assert_allclose(found.spectral_radius, [1, 1, 0.5])
 
 
-def test_refuses_invalid_arguments(tmp_path):
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_table_has_the_bytes_of_its_arrays_and_no_more_than_the_largest_number(scores):
+    model, _ = network(5, 3, 3, seed=1)
+    given = (model if scores else model.layers[0]), [[0, 1, 2, 2], [1, 1], [2, 0, 1]]
+    table = CompositionTable(*given)
+    held = [getattr(table, name) for name in ("_maps", "_readouts", "initial_state")]
+    assert table.nbytes == sum(array.nbytes for array in (*held, *table._trie[1:]) if array is not None)
+    assert CompositionTable(*given, max_bytes=table.nbytes).nbytes == table.nbytes
+    with pytest.raises(ValueError, match="must fit into max_bytes. Received: max_bytes="):
+        CompositionTable(*given, max_bytes=table.nbytes - 1)
+
+
+def test_refuses_invalid_arguments():
     model = network(5, 3, 3, seed=6)[0]
-    make, from_corpus, load = CompositionTable, CompositionTable.from_corpus, CompositionTable.load
+    make = CompositionTable
     table, words = make(model, []), "`symbols` must lie in [0, 3). Received: "
     of_two, silent = make(network(5, 3, 2, 8)[0], []), make(model.layers[0], [])
 
@@ -240,14 +181,6 @@ def test_refuses_invalid_arguments(tmp_path):
     refused("A word must have 1 to 63 symbols. Received: one of 64", make, model, [[0] * 64])
     sentence = "`dtype` must be one of 'float32', 'float64'. Received: dtype='float16'"
     refused(sentence, make, model, [], dtype="float16")
-    sentence = "the 3 single symbols. Received: max_bytes=100 bytes, while they take .*. Pass a larger max_bytes"
-    refused(sentence, from_corpus, model, [0, 1, 2, 0], max_bytes=100)
-    for length in (0, 64):
-        sentence = f"`max_length` must be an integer in [1, 64). Received: max_length={length}. Pass 12"
-        refused(sentence, from_corpus, model, [0, 1], max_length=length)
-    refused(
-        "`dtype` must be one of 'float32', 'float64'. Received: dtype='int8'", from_corpus, model, [0, 1], dtype="int8"
-    )
     refused("at least two symbols, as the first is only read. Received: shape (1,). Pass a lon", table.score, [0])
     refused(words, table.score, [[0, 3]])
     refused("`symbols` must be the integers of one text.*Received: float64", table.final_state, [0.5])
@@ -259,11 +192,3 @@ def test_refuses_invalid_arguments(tmp_path):
     sentence = "one output for each of the 3 symbols. Received: none. Build the table from"
     refused(sentence, silent.score, [0, 1])
     refused("one output for each of the 3 symbols. Received: one with 2 outputs", of_two.score, [0, 1])
-    np.savez(tmp_path / "other.npz", maps=np.zeros(3))
-    (tmp_path / "text.npz").write_text("no archive")
-    np.save(tmp_path / "array.npy", np.zeros(3))
-    for name in ("other.npz", "text.npz", "array.npy"):
-        sentence = f"must be a file that CompositionTable.save wrote. Received.*{name}"
-        refused(sentence, load, tmp_path / name)
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "missing.npz")

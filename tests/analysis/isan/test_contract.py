@@ -28,7 +28,6 @@ READINGS = {
     "shapley_values": analysis.shapley_values,
     "truncate": lambda isan, text, **more: analysis.truncate(isan, 2, sequences=[text], **more),
     "CompositionTable": lambda isan, text, **more: analysis.CompositionTable(isan, [text], **more),
-    "from_corpus": lambda isan, text, **more: analysis.CompositionTable.from_corpus(isan, text, **more),
     "affine_map": analysis.affine_map,
     "mean_state": lambda isan, text: analysis.mean_state(isan, [text]),
     "bias_parts": lambda isan, text, **more: bias_parts(isan, **more),
@@ -42,7 +41,7 @@ READINGS = {
     "fixed_points": lambda isan, text: analysis.fixed_points(isan),
 }
 BASIS = analysis.Basis(analysis.AffineMap.identity(UNITS), analysis.AffineMap.identity(UNITS), 0, tuple("abcdef"))
-OF_A_TEXT = list(READINGS)[:10]
+OF_A_TEXT = list(READINGS)[:9]
 WITHOUT_A_HEAD = ("affine_map", "mean_state", "homogeneous_matrices", "fixed_points")
 WITH_A_HEAD = [name for name in READINGS if name not in (*WITHOUT_A_HEAD, "sparse_basis")]
 WITH_AN_ORIGIN = [name for name in WITH_A_HEAD if name.startswith(("bias", "contr", "recent", "times"))]
@@ -159,7 +158,7 @@ def growing():
     return model
 
 
-@pytest.mark.parametrize("name", [*(name for name in OF_A_TEXT if name != "from_corpus")])
+@of_a_text
 def test_refuses_an_overflow_with_one_sentence(name):
     with pytest.raises(ValueError, match=r"must fit into floats. Received: weights so large.*pass a shorter text"):
         READINGS[name](growing(), np.arange(40) % 4)

@@ -12,9 +12,6 @@ Limits: ids alone, not distributions over symbols; no masks, no `go_backwards`, 
 
 from __future__ import annotations
 
-import functools
-import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,26 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import choice, integer, positive
-from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write
+from keras_interp_rnn._checks import choice, positive
 from keras_interp_rnn._network import AffineReading, as_symbols, check_range, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation, selection
+from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation
 from keras_interp_rnn.analysis.isan.composition.segmentation import MAX_LENGTH, Array, Trie, Word
 
-_VERSION = 1
-
 DTYPES = ("float32", "float64")
-
-_DAMAGED = (
-    *(KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, MemoryError),
-    *DAMAGED_ARCHIVE,
-)
-"""Exceptions that a damaged or foreign file can raise."""
-
-MAX_INDEX = 2**30
-"""Largest trie of a table that is loaded, in bytes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,8 +108,7 @@ class CompositionTable:
         if needed > max_bytes:
             raise ValueError(
                 f"A table must fit into max_bytes. Received: max_bytes={max_bytes:,} bytes for {number:,} words with "
-                f"{prefixes:,} prefixes, which take {needed:,}. Pass fewer or shorter words, a larger max_bytes, "
-                "or let CompositionTable.from_corpus choose the words."
+                f"{prefixes:,} prefixes, which take {needed:,}. Pass fewer or shorter words, or a larger max_bytes."
             )
         self.initial_state: Array = weights.initial_state.astype(self.dtype)
         # Offsets are one more row, multiplied by a column of ones after the states.
@@ -141,44 +125,6 @@ class CompositionTable:
                     logits = composed.then(head)
                     self._readouts[node] = np.vstack([logits.matrix, logits.offset])
         check_range("The maps of the words", [self._maps, *([] if self._readouts is None else [self._readouts])])
-
-    @classmethod
-    def from_corpus(
-        cls,
-        network: Any,
-        symbols: ArrayLike,
-        *,
-        readout: Any = None,
-        max_length: int = 12,
-        max_bytes: int = 256 * 2**20,
-        dtype: str = "float32",
-    ) -> CompositionTable:
-        """A table of the words that save most steps on a text, within `max_bytes`.
-
-        The search starts with the n-grams that would save most steps if each were alone, several times as many as fit.
-        Each round cuts the text into as few words as possible and drops the words that save fewest steps per byte. Each
-        use of a word saves the steps that it would take without the word, minus one. The bytes of a word are those of
-        its map and of the prefixes that it shares with no other word.
-
-        Args:
-            network, readout, max_bytes, dtype: as for the class.
-            symbols: int (time,), a text like those that will be read; a few million symbols are enough.
-            max_length: in [1, 63], number of symbols of the longest word.
-
-        Raises:
-            ValueError: as for the class; if the single symbols do not fit into `max_bytes`, or `max_length` is outside
-                [1, 63].
-
-        Cost: about ten seconds for 4 million symbols and 256 MiB.
-        """
-        choice("dtype", dtype, DTYPES)
-        max_length = integer("max_length", max_length, remedy="Pass 12.", below=MAX_LENGTH + 1)
-        vocabulary, units = AffineReading(network).weights().bias.shape
-        _, outputs = _head(network, readout)
-        size = functools.partial(_size, vocabulary_size=vocabulary, units=units, outputs=outputs, dtype=dtype)
-        text = as_symbols(symbols, vocabulary)
-        words = selection.choose_words(text, vocabulary, max_length, max_bytes, size)
-        return cls(network, words, readout=readout, max_bytes=max_bytes, dtype=dtype)
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -282,46 +228,6 @@ class CompositionTable:
             scorer.score(part, self._trie, self._readouts, text, bits)
         return bits if np.ndim(symbols) == 2 else bits[0]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the table as an .npz file under exactly this name; if interrupted, the old file stays as it was."""
-        arrays = {"maps": self._maps, "initial_state": self.initial_state, "length": self._trie.length}
-        arrays["symbols"] = np.array(list(itertools.chain(*self.words)), np.int64)
-        arrays["vocabulary_size"], arrays["composition_table"] = np.array(self._vocabulary), np.array(_VERSION)
-        if self._readouts is not None:
-            arrays["readouts"] = self._readouts
-        with atomic_write(path) as partial, open(partial, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy 2.4 takes allow_pickle for any of the arrays
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> CompositionTable:
-        """Reads a table that `save` wrote, without the network.
-
-        Raises:
-            ValueError: if the file is damaged or something else.
-            OSError: if there is no file.
-        """
-        table = cls.__new__(cls)
-        try:
-            # Opened here, as NumPy would leave a damaged archive open.
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                if int(arrays["composition_table"]) != _VERSION:
-                    raise KeyError("composition_table")
-                table._maps, table.initial_state = arrays["maps"], arrays["initial_state"]
-                table._readouts = arrays.get("readouts", None)
-                table._trie = _loaded_trie(
-                    arrays["symbols"], arrays["length"], arrays["vocabulary_size"], len(table._maps)
-                )
-                _check_loaded(table._trie, table._maps, table.initial_state, table._readouts)
-        except _DAMAGED as error:
-            if isinstance(error, OSError) and error.filename is not None:
-                raise
-            raise ValueError(
-                f"`path` must be a file that CompositionTable.save wrote. Received: {os.fspath(path)!r}, which is "
-                "damaged or something else. Build the table from the layer and save it."
-            ) from error
-        table.dtype = table._maps.dtype.name
-        return table
-
     @property
     def _units(self) -> int:
         return int(self._maps.shape[2])
@@ -368,37 +274,6 @@ def _check_word(word: Sequence[int], vocabulary_size: int) -> Word:
             "into shorter words."
         )
     return tuple(symbols.tolist())
-
-
-def _loaded_trie(symbols: Array, length: Array, vocabulary_size: Array, num_maps: int) -> Trie:
-    """The trie of the words in a file; ValueError for any that `save` did not write."""
-    vocabulary = int(vocabulary_size)
-    integers = all(np.issubdtype(array.dtype, np.integer) for array in (symbols, length, vocabulary_size))
-    if not integers or symbols.ndim != 1 or length.shape != (num_maps,) or not 1 <= vocabulary <= num_maps:
-        raise ValueError("each word must have a length and a map, and each symbol must be a word")
-    if not 1 <= length.min() <= length.max() <= MAX_LENGTH or length.sum() != len(symbols):
-        raise ValueError("the lengths of the words do not add up to the symbols")
-    if symbols.min() < 0 or symbols.max() >= vocabulary:
-        raise ValueError("a symbol is outside the vocabulary")
-    if 4 * vocabulary * (len(symbols) + 2) > MAX_INDEX:
-        raise ValueError(f"the index of the words takes more than {MAX_INDEX / 2**30:g} GiB")
-    words = [tuple(word.tolist()) for word in np.split(symbols, np.cumsum(length)[:-1])]
-    trie = segmentation.build(words, vocabulary)
-    if list(trie.words) != words:
-        raise ValueError("the words are not sorted, or single symbols are missing")
-    return trie
-
-
-def _check_loaded(trie: Trie, maps: Array, initial_state: Array, readouts: Array | None) -> None:
-    """Raises ValueError unless the arrays of a file have the shapes and dtypes of a table."""
-    arrays = [array for array in (maps, initial_state, readouts) if array is not None]
-    if {array.dtype.name for array in arrays} not in ({"float32"}, {"float64"}):
-        raise ValueError("maps, initial state and readouts must have one dtype")
-    units = initial_state.size
-    if not units or initial_state.shape != (units,) or maps.shape != (len(trie.words), units + 1, units):
-        raise ValueError("maps and initial state have different sizes")
-    if readouts is not None and (readouts.ndim != 3 or readouts.shape[:2] != (len(trie.depth), units + 1)):
-        raise ValueError("each prefix must have a readout")
 
 
 def _head(network: Any, readout: Any) -> tuple[AffineMap | None, int]:
