@@ -37,13 +37,6 @@ def scalars(values: Mapping[str, Any], step: int) -> None:
         tf.summary.scalar(f"{PREFIX}/{name}", value, step=step)
 
 
-def image(name: str, pixels: NDArray[np.uint8], step: int, description: str) -> None:
-    """Writes an image (height, width, 3) to the default summary writer; the description is Markdown."""
-    import tensorflow as tf
-
-    tf.summary.image(f"{PREFIX}/{name}", pixels[None], step=step, description=description)
-
-
 def tensor(name: str, values: str | NDArray[Any], step: int, metadata: Any) -> None:
     """Writes a text or an array to the default summary writer; its `SummaryMetadata` names the plugin that reads it."""
     import tensorflow as tf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Callable
@@ -12,7 +11,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import integer
 from keras_interp_rnn._network import GivenNames, apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
@@ -20,9 +18,6 @@ from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, copied, write_tag
 from keras_interp_rnn.views import tags
-
-CELL = 14
-"""Side of a probability in the image, in pixels."""
 
 TOP = 5
 """Number of prototypes of a centroid."""
@@ -35,8 +30,6 @@ MOVES = 1000
 
 MANY = 64
 """Maximum number of ids for which transitions are counted by symbol; with more, all symbols together."""
-
-PAPER, INK = np.array([255, 255, 255]), np.array([8, 48, 107])
 
 
 class Measured(NamedTuple):
@@ -55,9 +48,7 @@ class TransitionProbabilities(InputProbe):
 
     Of the fixed sequences it logs
 
-    - `interp_rnn/transitions/sequence_i`, an image of each of the first `num_images`, with a row for each centroid and
-      a column for each token; darker is more probable;
-    - `interp_rnn/transition_probabilities`, all of $\alpha$ for the plugin;
+    - `interp_rnn/transition_probabilities`, all of $\alpha$, for the plugin;
 
     and over the validation set, or the fixed sequences if there is none,
 
@@ -80,7 +71,6 @@ class TransitionProbabilities(InputProbe):
         layer: name of the state-regularized layer, if the model has several recurrent ones. Or the layer itself, for a
             subclassed model; inputs are then those of the layer.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
-        num_images: int >= 0, the number of sequences with an image.
 
     Raises:
         ValueError: if there are no sequences, or a number is not positive; when training begins, if there is no such
@@ -102,12 +92,10 @@ class TransitionProbabilities(InputProbe):
         tokens: GivenNames | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
-        num_images: int = 4,
     ) -> None:
         super().__init__(log_dir, inputs, layer, update_freq)
         self.validation = None if validation is None else copied(validation)
         self.tokens = tokens
-        self.num_images = integer("num_images", num_images, 0)
 
     def measure(self) -> Measured:
         layer, fixed = self._traced(self.inputs)
@@ -131,11 +119,6 @@ class TransitionProbabilities(InputProbe):
 
     def write(self, found: Measured, step: int) -> None:
         names = self._names()
-        for i, alpha in enumerate(found.alpha[: self.num_images]):
-            read = ~np.isnan(alpha[:, 0])
-            text = " ".join(itertools.compress(names[i], read)) if names else ""
-            description = f"Rows: centroids, 0 on top. Columns: the tokens read. {text}"
-            _summaries.image(f"transitions/sequence_{i}", picture(alpha[read]), step, description)
         symbols = [self._name(i) for i in range(len(found.counts))] if len(found.counts) > 1 else []
         write_tag("transition_probabilities", tags.transition_probabilities(found.alpha, names), step)
         write_tag("transition_counts", (found.counts, {"kind": "transition_counts", "symbols": symbols}), step)
@@ -247,13 +230,6 @@ def _before(centroid: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
     places = np.where(centroid >= 0, np.arange(centroid.shape[1]), 0)
     last = np.maximum.accumulate(places, axis=1)
     return np.take_along_axis(centroid, last, axis=1)[:, :-1]
-
-
-def picture(alpha: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
-    """Probabilities (time, k) as an image (k * CELL, time * CELL, 3), white for 0 and dark blue for 1."""
-    shade = np.kron(alpha.T, np.ones((CELL, CELL)))[..., None]
-    pixels: NDArray[np.uint8] = np.round(PAPER + shade * (INK - PAPER)).astype(np.uint8)
-    return pixels
 
 
 def _by_symbol(ids: NDArray[np.integer[Any]]) -> bool:

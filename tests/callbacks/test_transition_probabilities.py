@@ -6,12 +6,11 @@ import sys
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.callbacks import TransitionProbabilities
-from keras_interp_rnn.callbacks.transition_probabilities import CELL, INK, PAPER, picture, transition_counts
-from tests.callbacks.events import described, events, look, points
+from keras_interp_rnn.callbacks.transition_probabilities import transition_counts
+from tests.callbacks.events import described, look, points
 
 BATCH, LENGTH, STEPS, SYMBOLS, K = 4, 7, 3, 5, 3
 WORDS = ("", "a", "b", "c", "d")
@@ -62,20 +61,6 @@ def test_tokens_that_print_nothing_are_visible(tmp_path):
         [shown[i] for i in row] for row in X[:2]
     ]
     assert described(tmp_path / "transitions", "transition_counts")["symbols"] == shown[: X[:2].max() + 1]
-
-
-def test_the_image_has_a_row_for_each_centroid_and_a_column_for_each_token_read(tmp_path):
-    model = network()
-    look(model, TransitionProbabilities(tmp_path, X[:3], num_images=2))
-    tags = [tag for tag in events(tmp_path / "transitions").Tags()["tensors"] if "sequence" in tag]
-    assert tags == ["interp_rnn/transitions/sequence_0", "interp_rnn/transitions/sequence_1"]
-    width, height, encoded = points(tmp_path / "transitions", "transitions/sequence_0")[-1][1]
-    assert (int(width), int(height)) == (5 * CELL, K * CELL)
-    expected = picture(analysis.transition_probabilities(model, X[:1])[0, :5])
-    np.testing.assert_array_equal(tf.io.decode_png(encoded), expected)
-    drawn = picture(np.array([[1.0, 0.0], [0.5, 0.5]]))
-    np.testing.assert_array_equal(drawn[[0, CELL], 0], [INK, PAPER])
-    np.testing.assert_allclose(drawn[0, CELL], (INK + PAPER) / 2, atol=0.51)
 
 
 def test_scalars_over_the_validation_set(tmp_path):
