@@ -28,7 +28,7 @@ NAMES = {
     """,
     "keras_interp_rnn.automata": """
         Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile
-        extract infer largest_temperature learn learn_values smallest_edit tomita train_recognizer
+        extract infer largest_temperature learn smallest_edit tomita train_recognizer
     """,
     "keras_interp_rnn.callbacks": """
         Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability

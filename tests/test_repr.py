@@ -14,7 +14,7 @@ from keras_interp_rnn.analysis.weighted.equivalence import Equivalence
 from keras_interp_rnn.automata.inference import Inference
 from keras_interp_rnn.automata.machines.edits import Change, Edit
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
-from keras_interp_rnn.automata.queries import Learned, LearnedValues
+from keras_interp_rnn.automata.queries import Learned
 from keras_interp_rnn.fitting import Fits
 from tests.test_public_names import PUBLIC, results
 
@@ -66,9 +66,6 @@ SENTENCES = {
     "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
     "Fits": Fits(None, BIG[0], BIG[0], BIG[0] > 0, np.ones(BIG[0].shape, int), 1.23456, None),
     "Learned": Learned(LANGUAGE, AGREEMENT, WORD, (WORD,) * 300, 10_000, 40, 1 / 3, "as the time is over", None),
-    "LearnedValues": LearnedValues(
-        automata.WeightedAutomaton.from_dfa(LANGUAGE), 1 / 3, 2 / 3, 1 / 7, WORD, BIG[0, 0], 1000, 10_000, 20, 1 / 3, ""
-    ),
     "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging", support=BIG[0]),
     "TrainingReport": TrainingReport(
         learned=True,

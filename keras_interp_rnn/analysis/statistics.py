@@ -1,4 +1,4 @@
-"""What several analyses share: cross-entropy, and the size of rounding."""
+"""Cross-entropy and the size of rounding, which several analyses share."""
 
 from __future__ import annotations
 

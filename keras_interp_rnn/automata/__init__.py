@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.automata.learning import train_recognizer
     from keras_interp_rnn.automata.machines import DFA, MooreMachine, WordEncoding, smallest_edit, tomita
     from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, compile, extract
-    from keras_interp_rnn.automata.queries import learn, learn_values
+    from keras_interp_rnn.automata.queries import learn
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "infer",
     "largest_temperature",
     "learn",
-    "learn_values",
     "smallest_edit",
     "tomita",
     "train_recognizer",
@@ -45,7 +44,7 @@ __getattr__, __dir__ = on_first_use(
         **dict.fromkeys(("Recognizer", "SymbolEmbedding", "compile", "extract"), "networks"),
         **dict.fromkeys(("Certificate", "certify", "largest_temperature"), "certificates"),
         "infer": "inference",
-        **dict.fromkeys(("learn", "learn_values"), "queries"),
+        "learn": "queries",
         "train_recognizer": "learning",
         "WeightedAutomaton": "weighted",
     },

@@ -38,7 +38,7 @@ from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAu
 from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import MISSING, Automaton
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
-from keras_interp_rnn.automata.queries import Learned, LearnedValues
+from keras_interp_rnn.automata.queries import Learned
 from keras_interp_rnn.presets.cards import Card
 from keras_interp_rnn.presets.loading import Preset
 from keras_interp_rnn.views import svg, text
@@ -60,7 +60,6 @@ TITLES = {
     Derivatives: "Jacobians",
     Inference: "Automaton from words",
     Learned: "Automaton learned by queries",
-    LearnedValues: "Weighted automaton learned by queries",
     Substitutions: "What if a symbol were another",
     Surprise: "Surprising sessions",
 }
@@ -362,7 +361,6 @@ def weighted_automaton(automaton: WeightedAutomaton) -> str:
 @as_html.register(Minimization)
 @as_html.register(Truncation)
 @as_html.register(Fidelity)
-@as_html.register(LearnedValues)
 @as_html.register(Evidence)
 @as_html.register(Card)
 def sentences(result: Result) -> str:

@@ -35,7 +35,7 @@ from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAu
 from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Edit, Transitions, label_of_edge
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
-from keras_interp_rnn.automata.queries import Learned, LearnedValues
+from keras_interp_rnn.automata.queries import Learned
 
 MIN_HELD_OUT = 10
 """Minimum number of held-out words for an interval of the fraction that is right."""
@@ -366,7 +366,9 @@ def extraction(result: Extraction) -> str:
 @as_text.register
 def learned(result: Learned) -> str:
     """States, words, whether a difference is known, and the fidelity on fresh words; it is never a proof."""
-    asked = f"{_asked(result)}, {counted(len(result.counterexamples), 'counterexample')}"
+    early = f", NOT to the end, {result.reason}" if result.reason else ""
+    counterexamples = counted(len(result.counterexamples), "counterexample")
+    asked = f"learned from {counted(result.num_words, 'word')} in {result.seconds:.1f} s{early}, {counterexamples}"
     known = "no difference found" if result.difference is None else f"differs on {word(result.difference)!r}"
     fresh = f"{result.fresh.agreeing:,} of {counted(result.fresh.words, 'fresh word')}"
     interval = f" ({result.fresh.low:.2%} to {result.fresh.high:.2%})" if result.fresh.words else ""
@@ -374,21 +376,6 @@ def learned(result: Learned) -> str:
         f"{counted(len(result.dfa), 'state')} {asked}\n{known}; agrees on {fresh} up to length "
         f"{result.max_length}{interval}; no proof"
     )
-
-
-@as_text.register
-def learned_values(result: LearnedValues) -> str:
-    """States, words, the error on fresh words next to their spread, and the largest difference."""
-    return (
-        f"{counted(len(result.automaton), 'state')} {_asked(result)}\nerror {result.error:.3g} on "
-        f"{counted(result.num_fresh, 'fresh word')} up to length {result.max_length}, whose values have a spread of "
-        f"{result.spread:.3g}; largest difference {result.largest:.3g}, on {word(result.worst)!r}; no proof"
-    )
-
-
-def _asked(result: Learned | LearnedValues) -> str:
-    early = f", NOT to the end, {result.reason}" if result.reason else ""
-    return f"learned from {counted(result.num_words, 'word')} in {result.seconds:.1f} s{early}"
 
 
 @as_text.register

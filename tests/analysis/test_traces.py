@@ -285,7 +285,7 @@ def test_the_next_step_goes_on_from_a_state_that_is_set(name):
 
 
 def test_refuses_invalid_arguments():
-    trace, probabilities, drift = analysis.trace, analysis.transition_probabilities, analysis.relative_drift
+    trace, probabilities = analysis.trace, analysis.transition_probabilities
     both, ones = keras.layers.Bidirectional, np.ones(UNITS)
 
     def refused(sentence, call, *arguments, **options):
@@ -309,9 +309,6 @@ def test_refuses_invalid_arguments():
         refused(rule, trace, LAYERS["GRU"](), batch(), set={step: state})
     sentence = "`set` must be used with a single recurrent layer. Received: a network with forward, backward"
     refused(sentence, trace, both(keras.layers.GRU(UNITS)), batch(), set={1: ones})
-    for shape in ((1, 3, 2), (2, 8), (2, 8, 1, 1)):
-        sentence = r"must be numbers \(batch, time, n\) of at least four steps.*Received: float64 \("
-        refused(sentence + str(shape)[1:-1], drift, np.ones(shape))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, WeightedAutomaton, learn, learn_values
+from keras_interp_rnn import automata
+from keras_interp_rnn.automata import DFA, learn
 from keras_interp_rnn.automata.networks import open_reader
 from tests.automata.networks import LABELS, drawn, network_of
 
@@ -232,10 +232,9 @@ def test_a_slow_function_is_asked_for_as_long_as_the_budget_allows():
         ("seed", -1, "a non-negative integer"),
     ],
 )
-@pytest.mark.parametrize("learner", [learn, learn_values])
-def test_rejects_budgets_that_allow_nothing(learner, name, value, rule):
+def test_rejects_budgets_that_allow_nothing(name, value, rule):
     with pytest.raises(ValueError, match=f"`{name}` must be {rule}. Received: {name}={value}"):
-        learner(threes, "ab", **{name: value})
+        learn(threes, "ab", **{name: value})
 
 
 @pytest.mark.parametrize("calls", [2, 5, 9])
@@ -264,11 +263,10 @@ def test_ctrl_c_before_the_first_answer_is_raised():
 # What answers badly
 
 
-@pytest.mark.parametrize("learner", [learn, learn_values])
-def test_a_function_that_draws_its_answers_is_refused(learner):
+def test_a_function_that_draws_its_answers_is_refused():
     rng = random.Random(0)
     with pytest.raises(ValueError, match=r"must answer a word in the same way each time\. Received: .* and then"):
-        learner(lambda words: [rng.choice([0, 1]) for _ in words], "ab")
+        learn(lambda words: [rng.choice([0, 1]) for _ in words], "ab")
 
 
 def test_a_function_whose_answers_depend_on_the_batch_is_refused():
@@ -289,10 +287,9 @@ def test_a_function_whose_answers_depend_on_the_batch_is_refused():
         (lambda words: (word for word in words), "generator"),
     ],
 )
-@pytest.mark.parametrize("learner", [learn, learn_values])
-def test_rejects_answers_of_another_shape(learner, answers, received):
+def test_rejects_answers_of_another_shape(answers, received):
     with pytest.raises(ValueError, match=rf"must return a row of \d+ answers, .* Received: {received}\. Return a list"):
-        learner(answers, "ab")
+        learn(answers, "ab")
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), 0.5, 1j, [], {}], ids=repr)
@@ -301,24 +298,11 @@ def test_rejects_answers_that_are_no_labels(label):
         learn(lambda words: [label] * len(words), "ab")
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_rejects_values_that_are_not_finite(value):
-    with pytest.raises(ValueError, match=r"Values must be finite numbers\. Received: .* for the word \('a',\)\. Bound"):
-        learn_values(lambda words: [value if word == "a" else 1.0 for word in words], "ab")
-
-
-@pytest.mark.parametrize("value", [None, "a", (1, 2)])
-def test_rejects_answers_that_are_no_values(value):
-    with pytest.raises(ValueError, match=r"A value must be a number\. Received: .* Call automata\.learn for labels"):
-        learn_values(lambda words: [value] * len(words), "ab")
-
-
-@pytest.mark.parametrize("learner", [learn, learn_values])
-def test_a_network_of_nan_is_refused(learner):
+def test_a_network_of_nan_is_refused():
     model = plain([keras.layers.LSTM(4)])
     model.set_weights([np.full_like(weight, np.nan) for weight in model.get_weights()])
     with pytest.raises(ValueError, match=r"must be finite.* Received: .*nan"):
-        learner(model, ENCODING)
+        learn(model, ENCODING)
 
 
 def test_an_error_of_the_function_is_its_own():
@@ -326,7 +310,6 @@ def test_an_error_of_the_function_is_its_own():
         learn(lambda words: [1 // len(word) for word in words], "ab")
 
 
-@pytest.mark.parametrize("learner", [learn, learn_values])
 @pytest.mark.parametrize(
     ("network", "alphabet", "sentence"),
     [
@@ -339,83 +322,16 @@ def test_an_error_of_the_function_is_its_own():
         ("a", "ab", "`network` must be a keras.Model, or a function of a list of words"),
     ],
 )
-def test_rejects_networks_and_alphabets_that_do_not_fit(learner, network, alphabet, sentence):
+def test_rejects_networks_and_alphabets_that_do_not_fit(network, alphabet, sentence):
     with pytest.raises(ValueError, match=sentence):
-        learner(network, alphabet)
+        learn(network, alphabet)
 
 
-@pytest.mark.parametrize("learner", [learn, learn_values])
-def test_rejects_models_that_do_not_label_words_of_ids(learner):
+def test_rejects_models_that_do_not_label_words_of_ids():
     every_step = plain([keras.layers.LSTM(4, return_sequences=True)])
     vectors = keras.Sequential([keras.Input((None, 2)), keras.layers.LSTM(4), keras.layers.Dense(1)])
     for model in (every_step, vectors):
         with pytest.raises(ValueError, match=r"must read ids .* one output .* Pass a function of words that calls it"):
-            learner(model, ENCODING)
+            learn(model, ENCODING)
     with pytest.raises(ValueError, match="must have a SymbolEmbedding, or an alphabet must be passed"):
-        learner(plain([keras.layers.LSTM(4)]))
-
-
-# Values
-
-
-def weighted(seed, states=3, symbols=2):
-    rng = np.random.default_rng(seed)
-    matrices = np.array([0.9 * np.linalg.qr(rng.normal(size=(states, states)))[0] for _ in range(symbols)])
-    return WeightedAutomaton(rng.normal(size=states), matrices, rng.normal(size=states), "abcd"[:symbols])
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("states", [1, 3, 8])
-def test_the_weighted_automaton_of_a_function_is_found(seed, states):
-    truth = weighted(seed, states, 2 + seed % 2)
-    found = learn_values(truth.values, truth.alphabet, tolerance=1e-9)
-    assert len(found.automaton) == states
-    words = [random.Random(i).choices(truth.alphabet, k=30) for i in range(20)]
-    np.testing.assert_allclose(found.automaton.values(words), truth.values(words), atol=1e-8)
-    assert found.reason == ""
-    assert found.error <= found.largest < 1e-8
-    assert (found.singular_values > 1e-9).sum() == states
-
-
-def test_the_weighted_automaton_of_a_network_is_the_one_of_its_weights():
-    model = plain([layers.MinGRU(3)])
-    found = learn_values(model, ENCODING, max_words=3000)
-    expected = WeightedAutomaton.from_network(model)
-    words = some_words(6)
-    values = [expected.value(ENCODING.ids([word])[0]).item() for word in words]
-    np.testing.assert_allclose(found.automaton.values(words), values, atol=1e-3 * np.std(values))
-    assert len(found.automaton) <= 4
-
-
-def test_a_function_without_such_an_automaton_has_an_error_and_a_reason():
-    def as_many(word):
-        return float(word.count("a") == word.count("b"))
-
-    found = learn_values(lambda words: [as_many(word) for word in words], "ab", max_words=3000)
-    assert found.reason
-    assert 1e-2 < found.error < found.spread
-    value = found.automaton.value(found.worst)
-    np.testing.assert_allclose(abs(value - as_many(found.worst)), found.largest)
-    assert "no proof" in str(found)
-
-
-def test_values_within_a_budget_and_after_ctrl_c():
-    for max_words in (1, 30, 700):
-        found = learn_values(weighted(0).values, "ab", max_words=max_words)
-        assert found.num_words <= max_words
-        assert found.reason == ("" if max_words == 700 else "as the budget of words is spent")
-    count = itertools.count(1)
-
-    def interrupted(words):
-        if next(count) == 4:
-            raise KeyboardInterrupt
-        return weighted(0).values(words)
-
-    assert learn_values(interrupted, "ab").reason == "as it was interrupted"
-
-
-def test_rejects_values_that_are_all_0_and_networks_of_several_outputs():
-    with pytest.raises(ValueError, match="Some short word must have a value other than 0"):
-        learn_values(lambda words: [0.0] * len(words), "ab")
-    with pytest.raises(ValueError, match=r"A network of values must have one output\. Received: .* with 3\."):
-        learn_values(plain([keras.layers.LSTM(2)], outputs=3), ENCODING)
+        learn(plain([keras.layers.LSTM(4)]))

@@ -14,7 +14,8 @@ from keras_interp_rnn import figures
 
 
 def test_a_figure_shows_itself_as_the_png_it_would_be_saved_as():
-    figure = figures.transition_map([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]], "ab")
+    figure = figures.Figure()
+    figure.subplots().plot([0.5, 0.3, 0.2])
     assert isinstance(figure, figures.Figure)
     png = figure._repr_png_()
     assert png.startswith(b"\x89PNG\r\n")

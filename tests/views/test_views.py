@@ -145,9 +145,6 @@ RESULTS = {
     "automaton of a function": lambda: automata.learn(
         lambda words: [word.count(HOSTILE[0]) % 2 == 0 for word in words], HOSTILE[:2], max_words=100
     ),
-    "weighted automaton of a function": lambda: automata.learn_values(
-        lambda words: [float(len(word)) for word in words], HOSTILE[:2], max_words=300
-    ),
     "inference": lambda: automata.infer(
         [tuple(HOSTILE[i] for i in word) for n in range(7) for word in itertools.product(range(2), repeat=n)],
         [sum(word) % 2 == 0 for n in range(7) for word in itertools.product(range(2), repeat=n)],

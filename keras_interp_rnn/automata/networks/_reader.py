@@ -79,10 +79,6 @@ class WordReader:
         """The index of each word's label in `labels`."""
         return predicted_classes(self.model, self.outputs(words))
 
-    def values(self, words: Iterable[Iterable[Hashable]]) -> NDArray[np.float64]:
-        """The number that a model of one output gives each word."""
-        return self.outputs(words)[:, 0].astype(np.float64)
-
     def outputs(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
         """The model's outputs (words, outputs)."""
         tuples = [tuple(word) for word in checked_words(words)]

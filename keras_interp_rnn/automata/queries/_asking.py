@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import integer, invalid, positive
 from keras_interp_rnn._io import say
-from keras_interp_rnn._types import Array, Ints
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_alphabet
 from keras_interp_rnn.automata.networks import WordReader, given_encoding, open_reader
 
@@ -70,22 +70,10 @@ class Function:
             if label is None or isinstance(label, float | complex) or not isinstance(label, Hashable):
                 raise ValueError(
                     "A label must be a bool, an int, a string or another hashable value. Received: "
-                    f"{label!r} for the word {word!r}. Return value > threshold for numbers, or call "
-                    "automata.learn_values."
+                    f"{label!r} for the word {word!r}. Return value > threshold for numbers."
                 )
             labels[row] = label
         return labels
-
-    def values(self, words: Sequence[Word]) -> NDArray[np.float64]:
-        """The numbers of words."""
-        answers = self.answers(words)
-        try:
-            return np.array([float(value) for value in answers])
-        except (TypeError, ValueError):
-            raise ValueError(
-                "A value must be a number. Received: a function of words that returns others. Call automata.learn for "
-                "labels."
-            ) from None
 
     def signs(self, words: Sequence[Word]) -> list[set[Any]]:
         """Nothing is known of where words take a function."""
@@ -227,7 +215,7 @@ class Asked:
         again = self.rng.choices(self.order, k=number) if self.order else []
         found = self.answers([*words, *again]).tolist()
         for word, answer in zip(again, found[len(words) :], strict=True):
-            if not same(answer, self.known[word]):
+            if answer != self.known[word]:
                 raise ValueError(
                     f"A network must answer a word in the same way each time. Received: {self.known[word]!r} and then "
                     f"{answer!r} for the word {word!r}. Switch off its noise, and any effect of the other words of a "
@@ -279,22 +267,3 @@ class Rows:
                 row[: len(word)] = [self.column[symbol] for symbol in word]
             before = np.pad(self.matrix, ((0, 0), (0, longest - self.matrix.shape[1])), constant_values=blank)
             self.matrix, self.new = np.concatenate([before, rows]), []
-
-    def values(self, initial: Array, transitions: Array, final: Array) -> Array:
-        """The values that a weighted automaton gives the words; infinite where it overflows."""
-        self._encode()
-        states = np.repeat(initial[None], len(self.matrix), axis=0)
-        with np.errstate(all="ignore"):
-            for column in self.matrix.T:
-                for symbol, matrix in enumerate(transitions):
-                    rows = column == symbol
-                    states[rows] = states[rows] @ matrix
-            values = states @ final
-        return np.where(np.isfinite(values), values, np.inf)
-
-
-def same(answer: Any, other: Any) -> bool:
-    """Whether two answers are one: labels if equal, numbers to the rounding of batches of different sizes."""
-    if isinstance(answer, float):
-        return bool(np.isclose(answer, other, rtol=1e-4, atol=1e-5))
-    return bool(answer == other)
