@@ -40,7 +40,7 @@ import keras
 import numpy as np
 from turns import in_turn
 
-from examples.papers import environment
+from benchmarks.environment import environment
 from keras_interp_rnn import layers
 
 SYMBOLS = 27

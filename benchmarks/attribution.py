@@ -9,6 +9,7 @@ on the side of the decision, the better. Beside them gradient times input, and a
 
 import argparse
 import time
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -22,9 +23,9 @@ METHODS = ("telescoping", "path_integral", "occlusion")
 
 def reviews(args: argparse.Namespace, split: str, count: int, vocabulary: object = None) -> tuple:
     """Ids and labels of some reviews of a split, and the vocabulary of the training split."""
-    from examples.papers.data import imdb
-
-    texts, labels = imdb.load(split, source=args.data)
+    folders = [args.data / split / name for name in ("neg", "pos")]
+    files = [(file, label) for label, folder in enumerate(folders) for file in sorted(folder.glob("*.txt"))]
+    texts, labels = [file.read_text(encoding="utf-8") for file, _ in files], np.array([label for _, label in files])
     chosen = np.random.default_rng(args.seed).permutation(len(texts))[:count]
     tokens = [datasets.words.tokenize(texts[i]) for i in chosen]
     vocabulary = vocabulary or datasets.words.Vocabulary.of(tokens, max_size=5000)
@@ -43,7 +44,7 @@ def trained(kind: str, ids: np.ndarray, labels: np.ndarray, seed: int) -> keras.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="aclImdb_v1.tar.gz, or the folder aclImdb; by default downloaded")
+    parser.add_argument("--data", type=Path, default=Path("aclImdb"), help="the folder of the unpacked reviews")
     parser.add_argument("--reviews", type=int, default=200, help="reviews of the test split that are explained")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--smoke", action="store_true", help="random ids in place of reviews")

@@ -39,7 +39,7 @@ import numpy as np
 import tensorflow as tf
 from scipy import stats
 
-from examples.papers import environment
+from benchmarks.environment import environment
 from keras_interp_rnn import analysis, layers
 
 LENGTH = 31

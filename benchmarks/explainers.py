@@ -41,7 +41,7 @@ import tensorflow as tf
 from scipy import stats
 from turns import in_turn
 
-from examples.papers import environment
+from benchmarks.environment import environment
 from keras_interp_rnn import analysis, automata
 
 LENGTH, FEATURES, UNITS = 12, 8, 16

@@ -29,7 +29,7 @@ import numpy as np
 from accelerator import set_precision, torch_steps
 from turns import in_turn
 
-from examples.papers import environment
+from benchmarks.environment import environment
 from keras_interp_rnn import layers
 
 SYMBOLS = 27

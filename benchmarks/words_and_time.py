@@ -3,8 +3,8 @@
 For each language, words in four sizes, each a part of the next: is the language's automaton found, and in how many
 seconds, of a budget of 60? Both are seconds of the processor, so that what else the machine runs does not matter. The
 languages are seven random automata of 4 to 20 states over two to eight symbols, with the shortest words and as many
-longer ones, and thirteen of MLRegTest over four letters, one of a class, whose words are long (--data is the folder or
-archive of the benchmark). A line of JSON for each; lines that are in --out are not repeated.
+longer ones, and thirteen of MLRegTest over four letters, one of a class, whose words are long (--data is the folder of
+the benchmark's automata, NAME.att). A line of JSON for each; lines that are in --out are not repeated.
 
     PYTHONPATH=. nice -n 10 python benchmarks/words_and_time.py --data mlregtest --out benchmarks/words_and_time.jsonl
     PYTHONPATH=. python benchmarks/words_and_time.py --table benchmarks/words_and_time.jsonl
@@ -16,6 +16,7 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 import argparse
 import itertools
 import json
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -26,8 +27,6 @@ from unittest import mock
 
 import numpy as np
 
-from examples.papers import automata_noise
-from examples.papers.data import mlregtest
 from keras_interp_rnn import automata
 
 SECONDS = 60.0
@@ -62,19 +61,32 @@ def languages(data: Path | None) -> Iterator[tuple[str, automata.DFA, Callable[[
     """Languages, with a function that draws so many words; the first ones are the words of a smaller size."""
     for states, alphabet in RANDOM:
         name = f"random, {states} states, {len(alphabet)} symbols"
-        truth = automata_noise.random_automaton(np.random.default_rng([0, states]), states, alphabet)
+        truth = random_automaton(np.random.default_rng([0, states]), states, alphabet)
         yield name, truth, partial(words_of, alphabet, seed=0)
     if data is None:
         return
-    names = mlregtest.languages(source=data)
+    names = sorted(path.stem for path in data.glob("04.*.att"))
     for kind in CLASSES:
-        name = next(name for name in names if name.startswith("04.") and name.split(".")[2] == kind)
-        yield name, mlregtest.automaton(name, source=data), partial(words_of_benchmark, name, data)
+        name = next(name for name in names if name.split(".")[2] == kind)
+        truth = automata.DFA.from_att((data / f"{name}.att").read_text(encoding="utf-8")).minimize()
+        yield name, truth, partial(words_of_benchmark, truth)
 
 
-def words_of_benchmark(name: str, data: Path, number: int) -> Words:
-    """Words of 20 to 29 symbols, half of them in the language."""
-    return [*map(tuple, mlregtest.load("train", language=name, source=data, num_words=number).words)]
+def random_automaton(rng: np.random.Generator, states: int, alphabet: str) -> automata.DFA:
+    """A minimal automaton of so many states with a random table."""
+    while True:
+        transitions = rng.integers(states, size=(states, len(alphabet)))
+        accepting = np.flatnonzero(rng.random(states) < 0.5)
+        dfa = automata.DFA(transitions.tolist(), accepting.tolist(), alphabet=alphabet).minimize()
+        if len(dfa) == states:
+            return dfa
+
+
+def words_of_benchmark(truth: automata.DFA, number: int) -> Words:
+    """Words of 20 to 29 symbols, half of them in the language; the first ones are those of a smaller number."""
+    rng = random.Random(0)
+    sides = [(side, [n for n in range(20, 30) if side.count(n)]) for side in (truth, truth.complement())]
+    return [side.sample(rng.choice(lengths), rng) for _ in range(number // 2) for side, lengths in sides]
 
 
 def inferred(truth: automata.DFA, words: Words) -> dict[str, Any]:

@@ -251,6 +251,12 @@ def test_examples_and_benchmarks_use_public_names_alone(folder):
         assert not private, f"{path.name} imports {sorted(private)}"
 
 
+def test_benchmarks_import_no_example():
+    """An experiment may change with its paper; a figure of a benchmark stays."""
+    files = sorted((ROOT / "benchmarks").glob("*.py"))
+    assert not [path.name for path in files if any(n.startswith("examples") for n in outside_names(path))]
+
+
 @pytest.mark.parametrize("folder", ["keras_interp_rnn", "examples", "benchmarks", "tests"])
 def test_nobody_imports_private_modules_of_keras_or_tensorflow(folder):
     for path in sorted((ROOT / folder).rglob("*.py")):
