@@ -30,6 +30,8 @@ RUN = [
     "scaling.md",
     "functions-and-models.md",
     "attributions.md",
+    "exact.md",
+    "notes/mean-field.md",
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
