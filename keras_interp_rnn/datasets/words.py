@@ -1,7 +1,6 @@
 """Texts as words: tokens, vocabularies, sequences of ids, and word vectors from counts."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from keras_interp_rnn._io import atomic_write
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.datasets._alphabet import AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, decoded, existing_file
+from keras_interp_rnn.datasets._tokens import tokens_of
 
 __all__ = ["END", "PADDING", "SPECIAL", "START", "UNKNOWN", "Vocabulary", "tokenize", "vectors"]
 
@@ -25,14 +25,13 @@ PADDING, UNKNOWN, START, END = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 """Names of these four ids."""
 
-_MARKUP = re.compile(r"<br\s*/?>")
-_TOKENS = re.compile(r"[^\W_]+(?:'[^\W\d_]+)?|\.\.\.|\S")
-
 
 def tokenize(text: str) -> list[str]:
-    """Splits a text into tokens: lower-case words, numbers, `...` and single punctuation marks.
+    r"""Splits a text into tokens: lower-case words, numbers, `...` and single punctuation marks.
 
-    HTML line breaks are removed.
+    Texts that look the same have the same tokens, whatever apostrophes, accents, blanks, hyphens, ligatures or widths
+    they are written with, and whatever they have that is not shown. Typographic quotation marks are read as straight
+    ones. A character is not cut from its marks, nor are the parts of an emoji. HTML line breaks are removed.
 
     Args:
         text: any text.
@@ -44,8 +43,10 @@ def tokenize(text: str) -> list[str]:
 
     >>> tokenize("Skip it!<br />It isn't good... 3/10")
     ['skip', 'it', '!', 'it', "isn't", 'good', '...', '3', '/', '10']
+    >>> tokenize("It isn\u2019t \uff47ood\u2026")
+    ['it', "isn't", 'good', '...']
     """
-    return _TOKENS.findall(_MARKUP.sub(" ", text.lower()))
+    return tokens_of(text)
 
 
 @keras.saving.register_keras_serializable(package="keras_interp_rnn")

@@ -1,5 +1,7 @@
 """Texts as words, sequences of ids, and word vectors."""
 
+import unicodedata
+
 import keras
 import numpy as np
 import pytest
@@ -19,6 +21,77 @@ from keras_interp_rnn.datasets.text import Alphabet
 )
 def test_tokens(sentence, tokens):
     assert words.tokenize(sentence) == tokens
+
+
+APOSTROPHES = "\u2019\u2018\u201b\u02bc\u02bb\uff07`\u00b4\u2032\u02b9\u1fbd\u055a\ua78c\x92"
+NOT_SHOWN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u200e\u034f\ufe0e\x00\x7f"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        *((f"I DON{sign}T", "I don't") for sign in APOSTROPHES),
+        *((f"it{sign} is", "it is") for sign in NOT_SHOWN),
+        *((f"a{blank}b", "a b") for blank in "\u00a0\u2003\u2009\u202f\u3000\u2028\u2800\u3164"),
+        *((f"well{hyphen}known", "well-known") for hyphen in "\u2010\u2011\u2212\uff0d\ufe63"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("e\u0323\u0302", "\u1ec7"),
+        ("o\ufb03ce \ufb02ow", "office flow"),
+        ("\uff21\uff22\uff23\uff11\uff01", "abc1!"),
+        ("\uff76\uff9e", "\u30ac"),
+        ("wait\u2026 what\u203d", "wait... what\u203d"),
+        ("\u201cso\u201d", '"so"'),
+        ("\u212b \u00b5 \u2163", "\u00e5 \u03bc iv"),
+        ("\u0130stanbul", "istanbul"),
+        ("\u0149", "'n"),
+        ("\u2764\ufe0f", "\u2764"),
+        ("\ufee3\ufeae\ufea3\ufe92\ufe8e", "\u0645\u0631\u062d\u0628\u0627"),
+        ("<br\u00a0/>x", "x"),
+    ],
+)
+def test_texts_that_look_the_same_have_the_same_tokens(text, plain):
+    assert words.tokenize(text) == words.tokenize(plain)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("x\u00b2", "x2"),  # a superscript
+        ("\u00bd", "1/2"),
+        ("\u2460", "1"),
+        ("\u0430", "a"),  # the letter of the Cyrillic alphabet
+        ("re\u2013do", "re-do"),
+        ("\u00fc", "u"),
+        ("`a`", "'a'"),
+        ("f\u2032", "f'"),
+    ],
+)
+def test_texts_that_look_different_or_are_of_another_alphabet_keep_their_tokens(texts):
+    assert words.tokenize(texts[0]) != words.tokenize(texts[1])
+
+
+@pytest.mark.parametrize(
+    "grapheme",
+    [
+        "\u0928\u092e\u0938\u094d\u0924\u0947",
+        "z\u0306\u0323",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\U0001f1e9\U0001f1ea",
+        "1\u20e3",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0915\u094d\u200d\u0937",
+        "\u0e01\u0e4d\u0e32",
+        "!\u0301",
+    ],
+)
+def test_no_character_is_cut_from_its_marks(grapheme):
+    assert words.tokenize(f"{grapheme} {grapheme}, !") == [*unicode_nfc(grapheme, grapheme), ",", "!"]
+
+
+def unicode_nfc(*texts):
+    return [unicodedata.normalize("NFC", text) for text in texts]
 
 
 TEXTS = [["b", "a", "b"], ["c", "a", "d", "b"]]
