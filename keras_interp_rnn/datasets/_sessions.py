@@ -187,7 +187,8 @@ def sessions(
         )
     whose = tuple(tuple(column[rows[0]] for column in who.values()) for rows in every)
     values = [parts[name] for name in of_symbol]
-    symbol_of = values[0].__getitem__ if isinstance(columns, str) else lambda row: tuple(each[row] for each in values)
+    is_one = of_symbol == [columns]
+    symbol_of = values[0].__getitem__ if is_one else lambda row: tuple(each[row] for each in values)
     words = [tuple(map(symbol_of, rows)) for rows in every]
     names = _sorted({symbol for word in words for symbol in word})
     following = words if target is None else [tuple(parts[target][row] for row in rows) for rows in every]

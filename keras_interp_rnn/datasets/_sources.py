@@ -12,8 +12,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def opened(table: Any, asked: Sequence[tuple[str, Any]], delimiter: str = ",") -
 def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
     """A mapping of columns, or a data frame."""
     names = list(table.keys() if isinstance(table, Mapping) else getattr(table, "columns", ()))
-    if not names:
+    if not names or not all(isinstance(name, Hashable) for name in names):
         raise DataError(
             "`table` must be a path, a data frame, or a mapping of columns. Received: "
             f"{type(table).__name__}, without names of columns. Pass columns by their names."
@@ -77,7 +78,7 @@ def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
     check_names(names, asked)
     columns = {name: table[name] for _, name in asked}
     try:
-        read = {name: [_as_python(cell) for cell in column] for name, column in columns.items()}
+        read = {name: _cells_of(column) for name, column in columns.items()}
     except TypeError:
         stray = next(name for name, column in columns.items() if not isinstance(column, Iterable))
         raise DataError(
@@ -93,6 +94,15 @@ def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
         place=lambda row, name: f"row {row + 1}",
         largest_exact={name: LARGEST_EXACT[kind] for name, kind in types.items() if kind in LARGEST_EXACT},
     )
+
+
+def _cells_of(column: Any) -> list[Any]:
+    """The cells of a column; of times that Python rounds, as polars gives those in nanoseconds, their numbers."""
+    cells = [_as_python(cell) for cell in column]
+    if hasattr(column, "to_physical") and any(isinstance(cell, datetime | time | timedelta) for cell in cells):
+        numbers = list(column.to_physical())
+        return numbers if len(set(numbers)) > len(set(cells)) else cells
+    return cells
 
 
 def _as_python(cell: Any) -> Any:

@@ -100,7 +100,7 @@ class Table:
         """As `values`, of a column whose different cells are different values."""
         values = self.values(name, numbers, missing)
         try:
-            kinds = dict.fromkeys((type(value), value) for value in values if value is not None)
+            kinds = dict.fromkeys((_type_of(value), value) for value in values if value is not None)
         except TypeError:
             stray = next(value for value in values if not isinstance(value, Hashable))
             raise DataError(
@@ -108,9 +108,9 @@ class Table:
                 f"{name!r}. Make a text of it."
             ) from None
         first: dict[Any, Any] = {}
-        for _, value in kinds:
+        for kind, value in kinds:
             other = first.setdefault(value, value)
-            if type(other) is not type(value):
+            if _type_of(other) != kind:
                 raise DataError(
                     "Equal values of a column must have one type, as they would become one. Received: "
                     f"{other!r} and {value!r} in column {name!r}. Write them as text, or as numbers of one type."
@@ -186,7 +186,9 @@ def check_names(names: Sequence[Any], asked: Iterable[tuple[str, Any]]) -> None:
 
 
 def listed(value: Any) -> list[Any]:
-    """One value, such as a name, or several, as a list; a string is one."""
+    """One value, such as a name, or several, as a list; a string is one, None is none."""
+    if value is None:
+        return []
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
 
 
@@ -229,6 +231,11 @@ def floats_if_exact(values: Iterable[Any]) -> dict[Any, Any]:
     if not all(before < after for before, after in itertools.pairwise(floats.values())):
         floats = {value: value for value in exact}
     return {**floats, None: None}
+
+
+def _type_of(value: Any) -> Any:
+    """A value's type; of a tuple those of its entries too."""
+    return (tuple, *map(_type_of, value)) if isinstance(value, tuple) else type(value)
 
 
 def _is_short(value: Any) -> bool:

@@ -35,13 +35,26 @@ _TIME = re.compile(
 _CLOCK = re.compile(r"\d{1,3}:\d\d(:\d\d([.,]\d+)?)?", re.ASCII)
 
 FORMATS = (
-    *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%b %d %Y", "%b %d, %Y"),
+    *(
+        "%d%m%Y",
+        "%m%d%Y",
+        "%y%m%d",
+        "%d/%m/%Y",
+        "%m/%d/%Y",
+        "%d.%m.%Y",
+        "%d-%m-%Y",
+        "%d-%b-%Y",
+        "%d %b %Y",
+        "%b %d %Y",
+        "%b %d, %Y",
+    ),
     *("%y/%m/%d %H:%M:%S", "%y%m%d %H%M%S", "%Y-%m-%d-%H.%M.%S.%f", "%Y%m%d%H%M%S", "%Y%m%d-%H:%M:%S:%f"),
     *("%d/%b/%Y:%H:%M:%S %z", "%a %b %d %H:%M:%S %Y", "[%a %b %d %H:%M:%S %Y]", "%a, %d %b %Y %H:%M:%S %z"),
     *("%a %b %d %H:%M:%S %z %Y", "%b %d %H:%M:%S", "%m-%d %H:%M:%S.%f", "%d-%m-%Y:%H.%M", "%Y-%m", "%G-W%V-%u"),
     *(f"{day} {clock}" for day in ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y") for clock in ("%H:%M", "%H:%M:%S")),
     *(f"{day} {clock} %p" for day in ("%m/%d/%Y", "%d/%m/%Y", "%Y-%m-%d") for clock in ("%I:%M", "%I:%M:%S")),
 )
+CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H:%M:%S,%f")
 """Formats that programs write, for the remedy of an error."""
 
 RULES = (
@@ -145,18 +158,18 @@ def _mixed_zones(name: Any, received: str) -> DataError:
 
 def _remedy(name: Any, texts: list[str]) -> str:
     """The text to write in the place of a column of these texts."""
+    fitting = [repr(form) for form in (*FORMATS, *CLOCKS) if texts and all(_fits(form, text) for text in texts)]
+    forms = ", or ".join(fitting)
     if texts and all(map(is_written_number, texts)):
-        return (
-            f"If these are numbers that grow with time, write numbers=[{name!r}]; if not, order={{{name!r}: format}}."
-        )
+        other = f"order={{{name!r}: {forms or 'format'}}}"
+        return f"If these are numbers that grow with time, write numbers=[{name!r}]; if not, {other}."
     if texts and all(map(_CLOCK.fullmatch, texts)):
         return (
             f"A time of day needs its date, as midnight may lie between: order=['date', {name!r}]; if none does, "
-            f"write order={{{name!r}: '%H:%M:%S'}}, or a function of the cell."
+            f"write order={{{name!r}: {forms or 'function'}}}."
         )
-    fitting = [form for form in FORMATS if texts and all(_fits(form, text) for text in texts)]
     if fitting:
-        return f"Write order={{{name!r}: {fitting[0]!r}}}" + "".join(f", or {form!r}" for form in fitting[1:]) + "."
+        return f"Write order={{{name!r}: {forms}}}."
     return (
         f"Write order={{{name!r}: format}}, of `datetime.strptime` such as '%d/%m/%Y %H:%M', or a function of the cell."
     )

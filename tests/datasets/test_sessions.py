@@ -1,4 +1,5 @@
 import csv
+import datetime
 import gzip
 import math
 import re
@@ -174,6 +175,12 @@ def test_a_misspelt_column_is_named_by_its_argument_with_those_spelled_alike(arg
         datasets.sessions(log, **{"columns": "event", argument: "sesion"})
 
 
+def test_names_of_columns_may_be_numbers():
+    table = {0: [1, 2], 1: ["a", "b"]}
+    assert datasets.sessions(table, 1).words == [("a", "b")]
+    assert datasets.sessions(table, [1]).words == [(("a",), ("b",))]
+
+
 def test_other_values_may_count_as_missing():
     data = datasets.sessions({"choice": [0, -1, 1, 1]}, "choice", missing=[-1])
     assert data.names == (0, 1)
@@ -213,6 +220,11 @@ def test_a_row_whose_value_is_missing_is_no_event():
             r"`columns` must be one of 'a'\. Received: columns='b'",
         ),
         ({"a": [1, 2]}, {"columns": []}, "`columns` must be names of columns"),
+        (None, {"columns": "a"}, "`table` must be a path, .* Received: NoneType, without names of columns"),
+        ({"a": [1, 2]}, {"columns": None}, "`columns` must be names of columns"),
+        ({"a": [1, 2]}, {"columns": "a", "target": ["a"]}, "`target` must be one of 'a'"),
+        ({"a": [1, 2]}, {"columns": "a", "label": ["a"]}, "`label` must be one of 'a'"),
+        ({"a": [1, 2]}, {"columns": "a", "order": [["a"]]}, "`order` must be one of 'a'"),
         ([[1, 2]], {"columns": "a"}, "`table` must be a path, a data frame, or a mapping of columns. Received: list"),
         ({"a": 3}, {"columns": "a"}, "A column must be a sequence of cells. Received: 3 as column 'a'"),
         ({"a": [[1], [2]]}, {"columns": "a"}, "or another single value. Received: list in column 'a'"),
@@ -320,6 +332,7 @@ def test_a_table_of_r_has_its_missing_values(tmp_path):
         ([1, 1.0], "1 and 1.0"),
         ([False, 0.0], "False and 0.0"),
         (np.array([1, True, 2.5], object), "1 and True"),
+        ([(1, "x"), (True, "x")], "(1, 'x') and (True, 'x')"),
     ],
 )
 @pytest.mark.parametrize("argument", ["columns", "by", "label"])
@@ -418,6 +431,20 @@ def test_lines_that_are_no_rows_are_refused_by_their_number(tmp_path, text, rule
 
 def test_two_columns_of_one_name_may_stand_beside_those_that_are_read(tmp_path):
     assert from_file(tmp_path, "id,event,x,x,,\n1,a,1,2,,\n1,b,1,2,,\n").words == [("a", "b")]
+
+
+class Nanoseconds:
+    """As a column of polars: Python's objects are rounded to microseconds."""
+
+    def __iter__(self):
+        return iter([datetime.datetime(2024, 1, 1)] * 2)
+
+    def to_physical(self):
+        return [2, 1]
+
+
+def test_times_that_python_rounds_are_sorted_by_their_numbers():
+    assert datasets.sessions({"event": "ba", "time": Nanoseconds()}, "event", order="time").words == [("a", "b")]
 
 
 class Twice:
