@@ -11,6 +11,7 @@ from keras_interp_rnn import analysis, automata, datasets, layers, presets, view
 from keras_interp_rnn._results import INK, as_html, rgb
 from keras_interp_rnn.views import html as html_views
 from tests.browser import NEEDS_CHROMIUM, By, Keys, Page, Select, prediction, staleness_of
+from tests.test_counting import NUMBER_ZERO
 from tests.views.test_views import VIEWS, every_result, made, model_of_symbols, whole_text
 
 pytestmark = NEEDS_CHROMIUM
@@ -150,6 +151,20 @@ def test_a_view_is_drawn_in_the_readers_colours_and_every_drawing_has_a_text(pag
         "!one.getAttribute('aria-label') && !one.closest('label')).map((one) => one.outerHTML.slice(0, 200))"
     )
     assert not nameless
+
+
+@every_view
+def test_a_view_counts_from_one(page, name, tmp_path):
+    show(page, made(name), tmp_path)
+    page.until(lambda: page.all(".view figure svg"))
+    for summary in page.all("summary"):
+        summary.click()
+    said = page.run(
+        "return [...document.querySelectorAll('*')].flatMap((one) => [one.ariaLabel, one.title, one.dataset?.tip, "
+        "one.getAttribute('aria-valuetext')]).filter((text) => typeof text === 'string' && text)"
+    )
+    for text in (page.text(), *said):
+        assert not NUMBER_ZERO.search(text), text
 
 
 @every_view

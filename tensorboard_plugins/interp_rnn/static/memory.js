@@ -65,7 +65,7 @@ export async function draw(body, page) {
         all.length > 1 && all.length <= BANDS ? all.map(({name, color}) => h('span', {key: name, class: 'legend'}, h('span', {class: 'key', style: `background: ${color}`}), name)) : null),
       h('div', {class: width < page.width() ? 'two' : '', key: 'charts'},
         h('figure', {key: 'back'}, h('figcaption', {}, `How far back${steps.length > 1 ? `, at step ${state.step}` : ''}`),
-          chart(back, {x: 'steps back', wholeX: true, label: `what is passed on by the steps back, at step ${state.step}`})),
+          chart(back, {x: 'steps back', wholeX: true, label: `what is passed on by the steps back${steps.length > 1 ? `, at step ${state.step}` : ''}`})),
         steps.length > 1 ? h('figure', {key: 'through'}, h('figcaption', {}, `${state.lag} steps back, through training`),
           chart(through, {x: 'training step', at: state.step, label: `what is passed on from ${state.lag} steps back, through training`, onpick: (step) => page.go({step})})) : null),
       h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('figure:last-of-type svg'), () => rows(all), 'memory')));
