@@ -22,7 +22,7 @@ BEFORE_A_NUMBER = re.compile(rf"\b({COUNTED})s? $")
 NO_INDEX = {
     "keras_interp_rnn/_network/whole.py": {"', '.join(names)": "names of inputs"},
     "keras_interp_rnn/analysis/isan/contributions.py": {"step": "the paper's t, from 1"},
-    "keras_interp_rnn/analysis/surprise.py": {"largest": "an id"},
+    "keras_interp_rnn/analysis/surprise.py": {"largest": "an id", "empty": "from 1"},
     "keras_interp_rnn/automata/machines/_deterministic.py": {"row": "the row itself"},
     "keras_interp_rnn/automata/machines/drawing.py": {"written": "a label"},
     "keras_interp_rnn/automata/queries/_asking.py": {"shapes": "shapes"},
@@ -140,6 +140,8 @@ class TestTheFirst:
         _, _, first, second, _, why, *_ = str(found).splitlines()
         assert (first.split()[0], second.split()[0]) == ("1", "2")
         assert why.startswith("event 1 of session 1: 'b' came ")
+        [event] = found.events
+        assert (event.session, event.position) == (0, 0)
         page = as_html(found)
         assert page.index("<td>1<td>") < page.index("<td>2<td>") if "<td>1<td>" in page else "<td>1</td>" in page
 

@@ -59,11 +59,11 @@ class SurprisingEvent(Result):
     """A surprising event, with the share of each earlier event in the log-odds of the expected event against it.
 
     Attributes:
-        session, position: which session, from 0, and which of its events, from 1.
-        symbols: (position - 1,), the earlier events.
+        session, position: which session, and which of its events, from 0.
+        symbols: (position,), the earlier events.
         came, expected: the event that came, and the most probable event.
         nats: the surprise of the event that came. expected_nats: the surprise of the expected event.
-        shares: (position - 1,), the share of each earlier event in the log-odds ln(p(expected) / p(came)).
+        shares: (position,), the share of each earlier event in the log-odds ln(p(expected) / p(came)).
         rest: the part of the log-odds due to no event, such as the bias of a readout; NaN for shares by deletion.
         residual: the error of the sum of shares and rest; NaN for shares by deletion, which need not sum.
         method: "contributions", which are exact, or "deletion": the decrease of the log-odds without the event.
@@ -141,7 +141,7 @@ class Surprise(Result):
         return np.array([row.sum() / (max(len(row), 1) if by == "mean" else 1) for row in predicted])
 
     def ranked(self, by: str = "mean") -> Ints:
-        """(sessions,), the numbers of the sessions, the most surprising first; `by` as for `scores`."""
+        """(sessions,), the indices of the sessions, from 0, the most surprising first; `by` as for `scores`."""
         return np.argsort(-self.scores(by), kind="stable")
 
     def name(self, symbol: int) -> str:
@@ -221,7 +221,7 @@ def surprise(
         came, best = int(texts[i][t]), int(expected[i][t])
         shares, rest, residual, method = predictor.shares(texts[i], t, best)
         both = float(nats[i][t]), float(least[i][t])
-        event = (i, t + 1, texts[i][:t], came, best, *both, shares, rest, residual, method, predictor.names)
+        event = (i, t, texts[i][:t], came, best, *both, shares, rest, residual, method, predictor.names)
         events.append(SurprisingEvent(*event))
     return Surprise(tuple(texts), tuple(nats), tuple(expected), tuple(least), tuple(events), predictor.names)
 

@@ -125,7 +125,7 @@ def surprise(result: Surprise) -> str:
 def surprising_event(result: SurprisingEvent) -> str:
     """The event that came and the expected one, and a line for each event before: its share in the log-odds."""
     lines = [
-        f"{nth('event', result.position - 1)} of {nth('session', result.session)}: {result.name(result.came)!r} came "
+        f"{nth('event', result.position)} of {nth('session', result.session)}: {result.name(result.came)!r} came "
         f"({math.exp(-result.nats):.2g}), {result.name(result.expected)!r} was expected "
         f"({math.exp(-result.expected_nats):.1%})"
     ]

@@ -79,7 +79,7 @@ def test_contributions_of_an_affine_network_sum_to_the_log_odds(seed):
     np.testing.assert_allclose(
         event.shares, split.logit_difference(towards=event.expected, against=event.came)[1:], rtol=1e-12
     )
-    assert SESSIONS[event.session][event.position - 1] == event.came
+    assert SESSIONS[event.session][event.position] == event.came
 
 
 def test_shares_by_deletion_are_changes_of_the_log_odds():
@@ -192,7 +192,7 @@ def test_each_session_has_an_event_explained_before_one_has_two():
     assert all(np.exp(-event.nats) <= 0.1 for event in found.events)
     for event in found.events:
         assert event.log_odds > 0
-        assert event.nats == found.nats[event.session][event.position - 1]
+        assert event.nats == found.nats[event.session][event.position]
 
 
 def test_no_likely_event_is_explained():
