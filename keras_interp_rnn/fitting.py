@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,9 +30,9 @@ from keras import ops, tree
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._checks import integer
+from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import say
-from keras_interp_rnn._lbfgs import Minimization
+from keras_interp_rnn._lbfgs import Box, Minimization
 from keras_interp_rnn._network import stack_of
 from keras_interp_rnn._results import Sentence, nth
 from keras_interp_rnn._types import Array, Ints, Tensor
@@ -47,6 +48,12 @@ MIN_GAIN = 1e-6
 
 MAX_STEPS_AT_ONCE = 2**22
 """Steps of all sequences that are computed together."""
+
+SMALL_START = 0.01
+"""How far weights are moved for a start where their constraint has no derivative, as a norm at 0."""
+
+MEAN = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
+"""Reductions of a loss that are means."""
 
 SHRINKAGE, SMALL = 3, 2**15
 """A batch is compiled again for the starts that are not done, once they are so many times fewer, unless all its
@@ -133,11 +140,17 @@ def fit_lbfgs(
 
     The first start is the model's weights; its initializers draw the others. The best start of each fit is returned.
     Constraints hold exactly: bounds, such as `constraints.Interval` and Keras's `NonNeg`, bound the search; any other
-    constraint is applied to the weights inside the objective.
+    constraint is applied to the weights inside the objective. Weights that begin where such a constraint has no
+    derivative, as the norm of a bias at 0, begin about 0.01 off, in a random direction.
+
+    `ignore_class` and `loss_weights` count as in `fit`. The mean is over the sum of the weights of the steps, as in
+    Keras with reduction="mean_with_sample_weight"; by default Keras divides by the number of steps, so that weights
+    other than 0 and 1 change the size of the loss relative to the penalties there, and not here.
 
     Args:
         model: a built model of one output, compiled with a loss.
-        data: (x, y) or (x, y, sample_weight), arrays of sequences as in `fit`. A step with weight 0 does not count.
+        data: (x, y) or (x, y, sample_weight), arrays of sequences as in `fit`. A step with weight 0 does not count,
+            and its target may be NaN.
         subsets: bool (fits, batch), the sequences of each fit, such as those of one subject or one fold. By default
             there is one fit, to all sequences.
         penalty_factors: (fits,), non-negative factors of the model's penalties, one for each fit. By default 1.
@@ -150,7 +163,9 @@ def fit_lbfgs(
         The fits. The model has the weights of the first fit.
 
     Raises:
-        ValueError: if the model is not built, not compiled, or cannot be copied; if the shapes of arrays do not match.
+        ValueError: if the model is not built, not compiled, or cannot be copied; if the shapes of arrays do not match;
+            if the loss has another reduction than a mean, or compares sequences; if the objective or its gradient is
+            not finite at a start.
 
     Units: those of the loss, usually nats.
     Example:
@@ -186,7 +201,8 @@ def fit_lbfgs(
         for part in evaluate.parts(rows):
             values = functools.partial(evaluate.of, part)
             lower, upper = objective.bounds
-            search = Minimization(values, starts[part % num_restarts], lower, upper, max_steps, TOLERANCE, MIN_GAIN)
+            first = _smooth_starts(objective, values, starts[part % num_restarts], seed)
+            search = Minimization(values, first, lower, upper, max_steps, TOLERANCE, MIN_GAIN)
             found.append(search.run(functools.partial(_say, part[-1] + 1, len(rows)) if verbose else None))
         points, losses, converged, num_steps = (
             np.concatenate([getattr(each, name) for each in found]).reshape(prepared.num_fits, num_restarts, *shape)
@@ -199,6 +215,43 @@ def fit_lbfgs(
     result = Fits(model, weights, losses, converged, num_steps, time.monotonic() - started, objective)
     result.load(0)
     return result
+
+
+def _smooth_starts(
+    objective: _Objective, values: Callable[[Array, Ints], tuple[Array, Array]], starts: Array, seed: int
+) -> Array:
+    """The starts of all rows (rows, P), moved where a constraint has no derivative.
+
+    Raises:
+        ValueError: if the objective or its gradient is not finite at a start, with what is not.
+    """
+    box, rows = Box(*objective.bounds), np.arange(len(starts))
+    value, gradient = values(box.points(box.coordinates(starts)), rows)
+    if not np.isfinite(gradient).all():
+        starts = objective.moved(starts, gradient, seed)
+        value, gradient = values(box.points(box.coordinates(starts)), rows)
+    if np.isfinite(value).all() and np.isfinite(gradient).all():
+        return starts
+    bad = int(np.flatnonzero(~np.isfinite(value) | ~np.isfinite(gradient).all(axis=1))[0])
+    if not np.isfinite(value[bad]):
+        received = f"{value[bad]}. The inputs, the targets of positive weight and the outputs must be finite."
+    else:
+        received = f"a gradient of NaN or infinity by {objective.names_of(~np.isfinite(gradient[bad]))}."
+    raise ValueError(
+        f"The objective and its gradient must be finite at each start. Received: {received} Change the data, the loss, "
+        "the constraint or the initializers."
+    )
+
+
+def _loss_weight(model: keras.Model) -> float:
+    """The factor of the loss with which a model was compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about lambdas, which Keras cannot save
+        given = tree.flatten(model.get_compile_config().get("loss_weights"))
+    numbers = [1.0 if each is None else each for each in given]
+    if len(numbers) > 1:
+        raise invalid("loss_weights", "one number, as the model has one output", given)
+    return float(numbers[0]) if numbers else 1.0
 
 
 def _say(end: int, total: int, evaluation: int, live: int) -> None:
@@ -336,7 +389,18 @@ class _Objective:
             raise ValueError(f"`model` must be a built Keras model. Received: {model!r:.100}. Call it on inputs once.")
         if not isinstance(getattr(model, "loss", None), str | keras.losses.Loss | Callable):
             raise ValueError("`model` must be compiled with one loss. Received: a model without. Call model.compile.")
-        self.model, self.loss = model, keras.losses.get(model.loss)
+        self.model, self.loss, self.loss_weight = model, keras.losses.get(model.loss), _loss_weight(model)
+        reduction = getattr(self.loss, "reduction", MEAN[0])
+        if isinstance(self.loss, keras.losses.Circle):
+            raise ValueError(
+                "The loss must have a value for each step by itself. Received: Circle, which compares the sequences of "
+                "a batch. Use another loss."
+            )
+        if reduction not in MEAN:
+            raise ValueError(
+                f"The loss must have a mean for its reduction, one of {', '.join(MEAN)}. Received: {reduction!r}. "
+                "Leave `reduction` out, and multiply the loss by `loss_weights`."
+            )
         self.copy = _copy(model, None)
         for variable, value in zip(self.copy.variables, model.variables, strict=True):
             variable.assign(ops.cast(value, variable.dtype))
@@ -350,6 +414,24 @@ class _Objective:
         self.bounds = [np.repeat([end[side] for end in ends], self.sizes) for side in range(2)]
         self.stack = stack_of(self.copy)
         self.maps = self.stack is not None or _backend.maps_loops()
+
+    def moved(self, points: Array, gradients: Array, seed: int) -> Array:
+        """Starts (rows, P), a little off where constraints that are no bounds have no derivative."""
+        off = SMALL_START * np.random.default_rng([seed, len(points)]).normal(size=points.shape)
+        parts = zip(self.parts(points), self.parts(gradients), self.parts(off), self.projections, strict=True)
+        found = []
+        for point, gradient, step, project in parts:
+            point, gradient, step = (each.reshape(len(points), -1) for each in (point, gradient, step))
+            smooth = np.isfinite(gradient).all(axis=1, keepdims=True) | (project is None)
+            found.append(np.where(smooth, point, point + step))
+        return np.concatenate(found, axis=1)
+
+    def names_of(self, entries: NDArray[np.bool_]) -> str:
+        """The weights that have one of these entries (P,), with their constraints."""
+        chosen = [v for v, part in zip(self.variables, self.parts(entries), strict=True) if part.any()]
+        return ", ".join(
+            v.path + (f" under {type(v.constraint).__name__}" if v.constraint is not None else "") for v in chosen
+        )
 
     def starts(self, number: int, seed: int) -> Array:
         """(number, P): the model's weights, then what its initializers draw."""
@@ -422,6 +504,9 @@ class _Objective:
         if len(y.shape) < len(output.shape) and output.shape[-1] == 1:
             y = y[..., None]
         (rows, batch), of_weights = output.shape[:2], tuple(sample_weight.shape)
+        # A target of weight 0 may be missing. A product with 0 would be NaN, here or in the gradient.
+        counts = ops.reshape(sample_weight > 0, (*of_weights, *[1] * (len(y.shape) - len(of_weights))))
+        y = ops.where(counts, y, ops.zeros_like(y))
         losses = None
         if all(size in (None, other) for size, other in zip(output.shape, of_weights, strict=False)):
             flat = [ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output)]
@@ -435,8 +520,14 @@ class _Objective:
         sample_weight = ops.reshape(
             sample_weight, (*sample_weight.shape, *[1] * (len(losses.shape) - len(sample_weight.shape)))
         )
+        ignored = getattr(self.loss, "ignore_class", None)
+        if ignored is not None:  # Keras leaves these steps out of the mean
+            known = ops.cast(ops.not_equal(ops.cast(y, "int32"), ignored), sample_weight.dtype)
+            sample_weight = sample_weight * ops.reshape(known, losses.shape)
         axes = tuple(range(1, len(losses.shape)))
-        return ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
+        losses = ops.where(sample_weight > 0, losses, ops.zeros_like(losses))
+        mean = ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
+        return self.loss_weight * mean
 
 
 def _of_each_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
@@ -462,7 +553,13 @@ def _copy(model: keras.Model, seed: Sequence[int] | None) -> keras.Model:
     def double(layer: keras.layers.Layer) -> keras.layers.Layer:
         return type(layer).from_config(_changed(layer.get_config(), draws))
 
-    return keras.models.clone_model(model, clone_function=double)
+    # A clone of a compiled model would be compiled, with a loss that may not be registered.
+    plain = model
+    if isinstance(model, keras.Sequential):
+        plain = keras.Model(model.inputs[0], model.outputs[0])
+    elif getattr(model, "inputs", None):
+        plain = keras.Model(model.input, model.output)
+    return keras.models.clone_model(plain, clone_function=double)
 
 
 def _changed(config: Any, draws: np.random.Generator | None) -> Any:

@@ -83,6 +83,95 @@ def test_steps_of_weight_0_count_for_nothing():
     assert losses == pytest.approx([losses[0]] * 3, abs=1e-4)
 
 
+class OfAUser(keras.losses.Loss):
+    """A loss of a user, which is not registered with Keras."""
+
+    def call(self, y, outputs):
+        return keras.losses.sparse_categorical_crossentropy(y, outputs, from_logits=True)
+
+
+@pytest.mark.parametrize("stacked", [True, False])
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        (keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0), {}),
+        (keras.losses.SparseCategoricalCrossentropy(from_logits=True), {"loss_weights": 3.0}),
+        (keras.losses.SparseCategoricalCrossentropy(from_logits=True), {"loss_weights": [0.5]}),
+        (OfAUser(), {"metrics": [keras.metrics.SparseCategoricalAccuracy()]}),
+    ],
+)
+def test_the_objective_is_keras_s(loss, options, stacked, monkeypatch):
+    if not stacked:
+        monkeypatch.setattr(fitting, "stack_of", lambda model: None)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(6, 5, 3)).astype("float32"), rng.integers(0, 4, (6, 5))
+    gru = keras.layers.GRU(3, return_sequences=True, kernel_regularizer=keras.regularizers.L2(0.1))
+    model = keras.Sequential([keras.Input((5, 3)), gru, keras.layers.Dense(4)])
+    model.compile(loss=loss, **options)
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=1, max_steps=2, verbose=0)
+    assert fits.loss[0] == pytest.approx(model.evaluate(x, y, verbose=0, return_dict=True)["loss"], rel=1e-5)
+
+
+def test_a_target_of_weight_0_may_be_missing():
+    rng = np.random.default_rng(0)
+    x, y, weight = rng.normal(size=(6, 5, 3)), rng.normal(size=(6, 5, 1)), np.ones((6, 5))
+    weight[0, 3] = 0
+    model = keras.Sequential([keras.Input((5, 3)), keras.layers.GRU(3, return_sequences=True), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    start, found = model.get_weights(), []
+    for missing in (y[0, 3], np.nan):
+        model.set_weights(start)
+        target = y.copy()
+        target[0, 3] = missing
+        found.append(fitting.fit_lbfgs(model, (x, target, weight), num_restarts=2, max_steps=5, verbose=0).losses)
+    assert np.array_equal(*found)
+    assert np.isfinite(found[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("constraint", "holds"),
+    [
+        # With singular values that are all alike the derivative of a decomposition is NaN too.
+        (constraints.MaxSpectralNorm(0.5), lambda bias: True),
+        (keras.constraints.MaxNorm(5.0), lambda bias: np.linalg.norm(bias) <= 5),
+        (keras.constraints.UnitNorm(), lambda bias: np.linalg.norm(bias) == pytest.approx(1, abs=1e-5)),
+        (keras.constraints.MinMaxNorm(2.0, 4.0), lambda bias: 1.99 <= np.linalg.norm(bias) <= 4.01),
+    ],
+)
+def test_weights_under_a_norm_may_begin_at_0(constraint, holds):
+    """As every bias does; the derivative of a norm at 0 is NaN."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(6, 5, 3)), rng.normal(size=(6, 5, 2)) - 3
+    keras.utils.set_random_seed(0)
+    spectral = isinstance(constraint, constraints.MaxSpectralNorm)
+    head = keras.layers.Dense(2, bias_constraint=None if spectral else constraint)
+    layer = keras.layers.SimpleRNN(3, return_sequences=True, recurrent_constraint=constraint if spectral else None)
+    model = keras.Sequential([keras.Input((5, 3)), layer, head])
+    model.compile(loss="mse")
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=40, verbose=0)
+    assert (fits.num_steps > 5).all()
+    assert fits.loss[0] < 1.5
+    assert holds(keras.ops.convert_to_numpy(head.bias))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"y": np.nan}, "must be finite at each start. Received: nan. The inputs, the targets of positive weight"),
+        ({"loss": lambda y, p: keras.ops.sqrt(0 * p[..., 0])}, "a gradient of NaN or infinity by .*kernel"),
+        ({"loss": keras.losses.MeanSquaredError(reduction="sum")}, "must have a mean for its reduction.* 'sum'"),
+    ],
+)
+def test_an_objective_that_cannot_be_followed_is_refused(change, sentence):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(6, 5, 3)), rng.normal(size=(6, 5, 1))
+    model = keras.Sequential([keras.Input((5, 3)), keras.layers.GRU(3, return_sequences=True), keras.layers.Dense(1)])
+    model.compile(loss=change.get("loss", "mse"))
+    y[1, 2] = change.get("y", 0)
+    with pytest.raises(ValueError, match=sentence):
+        fitting.fit_lbfgs(model, (x, y), num_restarts=1, verbose=0)
+
+
 def test_penalties_count_and_are_not_evaluated():
     x, y = choices(4, 20, 4)
     model = network(bias_regularizer=keras.regularizers.L2(0.125))  # Keras has it in float32

@@ -149,7 +149,9 @@ def _recurrent(layer: Any, read: Read, x: Tensor) -> Tensor:
             by_network = [tuple(ops.reshape(part, (count, batch, -1)) for part in parts) for parts in (states, now)]
             after = known.step(ops, *by_network).states
             after = [ops.reshape(part, (count * batch, -1)) for part in after]
-        return list(after), (after[0],)
+        # tanh of keras.ops gives float32 on JAX (Keras 3.15), whatever it is given.
+        after = [ops.cast(x, old.dtype) for x, old in zip(after, states, strict=True)]
+        return after, (after[0],)
 
     last, [outputs] = _backend.scan(step, start, drive, (cell.units,))
     return _by_network(outputs if layer.return_sequences else last[0][None], count, layer.return_sequences)
