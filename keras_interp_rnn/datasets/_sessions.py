@@ -130,7 +130,8 @@ def sessions(
             symbol for each combination of values that occurs, in sorted order.
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
         by: columns that identify a session, the subject first; without them all rows are one session. In XES each trace
-            is one, without `by` or by "case:concept:name"; a trace without a name has its place, from 1, for a name.
+            is one, without `by` or by "case:concept:name"; a trace without a name has its place, from 1, for a name,
+            and a trace without events is none.
         order: how the rows of a session are sorted; rows of equal times keep the order of the table, as all do without
             it. A column of numbers, of dates with times, or of texts in ISO 8601, such as "2024-01-31T09:05:00+02:00",
             year first; times with zones are compared as instants. Of several columns the first decides, then the
@@ -172,6 +173,8 @@ def sessions(
     read = opened(table, [(argument, name) for argument, names in named.items() for name in names], delimiter)
 
     left_out = listed(missing)
+    if not {*of_symbol, *of_target} & {*as_numbers}:
+        read.check_missing([*of_symbol, *of_target], left_out)
     parts = {name: read.distinct(name, as_numbers, left_out) for name in (*of_symbol, *of_target)}
     who = {name: read.distinct(name, as_numbers, NO_NAME) for name in groups}
     times = order_keys(read, order, as_numbers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import re
 import sys
@@ -40,6 +41,9 @@ FORMS = {
 
 LARGEST_EXACT = {"float16": 2**11, "float32": 2**24}
 """Type of a column -> number from which on its floats do not hold all whole numbers."""
+
+MAX_LINES = 50
+"""Lines in which names of columns are sought, at most."""
 
 _CELLS_OF_ANY_LENGTH = threading.Lock()
 
@@ -144,13 +148,19 @@ def _of_separated_values(path: Path, delimiter: str, asked: Sequence[tuple[str, 
 
 def _header(text: str, delimiter: str, path: Path, asked_for: Sequence[Any]) -> list[str]:
     """The names of the columns, or an error with the reason why they are not in the first line."""
-    first = next((line for line in io.StringIO(text) if line.strip()), "").rstrip("\r\n")
+    lines = [line.rstrip("\r\n") for line in itertools.islice(io.StringIO(text), MAX_LINES)]
+    first = next((line for line in lines if line.strip()), "")
     names = {sign: _names(first, sign) for sign in (delimiter, *DELIMITERS)}
-    cause = "" if all(name in names[delimiter] for name in asked_for) else _cause(first, delimiter, names, asked_for)
-    if cause or not first:
+    cause = "" if first else "The file is empty."
+    if first and not all(name in names[delimiter] for name in asked_for):
+        below = (i for i, line in enumerate(lines, 1) if all(name in _names(line, delimiter) for name in asked_for))
+        place = next(below, None)
+        cause = _cause(first, delimiter, names, asked_for)
+        if not cause and place is not None:
+            cause = f"They are in line {place}: remove the lines above."
+    if cause:
         raise DataError(
-            f"The first line of a file must have the names of its columns. Received: {first[:60]!r} in {path}. "
-            f"{cause or 'The file is empty.'}"
+            f"The first line of a file must have the names of its columns. Received: {first[:60]!r} in {path}. {cause}"
         )
     _, header = next(_parsed(text, delimiter, path))
     return [name.strip() for name in header]

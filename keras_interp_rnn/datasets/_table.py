@@ -93,7 +93,7 @@ class Table:
             cells = self._as_numbers(name, cells)
             return [None if _is_nothing(cell) or kind_and_value(cell) in left_out else cell for cell in cells]
         if self.is_text:
-            self._check_text(name, cells, missing)
+            self._check_text(name, cells)
         return [None if _is_nothing(cell) else cell for cell in cells]
 
     def distinct(self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = ()) -> list[Any]:
@@ -117,6 +117,17 @@ class Table:
                 )
         self.check_floats(name, first)
         return values
+
+    def check_missing(self, names: Sequence[Any], missing: Sequence[Any]) -> None:
+        """Refuses a number among missing values if all of these columns are text, and one has its digits."""
+        texts = {cell: name for name in names for cell in (self.cells(name) if self.is_text else ())}
+        like = next((value for value in missing if is_number(value) and str(value) in texts), None)
+        if like is not None:
+            raise DataError(
+                f"`missing` must have values of a column's type. Received: the number {like!r}; column "
+                f"{texts[str(like)]!r} is text and has the cell {str(like)!r}. Name the column in `numbers`, or write "
+                f"missing={str(like)!r}."
+            )
 
     def check_floats(self, name: Any, values: Iterable[Any]) -> None:
         """Refuses floats that may be one of several whole numbers."""
@@ -147,15 +158,9 @@ class Table:
         floats = floats_if_exact(read.values())
         return [floats[read[cell]] if isinstance(cell, str) else cell for cell in cells]
 
-    def _check_text(self, name: Any, cells: list[Any], missing: Sequence[Any]) -> None:
-        """Refuses text whose reading as text would surprise: numbers that are missing, and numbers next to NA."""
+    def _check_text(self, name: Any, cells: list[Any]) -> None:
+        """Refuses numbers next to NA, which may be a value or none."""
         texts = {cell for cell in cells if not _is_nothing(cell)}
-        like = next((value for value in missing if is_number(value) and str(value) in texts), None)
-        if like is not None:
-            raise DataError(
-                f"`missing` must have values of the column's type. Received: the number {like!r}; column {name!r} is "
-                f"text and has the cell {str(like)!r}. Name the column in `numbers`, or write {str(like)!r}."
-            )
         no_number, others = texts & set(NO_NUMBER), texts - set(NO_NUMBER)
         if no_number and others and all(map(is_written_number, others)):
             stray = min(no_number)
@@ -167,6 +172,8 @@ class Table:
 
 def check_names(names: Sequence[Any], asked: Iterable[tuple[str, Any]]) -> None:
     """Raises an error unless each name that an argument asks for is that of one column."""
+    if not names:
+        raise DataError("A table must have columns. Received: none. Pass a table or a log with events.")
     for argument, name in asked:
         try:
             if len(names) <= NUM_SHOWN:

@@ -103,7 +103,7 @@ def order_keys(table: Table, order: Any, numbers: Sequence[Any]) -> list[tuple[A
         while names:
             joined = _joined(*(read[name] for name in names[:2])) if len(names) > 1 else None
             group, names = (names[:1], names[1:]) if joined is None else (names[:2], names[2:])
-            groups.append((group, _plain(table, group[0], read[group[0]] if joined is None else joined)))
+            groups.append((group, _plain(table, group[0], read[group[0]] if joined is None else joined, read)))
     lacking = [(name, [None if cell is None else 0 for cell in cells]) for name, cells in read.items()]
     return lacking + [(names[0], keys) for names, keys in groups]
 
@@ -112,11 +112,11 @@ def _names(names: Any) -> list[Any]:
     return list(names) if isinstance(names, tuple) else [names]
 
 
-def _plain(table: Table, name: Any, cells: list[Any]) -> list[Key]:
-    """Keys of numbers, of times, or of texts of times."""
+def _plain(table: Table, name: Any, cells: list[Any], read: Mapping[Any, list[Any]]) -> list[Key]:
+    """Keys of numbers, of times, or of texts of times; `read` are all columns of the order."""
     present = [cell for cell in cells if cell is not None]
     if all(isinstance(cell, str) for cell in present):
-        return _one_kind(table, name, [None if cell is None else _instant(cell) or cell for cell in cells])
+        return _one_kind(table, name, [None if cell is None else _instant(cell) or cell for cell in cells], read)
     if all(is_number(cell) or isinstance(cell, Decimal) for cell in present):
         table.check_floats(name, present)
         return cells
@@ -133,15 +133,14 @@ def _plain(table: Table, name: Any, cells: list[Any]) -> list[Key]:
     return cells
 
 
-def _one_kind(table: Table, name: Any, keys: list[Key]) -> list[Key]:
+def _one_kind(table: Table, name: Any, keys: list[Key], read: Mapping[Any, list[Any]]) -> list[Key]:
     """Keys of instants, all with a zone or all without; a text among them is none."""
     stray = next((row for row, key in enumerate(keys) if isinstance(key, str)), None)
     if stray is not None:
-        texts = [key for key in keys if isinstance(key, str)]
         raise DataError(
             "`order` must name a column whose order is that of time: numbers, or times of ISO 8601 as "
             f"'2024-01-31T09:05:00+02:00'. Received: {keys[stray]!r:.60} in {table.place(stray, name)}, column "
-            f"{name!r}. " + _remedy(name, texts if len(texts) == len([key for key in keys if key is not None]) else [])
+            f"{name!r}. {_remedy(name, read)}"
         )
     with_zone = {key[0] for key in keys if key is not None}
     if len(with_zone) > 1:
@@ -156,23 +155,34 @@ def _mixed_zones(name: Any, received: str) -> DataError:
     )
 
 
-def _remedy(name: Any, texts: list[str]) -> str:
-    """The text to write in the place of a column of these texts."""
-    fitting = [repr(form) for form in (*FORMATS, *CLOCKS) if texts and all(_fits(form, text) for text in texts)]
-    forms = ", or ".join(fitting)
-    if texts and all(map(is_written_number, texts)):
-        other = f"order={{{name!r}: {forms or 'format'}}}"
+def _remedy(name: Any, read: Mapping[Any, list[Any]]) -> str:
+    """The text to write for an `order` whose column is no time; of several columns the text is that of all."""
+    texts = [cell.strip() for cell in read[name] if cell is not None]
+    if all(map(is_written_number, texts)):
+        other = f"write order={{{name!r}: {_fitting(texts) or 'format'}}}"
         return f"If these are numbers that grow with time, write numbers=[{name!r}]; if not, {other}."
-    if texts and all(map(_CLOCK.fullmatch, texts)):
+    if len(read) > 1:
+        rows = [cells for cells in zip(*read.values(), strict=True) if None not in cells]
+        if all(isinstance(cell, str) for cells in rows for cell in cells):
+            forms = _fitting([" ".join(cell.strip() for cell in cells) for cells in rows])
+            return f"Write order={{{tuple(read)!r}: {forms or 'format'}}}: the columns are joined by blanks."
+        return f"Write order={{{', '.join(f'{each!r}: function' for each in read)}}}, of functions of the cells."
+    if all(map(_CLOCK.fullmatch, texts)):
         return (
             f"A time of day needs its date, as midnight may lie between: order=['date', {name!r}]; if none does, "
-            f"write order={{{name!r}: {forms or 'function'}}}."
+            f"write order={{{name!r}: {_fitting(texts) or 'function'}}}."
         )
-    if fitting:
+    if forms := _fitting(texts):
         return f"Write order={{{name!r}: {forms}}}."
     return (
         f"Write order={{{name!r}: format}}, of `datetime.strptime` such as '%d/%m/%Y %H:%M', or a function of the cell."
     )
+
+
+def _fitting(texts: list[str]) -> str:
+    """The formats of all texts."""
+    forms = [form for form in (*FORMATS, *CLOCKS) if texts and all(_fits(form, text) for text in texts)]
+    return ", or ".join(map(repr, forms))
 
 
 def _fits(form: str, text: str) -> bool:
@@ -229,7 +239,7 @@ def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]])
             keys.append(None)
             continue
         try:
-            key = _parsed(" ".join(cells), how) if isinstance(how, str) else how(*cells)
+            key = _parsed(" ".join(cell.strip() for cell in cells), how) if isinstance(how, str) else how(*cells)
         except Exception as error:  # of the user's function
             shown = ", ".join(f"{cell!r:.60}" for cell in cells)
             rule = f"have the format {how!r}" if isinstance(how, str) else "be read by the function"

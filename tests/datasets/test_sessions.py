@@ -159,9 +159,12 @@ def test_a_number_is_not_missing_in_a_column_of_text(tmp_path):
     assert datasets.sessions(path, "choice", numbers="choice", missing=-1).names == (1, 2)
     assert datasets.sessions(path, "choice", missing="-1").names == ("1", "2")
     with pytest.raises(
-        datasets.DataError, match="of the column's type. Received: the number -1; column 'choice' is text"
+        datasets.DataError, match="of a column's type. Received: the number -1; column 'choice' is text"
     ):
         datasets.sessions(path, "choice", missing=-1)
+    path.write_text("room,choice\n0,1\n0,0\n0,2\n")
+    data = datasets.sessions(path, ["room", "choice"], numbers="choice", missing=0)
+    assert (data.names, data.missed) == ((("0", 1), ("0", 2)), {"choice": 1})
 
 
 @pytest.mark.parametrize("argument", ["columns", "target", "by", "order", "label"])
@@ -404,6 +407,7 @@ def test_only_combinations_that_occur_are_symbols():
         ("<?xml version='1.0'?><log/>", "It is XML: a log in XES has a name that ends in .xes"),
         ('[{"id": 1, "event": "a"}]', "It is JSON: pass a mapping of columns"),
         ("", "The file is empty"),
+        ("Export of 2024\n\nid,event\n1,a\n", "They are in line 3: remove the lines above"),
     ],
 )
 def test_a_file_of_another_form_is_refused_with_that_cause(tmp_path, text, cause):

@@ -74,7 +74,10 @@ def test_text_of_another_form_is_refused_and_read_by_its_format(tmp_path, form):
     ("cells", "remedy"),
     [
         (["1", "2", "10"], r"If these are numbers that grow with time, write numbers=\['time'\]"),
-        (["05012011", "30122010"], "If these are numbers that grow with time, .* if not, order={'time': '%d%m%Y'}"),
+        (
+            ["05012011", "30122010"],
+            "If these are numbers that grow with time, .* if not, write order={'time': '%d%m%Y'}",
+        ),
         (["1.10", "1.9"], "If these are numbers that grow with time"),
         (["9:59", "10:00"], r"needs its date, as midnight may lie between: order=\['date', 'time'\]"),
         (["23:59:59", "00:00:01"], "needs its date, .* if none does, write order={'time': '%H:%M:%S'}"),
@@ -129,6 +132,29 @@ def test_date_and_time_may_stand_in_two_columns(tmp_path, order):
     path.write_text("\n".join(["day,clock,event", *rows]))
     data = datasets.sessions(path, "event", order=order)
     assert (data.words, data.missed) == ([("a", "b", "c")], {"day": 1, "clock": 1})
+
+
+@pytest.mark.parametrize(
+    ("rows", "remedy", "order"),
+    [
+        (
+            ["2024-01-02,12:30 AM,b", "2024-01-01,11:00 PM,a"],
+            r"Write order={\('day', 'clock'\): '%Y-%m-%d %I:%M %p'}: the columns are joined by blanks",
+            {("day", "clock"): "%Y-%m-%d %I:%M %p"},
+        ),
+        (["02.01.2024,9:05,b", "30.12.2023,10:00,a"], "'%d.%m.%Y %H:%M'}", {("day", "clock"): "%d.%m.%Y %H:%M"}),
+        (["2024-01-01,10,b", "2024-01-01,9x,a"], r"Write order={\('day', 'clock'\): format}", {"clock": len}),
+        (["2024-01-01,10.5,b", "2024-01-01,9,a"], r"write numbers=\['clock'\]", ["day", "clock"]),
+    ],
+)
+def test_the_remedy_for_two_columns_names_both(tmp_path, rows, remedy, order):
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["day,clock,event", *rows]))
+    with pytest.raises(datasets.DataError, match=remedy):
+        datasets.sessions(path, "event", order=["day", "clock"])
+    numbers = ["clock"] if isinstance(order, list) else ()
+    words = datasets.sessions(path, "event", order=order, numbers=numbers).words
+    assert words == [("b", "a") if order == {"clock": len} else ("a", "b")]
 
 
 def test_a_zone_beside_the_time_of_day_counts(tmp_path):

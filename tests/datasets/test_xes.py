@@ -61,6 +61,7 @@ def test_an_event_without_a_value_is_left_out(tmp_path):
     [
         ("<log", '<!DOCTYPE log [<!ENTITY a "aaaa">]>\n<log', "line 3 of .*, a document type, whose entities"),
         ("</log>", "", "no element found"),
+        (LOG[LOG.index("<log") :], "<log/>", "A table must have columns. Received: none"),
         ("<log", "<table", "line 3 of .*, the element table, not a log"),
         ('value="true"', 'value="yes"', "the boolean 'yes'"),
         ("12:00:00+02:00", "noon", "Received: '2020-01-01Tnoon' in line 11 of .*, column 'time:timestamp'"),
