@@ -164,39 +164,28 @@ def sessions(
     >>> data.x.tolist(), data.y.tolist(), data.missed
     ([[0, 1]], [[1, 1]], {'reward': 1})
     """
-    of_symbol, groups, as_numbers = listed(columns), listed(by), listed(numbers)
+    of_symbol, who, as_numbers = listed(columns), listed(by), listed(numbers)
     of_target = [] if target is None else [target]
     if not of_symbol:
         raise DataError("`columns` must be names of columns. Received: none. Name those that make a symbol.")
-    named = {"columns": of_symbol, "target": of_target, "by": groups, "order": columns_of(order)}
+    named = {"columns": of_symbol, "target": of_target, "by": who, "order": columns_of(order)}
     named |= {"label": [] if label is None else [_column_of(label)], "numbers": as_numbers}
     read = opened(table, [(argument, name) for argument, names in named.items() for name in names], delimiter)
 
-    left_out = listed(missing)
-    if not {*of_symbol, *of_target} & {*as_numbers}:
-        read.check_missing([*of_symbol, *of_target], left_out)
-    parts = {name: read.distinct(name, as_numbers, left_out) for name in (*of_symbol, *of_target)}
-    who = {name: read.distinct(name, as_numbers, NO_NAME) for name in groups}
+    parts = _parts(read, of_symbol, of_target, as_numbers, listed(missing))
+    groups = {name: read.distinct(name, as_numbers, NO_NAME) for name in who}
     times = order_keys(read, order, as_numbers)
-    present, missed = _complete(read.num_rows, [*parts.items(), *who.items(), *times])
-    every = _grouped(present, list(who.values()), read.traces if not groups or TRACE in groups else None)
-    if times:
-        _sort(every, [keys for _, keys in times])
-    if not any(len(rows) > 1 for rows in every):
-        without = "".join(f", {count} without a value of {name!r}" for name, count in missed.items())
-        raise DataError(
-            f"`table` must have a session of two rows. Received: {len(present)} rows without a missing value{without}. "
-            "Pass as `by` columns whose values several rows share."
-        )
-    whose = tuple(tuple(column[rows[0]] for column in who.values()) for rows in every)
-    values = [parts[name] for name in of_symbol]
-    is_one = of_symbol == [columns]
-    symbol_of = values[0].__getitem__ if is_one else lambda row: tuple(each[row] for each in values)
-    words = [tuple(map(symbol_of, rows)) for rows in every]
-    names = _sorted({symbol for word in words for symbol in word})
-    following = words if target is None else [tuple(parts[target][row] for row in rows) for rows in every]
-    targets = names if target is None else _sorted({value for each in following for value in each})
+    present, missed = _complete(read.num_rows, [*parts.items(), *groups.items(), *times])
+    every = _grouped(present, list(groups.values()), read.traces if not who or TRACE in who else None)
+    _sort(every, [keys for _, keys in times])
+    _check_steps(every, missed)
+
+    symbols = parts[of_symbol[0]] if of_symbol == [columns] else list(zip(*map(parts.get, of_symbol), strict=True))
+    words = _of_sessions(symbols, every)
+    following = words if target is None else _of_sessions(parts[target], every)
+    names, targets = (_sorted({value for each in values for value in each}) for values in (words, following))
     x, y, weights, session = _padded(words, following, names, targets)
+    whose = tuple(tuple(column[rows[0]] for column in groups.values()) for rows in every)
     return Sessions(
         words=words,
         labels=() if label is None else _labels(read, label, as_numbers, every, whose),
@@ -210,6 +199,16 @@ def sessions(
         num_short=len(every) - len(session),
         missed=missed,
     )
+
+
+def _parts(
+    table: Table, of_symbol: Sequence[Any], of_target: Sequence[Any], numbers: Sequence[Any], missing: Sequence[Any]
+) -> dict[Any, list[Any]]:
+    """The columns that make symbols and targets."""
+    names = [*of_symbol, *of_target]
+    if not set(names) & set(numbers):
+        table.check_missing(names, missing)
+    return {name: table.distinct(name, numbers, missing) for name in names}
 
 
 def _complete(num_rows: int, columns: Sequence[tuple[Any, list[Any]]]) -> tuple[list[int], dict[Any, int]]:
@@ -244,6 +243,21 @@ def _sort(every: list[list[int]], keys: Sequence[list[Any]]) -> None:
             f"A function of `order` must return values that can be compared. Received: {error}. Return numbers, or "
             "times that all have a zone or none."
         ) from None
+
+
+def _check_steps(every: list[list[int]], missed: Mapping[Any, int]) -> None:
+    """Refuses sessions that all have one row."""
+    if not any(len(rows) > 1 for rows in every):
+        without = "".join(f", {count} without a value of {name!r}" for name, count in missed.items())
+        raise DataError(
+            f"`table` must have a session of two rows. Received: {sum(map(len, every))} rows without a missing "
+            f"value{without}. Pass as `by` columns whose values several rows share."
+        )
+
+
+def _of_sessions(values: Sequence[Any], every: list[list[int]]) -> list[tuple[Value, ...]]:
+    """The values of the rows of each session."""
+    return [tuple(values[row] for row in rows) for rows in every]
 
 
 def _padded(

@@ -250,6 +250,8 @@ def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]])
         keys.append(None if key is None or key != key else key)
     if isinstance(how, str):
         _check_years(how, keys, names[0])
+    if any(isinstance(key, str) for key in keys):  # text of a function is a time as text of a cell is
+        return _plain(table, names[0], keys, read)
     return keys
 
 

@@ -114,7 +114,15 @@ def test_a_function_says_when_and_may_leave_rows_out(tmp_path):
     ):
         datasets.sessions(path, "event", order={"time": int})
     with pytest.raises(datasets.DataError, match="must return values that can be compared"):
-        datasets.sessions(path, "event", order={"time": lambda cell: 1 if cell == "t-9" else cell})
+        datasets.sessions(path, "event", order={"time": lambda cell: 1 if cell == "t-9" else (cell,)})
+
+
+def test_text_of_a_function_is_a_time_or_is_refused(tmp_path):
+    cells = ["2024-01-01 at 10:00+02:00", "2024-01-01 at 08:30Z"]
+    assert ordered(tmp_path, cells, {"time": lambda cell: cell.replace("at ", "")}) == [0, 1]
+    with pytest.raises(datasets.DataError, match="whose order is that of time: .* Received: '10'"):
+        ordered(tmp_path, ["t9", "t10"], {"time": lambda cell: cell[1:]})
+    assert ordered(tmp_path, ["t9", "t10"], {"time": lambda cell: int(cell[1:])}) == [0, 1]
 
 
 @pytest.mark.parametrize(
