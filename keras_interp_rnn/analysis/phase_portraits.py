@@ -27,6 +27,9 @@ from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 
+SAME = 1e-12
+"""Distance of the size of an eigenvalue from 1, below which a symbol leaves its direction unchanged."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PhasePortrait(Result):
@@ -39,8 +42,9 @@ class PhasePortrait(Result):
         residual: (K,), the largest distance of a change from its line; NaN if there is no line.
         fixed_points: (K,), the logit to which repeating a symbol leads; NaN if there is none, and for networks that are
             not affine.
-        time_constants: (K, n), steps, in descending order; infinite for a direction that a symbol leaves unchanged; NaN
-            for networks that are not affine.
+        time_constants: (K, n), steps, in descending order: in so many steps of a symbol a direction shrinks to 1/e;
+            infinite for one that the symbol leaves unchanged, and negative for one that it makes grow, by e in as many
+            steps; NaN for networks that are not affine.
         alphabet: names of the symbols, or None.
 
     Units: nats; steps.
@@ -185,7 +189,7 @@ def _fixed(form: AffineForm) -> tuple[Array, Array]:
         state = np.linalg.solve((np.eye(form.units) - form.kernel[x]).T, form.bias[x])
         outputs[x] = state @ form.readout + form.offset
     with np.errstate(divide="ignore"):
-        constants = np.where(size < 1, -1 / np.log(size), np.inf)
+        constants = np.where(np.abs(size - 1) < SAME, np.inf, -1 / np.log(size))
     return outputs, -np.sort(-constants, axis=1)
 
 

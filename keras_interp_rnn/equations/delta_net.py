@@ -5,7 +5,7 @@ first paper and eq. 10 of the second. With kernel [W_q, W_k, W_v, W_beta], 2 H d
 
     q_t = l2(silu(x_t W_q))      k_t = l2(silu(x_t W_k))      v_t = silu(x_t W_v)      beta_t = sigmoid(x_t W_beta)
 
-where l2 normalizes each head's vector to length one. Gated:
+where l2 divides each head's vector by the square root of its squared length plus 1e-6. Gated:
 
     alpha_t = exp(-exp(A) * softplus(x_t W_a + b_a))           one per head
     gate_t = silu(x_t W_g)

@@ -26,11 +26,12 @@ SHORTEST, LONGEST = 1e-3, 0.1
 class DeltaNetCell(MatrixStateCell):
     r"""One step of a DeltaNet, $S_t = S_{t-1} + \beta_t k_t^\top (v_t - k_t S_{t-1})$ in each head.
 
-    The query $q_t$ and the key $k_t$ are $\mathrm{silu}(x_t W_q)$ and $\mathrm{silu}(x_t W_k)$, scaled to length one;
+    The query $q_t$ and the key $k_t$ are $\mathrm{silu}(x_t W_q)$ and $\mathrm{silu}(x_t W_k)$, each divided by the
+    square root of its squared length plus 1e-6, so that they have length one unless they are short;
     $v_t = \mathrm{silu}(x_t W_v)$, $\beta_t = \sigma(x_t W_\beta)$ and $o_t = q_t S_t$. The output is
-    $\mathrm{norm}(o_t) W_o$, where the norm divides each head's $o_t$ by its root mean square and multiplies it by
-    $w$. In the gated form $S_{t-1}$ is first scaled by $\alpha_t = \exp(-e^A \mathrm{softplus}(x_t W_a + b_a))$, and
-    $\mathrm{norm}(o_t)$ by $\mathrm{silu}(x_t W_g)$.
+    $\mathrm{norm}(o_t) W_o$, where the norm divides each head's $o_t$ by the square root of its mean square plus 1e-5
+    and multiplies it by $w$. In the gated form $S_{t-1}$ is first scaled by
+    $\alpha_t = \exp(-e^A \mathrm{softplus}(x_t W_a + b_a))$, and $\mathrm{norm}(o_t)$ by $\mathrm{silu}(x_t W_g)$.
 
     Args:
         units: int > 0, size $n$ of the output.

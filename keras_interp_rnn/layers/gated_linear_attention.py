@@ -24,7 +24,7 @@ class GatedLinearAttentionCell(MatrixStateCell):
 
     Here $q_t = x_t W_q$, $k_t = x_t W_k$, $v_t = x_t W_v$, $\alpha_t = \sigma(x_t W_1 W_2 + b)^{1/16}$
     and $o_t = q_t S_t$. The output is $(\mathrm{silu}(x_t W_r + b_r) \odot \mathrm{norm}(o_t)) W_o$, where the norm
-    divides each head's $o_t$ by its root mean square and multiplies it by $w$.
+    divides each head's $o_t$ by the square root of its mean square plus 1e-5, and multiplies it by $w$.
 
     Args:
         units: int > 0, size $n$ of the output.

@@ -24,7 +24,8 @@ class MinGRUCell(LinearCell):
     Args:
         units: int > 0, state size $n$.
         positive: True for $g(a) = a + 1/2$ if $a \ge 0$ and $\sigma(a)$ otherwise, as in the paper's log-space form;
-            False for $g(a) = a$.
+            False for $g(a) = a$. The first state is 0 in both, where the paper's log-space form has $g(0) = 1/2$: pass
+            an `initial_state` of 1/2 to begin there.
         kernel_initializer: for each of the matrices.
         bias_initializer: for the biases.
 

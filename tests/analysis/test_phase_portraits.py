@@ -57,6 +57,14 @@ def test_points_are_the_steps_of_the_model(outputs):
     np.testing.assert_array_equal(portrait.symbols, np.concatenate(words)[by_step])
 
 
+def test_a_direction_that_grows_has_a_negative_time_constant():
+    agent = automata.WeightedAutomaton([0, 0, 1], [[[1.5, 0, 0], [0, 0.5, 0], [1, 1, 1]]], [1, 1, 0])
+    portrait = analysis.phase_portrait(agent, [[0, 0, 0]])
+    assert np.isnan(portrait.fixed_points[0])
+    assert portrait.time_constants[0] == pytest.approx([-1 / np.log(0.5), -1 / np.log(1.5)])
+    assert 1.5 ** -portrait.time_constants[0, 1] == pytest.approx(np.e)
+
+
 def test_points_of_several_units_scatter_and_a_symbol_that_keeps_the_state_has_no_fixed_point():
     kept = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     moves = [[0.5, 0, 0], [0, 0.9, 0], [1, -2, 1]]

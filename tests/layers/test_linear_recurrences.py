@@ -72,3 +72,22 @@ def test_norms_of_matrix_states_are_computed_in_the_dtype_that_is_given():
     on_backend = dataclasses.replace(known, output_kernel=tensor(known.output_kernel), scale=tensor(known.scale))
     found = numpy(on_backend.read_out(keras.ops, tensor(read), None))
     np.testing.assert_allclose(found, known.read_out(NUMPY, read, None), rtol=0, atol=atol_of_layer(1e-14))
+
+
+def test_a_positive_min_gru_that_begins_at_one_half_is_the_papers_log_space_form():
+    rng = np.random.default_rng(0)
+    layer = layers.MinGRU(4, positive=True, return_sequences=True)
+    x = rng.normal(size=(2, 9, 3)).astype("float32")
+    layer.build(x.shape)
+    gates, candidates = np.split(x @ numpy(layer.cell.kernel).astype(float) + numpy(layer.cell.bias), 2, axis=-1)
+
+    def log_g(a: np.ndarray) -> np.ndarray:
+        return np.where(a >= 0, np.log(np.maximum(a, 0) + 0.5), -np.logaddexp(0, -a))
+
+    decays = np.cumsum(-np.logaddexp(0, gates), axis=1)
+    first = np.full((2, 1, 4), log_g(np.zeros(())))
+    written = -np.logaddexp(0, -gates) + log_g(candidates) - decays
+    expected = np.exp(decays + np.logaddexp.accumulate(np.concatenate([first, written], axis=1), axis=1)[:, 1:])
+    found = numpy(layer(x, initial_state=np.full((2, 4), 0.5, "float32")))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert np.abs(numpy(layer(x)) - expected)[:, 0].max() > 0.05  # a layer begins at 0
