@@ -28,6 +28,8 @@ LOOK = {
     **dict.fromkeys(APOSTROPHES, "'"),
     **dict.fromkeys(QUOTATION_MARKS, '"'),
     **dict.fromkeys(HYPHENS, "-"),
+    **dict.fromkeys("\u2044\u2215", "/"),
+    "\u2236": ":",
     "\u2012": "\u2013",  # dashes of one length
     "\u2015": "\u2014",
     **dict.fromkeys("\u2800\u3164\uffa0", " "),  # blank letters

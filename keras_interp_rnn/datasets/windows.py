@@ -84,6 +84,8 @@ class Windows(keras.utils.PyDataset):
         symbols = integers("symbols", symbols, ndim=1, remedy="`datasets.text.encode` returns the symbols of a text.")
         if input_table is not None:
             table = integers("input_table", input_table, ndim=1, remedy="Pass an id for each symbol.")
+            if not len(table):
+                raise ValueError("`input_table` must have an id for each symbol. Received: none. Pass them, or None.")
             _check_ids("input_table", table, LARGEST_ID, "Number the symbols from 0.")
             _check_ids("symbols", symbols, len(table) - 1, "Give `input_table` an entry for each symbol.")
         _check_ids("symbols", symbols, LARGEST_ID, "Number the symbols from 0.")

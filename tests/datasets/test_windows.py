@@ -193,6 +193,7 @@ def test_ids_that_int32_does_not_hold_are_refused(symbols, rule):
             r"`input_table` must lie in \[0, 2147483647\]. Received: ids from 5 to 2147483648",
         ),
         ([0, 1, 2, 1, 2], [5, -6, 7], "ids from -6 to 7. Number the symbols from 0"),
+        ([0, 1, 2, 1, 2], [], "`input_table` must have an id for each symbol. Received: none"),
         ([0, 1, 2, 1, 2], [[5, 6, 7]], "`input_table` must be one row of integers"),
         ([0, 1, 2, 1, 2], [5.0, 6.0, 7.0], "`input_table` must be one row of integers"),
     ],

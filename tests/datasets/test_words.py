@@ -47,6 +47,7 @@ NOT_SHOWN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u200e\u034f\ufe0e\x00\x7f"
         ("\u2764\ufe0f", "\u2764"),
         ("\ufee3\ufeae\ufea3\ufe92\ufe8e", "\u0645\u0631\u062d\u0628\u0627"),
         ("<br\u00a0/>x", "x"),
+        ("3\u20444 5\u22362", "3/4 5:2"),
     ],
 )
 def test_texts_that_look_the_same_have_the_same_tokens(text, plain):
