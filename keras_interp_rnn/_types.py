@@ -95,12 +95,3 @@ class ReadNetwork(Protocol):
 
     layer: Any
     readout: Any
-
-
-@runtime_checkable
-class NgramModel(Protocol):
-    """Probabilities of the next symbol given up to `order - 1` symbols before it, one table per number of symbols."""
-
-    vocabulary_size: int
-    order: int
-    probabilities: Sequence[Any]

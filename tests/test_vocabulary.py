@@ -42,7 +42,6 @@ MAY_BE_GIVEN_BY_POSITION = {
     "results": "dataclasses and named tuples are made by the package, and their fields have an order",
     "Keras": "constructors of layers, cells, losses, optimizers and constraints have Keras's form",
     "protocols": "methods of equations and cells are called by layers, once a step, in one order: `CellEquations`",
-    "from_hmm": "the three arrays of a hidden Markov model, in their usual order",
 }
 
 # Keras's own words: those of the objects that the package's derive from or stand beside.
@@ -100,8 +99,6 @@ def is_result(cls: type) -> bool:
 
 def reason(name: str, cls: type | None = None) -> str:
     """Why parameters may be given by position."""
-    if name == "automata.WeightedAutomaton.from_hmm":
-        return MAY_BE_GIVEN_BY_POSITION["from_hmm"]
     if name.startswith("equations.") or (cls and issubclass(cls, keras.Layer)):
         return MAY_BE_GIVEN_BY_POSITION["protocols"]
     return ""

@@ -280,7 +280,7 @@ class _Automaton(_Predictor):
             received = f"values that sum to {total:.6g}" if one else f"{final.shape[1]} values a word"
             raise ValueError(
                 f"The values of an automaton must be probabilities of words, which sum to 1. Received: {received}. "
-                "Pass WeightedAutomaton.from_words(...), or from_hmm(...) with `stop`."
+                "Pass WeightedAutomaton.from_words(...), or divide `final` by the sum."
             )
         self.nexts = np.concatenate([self.transitions @ self.whole_words, final[None]]).T
         self.unseen: NDArray[np.bool_] | None = None

@@ -17,13 +17,12 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import ArrayLike
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._checks import fraction, integer, invalid, is_integer, non_negative
 from keras_interp_rnn._network import check_range
 from keras_interp_rnn._results import Result
-from keras_interp_rnn._types import Array, FiniteAutomaton, Ints, NgramModel
+from keras_interp_rnn._types import Array, FiniteAutomaton, Ints
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
 from keras_interp_rnn.analysis.weighted.minimization import reduced
@@ -89,8 +88,7 @@ class WeightedAutomaton(Result):
             word: symbols of the alphabet; ids if there is no alphabet.
 
         Returns:
-            The nearest float64, even if intermediate states underflow or overflow: 0.0 for a value below 2.5e-324, of
-            which `log_value` gives the logarithm.
+            The nearest float64, even if intermediate states underflow or overflow: 0.0 for a value below 2.5e-324.
 
         Raises:
             ValueError: if a symbol is not in the alphabet, or the value is too large for float64.
@@ -107,34 +105,6 @@ class WeightedAutomaton(Result):
             with np.errstate(over="ignore", under="ignore"):
                 found = np.ldexp(numbers, exponents.clip(-10_000, 10_000).astype(np.int32))
         check_range("The value of a word", [found])
-        return float(found[0]) if self.final.ndim == 1 else found
-
-    def log_value(self, word: Iterable[Hashable]) -> Any:
-        """The natural logarithm of the value of a word, without underflow or overflow, however long the word.
-
-        Args:
-            word: as `value`.
-
-        Returns:
-            A float, -inf for a value of 0; or (outputs,) if `final` has several columns.
-
-        Raises:
-            ValueError: if a symbol is not in the alphabet, or the value is negative.
-
-        Example:
-
-        >>> coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.5, 0.5]])
-        >>> coin.value([0] * 1100), round(coin.log_value([0] * 1100), 9)  # -1100 ln 2
-        (0.0, -762.461898616)
-        """
-        numbers, exponents = self._wide_value(word_ids(word, self.alphabet, self.num_symbols))
-        if (numbers < 0).any():
-            raise ValueError(
-                "A value must not be negative to have a logarithm. Received: a word of a negative value. Call `value` "
-                "for it, or `scale(-1)` first."
-            )
-        with np.errstate(divide="ignore"):
-            found = np.log(numbers) + exponents * np.log(2)
         return float(found[0]) if self.final.ndim == 1 else found
 
     def _wide_value(self, ids: Ints) -> tuple[Array, Ints]:
@@ -163,7 +133,7 @@ class WeightedAutomaton(Result):
 
         Example:
 
-        >>> coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.75, 0.25]], stop=[0.5], alphabet="ht")
+        >>> coin = WeightedAutomaton([1], [[[0.375]], [[0.125]]], [0.5], alphabet="ht")
         >>> ">h:0.375, t:0.125</text>" in coin.to_svg()
         True
         """
@@ -354,112 +324,6 @@ class WeightedAutomaton(Result):
         return cls(initial, transitions, final[:, 0] if final.shape[1] == 1 else final, tuple(dfa.alphabet))
 
     @classmethod
-    def from_hmm(
-        cls,
-        initial: ArrayLike,
-        transitions: ArrayLike,
-        emissions: ArrayLike,
-        *,
-        stop: ArrayLike | None = None,
-        alphabet: Sequence[Hashable] | None = None,
-    ) -> WeightedAutomaton:
-        r"""The automaton whose value is the probability of a word under a hidden Markov model.
-
-        State i emits symbol x with probability emissions[i, x] and moves to j with probability transitions[i, j].
-        With `stop` the model ends before each symbol with probability stop[i], and the value is the probability of the
-        whole word. Without it the value is the probability that an endless text begins with the word.
-
-        Args:
-            initial: (n,). transitions: (n, n), or (n, K, n) if the next state depends on the symbol too.
-            emissions: (n, K). stop: (n,). alphabet: the K symbols; None for ids.
-
-        Raises:
-            ValueError: unless all arguments are probabilities, at least 0, and every distribution sums to 1.
-
-        Example:
-
-        >>> coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.75, 0.25]], stop=[0.5])
-        >>> coin.value([0, 1])  # 0.5 * 0.75 * 0.5 * 0.25 * 0.5
-        0.0234375
-        """
-        start, move, emit = _numbers(initial=initial, transitions=transitions, emissions=emissions)
-        if start.ndim != 1 or emit.shape[:1] != start.shape or emit.ndim != 2:
-            raise ValueError(
-                f"A hidden Markov model must have initial (n,) and emissions (n, K). Received: {start.shape}, "
-                f"{emit.shape}."
-            )
-        n, symbols = emit.shape
-        if move.shape == (n, n):
-            move = np.broadcast_to(move[:, None], (n, symbols, n))
-        [ends] = [np.zeros(n)] if stop is None else _numbers(stop=stop)
-        if move.shape != (n, symbols, n) or ends.shape != (n,):
-            raise ValueError(
-                f"`transitions` must be (n, n) or (n, K, n), `stop` (n,). Received: {move.shape} and {ends.shape} for "
-                f"n = {n} and K = {symbols}."
-            )
-        distributions = (start, emit[ends < 1], move[(emit > 0) & (ends < 1)[:, None]])
-        if (
-            any((part < 0).any() or not np.allclose(part.sum(axis=-1), 1) for part in distributions)
-            or (ends < 0).any()
-            or (ends > 1).any()
-        ):
-            raise ValueError(
-                "A hidden Markov model must consist of probabilities that sum to 1. Received: initial, emissions or "
-                "transitions that do not, or a stop outside [0, 1]. Divide them by their sums."
-            )
-        matrices = np.einsum("i,ix,ixj->xij", 1 - ends, emit, move)
-        final = np.ones(n) if stop is None else ends
-        return cls(start, matrices, final, optional_alphabet(alphabet))
-
-    @classmethod
-    def from_ngrams(cls, ngrams: NgramModel, *, max_states: int = 4096) -> WeightedAutomaton:
-        r"""A back-off model as a weighted automaton whose outputs are log probabilities, a start for training an ISAN.
-
-        The states are the contexts of up to order - 1 symbols, and the outputs the K values ln p(c | context). With a
-        softmax after it, `from_ngrams(ngrams).to_isan()` therefore is the back-off model.
-
-        Args:
-            ngrams: an `analysis.BackoffModel` with a discount below 1, so that no probability is 0.
-            max_states: limit of the number of states, which is (K^order - 1) / (K - 1) for K symbols.
-
-        Raises:
-            ValueError: if there would be more states, or if a probability is 0.
-
-        Example:
-
-        >>> from keras_interp_rnn import analysis
-        >>> bigrams = analysis.BackoffModel([0, 1, 0, 0, 2, 1], order=2, vocabulary_size=3)
-        >>> automaton = WeightedAutomaton.from_ngrams(bigrams)
-        >>> len(automaton), np.exp(automaton.value([1])).round(3)  # p(. | 1)
-        (4, array([0.5, 0.3, 0.2]))
-        """
-        if not isinstance(ngrams, NgramModel):
-            raise invalid("ngrams", "an `analysis.BackoffModel`", ngrams)
-        integer("max_states", max_states)
-        symbols, order = ngrams.vocabulary_size, ngrams.order
-        sizes = [symbols**length for length in range(order)]
-        if sum(sizes) > max_states:
-            raise ValueError(
-                f"An automaton of n-grams must have at most max_states={max_states} states. Received: {symbols} "
-                f"symbols and order {order}, which make {sum(sizes)}. Pass a model of a lower order, or raise "
-                "max_states."
-            )
-        tables = [np.asarray(table).reshape(-1, symbols) for table in ngrams.probabilities]
-        if any((table <= 0).any() for table in tables):
-            raise ValueError(
-                "Probabilities must be above 0 to have logarithms. Received: a 0. Pass a discount below 1."
-            )
-        offsets = np.cumsum([0, *sizes])
-        transitions = np.zeros((symbols, offsets[-1], offsets[-1]))
-        for length, size in enumerate(sizes):
-            contexts, after = np.arange(size)[:, None], np.arange(size * symbols).reshape(size, symbols)
-            targets = offsets[length + 1] + after if length < order - 1 else offsets[length] + after % size
-            transitions[np.arange(symbols), offsets[length] + contexts, targets] = 1
-        initial = np.zeros(offsets[-1])
-        initial[0] = 1
-        return cls(initial, transitions, np.log(np.concatenate(tables)))
-
-    @classmethod
     def from_words(
         cls,
         words: Iterable[Iterable[Hashable]],
@@ -628,17 +492,3 @@ def _constant_last(initial: Array, transitions: Array, final: Array, tolerance: 
     initial, transitions, final = initial @ to, back @ transitions @ to, back @ final
     initial[-1], transitions[:, :, -1] = 1, np.eye(n)[-1]
     return initial, transitions, final
-
-
-def _numbers(**arguments: ArrayLike) -> list[Array]:
-    """Arguments as float64 arrays; raises ValueError with the name of one that is not an array of numbers."""
-    arrays = []
-    for name, value in arguments.items():
-        try:
-            arrays.append(np.asarray(value, np.float64))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"A hidden Markov model must consist of arrays of numbers. Received: {name}={value!r}. Pass symbols as "
-                "`alphabet`, in the order of the columns of emissions."
-            ) from None
-    return arrays

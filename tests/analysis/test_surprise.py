@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, layers
+from tests.automata.hidden_markov import hidden_markov
 
 SESSIONS = [[1, 2, 3, 0, 5], [2], [4, 4, 1, 0, 2, 5, 1], [2, 2]]
 
@@ -102,11 +103,11 @@ def test_shares_by_deletion_are_changes_of_the_log_odds():
 def test_the_surprises_of_an_automaton_sum_to_minus_the_logarithm_of_the_probability(seed):
     rng = np.random.default_rng(seed)
     start, rows, emissions = (rng.dirichlet(np.ones(n), m) for n, m in ((3, 1), (3, 3), (4, 3)))
-    automaton = automata.WeightedAutomaton.from_hmm(start[0], rows, emissions, stop=[0.2, 0.1, 0.3], alphabet="abcd")
+    automaton = hidden_markov(start[0], rows, emissions, [0.2, 0.1, 0.3], "abcd")
     words = ["abca", "d", "a" * 40]
     found = analysis.surprise(automaton, words)
     assert found.names == (*"abcd", "end")
-    np.testing.assert_allclose(found.scores("total"), [-automaton.log_value(word) for word in words], rtol=1e-9)
+    np.testing.assert_allclose(found.scores("total"), -np.log(automaton.values(words)), rtol=1e-9)
     for word, nats in zip(words, found.nats, strict=True):
         prefixes = automaton.prefix_sums()
         values = [prefixes.value(word[:t]) for t in range(len(word) + 1)]

@@ -7,12 +7,11 @@ import xml.etree.ElementTree
 import keras
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import hankel
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, tomita
-from tests.oracles import ngrams
+from tests.automata.hidden_markov import hidden_markov
 from tests.oracles import weighted_automata as oracle
 from tests.tolerances import atol_of_layer
 
@@ -142,8 +141,8 @@ def test_values_of_a_hidden_markov_model_are_probabilities():
     rng = np.random.default_rng(0)
     initial, move, emit = (rng.dirichlet(np.ones(n), size=m) for n, m in ((4, 1), (4, 4), (3, 4)))
     stop = rng.uniform(0.1, 0.6, size=4)
-    prefix = WeightedAutomaton.from_hmm(initial[0], move, emit)
-    whole = WeightedAutomaton.from_hmm(initial[0], move, emit, stop=stop)
+    prefix = hidden_markov(initial[0], move, emit)
+    whole = hidden_markov(initial[0], move, emit, stop=stop)
     for length in range(4):
         assert sum(prefix.value(w) for w in itertools.product(range(3), repeat=length)) == pytest.approx(1)
     for word in WORDS:
@@ -158,46 +157,19 @@ def test_values_of_a_hidden_markov_model_are_probabilities():
         assert whole.value(word) == pytest.approx(ends, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_logarithms_of_long_words_equal_those_of_the_forward_algorithm(seed):
-    rng = np.random.default_rng(seed)
-    initial, move, emit = (rng.dirichlet(np.full(n, 0.3), size=m) for n, m in ((4, 1), (4, 4), (3, 4)))
-    automaton = WeightedAutomaton.from_hmm(initial[0], move, emit)
-    word = rng.integers(3, size=3000)
-    log = np.log(initial[0])
-    for symbol in word:
-        log = logsumexp((log + np.log(emit[:, symbol]))[:, None] + np.log(move), axis=0)
-    assert automaton.log_value(word) == pytest.approx(logsumexp(log), rel=1e-11)
-    assert automaton.value(word) == 0
-    short = word[:9]
-    assert automaton.log_value(short) == pytest.approx(math.log(automaton.value(short)), rel=1e-12)
-    assert automaton.sum(automaton).log_value(word) == pytest.approx(logsumexp(log) + math.log(2), rel=1e-11)
-
-
 def test_a_value_is_right_where_states_underflow_or_overflow_on_the_way():
     """One coordinate falls by 1e-200 at each a and rises again at each b; only it is read."""
     automaton = WeightedAutomaton([1, 1], [np.diag([1, 1e-200]), np.diag([1, 1e200])], [0, 3], alphabet="ab")
     for word in ("aabb", "bbaa", "aaaabbbb"):
         assert automaton.value(word) == pytest.approx(3, rel=1e-13)
     assert automaton.value("aa") == 0
-    assert automaton.log_value("aa") == pytest.approx(math.log(3) - 400 * math.log(10), rel=1e-14)
-    assert automaton.log_value("bb") == pytest.approx(math.log(3) + 400 * math.log(10), rel=1e-14)
     with pytest.raises(ValueError, match="The value of a word must fit into floats"):
         automaton.value("bb")
 
 
 def test_values_below_the_smallest_float_are_rounded_to_it_or_to_zero():
-    coin = WeightedAutomaton.from_hmm([1], [[1]], [[0.5, 0.5]])
+    coin = WeightedAutomaton([1], [[[0.5]], [[0.5]]], [1])
     assert [coin.value([0] * n) for n in (1022, 1074, 1100)] == [2.0**-1022, 5e-324, 0]
-    assert coin.log_value([0] * 100_000) == pytest.approx(-100_000 * math.log(2), rel=1e-14)
-
-
-def test_logarithms_are_of_values_that_are_not_negative():
-    assert WeightedAutomaton([1.0], [[[0.0]]], [1.0]).log_value([0]) == -math.inf
-    two = WeightedAutomaton([1.0], [[[0.5]]], [[1.0, 4.0]])
-    np.testing.assert_allclose(two.log_value([0, 0]), np.log([0.25, 1]), atol=1e-15)
-    with pytest.raises(ValueError, match="must not be negative to have a logarithm. Received"):
-        two.scale(-1).log_value([0])
 
 
 def test_print_shows_the_size_and_the_first_values():
@@ -206,66 +178,6 @@ def test_print_shows_the_size_and_the_first_values():
     assert str(ones) == f"weighted automaton: 2 states, 2 symbols\n{values}"
     assert "2 values a word" in str(drawn())
     assert "too large" in str(WeightedAutomaton([1e300], [[[1e300]]], [1]))
-
-
-def test_the_next_state_of_a_hidden_markov_model_may_depend_on_the_symbol():
-    emit = [[0.5, 0.5], [1.0, 0.0]]
-    move = np.zeros((2, 2, 2))
-    move[0, 0, 0] = move[0, 1, 1] = move[1, 0, 0] = 1  # state 1 never emits 1, so move[1, 1] may be 0
-    assert WeightedAutomaton.from_hmm([1, 0], move, emit).value([1, 0, 1]) == 0.25
-
-
-SUM = "must consist of probabilities that sum to 1. Received"
-
-
-@pytest.mark.core
-@pytest.mark.parametrize(
-    ("arguments", "options", "rule"),
-    [
-        (([0.5, 0.6], np.eye(2), [[1], [1]]), {}, SUM),
-        (([0.5, 0.5], [[0.5, 0.4], [0, 1]], [[1], [1]]), {}, SUM),
-        (([0.5, 0.5], np.eye(2), [[0.9], [1]]), {}, SUM),
-        (([1.5, -0.5], np.eye(2), [[1], [1]]), {}, SUM),
-        (([0.5, 0.5], np.eye(2), [[np.nan], [1]]), {}, SUM),
-        (([1], [[1]], [[1]]), {"stop": [1.5]}, r"a stop outside \[0, 1\]"),
-        (([0.5, 0.5], np.eye(3), [[1], [1]]), {}, r"must be \(n, n\) or \(n, K, n\), .* Received: \(3, 3\)"),
-        (
-            ([0.5, 0.5], np.eye(2), [1, 1]),
-            {},
-            r"initial \(n,\) and emissions \(n, K\). Received: \(2,\), \(2,\)",
-        ),
-        (("a", "b", "c"), {}, "arrays of numbers. Received: initial='a'"),
-        (([1], [[1]], [[1.0]]), {"alphabet": 3}, "An alphabet must be a sequence.*Received: 3"),
-    ],
-)
-def test_rejects_invalid_hidden_markov_models(arguments, options, rule):
-    with pytest.raises(ValueError, match=rule):
-        WeightedAutomaton.from_hmm(*arguments, **options)
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_values_of_n_grams_are_log_probabilities_which_the_network_predicts(order):
-    text = np.random.default_rng(0).integers(3, size=80)
-    text[20:40] = 1
-    model = analysis.BackoffModel(text, order, vocabulary_size=3)
-    automaton = WeightedAutomaton.from_ngrams(model)
-    assert len(automaton) == sum(3**n for n in range(order))
-    logits = automaton.to_isan(return_sequences=True)(text[None, :30])
-    slow = ngrams.BackoffOracle(text, order, 3)
-    for word in WORDS:
-        expected = [slow.probability(word, symbol) for symbol in range(3)]
-        np.testing.assert_allclose(np.exp(automaton.value(word)), expected, rtol=1e-12)
-    np.testing.assert_allclose(keras.ops.convert_to_numpy(logits)[0, -1], automaton.value(text[:30]), rtol=1e-5)
-
-
-def test_rejects_n_grams_of_too_many_states_or_with_zeros():
-    text = [0, 1, 2, 0, 1]
-    with pytest.raises(ValueError, match="must have at most max_states=12 states"):
-        WeightedAutomaton.from_ngrams(analysis.BackoffModel(text, 3, vocabulary_size=3), max_states=12)
-    with pytest.raises(ValueError, match="Pass a discount below 1"):
-        WeightedAutomaton.from_ngrams(analysis.BackoffModel(text, 2, vocabulary_size=3, discount=1.0))
-    with pytest.raises(ValueError, match="`ngrams` must be an `analysis.BackoffModel`. Received: ngrams=3"):
-        WeightedAutomaton.from_ngrams(3)
 
 
 @pytest.mark.core
@@ -324,7 +236,7 @@ def test_probabilities_are_learned_better_from_more_words():
     initial, stop, emit, move = machine()
     rng = np.random.default_rng(1)
     words = [oracle.draw(initial, stop, emit, move, rng) for _ in range(20_000)]
-    true = WeightedAutomaton.from_hmm(initial, move, emit, stop=stop)
+    true = hidden_markov(initial, move, emit, stop=stop)
     tests = list(oracle.words(2, 5))
     errors = [
         np.abs(WeightedAutomaton.from_hankel(words[:n], 2, num_symbols=2).values(tests) - true.values(tests)).sum()
@@ -356,14 +268,14 @@ def test_the_tables_are_counts_of_occurrences():
 
 def test_prefix_sums_add_the_values_of_all_continuations():
     initial, stop, emit, move = machine()
-    whole = WeightedAutomaton.from_hmm(initial, move, emit, stop=stop)
+    whole = hidden_markov(initial, move, emit, stop=stop)
     prefix = whole.prefix_sums()
     assert prefix.value(()) == pytest.approx(1)
     for word in oracle.words(2, 3):
         onwards = sum(prefix.value((*word, x)) for x in range(2))
         assert prefix.value(word) == pytest.approx(whole.value(word) + onwards, rel=1e-12)
     with pytest.raises(ValueError, match="must have a spectral radius below 1"):
-        WeightedAutomaton.from_hmm(initial, move, emit).prefix_sums()
+        hidden_markov(initial, move, emit).prefix_sums()
 
 
 def test_a_few_words_of_named_symbols_are_learned():
