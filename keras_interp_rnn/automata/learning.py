@@ -28,6 +28,7 @@ STEP_ACCEPTED_LOSS = 0.1  # mean loss from which on an increase of the strength 
 GIVE_UP_LOSS = 0.2  # mean loss of the plain cell on all words from which on an attempt ends: centroids do not lower it
 MIN_CONFIDENCE = 0.99  # minimum probability of every transition of a network that has learned
 COOLINGS = 14  # times that the temperature is lowered before an attempt ends
+SHARPENINGS = 10  # times that the temperature is halved, without training, where the automaton is right
 INTERRUPTED = "as it was interrupted and this is the best so far"
 TOO_FEW = "as so few words do not carry the automaton, though it is right on all: labels drawn at random would have one"
 """The reason where the automaton is no shorter description than the labels alone; more attempts do not help."""
@@ -37,6 +38,12 @@ ADVICE = (
     "automata.infer finds an automaton without a network, also if some labels are wrong."
 )
 """Printed after an unsuccessful training."""
+
+COMPILE = (
+    "Its automaton contradicts no word: automata.compile(automata.extract(network).dfa) is a network of the same "
+    "automaton whose transitions are certain."
+)
+"""Printed where only the network is not learned, and its automaton is."""
 
 
 def train_recognizer(
@@ -54,8 +61,9 @@ def train_recognizer(
     First the plain cell (strength 0) learns, from short words to long ones. Then `strength` is raised to 1, in steps
     that are halved whenever accuracy drops. Then Gumbel noise on the scores and a falling temperature make the
     transitions certain. Batches have the same number of words of each label. At the end the automaton is extracted
-    (`extract`, "exact"). Unless it classifies every word as labelled and every transition is probable enough, training
-    starts again with more units. A network that has learned is certified (`certify`). If the words are so few that the
+    (`extract`, "exact"). If it classifies every word as labelled but a transition is not probable enough, the
+    temperature is lowered further, without training. If that does not help, or the automaton is wrong, training starts
+    again with more units. A network that has learned is certified (`certify`). If the words are so few that the
     automaton is no shorter a description than their labels, they do not support it, and `report.learned` is False.
 
     Copies of a word are merged first. A tenth of the different words of each label is held out, if there are enough.
@@ -74,8 +82,10 @@ def train_recognizer(
             nothing.
 
     Returns:
-        The network of the best attempt, also on Ctrl-C, with its alphabet and start token. Training may have failed:
-        check `report.learned`. `report.unsupported` lists the transitions that no word takes.
+        The network of the best attempt, also on Ctrl-C, with its alphabet and start token; a line before each further
+        attempt says which that is. Training may have failed: check `report.learned`. If the automaton is right and only
+        the network is not, `compile(extract(network).dfa)` is a network of the same automaton. `report.unsupported`
+        lists the transitions that no word takes.
 
     Raises:
         ValueError: as `infer` with `label_noise=0`; if a symbol, or one of three labels or more, is neither an int nor
@@ -113,6 +123,8 @@ def train_recognizer(
         if verbose:
             so_far = replace(report, num_attempts=len(tried), seconds=time.monotonic() - started)
             say(f"attempt {len(tried)} of {num_attempts}: {so_far}", stays=True)
+            if attempt + 1 < num_attempts:
+                say(_on_interrupt(tried), stays=True)
     report, model = max(tried, key=lambda each: _rank(each[0]))
     report = _with_reason(INTERRUPTED if interrupted else "", report)
     certified = (report.learned or report.reason == TOO_FEW) and certify(model, extract(model).dfa).holds
@@ -121,8 +133,24 @@ def train_recognizer(
     if verbose:
         say(str(model.report), stays=True)
         if not report.learned:
-            say(ADVICE, stays=True)
+            say(COMPILE if _automaton_is_right(report) else ADVICE, stays=True)
     return model
+
+
+def _automaton_is_right(report: TrainingReport) -> bool:
+    """Whether an automaton that the words support contradicts none of them."""
+    return report.automaton_accuracy == 1 and report.reason != TOO_FEW
+
+
+def _on_interrupt(tried: list[tuple[TrainingReport, Recognizer]]) -> str:
+    """What Ctrl-C returns from now on."""
+    best = max(range(len(tried)), key=lambda i: _rank(tried[i][0]))
+    report = tried[best][0]
+    return (
+        f"Ctrl-C now returns the network of attempt {best + 1}: an automaton of {report.num_states} "
+        f"state{'s' * (report.num_states != 1)}, balanced accuracy {report.automaton_accuracy:.2%}."
+        + (f" {COMPILE}" if _automaton_is_right(report) else "")
+    )
 
 
 def _attempt(
@@ -143,7 +171,30 @@ def _attempt(
     except KeyboardInterrupt:
         reason = INTERRUPTED
     training.cell.set_strength(1.0)
-    return _with_reason(reason, report_of(model, sample)), model
+    report = report_of(model, sample)
+    try:
+        report = report if reason == INTERRUPTED else _sharpened(model, sample, report)
+    except KeyboardInterrupt:
+        reason, report = INTERRUPTED, report_of(model, sample)
+    return _with_reason(reason, report), model
+
+
+def _sharpened(model: Recognizer, sample: Sample, report: TrainingReport) -> TrainingReport:
+    """The report of a model whose automaton is right, at the temperature at which it has learned; else as before.
+
+    A lower temperature makes the most probable centroid more probable; that it is still the right one is measured.
+    """
+    cell, found = model.layers[1].cell, report
+    first = float(cell.current_temperature())
+    for _ in range(SHARPENINGS):
+        if found.learned or not _automaton_is_right(found):
+            break
+        cell.set_temperature(float(cell.current_temperature()) / 2)
+        found = report_of(model, sample)
+    if found.learned or found.reason == TOO_FEW:
+        return found
+    cell.set_temperature(first)
+    return report
 
 
 def _network(sample: Sample, units: int, num_centroids: int, seed: int) -> Recognizer:

@@ -383,7 +383,7 @@ def inference(result: Inference) -> str:
     )
     asked = (
         "<h2>What should happen here?</h2><p>Each of these words tells this automaton from another one that fits your "
-        "words as well. Label them, the first ones above all, and infer again.</p>"
+        "words no worse. Label them, the first ones above all, and infer again.</p>"
         f"{table(('', 'this automaton', 'word'), rows)}"
     )
     counted = "Edges have the number of times that your words take them; no word takes those in parentheses."

@@ -389,6 +389,13 @@ def training_report(report: TrainingReport) -> str:
     return f"{'; '.join([*_evidence(head, report, network), *rest])}, {report.seconds:.0f} s"
 
 
+CUT_OFF = {
+    "time": "time ended a search before it was complete: a better automaton may exist, and another run may find one",
+    "work": "max_work ended a search before it was complete: a better automaton may exist",
+}
+"""The sentence of an inference of which a search was cut off."""
+
+
 @as_text.register
 def inference(result: Inference, *, edges: bool = True) -> str:
     """How the automaton was found, from how many words, its accuracy, the evidence of the words, and its edges.
@@ -396,6 +403,8 @@ def inference(result: Inference, *, edges: bool = True) -> str:
     An edge has the number of times that words take it, and symbols with which no word takes it are in parentheses.
     """
     lines = ["; ".join(_evidence(f"found by {result.method}{_words(result)}", result))]
+    if result.cut_off:
+        lines[0] += f"; {CUT_OFF[result.cut_off]}"
     if edges:
         lines += _edges(result.dfa, result.unsupported, result.support.tolist())
     return "\n".join(lines)

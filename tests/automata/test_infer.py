@@ -12,7 +12,7 @@ import scipy.stats
 
 from keras_interp_rnn import automata
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from keras_interp_rnn.automata.inference import _searches, _state_merging, from_words, sample_of
+from keras_interp_rnn.automata.inference import _searches, _state_merging, evidence_of, from_words, sample_of
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, description_length, is_shorter
 from keras_interp_rnn.automata.inference._searches import fewest_bits, search
@@ -292,6 +292,7 @@ def test_labels_of_few_bits_are_those_of_no_automaton_of_two_states():
     ("options", "sentence"),
     [
         ({"label_noise": 0.5}, r"`label_noise` must be a number in \[0, 0.5\). Received: label_noise=0.5"),
+        ({"max_work": 0}, "`max_work` must be a positive integer. Received: max_work=0"),
         ({"time_budget": math.inf}, "`time_budget` must be a positive number. Received: time_budget=inf"),
         ({"sampling": "Strong"}, "`sampling` must be one of 'weak', 'strong'. Received: sampling='Strong'"),
     ],
@@ -322,8 +323,100 @@ def test_words_that_are_hard_to_predict_do_not_lose_an_automaton_of_a_short_desc
     assert found.held_out_right == 0
     assert not searched
     monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
-    assert _searches.first_found(sample, Limits()) == _searches.NotFound(False, len(found.automaton), 0)
+    assert _searches.first_found(sample, Limits()) == _searches.NotFound("", len(found.automaton), 0)
     assert searched == ["patterns", "splitting"]
+
+
+def noisy_words():
+    some = words("ab", 9)
+    wrong = np.random.default_rng(0).random(len(some)) < 0.05
+    return some, [(word.count("a") % 2 == 1) != w for word, w in zip(some, wrong, strict=True)]
+
+
+@pytest.mark.parametrize("work", [300, 10**6])
+def test_the_same_work_gives_the_same_result_whatever_the_clock_says(monkeypatch, work):
+    def found():
+        result = automata.infer(*noisy_words(), label_noise=0.05, max_work=work, time_budget=None)
+        return result.dfa, result.method, result.cut_off, result.questions, result.held_out_accuracy
+
+    first = found()
+    clock = time.thread_time
+    monkeypatch.setattr(time, "thread_time", lambda: 1000 * clock())  # a machine that is a thousand times slower
+    assert found() == first
+    assert first[2] == ("work" if work == 300 else "")
+
+
+@pytest.mark.parametrize(("limit", "reason"), [({"max_work": 300}, "work"), ({"time_budget": 1.0}, "time")])
+def test_a_result_says_that_a_search_was_cut_off(limit, reason, monkeypatch):
+    if reason == "time":
+        monkeypatch.setattr(_state_merging, "SECONDS", 1e-3)
+        start = Machine(np.array([[1, 0], [0, 1]]), np.array([0, 1]))
+        searched = _searches.SEARCHES["merging"]
+        monkeypatch.setitem(_searches.SEARCHES, "merging", lambda w, limits, _: searched(w, limits, start) or start)
+    found = automata.infer(*noisy_words(), label_noise=0.05, **limit)
+    assert found.cut_off == reason
+    ended = "time ended a search" if reason == "time" else "max_work ended a search"
+    assert f"{ended} before it was complete: a better automaton may exist" in str(found)
+    assert ended in found._repr_html_()
+
+
+def test_a_search_that_ends_by_itself_says_nothing_of_a_cut():
+    some = words("ab", 7)
+    for limit in ({}, {"max_work": 10**9}, {"time_budget": None}):
+        found = automata.infer(some, [word.count("a") % 3 == 0 for word in some], **limit)
+        assert found.cut_off == ""
+        assert "ended" not in str(found)
+
+
+def test_too_little_work_is_named_with_its_remedy():
+    with pytest.raises(ValueError, match=r"cut off by max_work=1\..* a larger max_work"):
+        automata.infer(*noisy_words(), label_noise=0.05, max_work=1)
+
+
+def test_questions_come_from_where_contradicted_labels_lie():
+    """The automaton takes two states for one, and the words that it contradicts say where."""
+    some = [word for word in words("ab", 9) if word]
+    labels = [word.count("a") % 4 == 3 for word in some]
+    sample = sample_of(some, labels, "ab", 0, consistent=False, hold_out=0.0)
+    merged = DFA([[1, 0], [2, 1], [0, 2]], {2}, alphabet="ab").minimize()  # by threes
+    asked = evidence_of(sample, merged)["questions"]
+    assert asked
+    refuting = [word for word in asked[:10] if merged.accepts(word) != (word.count("a") % 4 == 3)]
+    assert len(refuting) > 5
+
+
+def test_the_time_budget_covers_the_reading_of_the_words():
+    long = [[number % 7 for number in range(20_000 + i)] for i in range(40)]
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="labels must have more than"):
+        automata.infer(long[:4], [True, False, True, False], time_budget=1e-6 + 5)
+    assert time.monotonic() - started < 5
+    with pytest.raises(ValueError, match="`time_budget` must suffice to read the words. Received: time_budget=0.01"):
+        automata.infer(long, [i % 2 == 0 for i in range(40)], time_budget=0.01)
+
+
+@pytest.mark.parametrize("budget", [1.0, 2.0])
+def test_the_time_budget_holds_for_many_symbols(budget):
+    rng = np.random.default_rng(0)
+    some = [tuple(rng.integers(0, 2000, size=20).tolist()) for _ in range(300)]
+    started = time.thread_time()
+    with pytest.raises(ValueError, match="No automaton was found"):
+        automata.infer(some, (rng.random(300) < 0.5).tolist(), time_budget=budget)
+    assert time.thread_time() - started < 1.5 * budget
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [math.nan, np.float32("nan"), np.datetime64("NaT"), ("a", math.nan), ("a", ("b", math.nan)), NotAvailable()],
+)
+def test_what_is_missing_is_no_symbol(missing):
+    some = [[missing if symbol == "a" else "b" for symbol in word] for word in words("ab", 5)]
+    labels = [len(word) % 2 == 0 for word in some]
+    for alphabet in (None, [missing, "b"]):
+        with pytest.raises(ValueError, match="A symbol must be equal to itself"):
+            automata.infer(some, labels, alphabet=alphabet)
+    with pytest.raises(ValueError, match="A symbol must be equal to itself"):
+        DFA([[0, 0]], {0}, alphabet=[missing, "b"])
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -397,22 +490,27 @@ def test_an_automaton_that_contradicts_a_few_words_is_repaired(monkeypatch, seed
     [
         (0.0, None, None, "label_noise if labels may be wrong"),
         (None, False, 1000, None),
-        (0.01, False, 1e-9, "label_noise=None if more are wrong"),
-        (0.0, True, 1e-9, "label_noise if labels may be wrong"),
+        (0.01, False, 0.5, "label_noise=None if more are wrong"),
+        (0.0, True, 0.5, "label_noise if labels may be wrong"),
     ],
 )
 def test_an_error_says_why_the_searches_ended_and_which_remedies_apply(monkeypatch, noise, found, time_budget, remedy):
     some = words("ab", 4)
     labels = [word.count("a") % 3 == 1 for word in some]
     machine = None if found is None else Machine(np.array([[0, 0]]), np.array([int(found)]))
-    for by in _searches.SEARCHES:  # rules are found only where they describe the labels
-        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_, by=by: None if by == "patterns" else machine)
+
+    def searched(by):
+        time.sleep(0.5 if time_budget == 0.5 else 0.0)
+        return None if by == "patterns" else machine  # rules are found only where they describe the labels
+
+    for by in _searches.SEARCHES:
+        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_, by=by: searched(by))
     with pytest.raises(ValueError, match="the labels of 31 different words over 2 symbols and predicts") as error:
         automata.infer(some, labels, label_noise=noise, time_budget=time_budget)
     text = str(error.value)
     ended = re.search(r" The searches ended after \d+ s; a larger time_budget would change nothing\. ", text)
-    cut_off = time_budget == 1e-9
-    assert (" A search was cut off by time_budget=1e-09. " in text, ended is not None) == (cut_off, not cut_off)
+    cut_off = time_budget == 0.5
+    assert (" A search was cut off by time_budget=0.5. " in text, ended is not None) == (cut_off, not cut_off)
     assert ("or a larger time_budget; or train" in text) == cut_off
     wrong = sum(label != found for label in labels)
     assert (f" The best automaton, of 1 state, contradicts {wrong} words. Pass" in text) == (found is not None)

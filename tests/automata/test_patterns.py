@@ -42,7 +42,7 @@ def drawn_patterns(family, rng, number=60):
     """Patterns that random changes lead to."""
     found = []
     for _ in range(number):
-        near, changes = family.simplest(), rng.integers(5) + 1
+        near, changes = list(family.simplest()), rng.integers(5) + 1
         for _ in range(changes):
             pattern = near[rng.integers(len(near))]
             near = family.neighbours(pattern)

@@ -191,10 +191,51 @@ def test_counts_all_attempts_whichever_is_best(monkeypatch, capsys):
     assert best is attempts[1][1]
     assert (best.report.num_attempts, best.report.certified) == (3, False)
     *lines, last, advice = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == [f"attempt {i} of 3" for i in (1, 2, 3)]
+    assert [line.split(":")[0] for line in lines] == [
+        *("attempt 1 of 3", "Ctrl-C now returns the network of attempt 1"),
+        *("attempt 2 of 3", "Ctrl-C now returns the network of attempt 2"),
+        "attempt 3 of 3",
+    ]
+    assert "balanced accuracy 90.00%." in lines[3]
     assert "NOT learned" in last
     assert "; 3 attempts, " in last
     assert "automata.infer finds an automaton" in advice
+
+
+def test_an_automaton_that_is_right_is_offered_to_compile(monkeypatch, capsys):
+    train(monkeypatch, [failed(0.9), failed(1.0), failed(0.9)], num_attempts=3)
+    lines = capsys.readouterr().out.splitlines()
+    offered = "automata.compile(automata.extract(network).dfa) is a network of the same automaton"
+    assert [offered in line for line in lines] == [False, False, False, True, False, False, True]
+    assert lines[3].startswith("Ctrl-C now returns the network of attempt 2")
+
+
+@pytest.mark.parametrize("temperature", [3.0, 20.0])
+def test_a_network_whose_automaton_is_right_is_sharpened(temperature):
+    some = words("01", 7)
+    sample = sample_of(some, [tomita(4).accepts(word) for word in some], "01", 0, consistent=True)
+    model = network_of(tomita(4), transition="gumbel")
+    model.layers[1].cell.set_temperature(temperature)
+    before = report_of(model, sample)
+    assert not before.learned
+    assert before.automaton_accuracy == 1
+    found = learning._sharpened(model, sample, before)
+    assert found.learned
+    assert found.confidence >= 0.99
+    assert float(model.layers[1].cell.current_temperature()) < temperature
+    assert automata.extract(model).dfa.minimize() == tomita(4)
+    assert automata.certify(model, tomita(4)).holds
+
+
+def test_a_network_that_cannot_be_sharpened_keeps_its_temperature(monkeypatch):
+    some = words("01", 7)
+    sample = sample_of(some, [tomita(4).accepts(word) for word in some], "01", 0, consistent=True)
+    model = network_of(tomita(4))
+    model.layers[1].cell.set_temperature(2.0)
+    monkeypatch.setattr(learning, "MIN_CONFIDENCE", 1.1)
+    before = report_of(model, sample)
+    assert learning._sharpened(model, sample, before) is before
+    assert float(model.layers[1].cell.current_temperature()) == 2.0
 
 
 def test_training_ends_with_the_attempt_that_learns(monkeypatch):

@@ -1,9 +1,10 @@
-"""The limits of a search: when it must end, and what is known of how the labels arose."""
+"""The limits of a search: when it must end, what it may try, and what is known of how the labels arose."""
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -11,31 +12,60 @@ class TimeUp(Exception):
     """A search has reached its deadline; callers that have a result to return catch this."""
 
 
-class Deadline(NamedTuple):
-    """A moment and an amount of computing; a search ends at whichever comes first.
+@dataclass
+class Ledger:
+    """The candidates that searches have scored, and what has cut one of them off: "", "time" or "work"."""
 
-    Computing is CPU time of the thread, so that results do not depend on what else the machine runs.
+    scored: int = 0
+    cut_off: str = ""
+
+
+class Deadline(NamedTuple):
+    """A moment, an amount of computing and one of work; a search ends at whichever comes first.
+
+    Computing is CPU time of the thread, so that results do not depend on what else the machine runs. Work is a number
+    of scored candidates, so that they do not depend on the machine.
 
     Attributes:
         moment: by `time.monotonic`. computed: by `time.thread_time`, of the searching thread.
+        work: number of candidates in `ledger`, which all deadlines of a call share; None to count none.
     """
 
     moment: float = math.inf
     computed: float = math.inf
+    work: float = math.inf
+    ledger: Ledger | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether the search must end."""
-        return time.monotonic() > self.moment or time.thread_time() > self.computed
+        """Whether the search must end; the ledger notes why."""
+        by_work = self.ledger is not None and self.ledger.scored > self.work
+        late = by_work or (self.moment < math.inf and time.monotonic() > self.moment)
+        late = late or (self.computed < math.inf and time.thread_time() > self.computed)
+        if late and self.ledger is not None:
+            self.ledger.cut_off = self.ledger.cut_off or ("work" if by_work else "time")
+        return late
 
-    def check(self) -> None:
-        """Raises TimeUp if the search must end."""
+    def check(self, scored: int = 0) -> None:
+        """Counts candidates that are scored now; raises TimeUp if the search must end."""
+        if self.ledger is not None:
+            self.ledger.scored += scored
         if self.passed:
             raise TimeUp
 
     def within(self, seconds: float) -> Deadline:
-        """This deadline, but at most so many further seconds of computing."""
+        """This deadline, but at most so many further seconds of computing, unless work is limited."""
+        if self.work < math.inf:
+            return self
         return self._replace(computed=min(self.computed, time.thread_time() + seconds))
+
+    def share(self, fraction: float) -> Deadline:
+        """This deadline, but at most a fraction of the work that is left; of the time, if work is not limited."""
+        if self.work < math.inf:
+            done = 0 if self.ledger is None else self.ledger.scored
+            return self._replace(work=done + fraction * (self.work - done))
+        now = time.monotonic()
+        return self._replace(moment=now + fraction * (self.moment - now))
 
 
 NEVER = Deadline()
@@ -54,9 +84,9 @@ class Limits(NamedTuple):
     seed: int = 0
     strong: bool = False
 
-    def ending(self, moment: float) -> Limits:
-        """These limits, but with an end at a moment of `time.monotonic`."""
-        return self._replace(until=self.until._replace(moment=moment))
+    def share(self, fraction: float) -> Limits:
+        """These limits, but at most a fraction of what is left, as `Deadline.share`."""
+        return self._replace(until=self.until.share(fraction))
 
     def within(self, seconds: float) -> Limits:
         """These limits, but at most so many further seconds of computing."""

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from keras_interp_rnn._results import Sentence
-from keras_interp_rnn.automata.inference._deadline import NEVER
-from keras_interp_rnn.automata.inference._prefix_tree import Machine, is_shorter
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
+from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._questions import questions, words_taking
 from keras_interp_rnn.automata.inference._sample import Sample
 from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Transitions, Word
@@ -36,10 +36,12 @@ class Evidence(Sentence):
         unsupported: the transitions of the minimal automaton, as (state, symbol) pairs, that no word takes: the words
             are no evidence for them, and they lead where they keep the automaton small.
         rare: the transitions that one or two different words take, which are little evidence for them.
-        questions: words to label next, at most 100. Each distinguishes the automaton from others that contradict no
-            more of your words and differ in one transition. Words along transitions that your words take come first;
-            among these, the words that distinguish it from most others, then the shorter ones. The search takes a
-            second of computing and begins with the transitions that the fewest words take.
+        questions: words to label next, at most 100. Each has another label by a competing automaton, which contradicts
+            no more of your labels: an answer may refute either. Competitors differ in one transition; where labels are
+            contradicted, also in a state that is split where words of such labels pass. First come the questions of
+            those that contradict fewest labels; then words along transitions that your words take; among these, the
+            words that distinguish it from most others, then the shorter ones. The search takes a second of computing
+            and begins with the transitions that the fewest words take.
         accepted, rejected: the labels of accepted and of rejected words, if there are two labels.
     """
 
@@ -78,21 +80,29 @@ class Evidence(Sentence):
         return interval(self.num_contradicted, self.num_labels)
 
 
-def evidence_of(sample: Sample, automaton: Automaton, num_right: int | None = None) -> dict[str, Any]:
+def evidence_of(
+    sample: Sample,
+    automaton: Automaton,
+    num_right: int | None = None,
+    words: Words | None = None,
+    asking: Deadline | None = None,
+) -> dict[str, Any]:
     """The fields of `Evidence` for a minimal automaton.
 
     Args:
         num_right: number of words held out that an automaton of the others predicts; by default this automaton's.
+        words: those of the sample as ids, if they are known. asking: when to stop looking for questions; by default
+            after a second of computing.
     """
     labels, held_out = sample.labels_by(automaton), sample.held_out
     contradicted = sample.num_contradicted(labels)
-    words, table = sample.as_ids(), np.array(automaton.transitions)
+    words, table = sample.as_ids() if words is None else words, np.array(automaton.transitions)
     taking = words_taking(words, table)
     numbers = {(state, i): len(taking.get((state, i), ())) for state, i in np.ndindex(*table.shape)}
     outputs = sample.of(automaton.outputs).astype(np.int64)
     asked = []
     if (outputs >= 0).all():  # no label that no word has
-        asked = questions(words, table, outputs, taking, NEVER.within(SECONDS_FOR_QUESTIONS))
+        asked = questions(words, table, outputs, taking, asking or NEVER.within(SECONDS_FOR_QUESTIONS))
     right = int((labels == sample.labels)[held_out].sum()) if num_right is None else num_right
     return {
         "automaton_accuracy": sample.balanced_accuracy(labels),

@@ -16,12 +16,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from keras_interp_rnn.automata.inference._deadline import Limits, TimeUp
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits, TimeUp
 from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
@@ -61,7 +60,7 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
     if start is not None and not len(contradicted(words, start.table)):
         return start
     limits = limits.within(SECONDS)
-    single, saved, contradicts = _single_symbols(words)
+    single, saved, contradicts = _single_symbols(words, limits.until)
     if saved > MARGIN and not contradicts:
         return single
     fewer = _on_fewer_symbols(words, limits) if limits.exact and not limits.strong else None
@@ -93,7 +92,7 @@ def _of_trees(words: Words, limits: Limits, rules: tuple[Family, Tree] | None = 
     return _product(best.family, best.tree), saved
 
 
-def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
+def _single_symbols(words: Words, until: Deadline = NEVER) -> tuple[Machine, float, bool]:
     """The rule that any of some symbols makes the label, the bits that it saves, and whether it contradicts a word.
 
     The symbols are added one by one until they explain the words of the label. A tree would ask for each in a node.
@@ -107,6 +106,7 @@ def _single_symbols(words: Words) -> tuple[Machine, float, bool]:
         unexplained, table = labels == label, np.repeat([[0], [1]], num_symbols, axis=1)
         indicates = has[unexplained].sum(axis=0) >= INDICATIVE * np.maximum(has.sum(axis=0), 1)
         while (explained := has[unexplained].sum(axis=0) * indicates).any():
+            until.check(1)
             symbol = int(explained.argmax())
             table[0, symbol] = 1
             unexplained &= ~has[:, symbol]
@@ -137,9 +137,8 @@ def _on_fewer_symbols(words: Words, limits: Limits) -> Machine | None:
     place = np.full(num_symbols, len(chosen))
     place[chosen] = np.arange(len(chosen))
     shorter = [tuple(place[list(word)].tolist()) for word in words.words]
-    part = Words(shorter, words.labels, len(chosen) + 1, words.num_labels)
-    now = time.monotonic()
-    found, saved = _of_trees(part, limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_FEWER))
+    part = Words(shorter, words.labels, len(chosen) + 1, words.num_labels, words.until)
+    found, saved = _of_trees(part, limits.share(1 / 2).within(SECONDS_OF_FEWER))
     if found is None:
         return None
     named = int((found.table[:, :-1] != found.table[:, -1:]).any(axis=0).sum())
@@ -234,6 +233,7 @@ def _tiers(search: Search) -> list[tuple[int, ...]]:
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         made = []
         for factor, tier in new:
+            search.until.check()
             place = {symbol: i for i, symbol in enumerate(tier)}
             family = Family("factor", tier, num_symbols)
             made.append(family.on_all_symbols(Pattern((tuple(place[symbol] for symbol in factor),))))
@@ -242,8 +242,12 @@ def _tiers(search: Search) -> list[tuple[int, ...]]:
             saved = label_bits(total) - label_bits(there) - label_bits(total - there)
             known.update(zip(new, saved.tolist(), strict=True))
 
-    factors = [pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3)]
-    learn((factor, tier) for factor in factors for tier in (tuple(whole), tuple(sorted({*factor}))))
+    factors = (pair * repeats for pair in itertools.product(whole, repeat=2) for repeats in (1, 2, 3))
+    everything, pairs = tuple(whole), []
+    for factor in factors:
+        search.until.check()
+        pairs += [(factor, everything), (factor, tuple(sorted({*factor})))]
+    learn(pairs)
     for pair in sorted(known, key=known.__getitem__, reverse=True)[:CLIMBED]:
         while True:
             factor, tier = pair

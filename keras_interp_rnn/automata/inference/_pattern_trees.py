@@ -94,7 +94,11 @@ class Search:
         self.one_hot = np.eye(self.num_labels)[self.labels[self.sample]]
         self.place: dict[Pattern, int] = {}
         self.answers = np.empty((0, len(self.sample)), bool)
-        self.ask(self.family.simplest())
+        simplest = []
+        for pattern in self.family.simplest():  # of thousands of symbols there are millions
+            self.until.check()
+            simplest.append(pattern)
+        self.ask(simplest)
 
     def neighbours(self, pattern: Pattern) -> list[Pattern]:
         """The neighbours of a pattern in the family, kept for the next time."""
@@ -119,7 +123,7 @@ class Search:
 
     def bits(self, tree: Tree) -> float:
         """The description length of a tree and of the labels of the sample."""
-        self.until.check()
+        self.until.check(1)
         counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
         wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
         return self.bits_of_rules(tree) + float(label_bits(counts).sum()) + CONTRADICTED_BITS * wrong

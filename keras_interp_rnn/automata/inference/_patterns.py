@@ -111,16 +111,15 @@ class Family:
         letters[lengths + 1, np.arange(len(words))] = self.end
         return letters
 
-    def simplest(self) -> list[Pattern]:
+    def simplest(self) -> Iterator[Pattern]:
         """The patterns from which a search begins: one or two symbols, some of them counted."""
         symbols = range(len(self.tier))
-        found = [Pattern(((a,),)) for a in symbols]
+        yield from (Pattern(((a,),)) for a in symbols)
         if self.kind != "subsequence":
-            found += [Pattern(((a, b),)) for a in (*symbols, self.start) for b in (*symbols, self.end)]
-            found += [Pattern(((a,),), 1, *count) for a in symbols for count in COUNTS]
+            yield from (Pattern(((a, b),)) for a in (*symbols, self.start) for b in (*symbols, self.end))
+            yield from (Pattern(((a,),), 1, *count) for a in symbols for count in COUNTS)
         if self.kind != "factor":
-            found += [Pattern(((a,), (b,))) for a in symbols for b in symbols]
-        return found
+            yield from (Pattern(((a,), (b,))) for a in symbols for b in symbols)
 
     def neighbours(self, pattern: Pattern) -> list[Pattern]:
         """The patterns of the family that one change leads to."""
@@ -221,7 +220,11 @@ class Family:
 
     def holds(self, patterns: Sequence[Pattern], letters: Ints, until: Deadline = NEVER) -> Bools:
         """Whether each word, a column of `letters`, has each pattern: (patterns, N)."""
-        return read([self.automaton(pattern) for pattern in patterns], letters, until)
+        automata = []
+        for pattern in patterns:  # of thousands of symbols there are millions
+            until.check()
+            automata.append(self.automaton(pattern))
+        return read(automata, letters, until)
 
     def on_all_symbols(self, pattern: Pattern) -> tuple[Ints, Bools]:
         """The automaton of a pattern for words on the whole alphabet."""
@@ -240,7 +243,7 @@ def read(automata: Sequence[tuple[Ints, Bools]], letters: Ints, until: Deadline 
     found = np.empty((len(automata), letters.shape[1]), bool)
     letters = letters.astype(np.int32)
     for first in range(0, len(automata), BATCH):
-        until.check()
+        until.check(len(automata[first : first + BATCH]))
         batch = automata[first : first + BATCH]
         size, width = max(len(table) for table, _ in batch), batch[0][0].shape[1]
         tables = np.zeros((len(batch), size, width), np.int32)

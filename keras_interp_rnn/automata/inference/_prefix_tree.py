@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._types import Array, Ints
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,14 @@ class PrefixTree:
         counts: (nodes, C), of the labels of the words that end there. below: (nodes,), number of words with the prefix.
     """
 
-    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
+    def __init__(
+        self,
+        words: Sequence[Sequence[int]],
+        labels: Ints,
+        num_symbols: int,
+        num_labels: int,
+        until: Deadline = NEVER,
+    ) -> None:
         self.num_symbols, self.num_labels, self.num_words = num_symbols, num_labels, len(words)
         longest = max(map(len, words), default=0)
         letters = np.full((len(words), longest), -1, np.int64)
@@ -57,6 +65,7 @@ class PrefixTree:
         self.levels: list[tuple[Ints, Ints, Ints]] = []
         size, rows = 1, np.arange(len(words))
         for column in range(longest):
+            until.check()
             rows = rows[letters[rows, column] >= 0]
             keys, place = np.unique(ends[rows] * num_symbols + letters[rows, column], return_inverse=True)
             self.levels.append((np.arange(size, size + len(keys)), keys // num_symbols, keys % num_symbols))
@@ -96,7 +105,7 @@ def bits(tree: PrefixTree, table: Ints) -> float:
 def description_length(num_states: int, errors: float, tree: PrefixTree) -> float:
     """Bits of an automaton and of the labels that it contradicts."""
     words, labels = tree.num_words, tree.num_labels
-    which = _multinomial_bits([errors, words - errors])
+    which = bits_of_order([errors, words - errors])
     table = num_states * (tree.num_symbols * math.log2(num_states) + math.log2(labels))
     return table + which + errors * math.log2(max(labels - 1, 1))
 
@@ -111,7 +120,7 @@ def max_states(tree: PrefixTree) -> int:
 
 def bits_alone(tree: PrefixTree) -> float:
     """The description length of the labels alone: of their order, as their numbers are known."""
-    return _multinomial_bits(tree.counts.sum(axis=0))
+    return bits_of_order(tree.counts.sum(axis=0))
 
 
 def is_shorter(tree: PrefixTree, machine: Machine, factor: float = 1.0) -> bool:
@@ -123,7 +132,7 @@ def is_shorter(tree: PrefixTree, machine: Machine, factor: float = 1.0) -> bool:
     return bits(tree, machine.table) < factor * bits_alone(tree)
 
 
-def _multinomial_bits(counts: Iterable[float]) -> float:
+def bits_of_order(counts: Iterable[float]) -> float:
     """Bits that tell which of the orders of so many things of each kind it is."""
     counts = list(counts)
     return (math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)) / math.log(2)
@@ -133,12 +142,20 @@ class Words:
     """Words of symbols 0, 1, ..., with labels 0, 1, ..., from which automata are learned.
 
     Attributes:
-        max_states: of the automata.
+        max_states: of the automata. until: the deadline by which they, and parts of them, are read.
     """
 
-    def __init__(self, words: Sequence[Sequence[int]], labels: Ints, num_symbols: int, num_labels: int) -> None:
+    def __init__(
+        self,
+        words: Sequence[Sequence[int]],
+        labels: Ints,
+        num_symbols: int,
+        num_labels: int,
+        until: Deadline = NEVER,
+    ) -> None:
         self.words, self.labels, self.num_symbols, self.num_labels = words, labels, num_symbols, num_labels
-        self.tree = PrefixTree(words, labels, num_symbols, num_labels)
+        self.until = until
+        self.tree = PrefixTree(words, labels, num_symbols, num_labels, until)
         self.max_states = max_states(self.tree)
 
     def __len__(self) -> int:
@@ -146,7 +163,8 @@ class Words:
 
     def __getitem__(self, rows: Ints) -> Words:
         """Some of the words."""
-        return Words([self.words[row] for row in rows], self.labels[rows], self.num_symbols, self.num_labels)
+        some = [self.words[row] for row in rows]
+        return Words(some, self.labels[rows], self.num_symbols, self.num_labels, self.until)
 
     def right(self, machine: Machine) -> NDArray[np.bool_]:
         """Whether an automaton gives each word its label."""

@@ -6,22 +6,26 @@ held out differ from all others. They are drawn from every label and from all le
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.machines import (
     Automaton,
     Word,
+    check_not_missing,
     checked_alphabet,
     checked_words,
     labels_and_classes,
     ordered,
     shown_alphabet,
 )
+
+T = TypeVar("T")
 
 HOLD_OUT = 0.1  # fraction of the words of each label that is held out
 FEWEST = 5  # minimum number of words of a label to learn from; if fewer remained, no word of the label is held out
@@ -54,11 +58,11 @@ class Sample(NamedTuple):
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place.get(label, -1) for label in labels]).astype(self.labels.dtype)
 
-    def as_ids(self) -> Words:
-        """The words as numbers of symbols and of labels."""
+    def as_ids(self, until: Deadline = NEVER) -> Words:
+        """The words as numbers of symbols and of labels; raises TimeUp if they are not read by a deadline."""
         column = {symbol: i for i, symbol in enumerate(self.alphabet)}
-        words = [tuple(column[symbol] for symbol in word) for word in self.words]
-        return Words(words, self.labels.astype(np.int64), len(column), len(self.classes))
+        words = [tuple(column[symbol] for symbol in word) for word in _before(until, self.words)]
+        return Words(words, self.labels.astype(np.int64), len(column), len(self.classes), until)
 
     def labels_by(self, automaton: Automaton) -> NDArray[Any]:
         """The labels that an automaton gives to the words, in the form of `labels`."""
@@ -84,18 +88,20 @@ def sample_of(
     *,
     consistent: bool,
     hold_out: float = HOLD_OUT,
+    until: Deadline = NEVER,
 ) -> Sample:
     """The sample of labelled words; raises ValueError if nothing can be learned from them.
 
     Args:
         words, labels, alphabet, seed: as `infer`. consistent: whether a word with several labels is refused.
+        until: raises TimeUp if the words are not read by then.
     """
     if labels is None:
         raise ValueError(
             "Every word must have a label: the language of all words, and many smaller ones, contain these words too "
             "(Gold, 1967). Received: labels=None. Pass words outside the language as well, and a label for each word."
         )
-    copies = [tuple(word) for word in checked_words(words)]
+    copies = [tuple(word) for word in _before(until, checked_words(words))]
     symbols = checked_alphabet(_symbols_of(copies) if alphabet is None else alphabet)
     labels = list(labels)
     if len(copies) != len(labels):
@@ -107,9 +113,9 @@ def sample_of(
     if len(classes) == 2:
         classes = (False, True)
     row: dict[Word, int] = {}
-    rows = [row.setdefault(word, len(row)) for word in copies]
+    rows = [row.setdefault(word, len(row)) for word in _before(until, copies)]
     known, different = set(symbols), list(row)
-    for word in different:
+    for word in _before(until, different):
         strays = [symbol for symbol in word if symbol not in known]
         if strays:
             raise ValueError(
@@ -132,9 +138,17 @@ def sample_of(
     return Sample(different, values, counts, held_out, symbols, classes, accepted, rejected)
 
 
+def _before(until: Deadline, words: Iterable[T]) -> Iterator[T]:
+    """The words one by one; raises TimeUp at a deadline."""
+    for word in words:
+        until.check()
+        yield word
+
+
 def _symbols_of(words: list[Word]) -> tuple[Hashable, ...]:
     """The symbols of the words, in ascending order."""
     symbols = dict.fromkeys(symbol for word in words for symbol in word)
+    check_not_missing(symbols)
     return ordered(symbol.item() if isinstance(symbol, np.generic) else symbol for symbol in symbols)
 
 

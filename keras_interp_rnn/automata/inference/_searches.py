@@ -1,8 +1,8 @@
 """An automaton from labelled words, by one of three searches: merging states, rules about patterns, splitting states.
 
-Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. With a
-deadline each search gets half of the remaining time, and the last one all of it. A search first runs without the words
-held out, and goes on with all words if its automaton predicts these.
+Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. Each
+search gets half of the time, or of the work, that is left, and the last one all of it. A search first runs without the
+words held out, and goes on with all words if its automaton predicts these.
 
 If no label is wrong, a search of many words runs on growing parts of them, each with words that the automaton of the
 part before contradicts; an automaton of a part that contradicts no word is the result.
@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from keras_interp_rnn.automata.inference._deadline import Limits
+from keras_interp_rnn.automata.inference._deadline import Ledger, Limits, TimeUp
 from keras_interp_rnn.automata.inference._evidence import interval
 from keras_interp_rnn.automata.inference._pattern_rules import MIN_SAVED, shortest_rules
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
@@ -66,49 +65,50 @@ class Found(NamedTuple):
 
     Attributes:
         method: the search. held_out_right: number of words held out that an automaton of the other words predicts.
+        cut_off: as of `NotFound`.
     """
 
     automaton: Automaton
     method: str
     held_out_right: int
+    cut_off: str = ""
 
 
 class NotFound(NamedTuple):
     """Why no search has a result.
 
     Attributes:
-        cut_off: whether the deadline ended a search.
+        cut_off: "time" or "work" if that ended a search, else "".
         num_states, num_contradicted: of the automaton that contradicts fewest words; 0 states if there is none.
     """
 
-    cut_off: bool
+    cut_off: str
     num_states: int = 0
     num_contradicted: int = 0
 
 
-def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
+def first_found(sample: Sample, limits: Limits, words: Words | None = None) -> Found | NotFound:
     """The automaton of the first search whose result describes the labels of the words and predicts those held out.
 
     Args:
-        sample: the words. limits: of all searches together.
+        sample: the words. limits: of all searches together. words: the words of the sample as ids, if they are known.
     """
 
     def automaton(machine: Machine) -> Automaton:
         outputs = [sample.classes[i] for i in machine.outputs]
         return automaton_of(machine.table.tolist(), outputs, sample.classes, alphabet=sample.alphabet).minimize()
 
-    every = sample.as_ids()
+    ledger = limits.until.ledger or Ledger()
+    limits = limits._replace(until=limits.until._replace(ledger=ledger))
+    every = sample.as_ids(limits.until) if words is None else words
     held_out = np.flatnonzero(sample.held_out)
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
-    order, doubtful, tried, cut_off = list(SEARCHES), [], [], False
+    order, doubtful, tried = list(SEARCHES), [], []
     if len(every.tree.child) >= MANY_PREFIXES * len(every):  # merging takes long
         order = ["patterns", "splitting", "merging"]
     for by in order:
-        now = time.monotonic()
-        seconds = (limits.until.moment - now) / (1 if by == order[-1] else 2)
-        part = limits.ending(now + FIRST_SHARE * seconds)
-        first, describes = search(by, others, part)
-        cut_off = cut_off or time.monotonic() > part.until.moment
+        whole = limits if by == order[-1] else limits.share(1 / 2)
+        first, describes = search(by, others, whole.share(FIRST_SHARE))
         if first is None:
             continue
         tried.append(first)
@@ -123,26 +123,24 @@ def first_found(sample: Sample, limits: Limits) -> Found | NotFound:
         machine = first
         if len(right):
             with contextlib.suppress(KeyboardInterrupt):
-                whole = limits.ending(now + seconds)
                 again, describes = search(by, every, whole, first)
                 machine = again if again is not None and describes else first
-                cut_off = cut_off or time.monotonic() > whole.until.moment
         tried.append(machine)
         minimal = automaton(machine)
         wrong = int(sample.num_contradicted(sample.labels_by(minimal)).sum())
         if limits.noise is not None and interval(wrong, int(sample.counts.sum()), 0.99)[0] > limits.noise:
             continue
-        found = Found(minimal, by, int(right.sum()))
+        found = Found(minimal, by, int(right.sum()), ledger.cut_off)
         if predicts or is_shorter(every.tree, machine, MAX_DESCRIPTION):
             return found
         if interval(found.held_out_right, len(right), LEVEL)[1] >= expected:
             doubtful.append(found)
     if doubtful:
-        return min(doubtful, key=lambda found: len(found.automaton))
+        return min(doubtful, key=lambda found: len(found.automaton))._replace(cut_off=ledger.cut_off)
     if not tried:
-        return NotFound(cut_off)
+        return NotFound(ledger.cut_off)
     best = min(tried, key=every.error)
-    return NotFound(cut_off, len(automaton(best)), int((~every.right(best)).sum()))
+    return NotFound(ledger.cut_off, len(automaton(best)), int((~every.right(best)).sum()))
 
 
 def fewest_bits(num_symbols: int) -> float:
@@ -159,11 +157,15 @@ def search(by: str, words: Words, limits: Limits, start: Machine | None = None) 
         by: of `SEARCHES`. start: an automaton of some of the words, to begin with; the result if no label is wrong and
             it contradicts no word.
     """
-    if limits.exact and not limits.strong:
-        start = _on_growing_parts(by, words, limits, start)
     found = start
-    if start is None or not limits.exact or words.error(start) > 0:
-        found = SEARCHES[by](words, limits, start)
+    try:
+        if limits.exact and not limits.strong:
+            found = start = _on_growing_parts(by, words, limits, start)
+        if start is None or not limits.exact or words.error(start) > 0:
+            found = SEARCHES[by](words, limits, start)
+    except TimeUp:  # while it read words
+        pass
+    _ = limits.until.passed  # which the ledger notes
     if found is None or (limits.exact and words.error(found) > 0):
         return found, False
     # Rules have been compared with the labels as rules: a few of them may make many states.
@@ -186,8 +188,7 @@ def _on_growing_parts(by: str, words: Words, limits: Limits, start: Machine | No
         rows = order[:size]
         if start is not None:
             rows = np.union1d(rows, rng.permutation(np.flatnonzero(~words.right(start)))[: size // 2])
-        now = time.monotonic()
-        part = limits.ending((now + limits.until.moment) / 2).within(SECONDS_OF_PART)
+        part = limits.share(1 / 2).within(SECONDS_OF_PART)
         found = SEARCHES[by](words[rows], part, start)
         if found is not None and words.error(found) < fewest:
             start, fewest = found, words.error(found)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_interp_rnn._types import Array, Ints
-from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, TimeUp
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, PrefixTree, bits, description_length
 
 MAX_MOVED = 3  # transitions that a kick moves
@@ -41,7 +41,9 @@ def refined(tree: PrefixTree, table: Ints, until: Deadline = NEVER) -> Machine:
     while improved:
         improved = False
         for other in promising(tree, best):
-            if until.passed:
+            try:
+                until.check(1)
+            except TimeUp:
                 break
             length = bits(tree, other)
             if length < shortest - 1e-9:

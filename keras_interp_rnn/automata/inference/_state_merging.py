@@ -157,7 +157,7 @@ class _Merging:
 
     def score(self, red: int, blue: int, parent: int, symbol: int) -> float:
         """How well a blue state fits a red one; minus infinity if it does not."""
-        self.until.check()
+        self.until.check(1)
         self.child[parent, symbol] = red  # first, as the walk may pass here
         into, nodes, grafts = self.fold(red, blue)
         for targets, column in grafts:

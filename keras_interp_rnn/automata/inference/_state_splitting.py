@@ -113,9 +113,9 @@ def _climbed(tree: PrefixTree, table: Ints, limit: int, until: Deadline) -> Ints
     improved = True
     while improved:
         improved = False
-        for changes in (moves(best), _splits(best), _merges(best)):
+        for changes in (moves(best), _splits(best) if len(best) < limit else (), _merges(best)):
             try:
-                found = _best(tree, (each for each in changes if len(each) <= limit), until)
+                found = _best(tree, changes, limit, until)
             except TimeUp:
                 return best
             if found is not None and found[1] < shortest - 1e-6:
@@ -125,18 +125,24 @@ def _climbed(tree: PrefixTree, table: Ints, limit: int, until: Deadline) -> Ints
     return best
 
 
-def _best(tree: PrefixTree, tables: Iterable[Ints], until: Deadline) -> tuple[Ints, float] | None:
-    """The table of the shortest description, and its length; of several the smallest, and of these the first."""
+def _best(tree: PrefixTree, tables: Iterable[Ints], limit: int, until: Deadline) -> tuple[Ints, float] | None:
+    """The table of the shortest description, and its length; of several the smallest, and of these the first.
+
+    Tables of more than `limit` states are left out.
+    """
     found: list[tuple[float, int, Ints]] = []
     waiting: dict[int, list[Ints]] = {}  # by size, as tables of one size are evaluated together
 
     def evaluate(alike: list[Ints]) -> None:
-        until.check()
+        until.check(len(alike))
         lengths = predictive_bits(tree, np.stack(alike))
         place = int(lengths.argmin())
         found.append((float(lengths[place]), len(alike[place]), alike[place]))
 
     for table in tables:
+        until.check()
+        if len(table) > limit:
+            continue
         alike = waiting.setdefault(len(table), [])
         alike.append(table)
         if len(alike) == BATCH:

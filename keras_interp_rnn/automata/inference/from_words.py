@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._checks import choice, fraction, positive
+from keras_interp_rnn._checks import choice, fraction, integer, positive
 from keras_interp_rnn._results import as_text
 from keras_interp_rnn._types import Ints
-from keras_interp_rnn.automata.inference._deadline import Deadline, Limits
+from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Ledger, Limits, TimeUp
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
-from keras_interp_rnn.automata.inference._prefix_tree import bits_alone
+from keras_interp_rnn.automata.inference._prefix_tree import bits_of_order
 from keras_interp_rnn.automata.inference._sample import Sample, sample_of
 from keras_interp_rnn.automata.inference._searches import NotFound, fewest_bits, first_found
 from keras_interp_rnn.automata.machines import Automaton, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
+RESERVED_WORK = 0.1  # fraction of the work for the questions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +32,8 @@ class Inference(Evidence):
         dfa: the minimal automaton; a `MooreMachine` if there are three labels or more.
         method: the search that found it: "merging", "patterns" or "splitting".
         support: (states, symbols), how often the different words take each transition of `dfa`.
+        cut_off: "time" or "work" if that ended a search before it was complete: a better automaton may then exist, and
+            with "time" another run may find another one. "" if every search ended by itself.
 
     `held_out_accuracy` is the accuracy, on the words held out, of an automaton that was found without them.
 
@@ -40,6 +43,7 @@ class Inference(Evidence):
     dfa: Automaton
     method: str
     support: Ints
+    cut_off: str = ""
 
     @property
     def machine(self) -> Automaton:
@@ -58,6 +62,7 @@ def infer(
     label_noise: float | None = 0.0,
     sampling: str = "weak",
     time_budget: float | None = 120.0,
+    max_work: int | None = None,
     seed: int = 0,
 ) -> Inference:
     r"""Finds an automaton that gives words their labels.
@@ -94,8 +99,13 @@ def infer(
         sampling: how the words were chosen. "weak" means in any way, and then labelled; "strong" means uniformly from
             all words of their length and label. With "strong", among the rules about patterns that contradict no word,
             those that give the labels to the fewest other words are chosen.
-        time_budget: seconds within which the call ends, exceeded by at most a tenth if the machine is not overloaded;
-            None for no limit. Each search also has its own limit, at most a minute of computing.
+        time_budget: seconds within which the whole call ends, exceeded by at most a tenth if the machine is not
+            overloaded; None for no limit. Each search also has its own limit, at most a minute of computing. If time
+            ends a search, `cut_off` of the result is "time".
+        max_work: number of candidates that the searches may score (merges of states, changes of a table, splits,
+            patterns, trees of rules), exceeded by one batch at most; None for no limit. With a limit, shares of the
+            work take the place of shares of the time, and the same words and seed give the same result on every
+            machine, unless `time_budget` ends it.
         seed: of the choice of the words held out, and of the searches.
 
     Returns:
@@ -125,38 +135,56 @@ def infer(
         similarity, and Bayesian inference", Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold,
         "Language identification in the limit", Information and Control, 1967.
     """
+    begin = time.monotonic()
     noise = None if label_noise is None else fraction("label_noise", label_noise, below=0.5)
     strong = choice("sampling", sampling, ("weak", "strong")) == "strong"
-    begin = time.monotonic()
     seconds = math.inf if time_budget is None else positive("time_budget", time_budget)
+    work = math.inf if max_work is None else integer("max_work", max_work)
     end = begin + seconds - min(RESERVED * seconds, MAX_RESERVED)
-    sample = sample_of(words, labels, alphabet, seed, consistent=noise == 0)
-    alone, needed = bits_alone(sample.as_ids().tree), fewest_bits(len(sample.alphabet))
+    until = Deadline(end, work=(1 - RESERVED_WORK) * work, ledger=Ledger())
+    try:
+        sample = sample_of(words, labels, alphabet, seed, consistent=noise == 0, until=until)
+        _check_bits(sample)
+        read = sample.as_ids(until)
+    except TimeUp:
+        raise ValueError(
+            f"`time_budget` must suffice to read the words. Received: time_budget={seconds:g}. Pass a larger one, or "
+            "fewer or shorter words."
+        ) from None
+    found = first_found(sample, Limits(noise, until, seed, strong), read)
+    if isinstance(found, NotFound):
+        limits = (f"time_budget={seconds:g}", f"max_work={max_work}")
+        raise ValueError(_none_found(sample, found, noise, limits, time.monotonic() - begin))
+    read.until = NEVER  # which was that of the searches
+    support = np.array(counts_of_transitions(found.automaton, sample.words))
+    asking = None if max_work is None else Deadline(work=RESERVED_WORK * work, ledger=Ledger())
+    evidence = evidence_of(sample, found.automaton, found.held_out_right, read, asking)
+    return Inference(found.automaton, found.method, support, found.cut_off, **evidence)
+
+
+def _check_bits(sample: Sample) -> None:
+    """Raises ValueError if the labels have too few bits for any automaton."""
+    numbers = np.bincount(sample.labels.astype(np.int64))
+    alone, needed = bits_of_order(numbers), fewest_bits(len(sample.alphabet))
     if alone <= needed:
         raise ValueError(
             f"No automaton was found: labels must have more than {needed:.1f} bits, those of the smallest automaton. "
             f"Received: {len(sample.words):,} different words, whose labels have {alone:.1f} bits. Pass more words, "
             "above all of the rarer label."
         )
-    found = first_found(sample, Limits(noise, Deadline(end), seed, strong))
-    if isinstance(found, NotFound):
-        raise ValueError(_none_found(sample, found, noise, seconds, time.monotonic() - begin))
-    support = np.array(counts_of_transitions(found.automaton, sample.words))
-    return Inference(
-        found.automaton, found.method, support, **evidence_of(sample, found.automaton, found.held_out_right)
-    )
 
 
-def _none_found(sample: Sample, found: NotFound, noise: float | None, budget: float, taken: float) -> str:
+def _none_found(sample: Sample, found: NotFound, noise: float | None, limits: tuple[str, str], taken: float) -> str:
     """The sentences of the error where no search has a result.
 
     Args:
-        found: what remains of the searches. noise, budget: the arguments of `infer`. taken: seconds.
+        found: what remains of the searches. noise: the argument of `infer`. limits: time and work, as it received them.
+        taken: seconds.
     """
     states, symbols = found.num_states, len(sample.alphabet)
     end = f"The searches ended after {taken:.0f} s; a larger time_budget would change nothing."
     if found.cut_off:
-        end = f"A search was cut off by time_budget={budget:g}."
+        end = f"A search was cut off by {limits[found.cut_off == 'work']}."
     fits = "no word, but is too large for so few words, or predicts too few of those held out."
     wrong = f"{found.num_contradicted:,} words." if found.num_contradicted else fits
     best = f" The best automaton, of {states:,} state{'s' * (states > 1)}, contradicts {wrong}"
@@ -164,7 +192,7 @@ def _none_found(sample: Sample, found: NotFound, noise: float | None, budget: fl
     if noise is not None:
         remedies.append("label_noise if labels may be wrong" if noise == 0 else "label_noise=None if more are wrong")
     if found.cut_off:
-        remedies.append("a larger time_budget")
+        remedies.append("a larger max_work" if found.cut_off == "work" else "a larger time_budget")
     return (
         f"No automaton was found that describes the labels of {len(sample.words):,} different words over {symbols:,} "
         f"symbol{'s' * (symbols != 1)} and predicts words held out. {end}{best * (states > 0)} "

@@ -246,9 +246,30 @@ def checked_alphabet(symbols: Any) -> tuple[Hashable, ...]:
         raise ValueError(
             f"An alphabet must be a sequence of hashable symbols, or {{symbol: id, ...}}. Received: {symbols!r}."
         ) from None
+    check_not_missing(alphabet)
     if not alphabet or not different:
         raise ValueError(f"An alphabet must hold at least one symbol, each once. Received: {symbols!r}.")
     return alphabet
+
+
+def check_not_missing(symbols: Iterable[Any]) -> None:
+    """Raises ValueError if a symbol is NaN or the like, or holds it: no two are equal, so each would be another."""
+    for symbol in symbols:
+        if _is_missing(symbol):
+            raise ValueError(
+                f"A symbol must be equal to itself. Received: {symbol!r}. Leave it out of the words, or put a symbol "
+                "such as 'missing' in its place."
+            )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is NaN, NaT or the NA of pandas, or a tuple or set that holds one."""
+    if isinstance(value, tuple | frozenset):
+        return any(map(_is_missing, value))
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # the NA of pandas is neither equal to itself nor not
+        return True
 
 
 def checked_symbols(symbols: Any) -> tuple[Hashable, ...]:
@@ -349,11 +370,7 @@ def _plain(label: Any) -> Any:
                 "the class, labels.argmax(axis=-1) of one-hot rows."
             )
         label = array.item()
-    try:
-        missing = label is None or bool(label != label)
-    except TypeError:  # the NA of pandas is neither equal to itself nor not
-        missing = True
-    if missing:
+    if label is None or _is_missing(label):
         raise ValueError(f"Every word must have a label. Received: the label {label!r}. Leave out words without one.")
     return label
 
