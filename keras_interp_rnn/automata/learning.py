@@ -83,7 +83,7 @@ def train_recognizer(
 
     Returns:
         The network of the best attempt, also on Ctrl-C, with its alphabet and start token; a line before each further
-        attempt says which that is. Training may have failed: check `report.learned`. If the automaton is right and only
+        attempt names it. Training may have failed: check `report.learned`. If the automaton is right and only
         the network is not, `compile(extract(network).dfa)` is a network of the same automaton. `report.unsupported`
         lists the transitions that no word takes.
 
@@ -143,7 +143,7 @@ def _automaton_is_right(report: TrainingReport) -> bool:
 
 
 def _on_interrupt(tried: list[tuple[TrainingReport, Recognizer]]) -> str:
-    """What Ctrl-C returns from now on."""
+    """A sentence on the network that Ctrl-C returns from now on."""
     best = max(range(len(tried)), key=lambda i: _rank(tried[i][0]))
     report = tried[best][0]
     return (

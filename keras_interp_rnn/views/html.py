@@ -98,6 +98,8 @@ def title_of(result: Any) -> str:
 
 def lead_of(result: Any) -> str:
     """The sentence above the plugin's view of a result, if the view needs one."""
+    if isinstance(result, Inference) and result.cut_off:
+        return f"Not to the end: {text.CUT_OFF[result.cut_off]}."
     if not isinstance(result, Explanation):
         return ""
     centroids = ", ".join(map(str, result.centroids))

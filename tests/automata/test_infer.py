@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from keras_interp_rnn import automata
+from keras_interp_rnn import automata, views
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 from keras_interp_rnn.automata.inference import _searches, _state_merging, evidence_of, from_words, sample_of
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits
@@ -347,7 +347,7 @@ def test_the_same_work_gives_the_same_result_whatever_the_clock_says(monkeypatch
 
 
 @pytest.mark.parametrize(("limit", "reason"), [({"max_work": 300}, "work"), ({"time_budget": 1.0}, "time")])
-def test_a_result_says_that_a_search_was_cut_off(limit, reason, monkeypatch):
+def test_a_result_says_that_a_search_was_cut_off(limit, reason, monkeypatch, tmp_path):
     if reason == "time":
         monkeypatch.setattr(_state_merging, "SECONDS", 1e-3)
         start = Machine(np.array([[1, 0], [0, 1]]), np.array([0, 1]))
@@ -358,6 +358,8 @@ def test_a_result_says_that_a_search_was_cut_off(limit, reason, monkeypatch):
     ended = "time ended a search" if reason == "time" else "max_work ended a search"
     assert f"{ended} before it was complete: a better automaton may exist" in str(found)
     assert ended in found._repr_html_()
+    views.save(found, tmp_path / "page.html")
+    assert f"Not to the end: {ended}" in (tmp_path / "page.html").read_text()
 
 
 def test_a_search_that_ends_by_itself_says_nothing_of_a_cut():
