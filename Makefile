@@ -82,7 +82,7 @@ test-backends: $(VENV)/.installed-jax  ## Run the core of the layers' and the fi
 	KERAS_BACKEND=jax $(PYTEST) -m "$(CASES)" $(ON_BACKENDS) $(ARGS)
 	KERAS_BACKEND=torch $(PYTEST) -m "$(CASES)" $(ON_BACKENDS) $(ARGS)
 
-test-nightly:  ## Run the layers' tests on the newest keras-nightly, in .venv-nightly.
+test-nightly:  ## Run the tests of layers and analyses on the newest keras-nightly, in .venv-nightly.
 	@$(MAKE) --no-print-directory VENV=.venv-nightly test-this-nightly
 
 # Keras and its nightly build own the same folder: taken away both, and installed the one.
@@ -92,6 +92,7 @@ test-this-nightly: $(VENV)/.installed-test
 	@$(PIP) install keras-nightly
 	@$(BIN)/python -c 'from importlib.metadata import version; print("Keras", version("keras-nightly"))'
 	$(PYTEST) tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
+	$(PYTEST) -m "not matrix" tests/network tests/analysis $(ARGS)
 
 # Environments .venv-python3.10, ..., .venv-lowest. All are tried; those that failed are named at the end.
 test-versions:  ## Run test-quick (SUITE=test: the core) on each Python, and on the lowest versions of the packages.

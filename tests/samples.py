@@ -138,3 +138,9 @@ def make_mask(kind: str, rng: np.random.Generator, batch: int, time: int) -> np.
         else:
             raise ValueError(kind)
     return mask
+
+
+def passing_masks_on(layer):
+    """A layer of Keras that passes the mask on that it is given, as all recurrent ones did before Keras 3.16."""
+    layer.supports_masking = True
+    return layer

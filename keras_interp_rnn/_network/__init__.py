@@ -31,6 +31,7 @@ from keras_interp_rnn._network.graph import (
     ends_in_softmax,
     evaluate,
     gives_probabilities,
+    masked_calls,
     predict_on_batch,
 )
 from keras_interp_rnn._network.linear_recurrences import feature_addends
@@ -89,6 +90,7 @@ __all__ = [
     "gives_probabilities",
     "has_many_states",
     "listed",
+    "masked_calls",
     "as_symbols",
     "centroids_of",
     "check_finite",

@@ -20,7 +20,7 @@ from keras_interp_rnn._network.arrays import (
     check_finite,
     check_range,
 )
-from keras_interp_rnn._network.graph import call_of
+from keras_interp_rnn._network.graph import call_of, warn_of_lost_masks
 from keras_interp_rnn._network.linear_recurrences import affine_maps
 from keras_interp_rnn._network.parts import Linear
 from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, resolve_names
@@ -88,6 +88,8 @@ class AffineReading:
     def __init__(self, network: Any, alphabet: GivenNames | None = None) -> None:
         self.network, self.names = resolve_names(network, alphabet)
         self.flow = isan_models.follow_symbols(self.network) if isinstance(self.network, keras.Model) else None
+        if self.flow is not None and self.flow.isans:
+            warn_of_lost_masks(self.network)
 
     @functools.cached_property
     def layer(self) -> Any:

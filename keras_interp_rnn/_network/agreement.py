@@ -30,6 +30,9 @@ from keras_interp_rnn._types import Array
 OF_OUTPUT, OF_STATES = 8, 32
 """Roundings of an output, and of what makes it move, that are allowed."""
 
+TINY = 2.0**-6
+"""A part of a rounding of 1: smaller outputs may be differences of numbers that are rounded, as after tanh_shrink."""
+
 Run = Callable[[list[NDArray[Any]]], Array]
 """The outputs (rows, outputs) of the network itself for an array of each of its inputs."""
 
@@ -160,7 +163,7 @@ def _allowed(network: Any, own: Array, found: Array, without: Array) -> Array:
     moves = np.ptp(np.where(np.isfinite(everything), everything, 0.0), axis=0)
     size = np.fmax(np.abs(own), np.abs(without))
     change = np.nan_to_num(np.abs(found - without), posinf=0.0)
-    allowed: Array = MAX_DIFFERENCE[coarsest] * change + epsilon * (OF_OUTPUT * size + OF_STATES * moves)
+    allowed: Array = MAX_DIFFERENCE[coarsest] * change + epsilon * (OF_OUTPUT * size + OF_STATES * moves + TINY)
     return allowed
 
 

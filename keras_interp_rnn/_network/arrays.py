@@ -64,6 +64,13 @@ def as_sequences(inputs: Any) -> NDArray[Any]:
     return sequences
 
 
+def in_rank(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
+    """An array with a last axis of 1 more or less, where the input of a model has it, as Keras reads it."""
+    if given.ndim == len(tensor.shape) - 1 and tensor.shape[-1] == 1:
+        return given[..., None]
+    return given[..., 0] if given.ndim == len(tensor.shape) + 1 and given.shape[-1] == 1 else given
+
+
 def check_batched(model: Any, inputs: Any) -> None:
     """Raises ValueError for a single sequence; Keras itself adds a last axis of one feature."""
     expected = [tuple(tensor.shape) for tensor in getattr(model, "inputs", None) or ()]

@@ -32,6 +32,7 @@ from keras_interp_rnn._network.arrays import (
     check_finite,
     check_id_range,
     check_own_mask,
+    in_rank,
 )
 from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks, vocabulary_sizes, warn_of_lost_masks
 from keras_interp_rnn._network.parts import EACH_STEP, ByKeras, Mask, Part, parts_of
@@ -48,6 +49,10 @@ class NotAChain(ValueError):
     def __init__(self, message: str, received: str) -> None:
         super().__init__(message)
         self.received = received
+
+
+class Differs(NotAChain):
+    """Raised for a network whose chain computes something else than the network."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,11 @@ class Chain:
         """The recurrent cells, from the inputs on; of two directions the forward one first."""
         return [cell for part in self.parts if isinstance(part, _Recurrent | _Both) for cell in part.cells]
 
+    def mask_of(self, cell: _Recurrent) -> Mask:
+        """The steps (batch, time) that a cell reads."""
+        given = next(x for part, x in zip(self.parts, self.masks, strict=True) if cell in getattr(part, "cells", ()))
+        return np.ones(self.mask.shape, bool) if given is None else given
+
     @property
     def is_closed(self) -> bool:
         """Whether all derivatives come from equations."""
@@ -171,6 +181,7 @@ def open_chain(
         )
     given = as_sequences(inputs)
     check_batched(network, given)
+    given = in_rank(given, network.inputs[0]) if getattr(network, "inputs", None) else given
     if not np.isfinite(given.astype(np.float64)).all():
         raise ValueError("The inputs must be finite. Received: NaN or infinity. Remove those sequences.")
     check_own_mask(network, mask)
@@ -232,10 +243,11 @@ def open_chain(
     each, of_each = [part for part, _ in parts], [read for _, read in parts]
     chain = Chain(as_float64(vectors), steps, each, of_each, runs.output, reads_symbols, step)
     if (apart := difference(chain, runs, absent)) is not None:
-        raise _refusal(
+        received = (
             f"{network.name}, whose output is {apart[0]:.2g} from that of its layers run one after the other, where "
             f"the inputs change it by {apart[1]:.2g}"
         )
+        raise Differs(_refusal(received).args[0], received)
     warn_of_lost_masks(network)
     return chain.first(len(given))
 

@@ -105,21 +105,27 @@ def run_with_masks(operation: Any, node: Any, known: dict[int, Masked], note: No
     Args:
         note: called for each operation that runs, those of nested models too.
     """
-    reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
-    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
-    mask = kwargs.get("mask")
-    if mask is None and node.arguments.args:
-        mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
+    args, kwargs, mask = read_by(operation, node, known)
     if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
         inside = functools.partial(run_with_masks, note=note)
         return evaluate(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], inside)
-    if kwargs.get("mask") is None and takes_mask(operation) and any(x is not None for x in tree.flatten(mask)):
-        kwargs = {**kwargs, "mask": mask}
     tensors = tree.flatten(operation(*args, **kwargs))
     masks = tree.flatten(mask_after(operation, args[0], mask)) if args else [None]
     outputs = [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
     note(operation, node, mask, outputs)
     return outputs
+
+
+def read_by(operation: Any, node: Any, known: dict[int, Masked]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    """The arguments of a call, its mask among them, and the mask that it is given: its own, or that of its input."""
+    reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
+    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
+    mask = kwargs.get("mask")
+    if mask is None and node.arguments.args:
+        mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
+    if kwargs.get("mask") is None and takes_mask(operation) and any(x is not None for x in tree.flatten(mask)):
+        kwargs = {**kwargs, "mask": mask}
+    return args, kwargs, mask
 
 
 def takes_mask(operation: Any) -> bool:
@@ -150,28 +156,14 @@ def warn_of_lost_masks(network: Any) -> None:
 
     It does since Keras 3.16 if it is one of `_DROP_MASKS` whose `supports_masking` nobody has set.
     """
-    if not isinstance(network, keras.Model) or not getattr(network, "inputs", None):
-        return
     affected: dict[int, tuple[Any, Any]] = {}
 
-    def follow(operation: Any, node: Any, known: dict[int, _Way]) -> list[_Way]:
-        ways = [known[id(tensor)] for tensor in node.input_tensors] or [_Way()]
-        if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
-            return evaluate(operation, ways[: len(operation.inputs)], follow)
-        is_layer = isinstance(operation, keras.Layer)
-        passes_on = is_layer and bool(operation.supports_masking)
-        masked, lost_by = ways[0].masked or node.arguments.kwargs.get("mask") is not None, ways[0].lost_by
-        if lost_by is not None and not masked and takes_mask(operation) and not isinstance(operation, _IGNORE_MASKS):
-            affected.setdefault(id(operation), (operation, lost_by))
-        if masked and not passes_on and isinstance(operation, _DROP_MASKS):
-            lost_by = operation
-        elif not passes_on and not isinstance(operation, _DROP_MASKS):
-            lost_by = None
-        begins = is_layer and (getattr(operation, "mask_zero", False) or isinstance(operation, keras.layers.Masking))
-        after = _Way(begins or (masked and passes_on), lost_by)
-        return [after if len(tensor.shape) > 2 else _Way() for tensor in node.output_tensors]
+    def note(operation: Any, node: Any, way: _Way) -> None:
+        reads_mask = takes_mask(operation) and not isinstance(operation, _IGNORE_MASKS)
+        if reads_mask and way.lost_by is not None and not way.masked:
+            affected.setdefault(id(operation), (operation, way.lost_by))
 
-    evaluate(network, [_Way()] * len(tree.flatten(network.inputs)), follow)
+    _follow_masks(network, note)
     for above, below in affected.values():
         warnings.warn(
             "Every layer is read with the mask that this Keras gives it. Received: "
@@ -181,6 +173,47 @@ def warn_of_lost_masks(network: Any) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def masked_calls(network: Any) -> set[int]:
+    """The nodes of a model's calls, by their id, that are given a mask that a layer of the same model makes."""
+    found = set()
+
+    def note(operation: Any, node: Any, way: _Way) -> None:
+        if way.masked:
+            found.add(id(node))
+
+    _follow_masks(network, note, into_nested=False)
+    return found
+
+
+def _follow_masks(network: Any, note: Callable[[Any, Any, _Way], None], into_nested: bool = True) -> None:
+    """Calls `note` for each call in a model's graph with what becomes of the mask of its first input.
+
+    Args:
+        into_nested: whether nested models read the masks of the inputs that they are given.
+    """
+    if not isinstance(network, keras.Model) or not getattr(network, "inputs", None):
+        return
+
+    def follow(operation: Any, node: Any, known: dict[int, _Way]) -> list[_Way]:
+        ways = [known[id(tensor)] for tensor in node.input_tensors] or [_Way()]
+        if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
+            inside = ways[: len(operation.inputs)] if into_nested else [_Way()] * len(operation.inputs)
+            return evaluate(operation, inside, follow)
+        is_layer = isinstance(operation, keras.Layer)
+        passes_on = is_layer and bool(operation.supports_masking)
+        masked, lost_by = ways[0].masked or node.arguments.kwargs.get("mask") is not None, ways[0].lost_by
+        note(operation, node, _Way(masked, lost_by))
+        if masked and not passes_on and isinstance(operation, _DROP_MASKS):
+            lost_by = operation
+        elif not passes_on and not isinstance(operation, _DROP_MASKS):
+            lost_by = None
+        begins = is_layer and (getattr(operation, "mask_zero", False) or isinstance(operation, keras.layers.Masking))
+        after = _Way(begins or (masked and passes_on), lost_by)
+        return [after if len(tensor.shape) > 2 else _Way() for tensor in node.output_tensors]
+
+    evaluate(network, [_Way()] * len(tree.flatten(network.inputs)), follow)
 
 
 _IGNORE_MASKS = (keras.layers.Lambda, keras.layers.TimeDistributed, keras.Model)

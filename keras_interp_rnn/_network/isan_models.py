@@ -31,7 +31,7 @@ class Value:
         activation: that the logits went through, if they are activated.
         layer: of states and logits the layer whose states they are.
         mask: of what is read further on, whether steps are masked: "" for none, "zero" where the symbol is 0, "states"
-            for any others.
+            for any others, "lost" where a layer did not pass it on.
         pooled: of states and logits, whether they are the mean over the steps that are not masked.
         reason: of "other", its cause, for the error.
     """
@@ -134,15 +134,19 @@ def _derive(operation: Any, node: Any, read: list[Value], isans: list[tuple[Any,
         takes = ("symbols",) if is_isan(getattr(operation, "forward_layer", operation)) else ("symbols", "vectors")
         changed = None if read[0].kind in takes else _other(f"{operation.name}, which reads {read[0].kind}")
         isans.append((operation, called or obstacle or changed or read[0]))
-        return [Value("states", layer=operation, mask=read[0].mask if operation.supports_masking else "")] * count
+        return [Value("states", layer=operation, mask=_passed_on(operation, read[0]))] * count
     if obstacle is not None:
         return [obstacle] * count
     if isinstance(operation, keras.Model) and runs_its_graph(operation):
         return [called] * count if called else _outputs(operation, read, isans)
     value = _rule(operation, read[0], len(node.input_tensors[0].shape))
-    if value is not None and not getattr(operation, "supports_masking", False):
-        value = replace(value, mask="")
+    value = None if value is None else replace(value, mask=_passed_on(operation, value))
     return [called or value if value else _other(f"{describe(operation)}, on its {read[0].kind}")] * count
+
+
+def _passed_on(operation: Any, value: Value) -> str:
+    """The mask of what comes after an operation."""
+    return value.mask if getattr(operation, "supports_masking", False) or not value.mask else "lost"
 
 
 def _other(reason: str) -> Value:
@@ -170,7 +174,7 @@ def _passed(part: Any, read: Value, rank: int) -> Value | None:
         return replace(read, kind="logits", head=(*read.head, part))
     if isinstance(part, Activation) and read.kind == "logits":
         return replace(read, kind="activated logits", activation=part.function)
-    if isinstance(part, Mean) and affine and rank == 3 and read.mask != "states":
+    if isinstance(part, Mean) and affine and rank == 3 and read.mask not in ("states", "lost"):
         return replace(read, pooled=True)
     if isinstance(part, Zeroed) and read.kind == "states":
         return replace(read, mask="states")

@@ -147,7 +147,8 @@ SHIFTS = ("mean", "offset")
 def _reads_features(layer: Any) -> bool:
     """Whether a layer of `FORMULAS` has one constant for all features, or one for each."""
     if isinstance(layer, keras.layers.LayerNormalization):
-        return bool(layer.axis == [-1] and not layer.rms_scaling)
+        last = len((layer.get_build_config() or {}).get("input_shape") or ()) - 1  # as Keras 3.16 writes the axis
+        return layer.axis in ([-1], [last]) and not layer.rms_scaling
     if isinstance(layer, keras.layers.Normalization):
         return layer.mean is not None and math.prod(layer.mean.shape[:-1]) == 1
     return np.ndim(layer.scale) < 2 and np.ndim(layer.offset) < 2 and channels_last(layer)

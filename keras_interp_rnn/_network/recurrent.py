@@ -22,7 +22,14 @@ from keras_interp_rnn._network.arrays import (
     check_id_range,
     check_own_mask,
 )
-from keras_interp_rnn._network.graph import Masked, call_of, evaluate, run_with_masks, vocabulary_sizes
+from keras_interp_rnn._network.graph import (
+    Masked,
+    call_of,
+    evaluate,
+    run_with_masks,
+    vocabulary_sizes,
+    warn_of_lost_masks,
+)
 
 RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
 
@@ -216,6 +223,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
             check_id_range(ids, size)
     # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
     as_read = keras.Model(model.input if several else model.inputs[0], list(model.inputs)).call(inputs)
+    warn_of_lost_masks(model)
     with carried_states.from_the_start(model):
         return _reads_inside(model, [*map(Masked, tree.flatten(as_read))], paths)
 

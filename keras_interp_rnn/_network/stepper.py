@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._network.along import along, output_size
 from keras_interp_rnn._network.arrays import check_finite
-from keras_interp_rnn._network.graph import check_logits, ends_in_softmax, evaluate, predict_on_batch
+from keras_interp_rnn._network.graph import (
+    Masked,
+    check_logits,
+    ends_in_softmax,
+    evaluate,
+    mask_after,
+    predict_on_batch,
+    read_by,
+    warn_of_lost_masks,
+)
 from keras_interp_rnn._network.recurrent import step_cell
 from keras_interp_rnn._types import Tensor
 
@@ -62,6 +71,7 @@ class Stepper:
             )
         check_finite(model)
         check_logits(model)
+        warn_of_lost_masks(model)
         self.outputs = int(outputs[0].shape[-1])
         self._runner = _Runner(model)
         self._log = ends_in_softmax(model)
@@ -133,8 +143,8 @@ class _Runner(keras.Model):
         """Logits (1, time, symbols) or (1, symbols), and the states of every call of a recurrent layer."""
         walk = _Walk(None if states is None else iter(states), [])
         [dtype] = [x.dtype for x in self.network.inputs]
-        [logits] = _outputs(self.network, [ops.cast(ops.convert_to_tensor(ids), dtype)], walk)
-        return logits, walk.after
+        [logits] = _outputs(self.network, [Masked(ops.cast(ops.convert_to_tensor(ids), dtype))], walk)
+        return logits.tensor, walk.after
 
 
 class _Walk(NamedTuple):
@@ -144,12 +154,16 @@ class _Walk(NamedTuple):
     after: States
 
 
-def _outputs(model: keras.Model, inputs: list[Tensor], walk: _Walk) -> list[Tensor]:
-    """The outputs of a model's graph for these inputs; nested models are entered."""
+def _outputs(model: keras.Model, inputs: list[Masked], walk: _Walk) -> list[Masked]:
+    """The outputs of a model's graph for these inputs, with their masks; nested models are entered."""
 
-    def call(operation: Any, node: Any, known: dict[int, Tensor]) -> list[Tensor]:
-        args, kwargs = node.arguments.fill_in(known)
-        return _run(operation, args, kwargs, walk)
+    def call(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
+        args, kwargs, mask = read_by(operation, node, known)
+        if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
+            return _outputs(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], walk)
+        tensors = _run(operation, args, kwargs, walk)
+        masks = tree.flatten(mask_after(operation, args[0], mask)) if args else []
+        return [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
 
     return evaluate(model, inputs, call)
 
@@ -170,8 +184,6 @@ def _run(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], walk: _W
             f"Recurrent layers must read forwards to continue a text. Received: {operation.name}, which also reads "
             "from the end. Use its forward_layer alone."
         )
-    if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
-        return _outputs(operation, tree.flatten(args[0]), walk)
     outputs: list[Tensor] = tree.flatten(operation(*args, **kwargs))
     return outputs
 

@@ -360,9 +360,7 @@ def as_strings(given: Any) -> Any:
     """A tensor or an array of strings as nested lists of strings, anything else as it is."""
     if type(given).__module__.startswith("tensorflow") and "string" in str(getattr(given, "dtype", "")):
         given = given.numpy()
-    if isinstance(given, bytes):
-        return given.decode()
-    if isinstance(given, np.ndarray) and given.dtype.kind in "SO":
+    if isinstance(given, np.ndarray) and given.dtype.kind == "O" and any(isinstance(x, bytes) for x in given.flat):
         decoded = [text.decode() if isinstance(text, bytes) else text for text in given.ravel().tolist()]
         return np.array(decoded, object).reshape(given.shape)
     return given

@@ -22,7 +22,7 @@ from keras_interp_rnn._backend.keras_quirks import made_by, operation_name, walk
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._network.agreement import Absent, difference, nothing, runs_of
 from keras_interp_rnn._network.along import vocabulary_of
-from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, check_id_range
+from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, check_id_range, in_rank
 from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
 from keras_interp_rnn._network.graph import (
     evaluate,
@@ -172,13 +172,14 @@ class Whole:
         if not self._masks:
             return read
         masked = ~np.all(self._masks, axis=0)
-        vectors = np.random.default_rng(0).normal(size=self.inputs.shape)
+        noise = 3 * np.random.default_rng(0).normal(size=self.inputs.shape)
         whole = self.run(self.inputs, rows)
         of_steps = (*masked.shape, *[1] * (self.inputs.ndim - 2))
         for chosen in (masked, *(masked & (np.arange(self._steps) == t) for t in range(self._steps))):
             if chosen.any():
-                changed = np.where(chosen.reshape(of_steps), vectors, self.inputs)
-                same = (self.run(changed, rows) == whole).all(axis=1)
+                # Of both signs, as a rectifier or a maximum may pass one alone.
+                changed = [np.where(chosen.reshape(of_steps), x, self.inputs) for x in (noise, -noise)]
+                same = np.all([(self.run(x, rows) == whole).all(axis=1) for x in changed], axis=0)
                 read &= ~(chosen & same[:, None])
             if (read == ~masked).all():
                 break
@@ -212,7 +213,7 @@ class Whole:
         if not self._sources:
             raise ValueError(
                 f"A layer must make vectors (batch, time, features) of the ids. Received: {self._model.name}, in which "
-                "no layer does so by itself. Make the Embedding a layer of the model."
+                "no layer does so by itself. Make the Embedding a layer of the model, or pass numbers as floats."
             )
         arrays = [as_float64(tensor) for tensor in self._found]
         if len(arrays) == 1:
@@ -392,13 +393,6 @@ def _masks_of(node: Any) -> list[Any]:
     return [x for name, given in node.arguments.kwargs.items() if name.endswith("mask") for x in tree.flatten(given)]
 
 
-def in_rank(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
-    """An array with a last axis of 1 more or less, where the input of a model has it, as Keras reads it."""
-    if given.ndim == len(tensor.shape) - 1 and tensor.shape[-1] == 1:
-        return given[..., None]
-    return given[..., 0] if given.ndim == len(tensor.shape) + 1 and given.shape[-1] == 1 else given
-
-
 def _run(operation: Any, node: Any, known: Mapping[int, Edge]) -> list[Tensor]:
     """The outputs of an operation under the masks of the original sequences."""
     args, kwargs = node.arguments.fill_in({id(tensor): known[id(tensor)].tensor for tensor in node.input_tensors})
@@ -435,6 +429,15 @@ class Reading(NamedTuple):
     varies: int
     names: Names | None
     own: Callable[[list[NDArray[Any]]], Any] | None
+
+
+def as_model(network: Any, inputs: Any) -> keras.Model:
+    """A model of a layer; a model as it is."""
+    if isinstance(network, keras.Model):
+        return network
+    given = as_array("The inputs", inputs)
+    x = keras.Input(given.shape[1:], dtype=str(given.dtype))
+    return keras.Model(x, network(x))
 
 
 def read_inputs(network: Any, inputs: Any, alphabet: GivenNames | None = None, varies: int | str = 0) -> Reading:

@@ -39,8 +39,8 @@ from keras_interp_rnn._network import (
     token_names,
 )
 from keras_interp_rnn._network.agreement import nothing
-from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
-from keras_interp_rnn._network.whole import Reading, Whole, read_inputs
+from keras_interp_rnn._network.chain import Chain, Differs, NotAChain, open_chain
+from keras_interp_rnn._network.whole import Reading, Whole, as_model, read_inputs
 from keras_interp_rnn._results import Result, output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import contributions
@@ -352,6 +352,8 @@ def _opened(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened
     try:
         return open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step, **how), ""
     except NotAChain as error:
+        if isinstance(error, Differs) and mask is None:
+            network = as_model(network, inputs[0])
         if not hasattr(network, "outputs"):
             raise
         reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"

@@ -224,7 +224,7 @@ def _recording(recorded: dict[tuple[str, int], Array]) -> Callable[[int, str, Ar
 def _patched(chain: Chain, group: Sequence[_Place], recorded: Recorded, targets: NDArray[np.int64]) -> Array:
     """The outputs (pairs, time) of the corrupted sequences, where a group is patched at each step that is read."""
     count, length = len(targets), chain.mask.shape[1]
-    read = chain.mask[:count, group[0].cell.order]
+    read = chain.mask_of(group[0].cell)[:count, group[0].cell.order]
     rows, steps = np.nonzero(read[:, ::-1] if group[0].is_flipped else read)
     found = np.full((count, length), np.nan)
     for part in row_slices(chain, len(rows)):

@@ -23,7 +23,16 @@ from keras_interp_rnn import layers
 from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name, walk_layers
 from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
-from keras_interp_rnn._network import NotAChain, as_float64, calls_of, check_finite, draws_noise, innermost, state_names
+from keras_interp_rnn._network import (
+    NotAChain,
+    as_float64,
+    calls_of,
+    check_finite,
+    draws_noise,
+    innermost,
+    masked_calls,
+    state_names,
+)
 from keras_interp_rnn._network.parts import FORMULAS, Activation, Linear, Normalized, channels_last, parts_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
@@ -235,7 +244,11 @@ def _chain(network: Any) -> list[tuple[Any, bool]]:
         calls = calls_of(network)
     except NotAChain as error:
         raise _refusal(error.received, EXPORT) from None
-    return [(call.operation, call.node is not None and _is_masked(call.operation, call.node)) for call in calls]
+    masked = masked_calls(network)
+    return [
+        (call.operation, call.node is not None and (_is_masked(call.operation, call.node) or id(call.node) in masked))
+        for call in calls
+    ]
 
 
 def _is_masked(operation: Any, node: Any) -> bool:

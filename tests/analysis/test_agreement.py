@@ -338,3 +338,12 @@ def test_a_reference_for_which_the_model_has_no_number_is_refused():
     with pytest.raises(ValueError, match="numbers where no step is there. Received: nan for sequence 1. Pass another"):
         analysis.attribution(model, vectors())
     assert analysis.attribution(model, vectors(), reference=vectors(1, 1)[0, 0]).residual < 1e-6
+
+
+def test_a_series_of_one_number_a_step_needs_no_last_axis():
+    x = Input((STEPS, 1))
+    states = keras.layers.LSTM(3)(x)
+    for head in (states, keras.layers.Add()([states, states])):
+        model, series = Model(x, Dense(1)(head)), vectors(2)[..., 0]
+        split, same = (analysis.attribution(model, given) for given in (series, series[..., None]))
+        np.testing.assert_array_equal(split.shares, same.shares)

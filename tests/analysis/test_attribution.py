@@ -11,6 +11,7 @@ from scipy.special import softmax
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._network.chain import open_chain
 from tests.network.test_own_equations import EulerCell, SilentCell
+from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
 
@@ -53,7 +54,8 @@ def network(name, seed=0, masked=False, head=None):
     keras.utils.set_random_seed(seed)
     before = [keras.layers.Masking()] if masked else []
     head = [keras.layers.Dense(2, activation="tanh")] if head is None else head
-    model = keras.Sequential([keras.Input((None, FEATURES)), *before, *LAYERS[name](), *head])
+    recurrent = [*map(passing_masks_on, LAYERS[name]())]
+    model = keras.Sequential([keras.Input((None, FEATURES)), *before, *recurrent, *head])
     rng = np.random.default_rng(seed)
     for weight in model.trainable_weights:
         weight.assign(rng.normal(size=weight.shape) * 0.6)

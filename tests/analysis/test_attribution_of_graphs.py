@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_interp_rnn import analysis, layers
 from tests.analysis.test_attribution import by_replacing
+from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are other graphs in the same way
 
@@ -31,7 +32,7 @@ def computed(model, inputs):
 
 
 def lstm(units=4, **options):
-    return keras.layers.LSTM(units, return_sequences=True, **options)
+    return passing_masks_on(keras.layers.LSTM(units, return_sequences=True, **options))
 
 
 def after_convolution():

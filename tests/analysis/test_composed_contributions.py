@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit, softmax
 
 from keras_interp_rnn import analysis, layers
+from tests.samples import passing_masks_on
 
 SYMBOLS, UNITS, OUTPUTS = 5, 4, 3
 MODES = ("concat", "sum", "ave")
@@ -110,7 +111,7 @@ def masked(kind: str, form: str) -> keras.Model:
     layer = RECURRENCES[kind](return_sequences=form != "last" and form != "both")
     parts = {"last": [layer], "mean": [layer, pool()]}
     parts["both"] = [both(layer)]
-    parts["both, mean"] = [both(layer), pool()]
+    parts["both, mean"] = [passing_masks_on(both(layer)), pool()]
     return draw(embedding, *parts[form], dense("sigmoid"))
 
 

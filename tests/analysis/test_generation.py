@@ -9,6 +9,7 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._network import Stepper
 from keras_interp_rnn.analysis.generation import _draw
 from keras_interp_rnn.datasets.text import Alphabet
+from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
 
@@ -38,12 +39,12 @@ OF_VECTORS = {
         keras.layers.RNN([keras.layers.LSTMCell(6), layers.MinimalRNNCell(5), keras.layers.GRUCell(4)], **STEPS, **kw)
     ],
     "stack": lambda **kw: [
-        keras.layers.LSTM(5, **STEPS, **kw),
+        passing_masks_on(keras.layers.LSTM(5, **STEPS, **kw)),
         keras.layers.LayerNormalization(),
         keras.layers.Dropout(0.5),
         layers.MinimalRNN(6, **STEPS, **kw),
     ],
-    "last output": lambda **kw: [keras.layers.GRU(5, **STEPS, **kw), layers.CFN(6, **kw)],
+    "last output": lambda **kw: [passing_masks_on(keras.layers.GRU(5, **STEPS, **kw)), layers.CFN(6, **kw)],
 }
 
 

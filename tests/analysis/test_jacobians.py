@@ -15,7 +15,7 @@ from keras import ops, tree
 from keras_interp_rnn import analysis, layers
 from tests.autodiff import gradients
 from tests.network.test_own_equations import SilentCell
-from tests.samples import make_mask
+from tests.samples import make_mask, passing_masks_on
 from tests.tolerances import TOLERANCES, assert_close
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
@@ -282,6 +282,7 @@ def ids_with_padding() -> np.ndarray:
 def embedded(recurrent: list[keras.layers.Layer], with_input: bool = True) -> keras.Model:
     embedding = keras.layers.Embedding(6, FEATURES, "normal", mask_zero=True)
     front = [keras.Input((None,), dtype="int32")] if with_input else []
+    recurrent = [*map(passing_masks_on, recurrent)]
     return keras.Sequential([*front, embedding, keras.layers.Dropout(0.5), *recurrent, keras.layers.Dense(2)])
 
 

@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_interp_rnn import analysis, layers
 from tests.network.test_own_equations import SilentCell
+from tests.samples import passing_masks_on
 
 PAIRS, STEPS, FEATURES, UNITS = 3, 5, 4, 3
 
@@ -167,7 +168,7 @@ def model(*, mask_zero: bool = False) -> keras.Model:
         [
             keras.Input((None,), dtype="int32"),
             keras.layers.Embedding(7, FEATURES, mask_zero=mask_zero),
-            keras.layers.LSTM(UNITS, return_sequences=True, name="lower"),
+            passing_masks_on(keras.layers.LSTM(UNITS, return_sequences=True, name="lower")),
             keras.layers.GRU(UNITS, name="upper"),
             keras.layers.Dense(2, activation="softmax"),
         ]

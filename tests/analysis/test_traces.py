@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, automata, layers
+from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
 
@@ -203,7 +204,7 @@ def test_every_layer_of_a_model_is_traced_under_its_name():
     model = keras.Sequential(
         [
             keras.layers.Embedding(7, FEATURES, mask_zero=True),
-            keras.layers.Bidirectional(keras.layers.GRU(3, return_sequences=True), name="first"),
+            passing_masks_on(keras.layers.Bidirectional(keras.layers.GRU(3, return_sequences=True), name="first")),
             layers.SRGRU(UNITS, K, return_sequences=True, name="second"),
             keras.layers.LSTM(2, name="third"),
             keras.layers.Dense(1),
@@ -237,7 +238,8 @@ def nested(*parts: keras.layers.Layer, inside: bool) -> keras.Model:
 @pytest.mark.filterwarnings("ignore:Layer 'inner'.*was passed an input with a mask")
 def test_layers_of_nested_models_are_read_as_those_of_the_model():
     keras.utils.set_random_seed(2)
-    parts = [keras.layers.Dropout(0.5), keras.layers.LSTM(3, return_sequences=True), layers.SRGRU(UNITS, K)]
+    lower = passing_masks_on(keras.layers.LSTM(3, return_sequences=True))
+    parts = [keras.layers.Dropout(0.5), lower, layers.SRGRU(UNITS, K)]
     flat, inner = nested(*parts, inside=False), nested(*parts, inside=True)
     inner.layers[1].set_weights(flat.layers[1].get_weights())
     inner.layers[-1].set_weights(flat.layers[-1].get_weights())

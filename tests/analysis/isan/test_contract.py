@@ -83,7 +83,7 @@ def test_refuses_invalid_texts(name):
         (object(), "symbols must be .*Received: .*, which makes one of dtype object"),
         ([[1], [2, 3]], "setting an array element with a sequence"),
         ([b"a", b"b"], "symbols must be .*Received: .*, which makes one of dtype .S1"),
-        ({0: 1}, "symbols must be .*Received: .*, which makes"),
+        ({0: 1}, "symbols must be one array. Received: a dict of 1, 0. Stack what a step is made of"),
         (
             "abba",
             "A text must come with an alphabet. Received: .*Pass alphabet=|symbols must be .*(Encode it|dtype <U4)",
