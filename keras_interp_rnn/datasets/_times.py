@@ -11,7 +11,7 @@ they read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -180,17 +180,16 @@ def _remedy(name: Any, read: Mapping[Any, list[Any]]) -> str:
 
 
 def _fitting(texts: list[str]) -> str:
-    """The formats of all texts."""
-    forms = [form for form in (*FORMATS, *CLOCKS) if texts and all(_fits(form, text) for text in texts)]
+    """The formats by which all texts can be read and sorted."""
+    forms = [form for form in (*FORMATS, *CLOCKS) if texts and _fits(form, texts)]
     return ", or ".join(map(repr, forms))
 
 
-def _fits(form: str, text: str) -> bool:
+def _fits(form: str, texts: list[str]) -> bool:
     try:
-        _parsed(text, form)
+        return not _turns_the_year(form, [_parsed(text, form) for text in texts])
     except ValueError:
         return False
-    return True
 
 
 def _joined(days: list[Any], clocks: list[Any]) -> list[Any] | None:
@@ -248,8 +247,11 @@ def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]])
                 f"{names[0]!r} ({type(error).__name__}: {error}). Correct the cell, or write another function."
             ) from error
         keys.append(None if key is None or key != key else key)
-    if isinstance(how, str):
-        _check_years(how, keys, names[0])
+    if isinstance(how, str) and _turns_the_year(how, (key for key in keys if key is not None)):
+        raise DataError(
+            f"Times without a year must lie in one year. Received: December and January in column {names[0]!r}, with "
+            f"the format {how!r}. Write order={{{names[0]!r}: function}}, of a function that adds the year."
+        )
     if any(isinstance(key, str) for key in keys):  # text of a function is a time as text of a cell is
         return _plain(table, names[0], keys, read)
     return keys
@@ -277,16 +279,12 @@ def _check_format(form: str) -> None:
             )
 
 
-def _check_years(form: str, keys: list[Key], name: Any) -> None:
-    """Refuses times without a year around its turn."""
+def _turns_the_year(form: str, times: Iterable[datetime]) -> bool:
+    """Whether times without a year are of December and of January, so that nobody knows which come first."""
     found = _directives(form)
     if found & DIRECTIVES_OF_YEAR or not found & DIRECTIVES_OF_MONTH:
-        return
-    if {1, 12} <= {key.month for key in keys if key is not None}:
-        raise DataError(
-            f"Times without a year must lie in one year. Received: December and January in column {name!r}, with "
-            f"the format {form!r}. Write order={{{name!r}: function}}, of a function that adds the year."
-        )
+        return False
+    return {1, 12} <= {each.month for each in times}
 
 
 def _can_be_sorted(values: Sequence[Any]) -> bool:
