@@ -188,7 +188,7 @@ def fit_lbfgs(
     num_restarts, max_steps = integer("num_restarts", num_restarts), integer("max_steps", max_steps)
     prepared = _prepared(data, subsets, penalty_factors)
     if not prepared.totals.all():
-        empty = ", ".join(nth("row", i) for i in np.flatnonzero(prepared.totals == 0))
+        empty = ", ".join(nth("row", i) for i in np.flatnonzero(prepared.totals == 0).tolist())
         raise ValueError(
             f"Each of `subsets` must have a step of positive weight. Received: none in {empty}. Leave these rows out."
         )
