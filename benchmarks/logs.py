@@ -54,7 +54,7 @@ def sessions(path: Path, flags: set[str]) -> Log:
 
 def infer(log: Log, alphabet: list[str], seconds: float, only: str = "") -> Learned:
     """By `automata.infer`, or by one of its searches alone."""
-    others = {by: lambda *_: None for by in ("merging", "patterns", "splitting") if only not in ("", by)}
+    others = {by: lambda *_: None for by in ("merging", "patterns") if only not in ("", by)}
     noise = 0.0 if len(set(log)) == len({word for word, _ in log}) else None
     with mock.patch.dict(SEARCHES, others), mock.patch("time.monotonic", time.process_time):
         found = automata.infer(*zip(*log, strict=True), alphabet=alphabet, label_noise=noise, time_budget=seconds)

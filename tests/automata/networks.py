@@ -80,3 +80,18 @@ def turned(machine: MooreMachine) -> MooreMachine:
 def dfa_of(machine: Any, alphabet: Iterable[Hashable] = "01") -> DFA:
     """The automaton that a search has found, over these symbols."""
     return DFA(machine.table.tolist(), np.flatnonzero(machine.outputs).tolist(), alphabet=alphabet)
+
+
+def long_words(rng, truth, number, shortest=20, longest=29):
+    """Words, half of them in the language, and their labels."""
+    words = []
+    for label, language in ((True, truth), (False, truth.complement())):
+        lengths = [length for length in range(shortest, longest + 1) if language.count(length)]
+        for length in rng.choice(lengths, number // 2):
+            words.append((language.sample(int(length), int(rng.integers(2**31))), label))
+    rng.shuffle(words)
+    return [word for word, _ in words], np.array([label for _, label in words])
+
+
+def places(words, alphabet):
+    return [tuple(alphabet.index(symbol) for symbol in word) for word in words]

@@ -18,8 +18,7 @@ from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, des
 from keras_interp_rnn.automata.inference._searches import fewest_bits, search
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
 from tests.automata.machines import words
-from tests.automata.networks import LABELS, MODULO_3, dfa_of, drawn
-from tests.automata.test_state_splitting import long_words
+from tests.automata.networks import LABELS, MODULO_3, dfa_of, drawn, long_words
 
 
 class NotAvailable:
@@ -58,15 +57,6 @@ def test_finds_rules_where_words_share_few_prefixes():
     truth = DFA.from_regex("(a|b|c)*", "abcd")  # merging would find it too, in a minute
     found = automata.infer(*long_words(np.random.default_rng(0), truth, 300), alphabet="abcd")
     assert found.method == "patterns"
-    assert found.dfa.equivalent(truth)
-
-
-def test_splits_states_where_merging_and_rules_find_nothing(monkeypatch):
-    for by in ("merging", "patterns"):
-        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_: None)
-    truth = DFA.from_regex("(a|b|c|d)*(a(b|d)a)(a|b|c|d)*", "abcd").complement().minimize()
-    found = automata.infer(*long_words(np.random.default_rng(1), truth, 1000), alphabet="abcd", time_budget=None)
-    assert found.method == "splitting"
     assert found.dfa.equivalent(truth)
 
 
@@ -311,8 +301,7 @@ def test_words_that_are_hard_to_predict_do_not_lose_an_automaton_of_a_short_desc
     hard = np.array([other.accepts(word) != label for word, label in zip(some, labels, strict=True)])
     sample = sample_of(some, labels, "ab", 0, consistent=True)._replace(held_out=hard)
     searched, first = [], Machine(np.array(other.transitions), np.array(other.outputs).astype(np.int64))
-    for by in ("patterns", "splitting"):
-        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_, by=by: searched.append(by))
+    monkeypatch.setitem(_searches.SEARCHES, "patterns", lambda *_: searched.append("patterns"))
 
     def merged(part, limits, start=None):
         return smallest_automaton(part, limits, start) if len(part) == len(some) else first
@@ -324,7 +313,7 @@ def test_words_that_are_hard_to_predict_do_not_lose_an_automaton_of_a_short_desc
     assert not searched
     monkeypatch.setattr(_searches, "MAX_DESCRIPTION", 0.0)
     assert _searches.first_found(sample, Limits()) == _searches.NotFound("", len(found.automaton), 0)
-    assert searched == ["patterns", "splitting"]
+    assert searched == ["patterns"]
 
 
 def noisy_words():
@@ -424,8 +413,7 @@ def test_what_is_missing_is_no_symbol(missing):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_answers_to_questions_never_lose_the_automaton(monkeypatch, seed):
     """Few words are held out here, and chance explains one or two errors if no search does better."""
-    for by in ("patterns", "splitting"):
-        monkeypatch.setitem(_searches.SEARCHES, by, lambda *_: None)
+    monkeypatch.setitem(_searches.SEARCHES, "patterns", lambda *_: None)
     rng = np.random.default_rng(seed)
     truth = drawn(rng, 6, "abc")
     some = words("abc", 4) + [tuple(rng.choice(list("abc"), rng.integers(5, 12)).tolist()) for _ in range(60)]
@@ -455,7 +443,7 @@ def test_an_automaton_of_the_shortest_words_is_that_of_all_if_it_contradicts_non
     assert found.held_out_accuracy == 1
 
 
-@pytest.mark.parametrize("by", ["merging", "splitting"])
+@pytest.mark.parametrize("by", ["merging", "patterns"])
 def test_of_all_parts_the_automaton_that_contradicts_fewest_words_remains(monkeypatch, by):
     truth = tomita(4)
     some = words("01", 9)

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limits, TimeUp
-from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Search, Tree, patterns_of
+from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Search, Tree, label_bits, patterns_of
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
-from keras_interp_rnn.automata.inference._state_splitting import contradicted, label_bits
 from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, tree_automaton
 from keras_interp_rnn.automata.machines import MooreMachine
 
@@ -57,14 +57,14 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
     Returns:
         The minimal automaton; None if none saves `MIN_SAVED` bits of the labels alone, or if it would be too large.
     """
-    if start is not None and not len(contradicted(words, start.table)):
+    if start is not None and not len(_contradicted(words, start.table)):
         return start
     limits = limits.within(SECONDS)
     single, saved, contradicts = _single_symbols(words, limits.until)
     if saved > MARGIN and not contradicts:
         return single
     fewer = _on_fewer_symbols(words, limits) if limits.exact and not limits.strong else None
-    if fewer is not None and not len(contradicted(words, fewer.table)):
+    if fewer is not None and not len(_contradicted(words, fewer.table)):
         return fewer
     machine, saved_by_tree = _of_trees(words, limits, None if start is None else start.rules)
     if saved_by_tree > max(MIN_SAVED, 0.0 if contradicts else saved):
@@ -297,6 +297,13 @@ def _renumbered(tree: Tree, place: Mapping[int, int]) -> Tree:
         return tree
     pieces = tuple(tuple(place[symbol] for symbol in piece) for piece in tree.pattern.pieces)
     return Node(tree.pattern._replace(pieces=pieces), _renumbered(tree.yes, place), _renumbered(tree.no, place))
+
+
+def _contradicted(words: Words, table: Ints) -> Ints:
+    """The words whose label is not the most frequent one of the words that end in the same state."""
+    states = words.tree.states(table)
+    outputs = words.tree.counts_of(states, len(table)).argmax(axis=1)
+    return np.flatnonzero(outputs[states[words.tree.ends]] != words.labels)
 
 
 def _product(family: Family, tree: Tree) -> Machine | None:

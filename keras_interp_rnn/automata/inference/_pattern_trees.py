@@ -5,7 +5,7 @@ P, D nodes and the counts of labels n_l in its leaves has the description length
 
     bits = bits(family) + sum_P bits(P) + 3 D - sum_l log2 KT(n_l) + 30 e,
 
-where KT is the Krichevsky-Trofimov estimate (`_state_splitting`); the last term, for e contradicted words, counts only
+where KT is the Krichevsky-Trofimov estimate (`label_bits`); the last term, for e contradicted words, counts only
 if no label is wrong. All patterns of a tree are of one kind and on one tier, as are those that define the languages of
 one class. `_pattern_rules` chooses the families.
 
@@ -24,15 +24,16 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
-from keras_interp_rnn._types import Ints
+from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.automata.inference._deadline import Limits
 from keras_interp_rnn.automata.inference._patterns import Bools, Family, Pattern
 from keras_interp_rnn.automata.inference._prefix_tree import Words
-from keras_interp_rnn.automata.inference._state_splitting import label_bits
 
 MARGIN = 50.0  # bits above the best description at which a tree is given up, and so is a family whose first tree it is
 ADDED = 200  # contradicted words that are added to the sample at a time
@@ -360,6 +361,13 @@ class Search:
     def _label_of(self, tree: Tree, word: Ints) -> int:
         """The label of one word of the sample, given as a row of a single place."""
         return next(label for label, rows in self.leaves(tree, word) if len(rows))
+
+
+def label_bits(counts: NDArray[Any]) -> Array:
+    """Bits of labels by the Krichevsky-Trofimov estimate, from their counts in the last axis (..., C)."""
+    half = counts.shape[-1] / 2
+    likely = gammaln(half) - 2 * half * gammaln(0.5) + gammaln(counts + 0.5).sum(-1) - gammaln(counts.sum(-1) + half)
+    return np.asarray(-likely / math.log(2))
 
 
 def shortened(

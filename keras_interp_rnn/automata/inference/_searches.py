@@ -1,4 +1,4 @@
-"""An automaton from labelled words, by one of three searches: merging states, rules about patterns, splitting states.
+"""An automaton from labelled words, by one of two searches: merging states, rules about patterns.
 
 Each looks for a short description of the automaton and the labels; which of them finds one depends on the words. Each
 search gets half of the time, or of the work, that is left, and the last one all of it. A search first runs without the
@@ -31,13 +31,11 @@ from keras_interp_rnn.automata.inference._pattern_rules import MIN_SAVED, shorte
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._sample import Sample
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
-from keras_interp_rnn.automata.inference._state_splitting import shortest_description
 from keras_interp_rnn.automata.machines import Automaton, automaton_of
 
 SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] = {
     "merging": smallest_automaton,
     "patterns": shortest_rules,
-    "splitting": shortest_description,
 }
 """In this order, unless merging would take long."""
 
@@ -52,8 +50,8 @@ probability below 2^(1 - 2 B / 3). It misclassifies at most (ln 2) / 3 + ln(1 / 
 LEVEL = 0.9  # of the interval of the errors that chance explains
 
 PART, SECONDS_OF_PART = 2000, 20.0  # words of the first part, and computing time for each part
-GROWTH = {"merging": 1.5, "patterns": 5, "splitting": 5}
-"""Size of a part relative to the one before. Merging a small part takes little time; the others take as long for it."""
+GROWTH = {"merging": 1.5, "patterns": 5}
+"""Size of a part relative to the one before. Merging a small part takes little time; rules take as long for it."""
 
 FIRST_SHARE = 2 / 3  # fraction of the time of a search that is spent without the words held out
 MANY_PREFIXES = 15
@@ -105,7 +103,7 @@ def first_found(sample: Sample, limits: Limits, words: Words | None = None) -> F
     others = every[np.flatnonzero(~sample.held_out)] if len(held_out) else every
     order, doubtful, tried = list(SEARCHES), [], []
     if len(every.tree.child) >= MANY_PREFIXES * len(every):  # merging takes long
-        order = ["patterns", "splitting", "merging"]
+        order = ["patterns", "merging"]
     for by in order:
         whole = limits if by == order[-1] else limits.share(1 / 2)
         first, describes = search(by, others, whole.share(FIRST_SHARE))

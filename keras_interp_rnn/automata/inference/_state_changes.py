@@ -162,16 +162,6 @@ def kicked(table: Ints, rng: np.random.Generator, *, growing: float, min_moved: 
     return new
 
 
-def moves(table: Ints) -> Iterator[Ints]:
-    """The tables in which one transition leads to another state."""
-    for state, symbol in np.ndindex(*table.shape):
-        for target in range(len(table)):
-            if target != table[state, symbol]:
-                moved = table.copy()
-                moved[state, symbol] = target
-                yield moved
-
-
 def trimmed(tree: PrefixTree, table: Ints) -> Ints:
     """The table without the states that no prefix of a word reaches."""
     reached, first = np.unique(tree.states(table), return_index=True)

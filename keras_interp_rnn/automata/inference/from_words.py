@@ -1,4 +1,4 @@
-"""An automaton from labelled words, by one of three searches; no network is trained."""
+"""An automaton from labelled words, by one of two searches; no network is trained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Inference(Evidence):
 
     Attributes:
         dfa: the minimal automaton; a `MooreMachine` if there are three labels or more.
-        method: the search that found it: "merging", "patterns" or "splitting".
+        method: the search that found it: "merging" or "patterns".
         support: (states, symbols), how often the different words take each transition of `dfa`.
         cut_off: "time" or "work" if that ended a search before it was complete: a better automaton may then exist, and
             with "time" another run may find another one. "" if every search ended by itself.
@@ -67,12 +67,11 @@ def infer(
 ) -> Inference:
     r"""Finds an automaton that gives words their labels.
 
-    There are three searches. Merging joins the states of the words' prefixes; it needs words that share endings, as
+    There are two searches. Merging joins the states of the words' prefixes; it needs words that share endings, as
     short words do. The search for patterns builds a decision tree of the factors, subsequences and counts in a word, on
-    all symbols or on a tier of them; long words suffice. Splitting divides states as long as that shortens the
-    description of the automaton and the labels. Merging comes last if the words share few prefixes, as long random
-    words do. If no label is wrong, many words are read in growing parts, and an automaton of a part is returned if it
-    contradicts no word.
+    all symbols or on a tier of them; long words suffice. Merging comes last if the words share few prefixes, as long
+    random words do. If no label is wrong, many words are read in growing parts, and an automaton of a part is returned
+    if it contradicts no word.
 
     The automaton must be a shorter description than the labels alone. It must also predict 95 % of the words that were
     held out, or as many as chance explains if no search finds a better one. Answers to `questions` are hard to predict.
@@ -127,13 +126,12 @@ def infer(
     (True, 'merging', 25, 1.0)
 
     Cost: merging a few thousand words, all up to some length, takes about a second; with wrong labels a few seconds.
-        Patterns of 10,000 words take 5 to 20 seconds, at most a minute; splitting takes at most half a minute. Both run
-        twice if words are held out.
+        Patterns of 10,000 words take 5 to 20 seconds, at most a minute, and twice as long if words are held out.
     Reference: merging follows Lang, Pearlmutter and Price, ICGI 1998, with a likelihood instead of their score, because
-        labels may be wrong, and with a search for the shortest description. Trees over patterns and splitting by
-        description length are this package's. Strong and weak sampling: Tenenbaum and Griffiths, "Generalization,
-        similarity, and Bayesian inference", Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold,
-        "Language identification in the limit", Information and Control, 1967.
+        labels may be wrong, and with a search for the shortest description. Trees over patterns are this package's.
+        Strong and weak sampling: Tenenbaum and Griffiths, "Generalization, similarity, and Bayesian inference",
+        Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold, "Language identification in the
+        limit", Information and Control, 1967.
     """
     begin = time.monotonic()
     noise = None if label_noise is None else fraction("label_noise", label_noise, below=0.5)
