@@ -107,9 +107,7 @@ class RegularLanguages(OnLanguages):
         f"{letters}.{kind}{more}": {"letters": letters, "kind": kind, **settings}
         for more, settings in {
             "": {},
-            ", strong": {"sampling": "strong"},
             ", 1,000 words": FEW,
-            ", strong, 1,000 words": {"sampling": "strong", **FEW},
         }.items()
         for letters in EVERY
         for kind in CLASSES
@@ -131,7 +129,7 @@ class RegularLanguages(OnLanguages):
         return f"another automaton of {one['found']} states that contradicts no word; LA {one['LA']:.1%}"
 
     def about(self, run: Run) -> Record:
-        protocol = {"method": "search", "sampling": run.settings.get("sampling", "weak"), "seed": run.seed}
+        protocol = {"method": "search", "sampling": "weak", "seed": run.seed}
         return {**super().about(run), "model": {"layer": "SRGRU", "compiled": True}, "protocol": protocol}
 
     def summary(self, record: Record) -> str:
@@ -201,7 +199,7 @@ def quality(dfa: automata.DFA | None, truth: automata.DFA, sets: Mapping[str, Wo
 def searched(truth: automata.DFA, sets: Mapping[str, Words], run: Run) -> dict[str, Any]:
     """The result of the search on a language, with its seconds of computing."""
     began = time.process_time()
-    found = inferred(*sets["train"], truth, run, sampling=run.settings.get("sampling", "weak"))
+    found = inferred(*sets["train"], truth, run)
     seconds, dfa = time.process_time() - began, found and found.dfa
     result = {"states": len(truth), "seconds": seconds, **quality(dfa, truth, sets)}
     return {**result, "certified": certified(dfa), "method": found.method if found else ""}

@@ -284,7 +284,6 @@ def test_labels_of_few_bits_are_those_of_no_automaton_of_two_states():
         ({"label_noise": 0.5}, r"`label_noise` must be a number in \[0, 0.5\). Received: label_noise=0.5"),
         ({"max_work": 0}, "`max_work` must be a positive integer. Received: max_work=0"),
         ({"time_budget": math.inf}, "`time_budget` must be a positive number. Received: time_budget=inf"),
-        ({"sampling": "Strong"}, "`sampling` must be one of 'weak', 'strong'. Received: sampling='Strong'"),
     ],
 )
 def test_rejects_invalid_settings(options, sentence):

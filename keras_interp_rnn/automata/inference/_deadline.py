@@ -76,13 +76,11 @@ class Limits(NamedTuple):
 
     Attributes:
         noise: probability of a wrong label; None if unknown. until: the deadline. seed: of the search.
-        strong: whether the words of each label were drawn uniformly from all words of that label (strong sampling).
     """
 
     noise: float | None = 0.0
     until: Deadline = NEVER
     seed: int = 0
-    strong: bool = False
 
     def share(self, fraction: float) -> Limits:
         """These limits, but at most a fraction of what is left, as `Deadline.share`."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Limit
 from keras_interp_rnn.automata.inference._pattern_trees import MARGIN, Node, Search, Tree, label_bits, patterns_of
 from keras_interp_rnn.automata.inference._patterns import Family, Pattern, read
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words
-from keras_interp_rnn.automata.inference._strong_sampling import Sharpening, tree_automaton
+from keras_interp_rnn.automata.inference._tree_automata import tree_automaton
 from keras_interp_rnn.automata.machines import MooreMachine
 
 SAMPLE, SCREENED = 1000, 500
@@ -63,7 +63,7 @@ def shortest_rules(words: Words, limits: Limits, start: Machine | None = None) -
     single, saved, contradicts = _single_symbols(words, limits.until)
     if saved > MARGIN and not contradicts:
         return single
-    fewer = _on_fewer_symbols(words, limits) if limits.exact and not limits.strong else None
+    fewer = _on_fewer_symbols(words, limits) if limits.exact else None
     if fewer is not None and not len(_contradicted(words, fewer.table)):
         return fewer
     machine, saved_by_tree = _of_trees(words, limits, None if start is None else start.rules)
@@ -87,8 +87,6 @@ def _of_trees(words: Words, limits: Limits, rules: tuple[Family, Tree] | None = 
     if best is None:
         return None, 0.0
     saved = best.without_rules() - best.shortest
-    if limits.strong:
-        best = _last(_sharpened(best, words.words)) or best
     return _product(best.family, best.tree), saved
 
 
@@ -198,24 +196,6 @@ def _searches(
         better = found
         yield better
         better.improve()
-
-
-def _sharpened(best: Search, words: Sequence[Sequence[int]]) -> Iterator[Search]:
-    """Searches with shorter and shorter descriptions, on several tiers, for words drawn label by label."""
-    lengths = np.array([len(word) for word in words])
-    improved = not len(best.contradicted(best.tree))
-    while improved:
-        improved = False
-        sharpening = Sharpening(best, lengths)
-        sharpening.improve()
-        shortest = sharpening.bits(best.tree)
-        for family, tree in _on_other_tiers(best):
-            task = best.on(family, words)
-            task.tree = tree
-            bits = Sharpening(task, lengths).bits(tree)
-            if bits < shortest - 1e-6 and not len(task.contradicted(tree)):
-                best, shortest, improved = task, bits, True
-                yield best
 
 
 def _tiers(search: Search) -> list[tuple[int, ...]]:

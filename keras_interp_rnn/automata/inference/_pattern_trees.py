@@ -20,7 +20,6 @@ and Computation, 1989. The search is this package's.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,13 +80,6 @@ class Search:
         self.shortest = math.inf
         self._read()
 
-    def on(self, family: Family, words: Sequence[Sequence[int]]) -> Search:
-        """The search in another family, of the same sample of the words."""
-        other = copy.copy(self)
-        other.family, other.letters, other.near = family, family.letters(words), {}
-        other._read()
-        return other
-
     def _read(self) -> None:
         """Forgets all answers but those to the simplest patterns, as the sample has changed or there are too many."""
         self.all = np.arange(len(self.sample))
@@ -127,13 +119,10 @@ class Search:
         self.until.check(1)
         counts = np.stack([self.one_hot[rows].sum(axis=0) for _, rows in self.leaves(tree, self.all)])
         wrong = (counts.sum() - counts.max(axis=1).sum()) if self.exact else 0.0
-        return self.bits_of_rules(tree) + float(label_bits(counts).sum()) + CONTRADICTED_BITS * wrong
-
-    def bits_of_rules(self, tree: Tree) -> float:
-        """The description length of a tree."""
         asked = patterns_of(tree)
         patterns = sum(self.family.bits_of(pattern) for pattern in set(asked))
-        return self.family.bits + patterns + NODE_BITS * len(asked)
+        rules = self.family.bits + patterns + NODE_BITS * len(asked)
+        return rules + float(label_bits(counts).sum()) + CONTRADICTED_BITS * wrong
 
     def labelled(self, tree: Tree, rows: Ints) -> Tree:
         """The tree with the most frequent label in each leaf, and without questions that do not matter."""

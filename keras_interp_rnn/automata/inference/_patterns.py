@@ -136,14 +136,6 @@ class Family:
         made = (pattern._replace(pieces=tuple(piece for piece in each if piece)) for each in changed)
         return self._others(pattern, made)
 
-    def longer(self, pattern: Pattern) -> list[Pattern]:
-        """A longer piece, one time less: both may describe a run of symbols."""
-        pieces, times, _, _ = pattern
-        if times == 1:
-            return []
-        made = (Pattern((piece,), times - 1) for a in self.symbols for piece in ((a, *pieces[0]), (*pieces[0], a)))
-        return self._others(pattern, made)
-
     @property
     def symbols(self) -> tuple[int, ...]:
         """The symbols of patterns."""

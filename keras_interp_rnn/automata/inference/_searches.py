@@ -157,7 +157,7 @@ def search(by: str, words: Words, limits: Limits, start: Machine | None = None) 
     """
     found = start
     try:
-        if limits.exact and not limits.strong:
+        if limits.exact:
             found = start = _on_growing_parts(by, words, limits, start)
         if start is None or not limits.exact or words.error(start) > 0:
             found = SEARCHES[by](words, limits, start)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._checks import choice, fraction, integer, positive
+from keras_interp_rnn._checks import fraction, integer, positive
 from keras_interp_rnn._results import as_text
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Ledger, Limits, TimeUp
@@ -60,7 +60,6 @@ def infer(
     *,
     alphabet: Iterable[Hashable] | None = None,
     label_noise: float | None = 0.0,
-    sampling: str = "weak",
     time_budget: float | None = 120.0,
     max_work: int | None = None,
     seed: int = 0,
@@ -95,9 +94,6 @@ def infer(
             word has the label of most of its copies (in a tie the smaller one), and the automaton may contradict
             labels: `contradicted` of the result lists their words, and `label_noise` is their fraction. An automaton is
             rejected if that fraction exceeds `label_noise` by more than chance allows.
-        sampling: how the words were chosen. "weak" means in any way, and then labelled; "strong" means uniformly from
-            all words of their length and label. With "strong", among the rules about patterns that contradict no word,
-            those that give the labels to the fewest other words are chosen.
         time_budget: seconds within which the whole call ends, exceeded by at most a tenth if the machine is not
             overloaded; None for no limit. Each search also has its own limit, at most a minute of computing. If time
             ends a search, `cut_off` of the result is "time".
@@ -129,13 +125,10 @@ def infer(
         Patterns of 10,000 words take 5 to 20 seconds, at most a minute, and twice as long if words are held out.
     Reference: merging follows Lang, Pearlmutter and Price, ICGI 1998, with a likelihood instead of their score, because
         labels may be wrong, and with a search for the shortest description. Trees over patterns are this package's.
-        Strong and weak sampling: Tenenbaum and Griffiths, "Generalization, similarity, and Bayesian inference",
-        Behavioral and Brain Sciences 24, 2001. On words of a language alone: Gold, "Language identification in the
-        limit", Information and Control, 1967.
+        On words of a language alone: Gold, "Language identification in the limit", Information and Control, 1967.
     """
     begin = time.monotonic()
     noise = None if label_noise is None else fraction("label_noise", label_noise, below=0.5)
-    strong = choice("sampling", sampling, ("weak", "strong")) == "strong"
     seconds = math.inf if time_budget is None else positive("time_budget", time_budget)
     work = math.inf if max_work is None else integer("max_work", max_work)
     end = begin + seconds - min(RESERVED * seconds, MAX_RESERVED)
@@ -149,7 +142,7 @@ def infer(
             f"`time_budget` must suffice to read the words. Received: time_budget={seconds:g}. Pass a larger one, or "
             "fewer or shorter words."
         ) from None
-    found = first_found(sample, Limits(noise, until, seed, strong), read)
+    found = first_found(sample, Limits(noise, until, seed), read)
     if isinstance(found, NotFound):
         limits = (f"time_budget={seconds:g}", f"max_work={max_work}")
         raise ValueError(_none_found(sample, found, noise, limits, time.monotonic() - begin))
