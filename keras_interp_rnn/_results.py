@@ -11,7 +11,7 @@ import functools
 import html
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, SupportsInt, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
     return visible(str(alphabet[symbol]))
 
 
-def nth(noun: str, index: int) -> str:
+def nth(noun: str, index: SupportsInt) -> str:
     """The displayed name of a thing that has a place and no name, counted from 1: "step 3" for the index 2."""
     return f"{noun} {int(index) + 1}"
 

@@ -105,8 +105,8 @@ class AffineReading:
             raise ValueError(
                 "Exactly one ISAN can be read at a time: layers.ISAN, layers.FactoredISAN with a vocabulary, their "
                 "cells, keras.layers.RNN around one of these cells, a linear recurrence, or a model with one of these. "
-                f"Received: {isan_models.describe(network)}. Pass the ISAN layer itself; of other recurrent layers use "
-                "analysis.attribution or analysis.trace."
+                f"Received: {isan_models.describe(network)}. Of other recurrent layers use analysis.attribution or "
+                "analysis.trace; of an ISAN pass the layer itself."
             )
         calls, outputs = self.flow
         layers = list({id(layer): layer for layer, _ in calls}.values())
@@ -114,8 +114,8 @@ class AffineReading:
             reasons = {value.reason for value in outputs if value.reason and not layers}
             raise ValueError(
                 f"Exactly one ISAN can be read at a time. Received: {network.name}, with {len(layers)}"
-                f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Pass the ISAN layer itself; of other "
-                "recurrent layers use analysis.attribution or analysis.trace."
+                f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Of other recurrent layers use "
+                "analysis.attribution or analysis.trace; of an ISAN pass the layer itself."
             )
         for _, value in calls:
             if value.reason:

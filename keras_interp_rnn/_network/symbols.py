@@ -99,7 +99,8 @@ class Names(Sequence[str]):
         if len(lengths) > 1 and not self.pads:
             raise ValueError(
                 f"Texts that are read together must have one length. Received: lengths from {lengths[0]} to "
-                f"{lengths[-1]}. Pass one text at a time, or ids that are padded like the training data."
+                f"{lengths[-1]}. Pass one text at a time, or ids that are padded like the training data: none of these "
+                "names is padding."
             )
         return np.stack([np.pad(row, (0, lengths[-1] - len(row))) for row in rows])
 

@@ -304,6 +304,10 @@ def _of_parts(code: Code, name: str, parts: list[Any], x: Any) -> Value:
             x = x * np.diag(matrix) + offset
         elif type(part) is Activation and part.function in ACTIVATIONS:
             x = ACTIVATIONS[part.function](code, x)
+        elif type(part) is Activation:
+            known = ", ".join(each.__name__ for each in ACTIVATIONS)
+            found = getattr(part.function, "__name__", part.function)
+            raise _refusal(f"{name} with activation={found}", f"Train it with {known}.")
         else:
             raise _refusal(name, EXPORT)
     return code.value(x)

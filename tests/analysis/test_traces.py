@@ -299,7 +299,12 @@ def test_refuses_invalid_arguments():
     sentence = "a single state-regularized layer. Received: .*forward/centroid, backward/centroid"
     refused(sentence, probabilities, both(LAYERS["SRGRU"]()), batch())
     refused("must be a recurrent layer, keras.layers.RNN or a subclass", trace, keras.layers.Dense(2), batch())
-    refused("which has none. Use layers.SRLSTM", probabilities, keras.layers.GRU(3), batch())
+    refused(
+        "which has none. Use analysis.attribution, which reads any recurrent layer, or build it of layers.SRLSTM",
+        probabilities,
+        keras.layers.GRU(3),
+        batch(),
+    )
     for step, state, rule in (
         (6, ones, r"integers in \[0, 5\]. Received: 6"),
         (-1, ones, "Received: -1"),

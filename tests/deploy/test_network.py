@@ -629,7 +629,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "GlobalAveragePooling1D",
     ),
     "a convolution": (lambda: of_vectors(keras.layers.Conv1D(2, 3), keras.layers.GRU(2)), r"\(Conv1D\)"),
-    "an activation": (lambda: of_vectors(keras.layers.GRU(2), keras.layers.Dense(2, "gelu")), r"\(Dense\)"),
+    "an activation": (
+        lambda: of_vectors(keras.layers.GRU(2), keras.layers.Dense(2, "gelu")),
+        r"\(Dense\) with activation=gelu. Train it with linear, relu",
+    ),
     "an activation of a cell": (
         lambda: of_vectors(keras.layers.GRU(2, "gelu")),
         r"\(GRU\) with activation=gelu. Train it with linear, relu, tanh",

@@ -39,7 +39,9 @@ def regularized_trace(network: Any, inputs: Any, mask: Any = None) -> Trace:
     if "centroid" not in traced:  # an alpha alone may be a decay
         several = ", ".join(name for name in traced if name.endswith("/centroid"))
         found = f"with {several}. Pass the layer and its own inputs."
-        none = "which has none. Use layers.SRLSTM or its like, or StateRegularizedRNN."
+        none = (
+            "which has none. Use analysis.attribution, which reads any recurrent layer, or build it of layers.SRLSTM."
+        )
         raise ValueError(
             "Transition probabilities must be those of a single state-regularized layer. Received: "
             f"{network!r}, {found if several else none}"
