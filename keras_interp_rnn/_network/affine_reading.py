@@ -27,6 +27,9 @@ from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, reso
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Relative rounding of an entry that is assumed in addition to what is measured."""
+
 
 class ISANWeights(NamedTuple):
     """kernel (K, n, n), bias (K, n), initial_state (n,)."""
@@ -173,6 +176,49 @@ class AffineReading:
             )
         kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
         return ISANWeights(*(as_float64(w) for w in (kernel, bias, cell.initial_state)))
+
+    def rounding(self) -> tuple[Array, Array] | None:
+        """How far the entries of computed matrices and biases may be off; None where they are the stored weights.
+
+        Measured against the same computation in extended precision, and widened.
+        """
+        cell, read = self.cell, isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+        if isan_models.is_linear_recurrence(cell):
+            vectors = _vectors(cell, None, read.embedding)
+            narrow, wide = (affine_maps(cell, vectors, dtype) for dtype in (np.float64, np.longdouble))
+        elif hasattr(cell, "into_factors"):
+            narrow, wide = (
+                cell.equations(lambda weight, dtype=dtype: as_float64(weight).astype(dtype)).maps()
+                for dtype in (np.float64, np.longdouble)
+            )
+        else:
+            return None
+        pairs = zip(narrow, wide, strict=True)
+        kernel, bias = (np.asarray(2 * abs(b - a) + ROUNDING * abs(a), np.float64) for a, b in pairs)
+        if isan_models.is_linear_recurrence(cell) and read.mask == "zero":
+            kernel[0], bias[0] = 0, 0
+        return kernel, bias
+
+    def head_rounding(self) -> float:
+        """How far the entries of a model's head may be off, if it is a product of several layers; 0 of one Dense."""
+        parts: Any = () if self.flow is None else next((value.head for value in self.flow.outputs if value.head), ())
+        if len(parts) < 2 and all(type(part) is Linear for part in parts):
+            return 0.0
+        matrix: Any = np.eye(len(parts[0].arrays[0]))
+        offset: Any = np.zeros(len(matrix))
+        for part in parts:  # sums of absolute values, which bound those of all products
+            following, added = (np.abs(array) for array in part.arrays)
+            shifted = np.abs(as_float64(part.layer.moving_mean)) @ following if type(part) is not Linear else 0.0
+            matrix, offset = matrix @ following, offset @ following + added + shifted
+        terms = sum(len(part.arrays[0]) + 8 for part in parts)
+        return terms * ROUNDING * float(max(matrix.max(initial=0.0), offset.max(initial=0.0)))
+
+    def parameters(self) -> list[Any]:
+        """All that makes the maps of a network: two networks with equal ones are equal."""
+        cell, read = self.cell, isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+        known = equations_of(cell, as_float64)
+        embedding = None if read.embedding is None else as_float64(read.embedding.embeddings)
+        return [type(known), *vars(known).values(), embedding, read.mask]
 
     def readout(self, given: Any = None) -> AffineMap:
         """The affine map from states to logits.

@@ -21,15 +21,17 @@ MAX_BYTES = 2**32
 """The most that all matrices may take together."""
 
 
-def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:
+def affine_maps(cell: Any, vectors: Array, dtype: Any = np.float64) -> tuple[Array, Array]:
     """Kernel (K, n, n) and bias (K, n) of the steps that read these vectors (K, features).
 
-    n counts the state's numbers, and after them those of the output where that is not the state.
+    n counts the state's numbers, and after them those of the output where that is not the state. They are computed in
+    float64, or another dtype of NumPy.
 
     Raises:
         ValueError: if the output is not affine in the state; if the matrices need more than 4 GiB.
     """
-    equations = _equations(cell)
+    equations = _equations(cell, dtype)
+    vectors = vectors.astype(dtype)
     if getattr(equations, "scale", None) is not None:
         raise ValueError(
             f"Outputs must be affine in the state to split exactly. Received: {cell.name}, which divides each head's "
@@ -53,7 +55,7 @@ def affine_maps(cell: Any, vectors: Array) -> tuple[Array, Array]:
     # One unit of the state after the other, for all vectors.
     columns = [equations.output(NUMPY, (nothing + unit,), drive) - offset for unit in np.eye(size)]
     read = np.stack(columns, axis=1)
-    joint = np.zeros((count, all_units, all_units))
+    joint = np.zeros((count, all_units, all_units), dtype)
     joint[:, :size, :size], joint[:, :size, size:] = kernel, kernel @ read
     following = (bias[:, None, :] @ read)[:, 0] + offset
     return joint, np.concatenate([bias, following], axis=1)
@@ -82,8 +84,8 @@ def feature_addends(cell: Any, vectors: Array) -> Array:
     return np.concatenate(parts, axis=1).reshape(count, features, -1)
 
 
-def _equations(cell: Any) -> Any:
-    equations = equations_of(cell, as_float64)
+def _equations(cell: Any, dtype: Any = np.float64) -> Any:
+    equations = equations_of(cell, lambda weight: as_float64(weight).astype(dtype))
     if equations is None:
         raise ValueError(
             f"A linear recurrence must compute its steps as its class does. Received: {type(cell).__name__}, which "

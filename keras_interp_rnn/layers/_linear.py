@@ -104,8 +104,8 @@ class MatrixStateCell(LinearCell):
         num_heads: int > 0, $H$.
         key_dim: int > 0, $d_k$, of each head.
         value_dim: int > 0, $d_v$, of each head.
-        normalize: whether each head's output is divided by its root mean square. If not, the outputs are affine in the
-            state, given the inputs.
+        normalize: whether each head's output o is divided by its root mean square, sqrt(mean(o^2) + 1e-5). If not, the
+            outputs are affine in the state, given the inputs.
 
     Call arguments:
         states: [(batch, H d_k d_v)].

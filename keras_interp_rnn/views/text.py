@@ -226,10 +226,17 @@ def portrait_rows(result: PhasePortrait) -> list[tuple[str, ...]]:
         (
             result.name(symbol),
             *("–" if math.isnan(x) else f"{x:{form}}" for x, form in zip(row, ("+.3f", ".1e", "+.3f"), strict=True)),
-            " ".join(f"{value:.3g}" for value in result.time_constants[symbol][:VALUES]),
+            " ".join(map(_time_constant, result.time_constants[symbol][:VALUES])),
         )
         for symbol, row in enumerate(numbers)
     ]
+
+
+def _time_constant(value: float) -> str:
+    """A time constant; a direction that does not decay has none."""
+    if abs(value) > 1e12:  # an eigenvalue of 1 but for rounding
+        return "none (unchanged)"
+    return f"none (grows by e in {-value:.3g})" if value < 0 else f"{value:.3g}"
 
 
 @as_text.register
@@ -560,7 +567,8 @@ def equivalence(result: Equivalence) -> str:
         return f"equal on {words}, {how}"
     proved = f"equal to {result.tolerance:g} on {words}" if result.max_length != -1 else "nothing is proved"
     return (
-        f"undecided: {proved}; the largest difference on {result.num_tried:,} words tried was {result.difference:.1e}"
+        f"undecided: {proved}; the largest difference on {result.num_tried:,} words tried was {result.difference:.1e}; "
+        "no bound within the tolerance was found for longer words, which also happens where states contract"
     )
 
 
@@ -570,7 +578,8 @@ def truncation(result: Truncation) -> str:
     bits = f"; {result.bits_before:.4f} bits per symbol became {result.bits_after:.4f}"
     return (
         f"{result.units} of {result.units_before} units: logits differ by {result.logit_error:.2g} nats (root mean "
-        f"square), at most {result.residual:.2g}{'' if math.isnan(result.bits_before) else bits}"
+        f"square), at most {result.residual:.2g}, on the sequences; nothing is proved of others"
+        f"{'' if math.isnan(result.bits_before) else bits}"
     )
 
 

@@ -126,3 +126,12 @@ def test_a_gated_network_without_an_output_at_every_step_is_refused():
     model = keras.Sequential([keras.Input((None,)), keras.layers.Embedding(K, 3), keras.layers.GRU(2)])
     with pytest.raises(ValueError, match="`network` must have an output at every step"):
         analysis.phase_portrait(model, [np.array([0, 1])])
+
+
+def test_print_says_which_directions_do_not_decay():
+    isan = layers.ISAN(2, 2, dtype="float64")
+    isan.build((None, None))
+    isan.set_weights([np.array([[[1.25, 0], [0, 0.5]], [[1, 0], [0, 0.25]]]), np.zeros((2, 2)), np.ones(2)])
+    text = str(analysis.phase_portrait((isan, (np.ones((2, 1)), np.zeros(1))), [[0, 1, 0]]))
+    assert "1.44 none (grows by e in 4.48)" in text
+    assert "none (unchanged) 0.721" in text

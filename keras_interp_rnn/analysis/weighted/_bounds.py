@@ -178,7 +178,10 @@ def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
         return
     # In the coordinates s L, L^{-1} W L = inside + L^{-1} (W L - L inside), so that the error of `inside` is known.
     inside: Array = np.asarray(np.linalg.solve(norm, kernel @ norm), np.float64)
+    of_kernel, of_bias = form.rounding or (np.zeros((1, 1, 1)), np.zeros((1, 1)))
+    computed = np.broadcast_to(of_kernel, kernel.shape)
     off = float(_size(((kernel, norm), (-norm, inside)), None, gamma).max() / smallest)
+    off += float(np.linalg.norm(computed @ np.abs(norm), axis=(1, 2)).max() / smallest * POSITIVE)
     outside = word_norms(inside, off)
     moved = form.initial @ kernel + form.bias - form.initial
     start = np.abs(form.initial @ form.readout + form.offset)
@@ -197,8 +200,11 @@ def _bounds_in(form: AffineForm, norm: Array, loose: float) -> Iterator[Bound]:
         space = np.asarray(np.linalg.solve(norm.T, basis.T).T, np.float64)
         each, point = np.ones((len(kernel), 1, 1)), form.initial[None, None]
         eta = _size(((space[None], kernel), (-reached, space[None])), norm, gamma)
+        eta += np.linalg.norm(np.abs(space) @ computed @ np.abs(norm), axis=(1, 2)) * POSITIVE
         one_step = ((point, kernel), (each, form.bias[:, None]), (-each, point), (-drift[:, None], space[None]))
         epsilon = _size(one_step, norm, gamma)
+        moves = np.abs(form.initial) @ computed + of_bias
+        epsilon += np.linalg.norm(moves @ np.abs(norm), axis=1) * POSITIVE
         reach = np.abs(space @ form.readout) + np.abs(space) @ (gamma * np.abs(form.readout) + loose)
         yield Bound(
             float(start.max(initial=0.0)),

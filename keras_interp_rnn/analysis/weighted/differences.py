@@ -78,15 +78,32 @@ def side_by_side(first: AffineForm, second: AffineForm, centred: bool = False) -
             np.concatenate([one.bias, other.bias], axis=1),
             np.concatenate([one.readout, -other.readout]),
             first.offset - second.offset,
+            rounding=_rounding(one, other),
+            head_rounding=np.concatenate([_of_head(one), _of_head(other)]),
         )
     )
+    computed = float(_of_head(both).max(initial=0.0))
+    computed += max(float(_of_head(form).max(initial=0.0)) for form in (first, second))  # of the offset
     if not centred:
-        return both, 0.0, one.units
+        return both, computed, one.units
     readout, offset = both.readout, both.offset
     largest = max(float(np.abs(readout).max(initial=0.0)), float(np.abs(offset).max()))
     loose = (len(offset) + 4) * _bounds.EPSILON * largest
     readout, offset = readout - readout.mean(axis=1, keepdims=True), offset - offset.mean()
-    return replace(both, readout=readout, offset=offset), loose, one.units
+    return replace(both, readout=readout, offset=offset), loose + 2 * computed, one.units
+
+
+def _of_head(form: AffineForm) -> Array:
+    return np.zeros_like(form.readout) if form.head_rounding is None else form.head_rounding
+
+
+def _rounding(one: AffineForm, other: AffineForm) -> tuple[Array, Array] | None:
+    """The rounding of the maps of both, side by side; None where both have the stored weights."""
+    if one.rounding is None and other.rounding is None:
+        return None
+    pairs = [form.rounding or (np.zeros_like(form.kernel), np.zeros_like(form.bias)) for form in (one, other)]
+    (kernel, bias), (of_other, bias_of_other) = pairs
+    return block_diagonal(kernel, of_other), np.concatenate([bias, bias_of_other], axis=1)
 
 
 def block_diagonal(first: Array, second: Array) -> Array:

@@ -4,7 +4,8 @@ Side by side, two affine networks are one, with states [h, h'], readout [R; -R']
 equal if its outputs are 0. Three steps:
 
 1. Equality of the weights as they are, without rounding: units in another order, or elimination over the integers. The
-   difference is then 0 on all words.
+   difference is then 0 on all words. Matrices that are computed of weights, those of linear recurrences and of a
+   FactoredISAN, are rounded: there only equal weights are a proof, and the bound below includes the rounding.
 2. All words, the shortest first, within a budget; then words that lead to new directions of the state, which suffice
    to find any difference in exact arithmetic (Tzeng, 1992), and successors of words with the largest differences. A
    word on which the networks differ by more than the tolerance is a witness.
@@ -18,6 +19,7 @@ Reference: Tzeng, "A polynomial-time algorithm for the equivalence of probabilis
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -47,7 +49,8 @@ class Equivalence(Sentence):
         bound: proved bound of the difference on words of at most `max_length` symbols; infinite without a proof.
         max_length: the length up to which the bound holds; None for all words, -1 without a proof. If `equal` is None,
             the largest length for which the bound is within the tolerance.
-        exact: whether the bound is 0 by exact arithmetic.
+        exact: whether the bound is 0 by exact arithmetic of the stored weights. Matrices that are computed of weights
+            are rounded, by as much as the bound allows for: then only networks of equal weights are exactly equal.
         witness: a word on which they differ by more than the tolerance; None if the search found no such word.
         difference: the difference on the witness, with both run in float64; without a witness, the largest difference
             on the words tried.
@@ -169,6 +172,9 @@ def _paired(first: AffineForm, second: AffineForm) -> tuple[AffineForm, AffineFo
 
 def _exactly_equal(first: AffineForm, second: AffineForm, centred: bool) -> bool | None:
     """Whether the weights as they are prove equality, without rounding; None if that would take too long."""
+    if any(x is not None for form in (first, second) for x in (form.rounding, form.head_rounding)):  # are no weights
+        pairs = itertools.zip_longest(first.parameters, second.parameters)
+        return bool(first.parameters) and all(np.array_equal(a, b) for a, b in pairs)
     one, other = first.homogeneous(), second.homogeneous()
     if _exact.have_same_units(one, other, up_to_constant=centred):
         return True
@@ -201,6 +207,8 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
     longest = 2 * size + 1 if max_length is None else max_length
     gamma = (size + 3) * _bounds.EPSILON
     kernel, readout = np.abs(both.kernel), np.abs(both.readout)
+    of_kernel, of_bias = both.rounding or (np.zeros_like(kernel), np.zeros_like(both.bias))
+    kernel = kernel + of_kernel
     states, words = both.initial[None], np.zeros((1, 0), np.int32)
     errors = np.zeros_like(states)
     directions, largest, tried, complete = np.zeros((0, size)), 0.0, 0, True
@@ -229,7 +237,10 @@ def _search(both: AffineForm, loose: float, tolerance: float, max_length: int | 
         with np.errstate(all="ignore"):  # words that overflow are dropped
             # Twice the rounding of the product, to cover the rounding of the bound.
             off = [
-                errors @ kernel[x] + 2 * gamma * (np.abs(states) @ kernel[x] + np.abs(both.bias[x]))
+                errors @ kernel[x]
+                + 2 * gamma * (np.abs(states) @ kernel[x] + np.abs(both.bias[x]))
+                + np.abs(states) @ of_kernel[x]
+                + of_bias[x]
                 for x in range(symbols)
             ]
             states = np.concatenate([states @ both.kernel[x] + both.bias[x] for x in range(symbols)])

@@ -52,6 +52,10 @@ class AffineForm:
         labels: names of the outputs of a Moore machine; None if they have no names.
         is_verdict: whether the outputs are a finite automaton's: 1 for words that it accepts, or of the label,
             otherwise 0.
+        rounding: bounds of the rounding of each entry of kernel and bias, where these were computed; None where they
+            are the stored weights.
+        parameters: of which they were computed, for a comparison.
+        head_rounding: a bound of the rounding of each entry of readout (n, outputs) and offset; None of stored weights.
     """
 
     initial: Array
@@ -63,6 +67,9 @@ class AffineForm:
     return_sequences: bool = False
     labels: Sequence[Hashable] | None = None
     is_verdict: bool = False
+    rounding: tuple[Array, Array] | None = None
+    parameters: Sequence[Any] = ()
+    head_rounding: Array | None = None
 
     @property
     def units(self) -> int:
@@ -103,7 +110,10 @@ class AffineForm:
         """The same network with its symbols in the order of another alphabet of these symbols."""
         assert self.alphabet is not None
         order = [list(self.alphabet).index(symbol) for symbol in alphabet]
-        return replace(self, kernel=self.kernel[order], bias=self.bias[order], alphabet=tuple(alphabet))
+        kernel, bias = self.kernel[order], self.bias[order]
+        off = None if self.rounding is None else (self.rounding[0][order], self.rounding[1][order])
+        same = self.parameters if order == sorted(order) else ()
+        return replace(self, kernel=kernel, bias=bias, alphabet=tuple(alphabet), rounding=off, parameters=same)
 
     def labelled(self, labels: Sequence[Hashable]) -> AffineForm:
         """The same network with its outputs in another order of its labels."""
@@ -171,7 +181,20 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     reading = AffineReading(network, alphabet).forwards()
     (kernel, bias, start), head = reading.weights(), reading.readout(readout)
     sequences = getattr(reading.layer, "return_sequences", False)
-    return AffineForm(start, kernel, bias, *head, reading.names, sequences)
+    off = reading.rounding()
+    parameters = () if off is None else (*reading.parameters(), *head)
+    of_head = reading.head_rounding() if readout is None else 0.0
+    return AffineForm(
+        start,
+        kernel,
+        bias,
+        *head,
+        reading.names,
+        sequences,
+        rounding=off,
+        parameters=parameters,
+        head_rounding=np.full(head.matrix.shape, of_head) if of_head else None,
+    )
 
 
 def arrays_of_dfa(dfa: FiniteAutomaton) -> tuple[Array, Array, Array]:

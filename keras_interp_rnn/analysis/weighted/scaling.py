@@ -48,7 +48,14 @@ def exactly_balanced(form: AffineForm) -> AffineForm:
     if not all(np.array_equal(a, b) for a, b in zip(before, scaled(*after, -e), strict=True)):
         return form
     rows, kernel, readout = after
-    return replace(form, initial=rows[0], kernel=kernel, bias=rows[1:], readout=readout)
+    off, of_head = form.rounding, form.head_rounding
+    if off is not None:
+        of_bias, of_kernel, _ = scaled(off[1], off[0], form.readout, e)
+        off = of_kernel, of_bias
+    if of_head is not None:
+        *_, of_head = scaled(form.bias, form.kernel, of_head, e)
+    found = replace(form, initial=rows[0], kernel=kernel, bias=rows[1:], readout=readout)
+    return replace(found, rounding=off, head_rounding=of_head)
 
 
 def scaled(rows: Array, kernel: Array, readout: Array, exponents: NDArray[np.int32]) -> tuple[Array, Array, Array]:
@@ -67,12 +74,15 @@ def useful(form: AffineForm) -> AffineForm:
         return form
     if not len(used):
         used, form = np.arange(1), replace(form, initial=np.zeros(form.units), bias=np.zeros_like(form.bias))
+    off = form.rounding
     return replace(
         form,
         initial=form.initial[used],
         kernel=form.kernel[:, used[:, None], used],
         bias=form.bias[:, used],
         readout=form.readout[used],
+        rounding=None if off is None else (off[0][:, used[:, None], used], off[1][:, used]),
+        head_rounding=None if form.head_rounding is None else form.head_rounding[used],
     )
 
 

@@ -91,7 +91,9 @@ def truncate(
             or if states leave the range of float64.
 
     Units: nats (logits) and bits per symbol.
-    Exactness: approximate; logits differ by up to `residual` on the sequences. Only directions without variance, and
+    Exactness: approximate; logits differ by up to `residual` on the sequences. Nothing is proved of other texts:
+        `analysis.equivalent(network, truncated, tolerance=...)` may find a bound for all words, or none, even if the
+        states contract. Only directions without variance, and
         directions that affect no logit, are removed exactly, to rounding.
     Cost: O(T n^2 + max_steps horizon n^2 outputs + K n^3).
     Example:

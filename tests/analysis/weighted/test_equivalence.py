@@ -2,10 +2,11 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis
+from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import _exact
 from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomita
 from tests.analysis.weighted.networks import Network, drawn, rotation, scales
@@ -308,3 +309,39 @@ def test_refuses_invalid_arguments():
     ):
         with pytest.raises(ValueError, match=rule):
             analysis.equivalent(pair, second, **options)
+
+
+def of_gates(bias: float, readout: float = 1.0) -> keras.Model:
+    """A MinGRU of two units over one symbol, whose difference is read out: sigmoid(0) - sigmoid(bias)."""
+    layers_ = [keras.layers.Embedding(2, 1), layers.MinGRU(2), keras.layers.Dense(1)]
+    built = [type(x).from_config({**x.get_config(), "dtype": "float64"}) for x in layers_]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *built])
+    embedding, gru, head = model.layers
+    embedding.set_weights([np.ones((2, 1))])
+    gru.set_weights([np.array([[0.0, 0, 1, 1]]), np.array([0, bias, 0, 0])])
+    head.set_weights([np.array([[readout], [-readout]]), np.zeros(1)])
+    return model
+
+
+def test_computed_matrices_are_not_exact_but_bounded_with_their_rounding():
+    """Both have the same matrices in float64, and 1e21 times their difference is 2.5."""
+    found = analysis.equivalent(of_gates(0.0, 1e21), of_gates(1e-20, 1e21))
+    assert not found.exact
+    assert found.equal is None
+    small = analysis.equivalent(of_gates(0.0), of_gates(1e-20))
+    assert (small.equal, small.exact) == (True, False)
+    assert 1e-20 / 4 < small.bound < 1e-12
+    assert analysis.equivalent(of_gates(0.5, 1e21), of_gates(0.5, 1e21)).exact
+
+
+def test_a_head_of_several_layers_is_not_exact():
+    rng = np.random.default_rng(0)
+    isan = layers.ISAN(3, 2, dtype="float64")
+    first, second = (keras.layers.Dense(units, dtype="float64") for units in (4, 1))
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, first, second])
+    model.set_weights([rng.normal(size=weight.shape) / 4 for weight in model.weights])
+    matrix = first.get_weights()[0] @ second.get_weights()[0]
+    bias = first.get_weights()[1] @ second.get_weights()[0] + second.get_weights()[1]
+    found = analysis.equivalent(model, (isan, (matrix, bias)))
+    assert (found.equal, found.exact) == (True, False)
+    assert 0 < found.bound < 1e-10
