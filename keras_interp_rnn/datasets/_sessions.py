@@ -235,14 +235,8 @@ def _grouped(rows: Sequence[int], who: Sequence[list[Any]], traces: Sequence[int
 
 def _sort(every: list[list[int]], keys: Sequence[list[Any]]) -> None:
     """Sorts the rows of each session; those of equal keys keep their order."""
-    try:
-        for rows in every:
-            rows.sort(key=lambda row: tuple(column[row] for column in keys))
-    except TypeError as error:
-        raise DataError(
-            f"A function of `order` must return values that can be compared. Received: {error}. Return numbers, or "
-            "times that all have a zone or none."
-        ) from None
+    for rows in every:
+        rows.sort(key=lambda row: tuple(column[row] for column in keys))
 
 
 def _check_steps(every: list[list[int]], missed: Mapping[Any, int]) -> None:

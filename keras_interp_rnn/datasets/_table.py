@@ -27,6 +27,7 @@ __all__ = [
     "Table",
     "check_names",
     "floats_if_exact",
+    "is_nothing",
     "is_written_number",
     "kind_and_value",
     "listed",
@@ -91,10 +92,10 @@ class Table:
             cells = [None if kind_and_value(cell) in left_out else cell for cell in cells]
         if name in numbers:
             cells = self._as_numbers(name, cells)
-            return [None if _is_nothing(cell) or kind_and_value(cell) in left_out else cell for cell in cells]
+            return [None if is_nothing(cell) or kind_and_value(cell) in left_out else cell for cell in cells]
         if self.is_text:
             self._check_text(name, cells)
-        return [None if _is_nothing(cell) else cell for cell in cells]
+        return [None if is_nothing(cell) else cell for cell in cells]
 
     def distinct(self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = ()) -> list[Any]:
         """As `values`, of a column whose different cells are different values."""
@@ -145,10 +146,10 @@ class Table:
         for row, cell in enumerate(cells):
             if isinstance(cell, str):
                 if cell not in read:
-                    read[cell] = None if _is_nothing(cell) or cell.strip() in NO_NUMBER else number(cell)
-                if read[cell] is not None or _is_nothing(cell) or cell.strip() in NO_NUMBER:
+                    read[cell] = None if is_nothing(cell) or cell.strip() in NO_NUMBER else number(cell)
+                if read[cell] is not None or is_nothing(cell) or cell.strip() in NO_NUMBER:
                     continue
-            elif cell is None or is_number(cell) or isinstance(cell, Decimal) or _is_nothing(cell):
+            elif cell is None or is_number(cell) or isinstance(cell, Decimal) or is_nothing(cell):
                 continue
             raise DataError(
                 f"A column of `numbers` must have numbers, such as 3, -0.5 or 1e-3. Received: {cell!r:.60} in "
@@ -160,7 +161,7 @@ class Table:
 
     def _check_text(self, name: Any, cells: list[Any]) -> None:
         """Refuses numbers next to NA, which may be a value or none."""
-        texts = {cell for cell in cells if not _is_nothing(cell)}
+        texts = {cell for cell in cells if not is_nothing(cell)}
         no_number, others = texts & set(NO_NUMBER), texts - set(NO_NUMBER)
         if no_number and others and all(map(is_written_number, others)):
             stray = min(no_number)
@@ -249,7 +250,7 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, Decimal) and abs(value.adjusted()) < MAX_EXPONENT
 
 
-def _is_nothing(value: Any) -> bool:
+def is_nothing(value: Any) -> bool:
     """Whether a cell is None, NaN or its like in a data frame, or a text that is empty or blank."""
     if isinstance(value, str):
         return not value or value.isspace()

@@ -5,20 +5,24 @@ with fractions of any length and a zone (Z, UTC, +02:00, +0200, +02). The signs 
 slashes or dots in dates, a blank for the T. Times with zones are compared as instants. Everything else is refused, as
 its order as text need not be that of time: a format tells how to read it. So are times of day without their date, as
 midnight may lie between, times of which some have a zone and others none, and formats that leave out a part of what
-they read.
+they read. Of other cells, and of what functions return, those kinds are sorted whose order is known to be that of time.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from keras_interp_rnn._checks import is_number
 from keras_interp_rnn.datasets._files import DataError
-from keras_interp_rnn.datasets._table import NO_NAME, Table, is_written_number, listed
+from keras_interp_rnn.datasets._table import NO_NAME, Table, is_nothing, is_written_number, listed
 
 __all__ = ["columns_of", "order_keys"]
 
@@ -28,11 +32,13 @@ _TIME = re.compile(
     r"(?P<year>\d{4})(?:(?P<sign>[-/.])(?P<month>\d\d?)(?P=sign)(?P<day>\d\d?)|(?P<mm>\d\d)(?P<dd>\d\d))"
     r"(?:(?:[Tt]| +)(?P<hour>\d\d?)(?:(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)"
     r"(?:[.,](?P<fraction>\d+))?)?)?"
-    r" ?(?P<zone>[Zz]|UTC|GMT|(?P<plus>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?)?)?",
+    r" ?(?P<zone>[Zz]|UTC|GMT|(?P<plus>[+-])(?P<hours>\d\d)(?::?(?P<minutes>[0-5]\d))?)?)?",
     re.ASCII,
 )
 
 _CLOCK = re.compile(r"\d{1,3}:\d\d(:\d\d([.,]\d+)?)?", re.ASCII)
+
+_MIDNIGHT = re.compile(r"[ T]0?0:00(:00([.,]0+)?)?$")
 
 FORMATS = (
     *(
@@ -61,13 +67,29 @@ RULES = (
     ("%Z", "", "%Z leaves the zone out; write %z, or the name of the zone as it is written"),
     ("%I", "%p", "%I needs %p, or morning and evening are one"),
     ("%p", "%I", "%p is read with %I alone"),
-    ("%U %W", "%a %A %w", "%U and %W are read with a day of the week alone"),
-    ("%d %a %A %w", "%m %b %B %j %c %x %W %U %V", "days of different months would be one"),
+    ("%U %W", "%a %A %w %u", "%U and %W are read with a day of the week alone"),
+    ("%a %A %w %u", "%d %j %c %x %U %W %V", "days of different weeks would be one"),
 )
 """Directives that must not be without one of others, and why."""
 
-DIRECTIVES_OF_YEAR = {"%Y", "%y", "%G", "%c", "%x"}
-DIRECTIVES_OF_MONTH = {"%m", "%b", "%B", "%j", "%U", "%W"}
+UNITS = {
+    "year": {"%Y", "%y", "%G", "%c", "%x"},
+    "month": {"%m", "%b", "%B", "%j", "%U", "%W", "%V", "%c", "%x"},
+    "day": {"%d", "%j", "%U", "%W", "%V", "%c", "%x"},
+    "hour": {"%H", "%I", "%c", "%X"},
+    "minute": {"%M", "%c", "%X"},
+    "second": {"%S", "%c", "%X"},
+    "fraction": {"%f"},
+}
+"""Unit of time, from the largest -> directives that read it; a week is read with its day alone."""
+
+TWO_DIGITS = {"%y", "%x"}
+"""Directives of a year without its century."""
+
+LARGEST_ZONE = 14 * 60
+"""Minutes from UTC, at most."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def columns_of(order: Any) -> list[Any]:
@@ -112,25 +134,57 @@ def _names(names: Any) -> list[Any]:
     return list(names) if isinstance(names, tuple) else [names]
 
 
-def _plain(table: Table, name: Any, cells: list[Any], read: Mapping[Any, list[Any]]) -> list[Key]:
-    """Keys of numbers, of times, or of texts of times; `read` are all columns of the order."""
-    present = [cell for cell in cells if cell is not None]
-    if all(isinstance(cell, str) for cell in present):
+def _plain(table: Table, name: Any, cells: list[Any], read: Mapping[Any, list[Any]], made: bool = False) -> list[Key]:
+    """Keys of numbers, of times, or of texts of times; `read` are all columns of the order.
+
+    Args:
+        made: whether a format or a function made the cells, which may then be times of day.
+    """
+    if all(cell is None or isinstance(cell, str) for cell in cells):
         return _one_kind(table, name, [None if cell is None else _instant(cell) or cell for cell in cells], read)
-    if all(is_number(cell) or isinstance(cell, Decimal) for cell in present):
-        table.check_floats(name, present)
-        return cells
-    kinds = {type(cell) for cell in present}
-    zones = {cell.tzinfo is None for cell in present if isinstance(cell, datetime)}
-    if len(zones) == 2:
-        raise _mixed_zones(name, f"{next(cell for cell in present if cell.tzinfo is None)}")
-    if len(kinds) > 1 or kinds & {bool, time} or not _can_be_sorted(present):
-        shown = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise DataError(
-            f"`order` must name a column of numbers, of dates with times, or of texts of these. Received: {shown} in "
-            f"column {name!r}. Make them one kind, or write order={{{name!r}: function}}."
+    kinds, keys = zip(*map(_kind_and_key, cells), strict=True)
+    found = {kind: cell for kind, cell in zip(kinds, cells, strict=True) if cell is not None}
+    if set(found) == {"instant", "datetime"}:
+        raise _mixed_zones(name, f"{found['datetime']}")
+    if len(found) > 1 or None in found or ("time" in found and not made):
+        shown = " and ".join(sorted({_shown_kind(cell) for cell in cells if cell is not None}))
+        rule = (
+            "A function of `order` must return values that can be compared: numbers, times, or tuples of these"
+            if made
+            else "`order` must name a column of numbers, of dates with times, or of texts of these"
         )
-    return cells
+        remedy = f"Make them one kind, or write order={{{name!r}: function}}."
+        raise DataError(f"{rule}. Received: {shown} in column {name!r}. {remedy}")
+    table.check_floats(name, (cell for cell in cells if cell is not None))
+    return list(keys)
+
+
+def _kind_and_key(value: Any) -> tuple[Any, Key]:
+    """The kind of a value whose order is that of time, otherwise None, and the key by which it is sorted."""
+    if isinstance(value, tuple | list):
+        kinds, keys = zip(*map(_kind_and_key, value), strict=True) if value else ((None,), ())
+        return None if None in kinds else kinds, keys
+    if isinstance(value, str):
+        found = _instant(value)
+        return found and ("text", found[0]), found
+    if is_number(value) or isinstance(value, Decimal | Fraction):
+        return "number" if value == value else None, value
+    if isinstance(value, datetime) and value.utcoffset() is not None:
+        return "instant", value - EPOCH  # in one zone Python compares clocks, which show an hour twice when summer ends
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return value.dtype, value
+    if type(value).__name__ == "Period":  # of pandas
+        return ("Period", str(value.freq)), value
+    for kind in (datetime, date, time, timedelta):
+        if isinstance(value, kind):
+            is_plain = not getattr(value, "fold", 0) and getattr(value, "tzinfo", None) is None
+            return kind.__name__ if is_plain else None, value
+    return None, value
+
+
+def _shown_kind(value: Any) -> str:
+    """The type of a value, for an error; the second hour of one name has no place without its zone."""
+    return f"{type(value).__name__}{' with fold=1' if getattr(value, 'fold', 0) else ''}"
 
 
 def _one_kind(table: Table, name: Any, keys: list[Key], read: Mapping[Any, list[Any]]) -> list[Key]:
@@ -187,7 +241,8 @@ def _fitting(texts: list[str]) -> str:
 
 def _fits(form: str, texts: list[str]) -> bool:
     try:
-        return not _turns_the_year(form, [_parsed(text, form) for text in texts])
+        _check_format(form)
+        return not _may_turn(form, [_parsed(text, form) for text in texts])
     except ValueError:
         return False
 
@@ -197,11 +252,24 @@ def _joined(days: list[Any], clocks: list[Any]) -> list[Any] | None:
     pairs = [None if None in pair else pair for pair in zip(days, clocks, strict=True)]
     present = [pair for pair in pairs if pair is not None]
     if all(isinstance(day, str) and isinstance(clock, str) and _CLOCK.match(clock.strip()) for day, clock in present):
-        texts = [None if pair is None else " ".join(cell.strip() for cell in pair) for pair in pairs]
+        days = [day.strip() for day, _ in present]
+        at_midnight = all(map(_MIDNIGHT.search, days))  # as spreadsheets write a date
+        texts = [
+            None if pair is None else f"{_MIDNIGHT.sub('', day) if at_midnight else day} {clock}"
+            for pair in pairs
+            for day, clock in [map(str.strip, pair or ("", ""))]
+        ]
         return texts if all(text is None or _instant(text) for text in texts) else None
-    if all(type(day) is date and isinstance(clock, time) for day, clock in present):
-        return [None if pair is None else datetime.combine(*pair) for pair in pairs]
+    if all(_is_day(day) and isinstance(clock, time) for day, clock in present):
+        return [None if pair is None else datetime.combine(date(*pair[0].timetuple()[:3]), pair[1]) for pair in pairs]
     return None
+
+
+def _is_day(value: Any) -> bool:
+    """Whether a value is a date, which spreadsheets and data frames give as its midnight."""
+    if isinstance(value, datetime):
+        return value.tzinfo is None and value == datetime.combine(value, time())
+    return isinstance(value, date)
 
 
 def _instant(text: str) -> tuple[bool, int, int, str] | None:
@@ -219,7 +287,11 @@ def _instant(text: str) -> tuple[bool, int, int, str] | None:
         days = date(int(found["year"]), month, day).toordinal()
     except ValueError:
         return None
+    if found["plus"] and not found["minute"] and not found["minutes"]:
+        return None  # "08-12" may be two hours, or an hour and a minute
     away = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * (-1 if found["plus"] == "-" else 1)
+    if abs(away) > LARGEST_ZONE or (len(found["hour"] or "00") == 1 and found["minute"] and not found["colon"]):
+        return None
     return found["zone"] is not None, (days * 24 + hour) * 60 + minute - away, second, fraction
 
 
@@ -232,13 +304,13 @@ def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]])
             "`order` must map columns to formats of `datetime.strptime` or to functions. Received: "
             f"{names[0]!r} -> {how!r:.60}. Write order={{{names[0]!r}: '%d/%m/%Y %H:%M'}}."
         )
-    keys: list[Key] = []
+    made: list[Any] = []
     for row, cells in enumerate(zip(*(read[name] for name in names), strict=True)):
         if any(cell is None for cell in cells):
-            keys.append(None)
+            made.append(None)
             continue
         try:
-            key = _parsed(" ".join(cell.strip() for cell in cells), how) if isinstance(how, str) else how(*cells)
+            found = _parsed(" ".join(cell.strip() for cell in cells), how) if isinstance(how, str) else how(*cells)
         except Exception as error:  # of the user's function
             shown = ", ".join(f"{cell!r:.60}" for cell in cells)
             rule = f"have the format {how!r}" if isinstance(how, str) else "be read by the function"
@@ -246,20 +318,15 @@ def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]])
                 f"Cells of `order` must {rule}. Received: {shown} in {table.place(row, names[0])}, column "
                 f"{names[0]!r} ({type(error).__name__}: {error}). Correct the cell, or write another function."
             ) from error
-        keys.append(None if key is None or key != key else key)
-    if isinstance(how, str) and _turns_the_year(how, (key for key in keys if key is not None)):
-        raise DataError(
-            f"Times without a year must lie in one year. Received: December and January in column {names[0]!r}, with "
-            f"the format {how!r}. Write order={{{names[0]!r}: function}}, of a function that adds the year."
-        )
-    if any(isinstance(key, str) for key in keys):  # text of a function is a time as text of a cell is
-        return _plain(table, names[0], keys, read)
-    return keys
+        made.append(None if is_nothing(found) else found)
+    if isinstance(how, str):
+        _check_turn(how, names[0], [each for each in made if each is not None])
+    return _plain(table, names[0], made, read, made=True)
 
 
 def _parsed(text: str, form: str) -> datetime:
     """As `datetime.strptime`; without a year it is in a leap year, so that every day exists."""
-    if _directives(form) & DIRECTIVES_OF_YEAR:
+    if _directives(form) & UNITS["year"]:
         return datetime.strptime(text, form)
     return datetime.strptime(f"2000 {text}", f"%Y {form}")
 
@@ -271,25 +338,54 @@ def _directives(form: str) -> set[str]:
 def _check_format(form: str) -> None:
     """Refuses formats that leave out a part of what they read."""
     found = _directives(form)
-    for directives, needed, reason in RULES:
-        if found & set(directives.split()) and not found & set(needed.split()):
-            raise DataError(
-                f"A format of `order` must keep the order of time. Received: {form!r}: {reason}. Change it, or write a "
-                "function of the cell."
-            )
+    reasons = [
+        reason
+        for directives, needed, reason in RULES
+        if found & set(directives.split()) and not found & set(needed.split())
+    ]
+    read = [unit for unit, directives in UNITS.items() if found & directives]
+    between = list(UNITS)[list(UNITS).index(read[0]) : list(UNITS).index(read[-1])] if read else []
+    if read[:1] == ["day"]:
+        between = ["month", *between]
+    lacking = next((unit for unit in between if unit not in read), None)
+    if lacking is not None:
+        finer = next(unit for unit in read if list(UNITS).index(unit) > list(UNITS).index(lacking))
+        reasons.append(f"{finer}s of different {lacking}s would be one")
+    if not read:
+        reasons.append("it reads no time")
+    if reasons:
+        raise DataError(
+            f"A format of `order` must keep the order of time. Received: {form!r}: {reasons[0]}. Change it, or write a "
+            "function of the cell."
+        )
 
 
-def _turns_the_year(form: str, times: Iterable[datetime]) -> bool:
-    """Whether times without a year are of December and of January, so that nobody knows which come first."""
+def _check_turn(form: str, name: Any, times: Sequence[datetime]) -> None:
+    """Refuses times of which nobody knows on which side they are of the turn of a year, or of a century."""
+    if not _may_turn(form, times):
+        return
+    unit, shown = ("century", "%d %B %Y") if _directives(form) & TWO_DIGITS else ("year", "%d %B")
+    raise DataError(
+        f"Times without a {unit} must lie in one {unit}. Received: {min(times).strftime(shown)} and "
+        f"{max(times).strftime(shown)} in column {name!r}, with the format {form!r}, where either may be first. Write "
+        f"order={{{name!r}: function}}, of a function that adds the {unit}."
+    )
+
+
+def _may_turn(form: str, times: Sequence[datetime]) -> bool:
+    """Whether times without a year, or a century, may begin in one and end in the next.
+
+    They do not if the widest gap of their circle is the one from the last to the first. Rows that go back from the last
+    months to the first are of two years.
+    """
     found = _directives(form)
-    if found & DIRECTIVES_OF_YEAR or not found & DIRECTIVES_OF_MONTH:
+    if not times or not (found & TWO_DIGITS if found & UNITS["year"] else found & UNITS["month"]):
         return False
-    return {1, 12} <= {each.month for each in times}
-
-
-def _can_be_sorted(values: Sequence[Any]) -> bool:
-    try:
-        sorted(values)
-    except TypeError:
-        return False
-    return True
+    days = [each.toordinal() for each in times]
+    places = sorted(set(days))
+    widest = max((after - before for before, after in itertools.pairwise(places)), default=0)
+    if found & UNITS["year"]:
+        return widest >= places[0] + 36525 - places[-1]
+    goes_back = max((before - after for before, after in itertools.pairwise(days)), default=0)
+    both_ends = {1, 12} <= {each.month for each in times}
+    return both_ends or widest >= places[0] + 366 - places[-1] or goes_back > 183

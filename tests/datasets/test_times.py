@@ -2,7 +2,10 @@
 
 import datetime
 import decimal
+import fractions
 import itertools
+import math
+import zoneinfo
 
 import numpy as np
 import pytest
@@ -51,7 +54,7 @@ FORMATS = {
     "%a %b %d %H:%M:%S %Y": ["Sun Dec 04 04:47:44 2005", "Mon Dec 05 01:00:00 2005", "Wed Dec 07 01:00:00 2005"],
     "[%a %b %d %H:%M:%S %Y]": ["[Sun Dec 04 04:47:44 2005]", "[Mon Dec 05 01:00:00 2005]"],
     "%d/%b/%Y:%H:%M:%S %z": ["30/Jan/2024:23:30:00 +0200", "30/Jan/2024:22:00:00 +0000", "01/Feb/2024:00:00:00 +0100"],
-    "%b %d %H:%M:%S": ["Feb 29 23:59:59", "Mar  1 00:00:00", "Mar 10 00:00:00", "Oct  2 00:00:00"],
+    "%b %d %H:%M:%S": ["Feb 29 23:59:59", "Mar  1 00:00:00", "Mar 10 00:00:00", "Jul  2 00:00:00"],
     "%m/%d/%Y %I:%M %p": ["12/31/2023 11:59 PM", "01/01/2024 12:30 AM", "01/01/2024 9:05 AM", "01/01/2024 12:30 PM"],
     "%d.%m.%Y": ["31.12.2023", "01.01.2024", "02.01.2024"],
     "%y%m%d %H%M%S": ["081109 203615", "081110 000001", "090101 000000"],
@@ -91,11 +94,45 @@ def test_text_of_another_form_is_refused_and_read_by_its_format(tmp_path, form):
         (["Monday", "Tuesday"], "Write order={'time': format}"),
         (["Dec 31 23:59:59", "Jan  1 00:00:00"], "Write order={'time': format}, .* or a function of the cell"),
         (["early", "2024-01-01"], "Received: 'early'"),
+        (["2024-01-05 13-00", "2024-01-05 12-59"], "Received: '2024-01-05 12-59'"),
+        (["2024-01-05 08-12", "2024-01-05 09-13"], "Received: '2024-01-05 09-13'"),
+        (["2024-01-05T08-05", "2024-01-05T09-06"], "Received: '2024-01-05T09-06'"),
+        (["2024-01-05 12:30-45", "2024-01-05 12:31-05"], "Received: '2024-01-05 12:30-45'"),
+        (["2024-01-05T12:00+99:99", "2024-01-06T12:00+00:00"], "99:99'"),
+        (["2024-01-05T12:00+14:30", "2024-01-06T12:00+02:00"], "14:30'"),
+        (["2024-01-05T12:00+02:60", "2024-01-06T12:00+02:00"], "02:60'"),
+        (["2024-01-05 123", "2024-01-05 1130"], "Received: '2024-01-05 123'"),
     ],
 )
 def test_text_whose_order_may_not_be_that_of_time_is_refused(tmp_path, cells, remedy):
     with pytest.raises(datasets.DataError, match=remedy):
         ordered(tmp_path, cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        (["2024 10 1", "2024 10 2"], "%Y %W %u"),
+        (["2024-W10-1", "2024-W10-2"], "%G-W%V-%u"),
+        (["31.12.99", "01.01.00", "31.12.23"], "%d.%m.%y"),
+        (["Jan 05", "Feb 01", "Mar 28"], "%b %d"),
+        (["Sep 05", "Oct 01", "Dec 28"], "%b %d"),
+        (["00:10", "00:11", "02:03"], "%M:%S"),
+    ],
+)
+def test_a_format_that_keeps_all_of_time_is_read(tmp_path, cells, form):
+    assert ordered(tmp_path, cells, {"time": form}) == [*range(len(cells))]
+
+
+def test_rows_that_go_back_by_most_of_a_year_are_of_two(tmp_path):
+    path = tmp_path / "log.csv"
+    days = ["Mar 05", "Apr 08", "May 11", "Jun 14", "Jul 17", "Aug 20", "Sep 23", "Oct 26", "Nov 27"]
+    rows = [f"e{i},{day}" for i, day in enumerate([*days, days[0]])]
+    path.write_text("\n".join(["event,time", *rows[:-1]]))
+    assert len(datasets.sessions(path, "event", order={"time": "%b %d"}).words[0]) == 9
+    path.write_text("\n".join(["event,time", *rows]))
+    with pytest.raises(datasets.DataError, match="must lie in one year. Received: 05 March and 27 November"):
+        datasets.sessions(path, "event", order={"time": "%b %d"})
 
 
 def test_numbers_are_sorted_as_numbers(tmp_path):
@@ -132,7 +169,7 @@ def test_text_of_a_function_is_a_time_or_is_refused(tmp_path):
         ["day", "clock"],
         {("day", "clock"): "%Y-%m-%d %H:%M:%S"},
         {"day": "%Y-%m-%d", "clock": "%H:%M:%S"},
-        {("day", "clock"): lambda day, clock: (day, clock)},
+        {("day", "clock"): lambda day, clock: f"{day} {clock}"},
     ],
 )
 def test_date_and_time_may_stand_in_two_columns(tmp_path, order):
@@ -184,6 +221,17 @@ def test_of_several_columns_the_first_decides_and_equal_rows_keep_their_order(tm
     [
         (["Dec 31 23:59:59", "Jan  1 00:00:00"], "%b %d %H:%M:%S", "Times without a year must lie in one year"),
         (["365", "001"], "%j", "Times without a year must lie in one year"),
+        (["Dec 31", "Feb 01"], "%b %d", "one year. Received: 01 February and 31 December in column 'time'"),
+        (["Nov 30", "Jan 02"], "%b %d", "Times without a year must lie in one year"),
+        (["Mar 01", "Oct 15"], "%b %d", "Times without a year must lie in one year"),
+        (["31.12.68", "01.01.69"], "%d.%m.%y", "one century. Received: 01 January 1969 and 31 December 2068"),
+        (["1 09:00", "2 08:00"], "%u %H:%M", "days of different weeks would be one"),
+        (["1 09:00", "2 08:00"], "%w %H:%M", "days of different weeks would be one"),
+        (["2024-01 Mon", "2024-01 Tue"], "%Y-%m %a", "days of different weeks would be one"),
+        (["2024 10:00", "2024 11:00"], "%Y %H:%M", "hours of different months would be one"),
+        (["2024-01 10:00", "2024-01 11:00"], "%Y-%m %H:%M", "hours of different days would be one"),
+        (["10 30", "10 31"], "%H %S", "seconds of different minutes would be one"),
+        (["x", "x"], "x", "it reads no time"),
         (["10:00 CET", "09:30 UTC"], "%H:%M %Z", "%Z leaves the zone out"),
         (["01:00 PM", "02:00 AM"], "%H:%M %p", "%p is read with %I alone"),
         (["01:00", "02:00"], "%I:%M", "%I needs %p"),
@@ -227,6 +275,16 @@ def test_times_and_numbers_of_a_mapping_are_sorted_as_they_are(cells):
         assert datasets.sessions(table, "event", order="time").words == [tuple(range(len(cells)))]
 
 
+class Version:
+    """What Python sorts, but not in the order of time."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __lt__(self, other):
+        return self.text < other.text
+
+
 @pytest.mark.parametrize(
     ("cells", "rule"),
     [
@@ -237,6 +295,13 @@ def test_times_and_numbers_of_a_mapping_are_sorted_as_they_are(cells):
         ([True, False], "Received: bool in column 'time'"),
         ([1j, 2j], "Received: complex in column 'time'"),
         (["b", "a"], "a column whose order is that of time: .* Received: 'b' in row 1, column 'time'"),
+        (np.array([b"10:00", b"9:59"]), "numbers, of dates with times, or of texts of these. Received: bytes"),
+        ([("10:00",), ("9:59",)], "Received: tuple in column 'time'"),
+        ([["10:00"], ["9:59"]], "Received: list in column 'time'"),
+        ([frozenset("a"), frozenset("ab")], "Received: frozenset in column 'time'"),
+        ([(1,), (1, 2)], "Received: tuple in column 'time'"),
+        ([Version("10"), Version("9")], "Received: Version in column 'time'"),
+        ([A_DAY.replace(fold=1), A_DAY], "Received: datetime and datetime with fold=1 in column 'time'"),
     ],
 )
 def test_cells_of_a_mapping_that_have_no_order_are_refused(cells, rule):
@@ -244,7 +309,61 @@ def test_cells_of_a_mapping_that_have_no_order_are_refused(cells, rule):
         datasets.sessions({"event": "ab", "time": cells}, "event", order="time")
 
 
-def test_dates_and_times_of_day_of_a_mapping_are_joined():
-    table = {"event": "bac", "day": [datetime.date(2024, 1, i) for i in (2, 1, 2)]}
-    table["clock"] = [datetime.time(1), datetime.time(23), datetime.time(2)]
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda place: place.encode(),
+        lambda place: (place,),
+        lambda place: [place],
+        lambda place: place > "1",
+        lambda place: (int(place), math.nan),
+        lambda place: A_DAY.replace(fold=int(place) % 2),
+        lambda place: A_DAY if place > "1" else A_DAY.replace(tzinfo=UTC),
+        lambda place: A_DAY if place > "1" else A_DAY.date(),
+        lambda place: np.array([int(place), 0]),
+        lambda place: float(f"1e{place}00"),
+    ],
+)
+def test_what_a_function_makes_is_sorted_only_if_its_order_is_that_of_time(made):
+    with pytest.raises(datasets.DataError, match="Received: .* in (column 'time'|row 1)"):
+        datasets.sessions({"event": "abc", "time": ["1", "2", "3"]}, "event", order={"time": made})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        int,
+        lambda place: (0, [int(place), fractions.Fraction(1, 3)]),
+        lambda place: ("2024-01-01", int(place)),
+        lambda place: datetime.time(int(place)),
+        lambda place: np.float64(place),
+        lambda place: np.datetime64(int(place), "ns"),
+        lambda place: (A_DAY + datetime.timedelta(int(place)), datetime.timedelta(1)),
+    ],
+)
+def test_what_a_function_makes_may_be_numbers_times_or_tuples_of_these(made):
+    table = {"event": "bca", "time": ["2", "10", "1"]}
+    assert datasets.sessions(table, "event", order={"time": made}).words == [("a", "b", "c")]
+
+
+@pytest.mark.parametrize("made", [None, lambda cell: cell, lambda cell: (cell, 0)])
+def test_the_hour_that_clocks_show_twice_is_sorted_by_its_instants(made):
+    berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+    early, late = (datetime.datetime(2024, 10, 27, 2, 30 - 20 * fold, tzinfo=berlin, fold=fold) for fold in (0, 1))
+    table = {"event": "ba", "time": [late, early]}
+    order = "time" if made is None else {"time": made}
+    assert datasets.sessions(table, "event", order=order).words == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("days", "clocks"),
+    [
+        ([datetime.date(2024, 1, i) for i in (2, 1, 2)], [datetime.time(1), datetime.time(23), datetime.time(2)]),
+        ([A_DAY.replace(day=i) for i in (2, 1, 2)], [datetime.time(1), datetime.time(23), datetime.time(2)]),
+        ([f"2024-01-0{i} 00:00:00" for i in (2, 1, 2)], ["9:59", "23:00", "10:00"]),
+        ([f"2024-01-0{i}T00:00" for i in (2, 1, 2)], ["09:59:00", "23:00:00", "10:00:00"]),
+    ],
+)
+def test_dates_and_times_of_day_are_joined(days, clocks):
+    table = {"event": "bac", "day": days, "clock": clocks}
     assert datasets.sessions(table, "event", order=["day", "clock"]).words == [("a", "b", "c")]
