@@ -79,8 +79,15 @@ def traced(model: keras.Model, symbolic: Any) -> keras.Model | None:
     training = {"training": False} if takes_training(model) else {}
     for call in (model.call, model):
         with contextlib.suppress(Exception):  # whatever a call raises that is no graph
-            return keras.Model(symbolic, call(symbolic, **training), name=model.name)
+            return functional(symbolic, call(symbolic, **training), model.name)
     return None
+
+
+def functional(inputs: Any, outputs: Any, name: str) -> keras.Model:
+    """`keras.Model`, whose tensors need not have the names of a dict of inputs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="When providing `inputs` as a dict")
+        return keras.Model(inputs, outputs, name=name)
 
 
 def takes_training(model: Any) -> bool:

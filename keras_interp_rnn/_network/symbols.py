@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._network.arrays import as_array, as_float64
-from keras_interp_rnn._network.graph import evaluate, runs_its_graph, takes_training, traced
+from keras_interp_rnn._network.graph import evaluate, functional, runs_its_graph, takes_training, traced
 from keras_interp_rnn._results import separator, visible
 
 GivenNames = Any
@@ -210,7 +210,7 @@ def resolve_names(network: Any, given: GivenNames | None = None, reads: int = 0)
         network = keras.Sequential([keras.Input((None,), dtype="int32"), *network.layers[1:]], name=network.name)
     else:
         network = with_strings(network)
-        layers = _text_layers(network)
+        layers = text_layers(network)
         carried = names_of(layers[reads][0]) if reads in layers else _carried(network)
         network = _after(network, layers) if layers else network
     if given is None:
@@ -301,11 +301,15 @@ def _input_like(tensor: Any) -> Any:
 
 def _string_tensor(texts: Any, shape: tuple[int, ...]) -> Any:
     """Texts as a tensor of strings (batch,) or (batch, 1)."""
-    flat = [texts] if isinstance(texts, str) else np.asarray(as_strings(texts), object).ravel().tolist()
-    return ops.reshape(ops.convert_to_tensor(flat, dtype="string"), (len(flat), *shape))
+    texts = [texts] if isinstance(texts, str) else as_strings(texts)
+    if any(isinstance(text, list | tuple) for text in texts) and len(set(map(len, texts))) > 1:  # lists of words
+        texts = [" ".join(text) for text in texts]
+    flat = np.asarray(texts, object).ravel().tolist()
+    rows = len(flat) if None in shape else len(flat) // int(np.prod(shape))
+    return ops.reshape(ops.convert_to_tensor(flat, dtype="string"), (rows, *(-1 if n is None else n for n in shape)))
 
 
-def _text_layers(network: Any) -> dict[int, tuple[Any, Any]]:
+def text_layers(network: Any) -> dict[int, tuple[Any, Any]]:
     """For each input of strings, by its index, the layer that makes ids of it, and the ids as a tensor of the graph.
 
     Raises:
@@ -340,7 +344,7 @@ def _after(network: Any, layers: Mapping[int, tuple[Any, Any]]) -> Any:
     """The model of ids after its text layers, of the same layers."""
     inputs = [layers[i][1] if i in layers else tensor for i, tensor in enumerate(network.inputs)]
     structure = network.input if len(inputs) > 1 or isinstance(network.input, dict) else network.inputs[0]
-    return keras.Model(tree.pack_sequence_as(structure, inputs), network.outputs, name=network.name)
+    return functional(tree.pack_sequence_as(structure, inputs), network.outputs, network.name)
 
 
 def read_strings(network: Any, index: int, given: Any) -> Any:
@@ -348,7 +352,7 @@ def read_strings(network: Any, index: int, given: Any) -> Any:
     given = as_strings(given)
     if not is_text(given):
         return given
-    layer, _ = _text_layers(network).get(index, (None, None)) if isinstance(network, keras.Model) else (None, None)
+    layer, _ = text_layers(network).get(index, (None, None)) if isinstance(network, keras.Model) else (None, None)
     if layer is None:
         raise ValueError(
             f"Texts must be read by a text layer. Received: texts for input {index + 1} (index {index}) of "
@@ -361,6 +365,7 @@ def as_strings(given: Any) -> Any:
     """A tensor or an array of strings as nested lists of strings, anything else as it is."""
     if type(given).__module__.startswith("tensorflow") and "string" in str(getattr(given, "dtype", "")):
         given = given.numpy()
+        given = given.decode() if isinstance(given, bytes) else given
     if isinstance(given, np.ndarray) and given.dtype.kind == "O" and any(isinstance(x, bytes) for x in given.flat):
         decoded = [text.decode() if isinstance(text, bytes) else text for text in given.ravel().tolist()]
         return np.array(decoded, object).reshape(given.shape)
@@ -384,6 +389,8 @@ def read_text(what: str, given: Any, names: Names | None) -> NDArray[Any]:
         ValueError: as `as_array`; for a text without names; as `Names.encode`.
     """
     given = as_strings(given)
+    if isinstance(given, np.ndarray) and given.size == 1 and given.ndim != 1 and is_text(given):
+        given = given.item()  # one text as a model of strings reads it
     if not is_text(given):
         return as_array(what, given)
     if not isinstance(given, str) and not all(isinstance(symbol, str) for symbol in given):

@@ -9,6 +9,7 @@ one operation of its inputs.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from keras_interp_rnn._network.along import vocabulary_of
 from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, check_id_range, in_rank
 from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
 from keras_interp_rnn._network.graph import (
+    Masked,
     evaluate,
     run_with_masks,
     runs_its_graph,
@@ -38,11 +40,13 @@ from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.symbols import (
     GivenNames,
     Names,
+    as_strings,
     is_text,
     read_strings,
     read_texts,
     resolve_names,
     text_layer,
+    text_layers,
     with_strings,
 )
 from keras_interp_rnn._types import Array, Tensor
@@ -93,6 +97,7 @@ class Whole:
         inputs: an array for each of its inputs, in their order. varies: the index of the one whose vectors vary.
         step: of a sequence of outputs the one that is computed; negative from the end.
         absent, own: as of `open_chain`.
+        recurrent: whether it must have a recurrent layer.
 
     Raises:
         ValueError: if it has no recurrent layer or several outputs, carries states or draws noise; if an input, an
@@ -109,8 +114,9 @@ class Whole:
         *,
         absent: Absent = nothing,
         own: Callable[[Any], Any] | None = None,
+        recurrent: bool = True,
     ) -> None:
-        _check(model)
+        _check(model, recurrent)
         arrays = [
             in_rank(as_array("The inputs", array), tensor) for array, tensor in zip(inputs, model.inputs, strict=True)
         ]
@@ -404,8 +410,8 @@ def _run(operation: Any, node: Any, known: Mapping[int, Edge]) -> list[Tensor]:
     return tensors
 
 
-def _check(model: keras.Model) -> None:
-    if not any(isinstance(layer, RECURRENT) for layer in walk_layers(model)):
+def _check(model: keras.Model, recurrent: bool) -> None:
+    if recurrent and not any(isinstance(layer, RECURRENT) for layer in walk_layers(model)):
         raise without_recurrent_layer(model)
     if len(model.outputs) != 1:
         raise ValueError(
@@ -413,6 +419,38 @@ def _check(model: keras.Model) -> None:
             "keras.Model(model.inputs, model.outputs[i])."
         )
     check_repeatable(model)
+
+
+def steps_read(reading: Reading, step: int = -1) -> NDArray[np.bool_]:
+    """The steps (batch, time) that a network reads: all but those that its own masks take from all that read them.
+
+    All of a network that `Whole` refuses, as one that counts its ids: it reads masked steps too.
+    """
+    masks = masks_of(reading)
+    read = np.ones(np.shape(reading.arrays[reading.varies])[:2], bool)
+    if any(not mask.all() for mask in masks):
+        with contextlib.suppress(ValueError):
+            network, arrays = reading.network, reading.arrays
+            read = Whole(network, arrays, reading.varies, step, own=reading.own, recurrent=False).mask
+    return read
+
+
+def masks_of(reading: Reading) -> list[NDArray[np.bool_]]:
+    """The masks (batch, time) under which the layers and operations of a network read some sequences."""
+    network, shape, found = reading.network, np.shape(reading.arrays[reading.varies])[:2], []
+
+    def note(operation: Any, node: Any, mask: Any, outputs: list[Masked]) -> None:
+        for each in tree.flatten(mask):
+            if each is not None and tuple(each.shape) == shape:
+                found.append(np.asarray(ops.convert_to_numpy(each), bool))
+
+    def call(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
+        return run_with_masks(operation, node, known, note)
+
+    arrays = [in_rank(np.asarray(x), tensor) for x, tensor in zip(reading.arrays, network.inputs, strict=True)]
+    values = [Masked(ops.cast(x, tensor.dtype)) for x, tensor in zip(arrays, network.inputs, strict=True)]
+    evaluate(network, values, call)
+    return found
 
 
 class Reading(NamedTuple):
@@ -430,6 +468,10 @@ class Reading(NamedTuple):
     names: Names | None
     own: Callable[[list[NDArray[Any]]], Any] | None
 
+    def as_read(self, arrays: Sequence[Any]) -> Any:
+        """Several inputs in the list or the dict that the network reads."""
+        return tree.pack_sequence_as(self.network.input, list(arrays))
+
 
 def as_model(network: Any, inputs: Any) -> keras.Model:
     """A model of a layer; a model as it is."""
@@ -440,12 +482,14 @@ def as_model(network: Any, inputs: Any) -> keras.Model:
     return keras.Model(x, network(x))
 
 
-def read_inputs(network: Any, inputs: Any, alphabet: GivenNames | None = None, varies: int | str = 0) -> Reading:
+def read_inputs(
+    network: Any, inputs: Any, alphabet: GivenNames | None = None, varies: int | str | None = None
+) -> Reading:
     """A network and its inputs, texts as ids.
 
     Args:
         inputs: (batch, time, ...), texts, or a list or a dict of them, as the network reads them.
-        varies: the index or the name of the input whose steps are taken away.
+        varies: the index or the name of the input whose steps are taken away; None as `input_index`.
 
     Raises:
         ValueError: if the inputs are not those of the network; if a subclass cannot be called on symbolic inputs.
@@ -453,9 +497,9 @@ def read_inputs(network: Any, inputs: Any, alphabet: GivenNames | None = None, v
     own = None
     if isinstance(network, keras.Model) and not runs_its_graph(network) and not isinstance(network, keras.Sequential):
         if text_layer(network) is not None:
-            network = with_strings(network, inputs if is_text(inputs) or _are_several(inputs) else None)
+            network = with_strings(network, inputs if is_text(inputs) or are_several(inputs) else None)
         else:
-            inputs = inputs if _are_several(inputs) else read_texts(inputs, resolve_names(network, alphabet)[1])
+            inputs = inputs if are_several(inputs) else read_texts(inputs, resolve_names(network, alphabet)[1])
             network, own = _with_graph(network, inputs)
     index, given = input_index(network, varies), listed_inputs(network, inputs)
     given = [read_strings(network, i, array) if i != index else array for i, array in enumerate(given)]
@@ -466,7 +510,7 @@ def read_inputs(network: Any, inputs: Any, alphabet: GivenNames | None = None, v
 
 def _with_graph(model: keras.Model, inputs: Any) -> tuple[keras.Model, Callable[[list[NDArray[Any]]], Any]]:
     """A functional model of the layers of a subclass, and the subclass as a function of arrays."""
-    several = _are_several(inputs)
+    several = are_several(inputs)
     arrays = tree.map_structure(lambda x: as_array("The inputs", x), inputs) if several else as_array("Inputs", inputs)
     training = {"training": False} if takes_training(model) else {}
 
@@ -484,14 +528,52 @@ def _with_graph(model: keras.Model, inputs: Any) -> tuple[keras.Model, Callable[
     return graph, own
 
 
-def _are_several(inputs: Any) -> bool:
+def are_several(inputs: Any, model: Any = None) -> bool:
     """Whether these are several inputs of a model, not one array or nested lists."""
     if isinstance(inputs, Mapping):
         return True
     if not isinstance(inputs, list | tuple) or not inputs:
         return False
+    if len(getattr(model, "inputs", None) or []) > 1:
+        return True
     texts = [is_text(part) for part in inputs]
     return any(getattr(part, "ndim", 0) > 1 for part in inputs) or (any(texts) and not all(texts))
+
+
+def one_row(model: Any, inputs: Any) -> Any:
+    """Several inputs of a model for one text as a batch of one.
+
+    Args:
+        inputs: a list, or a dict by their names: texts as strings or lists of symbols, ids, and numbers, with or
+            without an axis of 1 for the batch.
+
+    Raises:
+        ValueError: if there is more than one row of an input.
+    """
+    tensors = list(getattr(model, "inputs", None) or [])
+    names = _names_of_inputs(model) if tensors and isinstance(inputs, Mapping) else range(len(tensors))
+    ranks = {name: len(tensor.shape) for name, tensor in zip(names, tensors, strict=True)}
+
+    def row(key: Any, given: Any) -> Any:
+        given = as_strings(given)
+        if is_text(given):
+            nested = np.asarray(given, object)
+            if nested.size == 1:
+                return nested.item()
+            rows: Any = [list(given)] if nested.ndim == 1 else list(given)
+        else:
+            rows = as_array("An input", given)
+            while rows.ndim < ranks.get(key, 2):
+                rows = rows[None]
+        if len(rows) != 1:
+            raise ValueError(
+                f"One text must come with one row of each other input. Received: {len(rows)} rows. Pass one of them."
+            )
+        return rows
+
+    if isinstance(inputs, Mapping):
+        return {key: row(key, given) for key, given in inputs.items()}
+    return [row(i, given) for i, given in enumerate(inputs)]
 
 
 def listed_inputs(model: Any, inputs: Any) -> list[Any]:
@@ -526,11 +608,42 @@ def _names_of_inputs(model: Any) -> list[str]:
     return [getattr(tensor, "name", "") for tensor in getattr(model, "inputs", None) or [None]]
 
 
-def input_index(model: Any, chosen: int | str) -> int:
-    """The index of an input of a model, given by its index or its name."""
+def input_index(model: Any, chosen: int | str | None = None) -> int:
+    """The index of an input of a model, given by its index or its name.
+
+    None for the one that is read as steps, which are ids, words of a text or vectors; of several in a list the first.
+
+    Raises:
+        ValueError: if there is no such input; for None, if not exactly one of a dict is read as steps.
+    """
     names = _names_of_inputs(model)
+    if chosen is None:
+        if len(names) < 2:
+            return 0
+        steps = [i for i, of_steps in enumerate(_are_steps(model)) if of_steps]
+        if len(steps) == 1 or not isinstance(model.input, dict):
+            return steps[0] if steps else 0
+        read = ", ".join(names[i] for i in steps) or "none"
+        raise ValueError(
+            "One input must be the one whose steps are looked at. Received: a dict of "
+            f"{', '.join(names)}, of which {read} {'is' if not steps else 'are'} read as steps. Pass its name as "
+            "with_respect_to."
+        )
     if is_integer(chosen):
         return integer("with_respect_to", chosen, 0, below=len(names))
     if chosen not in names:
         raise invalid("with_respect_to", f"an input of the model, by its index or its name: {', '.join(names)}", chosen)
     return names.index(chosen)
+
+
+def _are_steps(model: Any) -> list[bool]:
+    """For each input whether it is read as steps: vectors (batch, time, features), ids, or texts."""
+    sizes = vocabulary_sizes(model)
+    words = keras.layers.TextVectorization
+    texts = {i for i, (layer, _) in text_layers(model).items() if isinstance(layer, words)}
+    found = []
+    for i, (tensor, size) in enumerate(zip(model.inputs, sizes, strict=True)):
+        dtype, shape = str(tensor.dtype), tuple(tensor.shape)
+        are_ids = size is not None or "int" in dtype or dtype == "string"
+        found.append(len(shape) > 2 or i in texts or (are_ids and shape[1:] not in ((), (1,))))
+    return found

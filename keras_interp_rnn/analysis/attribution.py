@@ -124,7 +124,7 @@ def attribution(
     method: str = "auto",
     reference: ArrayLike | None = None,
     mask: ArrayLike | None = None,
-    with_respect_to: int | str = 0,
+    with_respect_to: int | str | None = None,
     num_points: int = 32,
     alphabet: GivenNames | None = None,
 ) -> Attribution:
@@ -147,7 +147,8 @@ def attribution(
             away; None for zeros or, if the layer reads symbols as an ISAN does, for the mean of all symbols.
         mask: bool (batch, time), False at steps that a layer does not read; None for a model, which computes its own.
         with_respect_to: index or name of the input whose steps are taken away, if there are several. The others stay
-            fixed.
+            fixed. None for the only one that is read as ids, as a text or as vectors (batch, time, features); of
+            several such inputs in a list the first, in a dict a name must be given.
         num_points: points of the quadrature of "path_integral".
         alphabet: names of the ids: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a text layer of Keras; by
             default the names that a model carries, or the ids.
@@ -224,6 +225,7 @@ class TopAttribution(Result):
         outputs: the names of all outputs.
         residual, method: as of `Attribution`.
         unit: of the shares: "nats" of logits; "" if it is the outputs' own.
+        read: bool (T,), as of `Attribution`.
     """
 
     tokens: tuple[str, ...]
@@ -235,6 +237,7 @@ class TopAttribution(Result):
     residual: float
     method: str
     unit: str = ""
+    read: NDArray[np.bool_] | None = None
 
 
 def top_attribution(
@@ -261,7 +264,8 @@ def top_attribution(
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(ids, names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0]
-    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, "nats" if are_logits else "")
+    unit, read = "nats" if are_logits else "", None if found.read is None else found.read[0]
+    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,8 @@ from scipy.special import softmax
 
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._network import (
+    GivenNames,
+    Names,
     as_array,
     check_finite,
     gives_probabilities,
@@ -20,6 +24,7 @@ from keras_interp_rnn._network import (
     read_text,
     resolve_names,
 )
+from keras_interp_rnn._network.whole import Reading, are_several, masks_of, one_row, read_inputs, steps_read
 from keras_interp_rnn._results import Result, output_name, symbol_name
 from keras_interp_rnn._types import Array, TextModel
 
@@ -43,6 +48,8 @@ class Substitutions(Result):
         are_probabilities: whether the outputs come from a softmax; otherwise they are logits.
         deleted: (T, outputs), for the text without the symbol at each position; None if the network reads only texts of
             one length, or the text has one symbol.
+        read: bool (T,), False at steps that the network itself masks, such as padding: nothing is tried there, and
+            `outputs` and `deleted` are `original`. None if the masks are not known.
 
     Example: see `substitutions`.
     """
@@ -54,6 +61,7 @@ class Substitutions(Result):
     alphabet: Sequence[str] | None = None
     are_probabilities: bool = False
     deleted: Array | None = None
+    read: NDArray[np.bool_] | None = None
 
     def probabilities(self) -> tuple[Array, Array]:
         """`outputs` and `original` as probabilities; a single output as it is."""
@@ -75,7 +83,7 @@ class Substitutions(Result):
         return np.asarray(changed[..., chosen] - original[chosen])
 
     def top(self, num_substitutions: int = 5, *, output: int | None = None) -> list[tuple[int, int, float]]:
-        """The replacements that change an output most.
+        """The replacements that change an output most, of symbols that are read.
 
         Args:
             num_substitutions: maximum number of replacements.
@@ -85,9 +93,12 @@ class Substitutions(Result):
             [(position, replacement, change), ...], the largest absolute change first.
         """
         integer("num_substitutions", num_substitutions, 0)
-        changes = np.where(self.symbols[:, None] == self.alternatives, 0.0, self.changes(output))
-        order = np.argsort(-np.abs(changes), axis=None, kind="stable")[:num_substitutions]
-        places = np.unravel_index(order, changes.shape)
+        changes, same = self.changes(output), self.symbols[:, None] == self.alternatives
+        changes = np.where(same, 0.0, changes)
+        order = np.argsort(np.where(same, 1.0, -np.abs(changes)), axis=None, kind="stable")
+        if self.read is not None:
+            order = order[self.read[order // len(self.alternatives)]]
+        places = np.unravel_index(order[:num_substitutions], changes.shape)
         return [(int(t), int(self.alternatives[a]), float(changes[t, a])) for t, a in zip(*places, strict=True)]
 
     def name(self, symbol: int) -> str:
@@ -101,31 +112,37 @@ class Substitutions(Result):
 
 def substitutions(
     network: Any,
-    symbols: ArrayLike | str,
+    symbols: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
     *,
     alternatives: ArrayLike | str | None = None,
     target: int = -1,
-    alphabet: Sequence[str] | None = None,
+    alphabet: GivenNames | None = None,
+    with_respect_to: int | str | None = None,
 ) -> Substitutions:
     r"""The outputs of a network for all texts in which one symbol of a text is replaced or deleted.
+
+    Steps that the network itself masks, such as padding, are not symbols of the text: nothing is put in their place.
 
     Args:
         network: any model that reads ids (batch, time) and has one output, (batch, outputs) or (batch, time, outputs),
             and is not stateful.
         symbols: int (T,), one text; or a string or a list of symbols, if there is an alphabet; for a `Recognizer` a
-            word.
+            word. For a model with several inputs a list, or a dict by their names, of a text and of what else the
+            model reads with it.
         alternatives: int (A,), or a string or a list of symbols, the replacements tried at each position; by default
-            the whole alphabet.
+            the whole alphabet, without symbols that the network masks.
         target: the step whose outputs count if there are outputs at every step; negative from the end.
         alphabet: names of the ids; by default the names that the model carries (`datasets.text.Alphabet`).
+        with_respect_to: as in `analysis.attribution`, index or name of the input whose symbols are replaced.
 
     Returns:
         `Substitutions`; `print` lists the replacements with the largest effect, and `views.save` makes a page on which
         you can try each.
 
     Raises:
-        ValueError: if the network is not a model, does not read ids or is stateful, if the text is empty, if there is
-            neither an alphabet nor alternatives, if a symbol is not in the alphabet, or if a weight is not finite.
+        ValueError: if the network is not a model, does not read ids or is stateful, if the text is empty or padding
+            alone, if there is neither an alphabet nor alternatives, if a symbol is not in the alphabet, or if a weight
+            is not finite.
 
     Exactness: the network itself reads every text, in its own dtype.
     Cost: T (A + 1) texts.
@@ -143,8 +160,15 @@ def substitutions(
     if not isinstance(network, TextModel):
         raise ValueError(f"`network` must be a model. Received: {network!r}. Put the layer into one.")
     check_finite(network)
-    network, names = resolve_names(network, alphabet)
-    text = _ids("symbols", read_text("A text", symbols, names))
+    if are_several(symbols, network):
+        reading = read_inputs(network, one_row(network, symbols), alphabet, with_respect_to)
+        network, names = network if reading.own else reading.network, reading.names
+        text = _ids("symbols", reading.arrays[reading.varies][0])
+        run = functools.partial(_with_others, network, reading)
+    else:
+        network, names = resolve_names(network, alphabet)
+        text, reading = _ids("symbols", read_text("A text", symbols, names)), None
+        run = functools.partial(predict_on_batch, network)
     if any(getattr(part, "stateful", False) for part in (network, *getattr(network, "layers", []))):
         raise ValueError(
             f"A model must read each text from the start. Received: {network.name}, which carries its state over "
@@ -156,9 +180,19 @@ def substitutions(
         )
     by_name = names is not None and (alternatives is None or is_text(alternatives))
     others = _ids("alternatives", names.ids(alternatives) if names is not None and by_name else alternatives)
-    # The tokens before and after a text stay.
-    places = np.flatnonzero(~np.isin(text, () if names is None else names.frame))
-    [original], num_bytes = _outputs(network, text[None], target)
+    found = run(text[None].astype(np.int32), 1)
+    [original], num_bytes = _at(network, found, target)
+    step = target if np.ndim(found) == 3 else -1
+    read, masked = _masked(network, text, others if alternatives is None else others[:0], names, reading, step)
+    others = others[~np.isin(others, masked)]
+    if read is not None and not read.any():
+        raise ValueError(
+            f"A text must have a symbol that is read. Received: {len(text)} symbols, all of which are masked in "
+            f"{network.name}. Pass a text that is not padding alone."
+        )
+    # The tokens before and after a text stay, and steps that are not read.
+    stay = np.isin(text, () if names is None else names.frame)
+    places = np.flatnonzero(~stay if read is None else ~stay & read)
     outputs = np.empty((len(text) * len(others), len(original)))
     batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))
     place, other = np.divmod(np.arange(len(outputs)), len(others))
@@ -168,35 +202,65 @@ def substitutions(
     for rows in (changing[start : start + batch] for start in range(0, len(changing), batch)):
         changed = np.repeat(text[None], len(rows), axis=0)
         changed[np.arange(len(rows)), place[rows]] = others[other[rows]]
-        outputs[rows], _ = _outputs(network, changed, target)
+        outputs[rows], _ = _at(network, run(changed.astype(np.int32), len(rows)), target)
     are_probabilities = gives_probabilities(network, np.concatenate([original[None], outputs]))
-    deleted = _deleted(network, text, places, original, target)
-    table = outputs.reshape(len(text), len(others), -1)
-    return Substitutions(text, others, table, original, names, are_probabilities, deleted)
-
-
-def _deleted(
-    network: Any, text: NDArray[np.int64], places: NDArray[np.int64], original: Array, target: int
-) -> Array | None:
-    """The outputs for the text without each of its symbols; None if the network cannot read it."""
     shape = getattr(network, "input_shape", None)
+    if reading is not None and reading.own is None:
+        shape = tuple(network.inputs[reading.varies].shape)
     fixed = isinstance(shape, tuple) and len(shape) > 1 and shape[1] is not None
-    if fixed or len(text) < 2 or target != -1:
-        return None
-    deleted = np.tile(original, (len(text), 1))
-    for rows in np.array_split(places, -(-len(text) // BATCH)):
-        if len(rows):
-            deleted[rows], _ = _outputs(network, np.stack([np.delete(text, place) for place in rows]), target)
-    return deleted
+    deleted = None
+    if not fixed and len(text) > 1 and target == -1:
+        deleted = np.tile(original, (len(text), 1))
+        for rows in np.array_split(places, -(-len(text) // BATCH)):
+            if len(rows):
+                without = np.stack([np.delete(text, place) for place in rows]).astype(np.int32)
+                deleted[rows], _ = _at(network, run(without, len(rows)), target)
+    table = outputs.reshape(len(text), len(others), -1)
+    return Substitutions(text, others, table, original, names, are_probabilities, deleted, read)
 
 
-def _outputs(network: Any, ids: NDArray[np.int64], target: int) -> tuple[Array, int]:
-    """The outputs (batch, outputs) at the target, and the bytes of the outputs of one text at all steps."""
-    found = predict_on_batch(network, ids.astype(np.int32), len(ids))
+def _with_others(network: Any, reading: Reading, ids: NDArray[np.int32], count: int) -> Any:
+    """The outputs for changed texts (count, time), each with the same other inputs."""
+    arrays = [ids if i == reading.varies else np.repeat(x, count, axis=0) for i, x in enumerate(reading.arrays)]
+    return predict_on_batch(network, reading.as_read(arrays), count)
+
+
+def _masked(
+    network: Any,
+    text: NDArray[np.int64],
+    others: NDArray[np.int64],
+    names: Names | None,
+    reading: Reading | None,
+    step: int,
+) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
+    """Which steps (T,) of a text a network reads, and which of other symbols it masks.
+
+    None, and no symbols, for a model that Keras cannot turn into a graph.
+    """
+    none = others[:0]
+    with contextlib.suppress(Exception):  # whatever the call of a subclass raises that is no graph
+        reading = read_inputs(network, text[None].astype(np.int32), names) if reading is None else reading
+        [read] = steps_read(reading, step)
+        if not read.any() or not masks_of(reading):
+            return read, none
+        place, masked = int(np.argmax(read)), [np.zeros(0, bool)]
+        for part in np.array_split(others, -(-len(others) // BATCH) or 1):
+            changed = np.repeat(text[None], len(part), axis=0).astype(np.int32)
+            changed[:, place] = part
+            given = [np.repeat(x, len(part), axis=0) for x in reading.arrays]
+            given[reading.varies] = changed
+            if len(part):
+                masked.append(~np.any(masks_of(reading._replace(arrays=given)), axis=0)[:, place])
+        return read, others[np.concatenate(masked)]
+    return None, none
+
+
+def _at(network: Any, found: Any, target: int) -> tuple[Array, int]:
+    """Outputs (batch, outputs) at the target, and the bytes of the outputs of one text at all steps."""
     if isinstance(found, list | tuple | dict):
         raise ValueError(f"The model must have one output. Received: {network.name}, with {len(found)}. Choose one.")
     outputs = np.asarray(found)
-    num_bytes = outputs.nbytes // len(ids)
+    num_bytes = outputs.nbytes // len(outputs)
     if outputs.ndim == 3:
         outputs = outputs[:, integer("target", target, -outputs.shape[1], below=outputs.shape[1])]
     if outputs.ndim != 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -42,6 +42,12 @@ class TextProbe(Probe):
         super().__init__(log_dir, update_freq)
         if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise ValueError(f"`texts` must be a list of texts. Received: texts={texts!r}. Pass [text] for one text.")
+        for text in texts:
+            if isinstance(text, Mapping):
+                raise ValueError(
+                    f"Each text of {type(self).__name__} must be all that the model reads. Received: a dict of "
+                    f"{', '.join(map(str, text))}. Call the function of that name in `analysis` after training."
+                )
         self.texts = [copied_text(text) for text in texts]
         self.alphabet = alphabet
         if not self.texts:

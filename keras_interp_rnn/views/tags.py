@@ -113,7 +113,13 @@ def substitutions(changed: Substitutions) -> Tag:
         "alternatives": [changed.name(int(symbol)) for symbol in changed.alternatives],
         "outputs": [changed.output_name(output) for output in range(len(changed.original))],
         "deletions": changed.deleted is not None,
+        **({"masked": masked_steps(changed.read)} if masked_steps(changed.read) else {}),
     }
+
+
+def masked_steps(read: NDArray[np.bool_] | None) -> list[int]:
+    """The steps of a text that are not read, from 0; none where they are not known."""
+    return [] if read is None else np.flatnonzero(~read).tolist()
 
 
 @of.register
@@ -125,6 +131,7 @@ def attribution(result: TopAttribution) -> Tag:
         "method": result.method,
         "symbols": list(result.tokens),
         "outputs": list(result.outputs),
+        **({"masked": masked_steps(result.read)} if masked_steps(result.read) else {}),
         **({"unit": result.unit} if result.unit else {}),
     }
 
@@ -156,7 +163,7 @@ def attributions(result: Attribution) -> list[Tag]:
                 "symbols": list(result.tokens[i]) if result.tokens else _numbers(length),
                 "outputs": [output_name(None, target, 0) for target in targets[i]],
                 "title": nth("sequence", i),
-                "masked": [] if result.read is None else np.flatnonzero(~result.read[i]).tolist(),
+                "masked": masked_steps(None if result.read is None else result.read[i]),
             },
         )
         for i in range(count)

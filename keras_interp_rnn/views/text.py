@@ -309,7 +309,7 @@ def substitutions(changed: Substitutions) -> str:
     output, prediction = f"the probability of {named(again=True)!r}", f"{named()} {usual[first]:.1%}"
     if single:
         output, prediction = "the output", f"{usual[0]:.4f}"
-    read = text_of(changed.alphabet, changed.symbols)
+    read = text_of(changed.alphabet, changed.symbols if changed.read is None else changed.symbols[changed.read])
     if len(read) > WORD:  # cut between words, if there are any
         read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
     lines = [f"after {read!r}: {prediction}", f"position  symbol  instead  change of {output}"]

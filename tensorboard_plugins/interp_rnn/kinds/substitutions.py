@@ -4,14 +4,14 @@ Row 0 is the text itself; the alternatives to the first symbol follow, then thos
 deletions, the text without its first symbol, without its second, and so on. A slice is the whole.
 
 Description: symbols, the T names; alternatives, the names of the symbols that replace them; outputs, their names;
-deletions, whether there are any, by default false.
+deletions, whether there are any, by default false; masked, the symbols that were not read, from 0.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tensorboard_plugins.interp_rnn.checks import Rule, flag, names
+from tensorboard_plugins.interp_rnn.checks import Rule, flag, integer, list_of, names
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
 
@@ -24,6 +24,7 @@ class _Substitutions(ArrayKind):
         Rule("alternatives", "a list of names", names),
         Rule("outputs", "a list of names", names),
         Rule("deletions", "true or false", flag, needed=False),
+        Rule("masked", "numbers of symbols", lambda value: list_of(value, integer), needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

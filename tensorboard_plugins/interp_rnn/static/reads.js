@@ -141,12 +141,13 @@ export async function drawTexts(body, page, texts) {
     const shared = reading.others ? 1 - reading.others.probability : 1;
     const without = reading.outputs.map((_, o) => logits[o] - group.reduce((sum, i) => sum + reading.value(i, o), 0));
     const single = group.length === 1 ? group[0] : null;
-    const alternatives = single === null || !answers ? [] : changes.series.alternatives;
+    const unread = changes?.series.masked?.includes(single);
+    const alternatives = single === null || !answers || unread ? [] : changes.series.alternatives;
     const instead = alternatives.includes(state.instead) ? state.instead : alternatives.find((name) => name !== symbols[single]);
     const rows = [
       ['as it is', says(reading.outputs, logits, shared)],
       reading.without ? [`without this term of the sum${reading.others ? `, among the ${reading.outputs.length} outputs` : ''}`, says(reading.outputs, without)] : null,
-      single !== null && answers?.deleted ? ['deleted', says(changes.series.outputs, answers.deleted(single))] : null,
+      single !== null && !unread && answers?.deleted ? ['deleted', says(changes.series.outputs, answers.deleted(single))] : null,
       instead === undefined ? null : [['replaced by ', h('select', {'aria-label': 'replaced by', value: instead, onchange: (event) => choose({instead: event.target.value})},
         alternatives.map((name) => h('option', {value: name}, name)))], says(changes.series.outputs, answers.replaced(single, alternatives.indexOf(instead)))],
     ].filter(Boolean);
@@ -160,14 +161,14 @@ export async function drawTexts(body, page, texts) {
 
   /** Of every replacement the change of the first output. */
   function replacements(pair) {
-    const {answers, symbols, changes: {series: {alternatives, outputs}}, reading} = drawn;
+    const {answers, symbols, changes: {series: {alternatives, outputs, masked = []}}, reading} = drawn;
     answers.all?.();
     const o = outputs.indexOf(reading.outputs[pair[0]]);
     const single = outputs.length === 1;
     const measure = (logits) => (single ? logits[0] : ranked(outputs, logits).find(([, , other]) => other === o)[1]);
     const usual = measure(answers.original);
     const all = symbols.flatMap((symbol, i) => alternatives.map((name, a) => [i, symbol, name, measure(answers.replaced(i, a)) - usual, answers.replaced(i, a)]))
-      .filter(([, symbol, name]) => symbol !== name).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
+      .filter(([i, symbol, name]) => symbol !== name && !masked.includes(i)).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
     return tableOf(['position', 'symbol', 'instead', single ? 'change of the output' : `change of ${brief(outputs[o])}`, 'then'],
       all.map(([i, symbol, name, change, logits]) => [i + 1, symbol, name, single ? shown(change) : points(change), says(outputs, logits)]));
   }
@@ -178,7 +179,7 @@ export async function drawTexts(body, page, texts) {
     const of = (group, o) => group.reduce((sum, i) => sum + reading.value(i, o), 0);
     const place = (index, position, name) => (drawn.vectors ? [index, name] : [index, position, name]);
     return [[...place('index', 'position', reading.noun), ...names, reading.unit ? `bar, ${reading.unit}` : 'bar'],
-      ...groups.map((group, g) => [...place(group[0], group[0] + 1, tokens[g].name), ...pair.map((o) => of(group, o)), tokens[g].value]),
+      ...groups.map((group, g) => (tokens[g].off ? null : [...place(group[0], group[0] + 1, tokens[g].name), ...pair.map((o) => of(group, o)), tokens[g].value])).filter(Boolean),
       ...reading.rest.map(([name, value]) => [...place('', '', name), ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
   }
 
