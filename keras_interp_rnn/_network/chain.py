@@ -176,7 +176,7 @@ def open_chain(
     if len(getattr(network, "inputs", None) or [0]) > 1:
         raise NotAChain(
             f"A model must have one input. Received: {network.name}, with {len(network.inputs)}. Pass the part that "
-            "reads the sequences, keras.Model(model.inputs[i], layer.output), and a unit of that layer as target.",
+            "reads the sequences, keras.Model(model.inputs[i], layer.output).",
             f"{network.name}, which has {len(network.inputs)} inputs",
         )
     given = as_sequences(inputs)
@@ -292,7 +292,7 @@ def without_recurrent_layer(network: Any) -> ValueError:
     )
 
 
-OWN_INPUTS = "Pass the recurrent layer and its own inputs, and a unit of its state as target."
+OWN_INPUTS = "Pass the recurrent layer and its own inputs."
 
 
 def _refusal(received: str, remedy: str = OWN_INPUTS) -> NotAChain:

@@ -118,8 +118,10 @@ def has_isan(network: Any) -> bool:
 
 def _outputs(model: keras.Model, inputs: Sequence[Value], isans: list[tuple[Any, Value]]) -> list[Value]:
     def call(operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
-        mask = mask_of(node.input_tensors[0])  # Keras passes it on itself, as an argument
-        return _derive(operation, node, [known[id(x)] for x in node.input_tensors if x is not mask], isans)
+        # Keras passes masks on itself, as an argument; `_extra_arguments` has those that a user passes.
+        masks = [mask_of(node.input_tensors[0]), *tree.flatten(node.arguments.kwargs.get("mask"))]
+        read = [known[id(x)] for x in node.input_tensors if not any(x is mask for mask in masks)]
+        return _derive(operation, node, read, isans)
 
     return evaluate(model, inputs, call)
 

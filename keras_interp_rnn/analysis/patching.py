@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice, integer, invalid
 from keras_interp_rnn._network import GivenNames, as_array, listed, read_texts, recurrent_layers, resolve_names
-from keras_interp_rnn._network.chain import Chain, open_chain
+from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import row_slices
@@ -143,7 +143,14 @@ def patching(
         )
     inputs, count = np.concatenate(both), len(both[0])
     # The change that is split is that between the two of a pair.
-    chain = open_chain(network, inputs, step=step, absent=lambda x, _: np.roll(x, count, axis=0))
+    try:
+        chain = open_chain(network, inputs, step=step, absent=lambda x, _: np.roll(x, count, axis=0))
+    except NotAChain as error:
+        raise ValueError(
+            "States can be patched in one chain: layers that treat every step by itself, recurrent layers, and a head. "
+            f"Received: {error.received}. Use analysis.attribution for an output of the whole network; or pass "
+            "keras.Model(model.input, layer.output) of the last layer of the chain, and one of its units as target."
+        ) from None
     if not np.array_equal(chain.mask[:count], chain.mask[count:]):
         raise ValueError(
             "The sequences of a pair must read the same steps. Received: masks that differ. Pass pairs of one length."

@@ -324,3 +324,17 @@ def test_refusals_of_networks_and_inputs():
         analysis.patching(keras.layers.GRU(UNITS, stateful=True), clean, corrupted=corrupted)
     with pytest.raises(ValueError, match="`quantities` must be one of 'h'. Received"):
         analysis.patching(layers.MinGRU(UNITS), clean, corrupted=corrupted, quantities=["z"])
+
+
+def test_of_attention_the_message_says_what_explains_an_output():
+    x = keras.Input((5, 3))
+    states = keras.layers.LSTM(4, return_sequences=True)(x)
+    attention = keras.layers.Attention()
+    model = keras.Model(x, keras.layers.Dense(2)(keras.layers.GlobalAveragePooling1D()(attention([states, states]))))
+    pair = np.random.default_rng(0).normal(size=(2, 1, 5, 3))
+    with pytest.raises(
+        ValueError,
+        match=f"{attention.name}, which reads 2 tensors. Use analysis.attribution for an output of the whole",
+    ) as error:
+        analysis.patching(model, pair[0], corrupted=pair[1], target=1)
+    assert type(error.value) is ValueError

@@ -146,6 +146,12 @@ def regularized() -> layers.StateRegularizedCell:
     return layers.StateRegularizedCell(layers.ISANCell(UNITS, SYMBOLS), 3)
 
 
+def masked_lstm() -> keras.Model:
+    x = ids()
+    states = keras.layers.LSTM(3)(keras.layers.Embedding(SYMBOLS, 2)(x), mask=ops.not_equal(x, 0))
+    return keras.Model(x, dense()(states))
+
+
 REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     "int8": (quantized, r"dense.* \(Dense, quantized to int8\), on its states"),
     "a subclass of Dense": (lambda: of_states(Twice(OUTPUTS)), r"twice.* \(Twice\), on its states"),
@@ -159,6 +165,7 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     ),
     "a nested model called in training": (lambda: nested(training=True), "functional.*, which is called with training"),
     "a mask": (masked, "isan.*, which is called with mask"),
+    "an LSTM with a mask": (masked_lstm, r"; it has lstm.* \(LSTM over LSTMCell\), on its vectors. Of other"),
     "a Masking layer before": (masked_one_hot, r"masking.* \(Masking\), on its symbols"),
     "an initial state": (begun, "isan.*, which is called with initial_state"),
     "shifted ids": (lambda: of_ids(lambda x: (x + 1) % SYMBOLS), r"add.* \(Add\), on its symbols"),
