@@ -4,8 +4,9 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -13,12 +14,16 @@ from typing import IO, Any
 from keras_interp_rnn._checks import expanded_path
 from keras_interp_rnn._io import DAMAGED_ARCHIVE
 
-__all__ = ["LARGEST", "DataError", "decoded", "existing_file", "unpacked", "unpacked_text"]
+__all__ = ["LARGEST", "LOG", "TABLE", "TEXT", "DataError", "decoded", "existing_file", "unpacked", "unpacked_text"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 LARGEST = 2 << 30
 """Largest decompressed size in bytes. A few megabytes can decompress to more than fits into memory."""
+
+
+TEXT, TABLE, LOG = ("", ".txt"), (".csv", ".tsv", ".tab"), (".xes",)
+"""Suffixes of the files of a kind."""
 
 
 class DataError(ValueError):
@@ -48,7 +53,10 @@ def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
     Raises:
         DataError: if it does not exist or is not a file.
     """
-    path = expanded_path(argument, path)
+    try:
+        path = expanded_path(argument, path)
+    except ValueError as error:
+        raise DataError(str(error)) from None
     if os.path.isdir(path):
         raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
     if not os.path.isfile(path):  # unlike pathlib's, also for names that no file system accepts
@@ -82,11 +90,12 @@ def decoded(path: Path) -> str:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[IO[bytes]]:
+def unpacked(path: Path, kinds: Sequence[tuple[str, ...]] = (TEXT,)) -> Iterator[IO[bytes]]:
     """Opens a file for reading its decompressed bytes.
 
     Args:
         path: a plain file, or a .gz, .xz or .zip by its suffix.
+        kinds: suffixes by which the file is found among several of a .zip, the first that any has.
 
     Yields:
         The stream.
@@ -97,7 +106,7 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
     """
     try:
         if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive)) as stream:
+            with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive, kinds)) as stream:
                 yield io.BufferedReader(_Within(stream, path))
         elif opener := _OPENERS.get(path.suffix.lower()):
             with opener(path, "rb") as stream:
@@ -114,13 +123,13 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         ) from error
 
 
-def unpacked_text(path: Path) -> str:
+def unpacked_text(path: Path, kinds: Sequence[tuple[str, ...]] = (TEXT,)) -> str:
     """The text of a file in UTF-8, plain or compressed, without its byte order mark.
 
     Raises:
         DataError: as `unpacked`, and if the file is in another encoding.
     """
-    with unpacked(path) as stream:
+    with unpacked(path, kinds) as stream:
         try:
             return stream.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -149,14 +158,18 @@ class _Within(io.RawIOBase):
         return len(data)
 
 
-def _member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The file of an archive that contains the text."""
-    files = [member for member in archive.infolist() if not member.is_dir()]
-    if len(files) > 1:
-        files = [member for member in files if Path(member.filename).suffix.lower() in ("", ".txt")]
-    if not files:
+def _member(path: Path, archive: zipfile.ZipFile, kinds: Sequence[tuple[str, ...]]) -> zipfile.ZipInfo:
+    """The file of an archive that contains the data; what a file manager adds is none."""
+    hidden = re.compile(r"(^|/)(__MACOSX/|\.[^/]*$)")
+    files = [each for each in archive.infolist() if not each.is_dir() and not hidden.search(each.filename)]
+    found = [] if len(files) > 1 else files
+    for suffixes in kinds:
+        found = found or [each for each in files if Path(each.filename).suffix.lower() in suffixes]
+    if len(found) != 1:
+        suffixes = [suffix for kind in kinds for suffix in kind]
+        rule = " or ".join([*["has no suffix"] * ("" in suffixes), f"ends in {', '.join(filter(None, suffixes))}"])
         raise DataError(
-            f"A .zip must hold one file, or one whose name has no suffix or ends in .txt. Received: {path}, "
-            f"which holds {archive.namelist()}. Unpack it and give the text file."
+            f"A .zip must hold one file, or one whose name {rule}. Received: {path}, which holds "
+            f"{[each.filename for each in found or files]}. Unpack it and give the file."
         )
-    return max(files, key=lambda member: member.file_size)
+    return found[0]

@@ -19,7 +19,7 @@ from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.datasets._files import DataError
 from keras_interp_rnn.datasets._sources import opened
-from keras_interp_rnn.datasets._table import NO_NAME, Table, kind_and_value, listed
+from keras_interp_rnn.datasets._table import Table, check_distinct, is_nothing, kind_and_value, listed
 from keras_interp_rnn.datasets._times import columns_of, order_keys
 from keras_interp_rnn.datasets._xes import TRACE
 
@@ -45,7 +45,8 @@ class Sessions(Result):
         names: the K symbols, sorted: values of a column, or the tuples of values of several that occur.
         targets: the values of which `y` are the numbers.
         num_short: sessions of one row, which have no step and so no sequence.
-        missed: column -> rows that were left out as it has no value there, or the first of several that have none.
+        missed: column -> rows that were left out as it has no value there, or the first of several that have none; for
+            "case:concept:name" the traces of a log without events.
     """
 
     words: list[tuple[Value, ...]]
@@ -62,7 +63,7 @@ class Sessions(Result):
 
     @property
     def num_missed(self) -> int:
-        """Rows that were left out, whatever they lacked."""
+        """Rows that were left out, whatever they lacked, and traces without events."""
         return sum(self.missed.values())
 
     def __len__(self) -> int:
@@ -119,7 +120,8 @@ def sessions(
 
     A row without a value in one of `columns`, `target`, `by` or `order` is left out, and counted in `missed`: the state
     of a network does not change, and the row before predicts the next trial that took place. Without a value are cells
-    that are None, NaN, empty or blank; in `numbers`, `by` and `order` also texts such as NA, but not in other text.
+    that are None, NaN, empty or blank; in `numbers`, `by` and `order` also texts such as NA, null or N/A. In other text
+    these are values, and refused among numbers, where they may be either.
 
     Args:
         table: path of a CSV file with the names of its columns in the first line, or of an event log in XES, plain or
@@ -130,8 +132,8 @@ def sessions(
             symbol for each combination of values that occurs, in sorted order.
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
         by: columns that identify a session, the subject first; without them all rows are one session. In XES each trace
-            is one, without `by` or by "case:concept:name"; a trace without a name has its place, from 1, for a name,
-            and a trace without events is none.
+            is one, without `by` or by "case:concept:name". Names of traces are text, whatever it says; a trace without
+            one has its place, from 1, for a name, and a trace without events is no session, but counted.
         order: how the rows of a session are sorted; rows of equal times keep the order of the table, as all do without
             it. A column of numbers, of dates with times, or of texts in ISO 8601, such as "2024-01-31T09:05:00+02:00",
             year first; times with zones are compared as instants. Of several columns the first decides, then the
@@ -172,13 +174,19 @@ def sessions(
     named |= {"label": [] if label is None else [_column_of(label)], "numbers": as_numbers}
     read = opened(table, [(argument, name) for argument, names in named.items() for name in names], delimiter)
 
-    parts = _parts(read, of_symbol, of_target, as_numbers, listed(missing))
-    groups = {name: read.distinct(name, as_numbers, NO_NAME) for name in who}
+    parts = _parts(read, of_symbol, of_target, as_numbers, [None] if missing is None else listed(missing))
+    in_traces = read.traces is not None and (not who or TRACE in who)
+    groups = {
+        name: read.cells(name) if in_traces and name == TRACE else read.distinct(name, as_numbers, is_name=True)
+        for name in who
+    }
     times = order_keys(read, order, as_numbers)
     present, missed = _complete(read.num_rows, [*parts.items(), *groups.items(), *times])
-    every = _grouped(present, list(groups.values()), read.traces if not who or TRACE in who else None)
+    every = _grouped(present, list(groups.values()), read.traces if in_traces else None)
     _sort(every, [keys for _, keys in times])
     _check_steps(every, missed)
+    if in_traces and read.num_empty:
+        missed[TRACE] = read.num_empty
 
     symbols = parts[of_symbol[0]] if of_symbol == [columns] else list(zip(*map(parts.get, of_symbol), strict=True))
     words = _of_sessions(symbols, every)
@@ -304,8 +312,10 @@ def _labels(
 ) -> tuple[Value, ...]:
     """The label of each session, which all of its rows have."""
     name = _column_of(label)
-    cells = table.distinct(name, numbers)
     if isinstance(label, Mapping):
+        cells = table.values(name, numbers)
+        table.check_floats(name, cells)
+        _check_stands_for(label[name], name)
         stands_for = {kind_and_value(cell): value for cell, value in label[name].items()}
         stands_for.setdefault(kind_and_value(None), stands_for.get(kind_and_value("")))
         stray = next((row for rows in every for row in rows if kind_and_value(cells[row]) not in stands_for), None)
@@ -315,6 +325,8 @@ def _labels(
                 f"{table.place(stray, name)}, column {name!r}, and labels for {list(label[name])!r:.200}. Add it."
             )
         cells = [stands_for.get(kind_and_value(cell)) for cell in cells]
+    else:
+        cells = table.distinct(name, numbers)
     labels = []
     for rows, group in zip(every, whose, strict=True):
         found = list(dict.fromkeys(cells[row] for row in rows))
@@ -326,3 +338,15 @@ def _labels(
             )
         labels.append(found[0])
     return tuple(labels)
+
+
+def _check_stands_for(stands_for: Mapping[Any, Any], name: Any) -> None:
+    """Refuses labels that are no values, or that would become one."""
+    labels = list(stands_for.values())
+    check_distinct(labels, f"`label` of column {name!r}")
+    stray = next((each for each in labels if each is not None and not isinstance(each, str) and is_nothing(each)), None)
+    if stray is not None:
+        raise DataError(
+            f"`label` must map cells to labels. Received: {stray!r} in column {name!r}. Leave the rows out, or name a "
+            "label for them."
+        )

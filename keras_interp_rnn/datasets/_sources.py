@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import math
 import os
 import re
 import sys
@@ -22,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import invalid
-from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked, unpacked_text
-from keras_interp_rnn.datasets._table import Table, check_names
+from keras_interp_rnn.datasets._files import LOG, TABLE, TEXT, DataError, existing_file, unpacked, unpacked_text
+from keras_interp_rnn.datasets._table import MAX_DIGITS, Table, check_names
 from keras_interp_rnn.datasets._xes import table_of_xes
 
 __all__ = ["opened"]
@@ -39,8 +40,8 @@ FORMS = {
 }
 """First signs of a file that is no table -> what it is, and the remedy."""
 
-LARGEST_EXACT = {"float16": 2**11, "float32": 2**24}
-"""Type of a column -> number from which on its floats do not hold all whole numbers."""
+LARGEST_EXACT = {"bfloat16": 2**8, "float16": 2**11, "halffloat": 2**11, "float32": 2**24, "float": 2**24}
+"""Type of a column or a cell -> number from which on its floats do not hold all whole numbers; "float" is pyarrow's."""
 
 MAX_LINES = 50
 """Lines in which names of columns are sought, at most."""
@@ -65,7 +66,7 @@ def opened(table: Any, asked: Sequence[tuple[str, Any]], delimiter: str = ",") -
         source = existing_file(table, "table")
         packed = source.suffix.lower() in (".gz", ".xz", ".zip")
         if Path(source.stem if packed else source.name).suffix.lower() == ".xes":
-            with unpacked(source) as stream:
+            with unpacked(source, (LOG,)) as stream:
                 return table_of_xes(stream, source, asked)
         return _of_separated_values(source, delimiter, asked)
     return _of_columns(table, asked)
@@ -73,6 +74,10 @@ def opened(table: Any, asked: Sequence[tuple[str, Any]], delimiter: str = ",") -
 
 def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
     """A mapping of columns, or a data frame."""
+    if hasattr(table, "collect"):  # before names are asked for, which may run a query
+        raise DataError(
+            f"A data frame must be in memory. Received: {type(table).__name__}. Pass what its collect() returns."
+        )
     names = list(table.keys() if isinstance(table, Mapping) else getattr(table, "columns", ()))
     if not names or not all(isinstance(name, Hashable) for name in names):
         raise DataError(
@@ -81,28 +86,42 @@ def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
         )
     check_names(names, asked)
     columns = {name: table[name] for _, name in asked}
-    try:
-        read = {name: _cells_of(column) for name, column in columns.items()}
-    except TypeError:
-        stray = next(name for name, column in columns.items() if not isinstance(column, Iterable))
-        raise DataError(
-            f"A column must be a sequence of cells. Received: {columns[stray]!r:.60} as column {stray!r}. Pass a list."
-        ) from None
+    for name, column in columns.items():
+        if not isinstance(column, Iterable) or isinstance(column, Mapping | set | frozenset | bytes):
+            raise DataError(
+                f"A column must be a sequence of cells. Received: {column!r:.60} as column {name!r}. Pass a list; of a "
+                "data frame, df.to_dict(orient='list')."
+            )
+    read = {name: _cells_of(column, name) for name, column in columns.items()}
     lengths = {name: len(cells) for name, cells in read.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"`table` must have columns of one length. Received: {lengths}.")
-    types = {name: str(getattr(column, "dtype", "")).lower() for name, column in columns.items()}
     return Table(
         next(iter(lengths.values())),
         cells=read.__getitem__,
         place=lambda row, name: f"row {row + 1}",
-        largest_exact={name: LARGEST_EXACT[kind] for name, kind in types.items() if kind in LARGEST_EXACT},
+        largest_exact={name: bound for name, column in columns.items() if (bound := _largest_exact(column))},
     )
 
 
-def _cells_of(column: Any) -> list[Any]:
+def _largest_exact(column: Any) -> int | None:
+    """The number from which on the narrowest floats of a column do not hold all whole numbers."""
+    types = {
+        getattr(column, "dtype", getattr(column, "type", None)),
+        *(getattr(cell, "dtype", None) for cell in column),
+    }
+    names = {str(getattr(kind, "name", kind)).lower().rpartition(".")[2].partition("[")[0] for kind in types}
+    return min((LARGEST_EXACT[name] for name in names if name in LARGEST_EXACT), default=None)
+
+
+def _cells_of(column: Any, name: Any) -> list[Any]:
     """The cells of a column; of times that Python rounds, as polars gives those in nanoseconds, their numbers."""
     cells = [_as_python(cell) for cell in column]
+    if any(isinstance(cell, int) and cell.bit_length() > MAX_DIGITS * math.log2(10) for cell in cells):
+        raise DataError(
+            f"A whole number must have at most {MAX_DIGITS:,} digits. Received: one with more in column {name!r}. Make "
+            "a text of it."
+        )
     if hasattr(column, "to_physical") and any(isinstance(cell, datetime | time | timedelta) for cell in cells):
         numbers = list(column.to_physical())
         return numbers if len(set(numbers)) > len(set(cells)) else cells
@@ -110,18 +129,27 @@ def _cells_of(column: Any) -> list[Any]:
 
 
 def _as_python(cell: Any) -> Any:
-    """A scalar of NumPy as Python's; a time in nanoseconds, which Python has not, as it is."""
+    """A scalar of an array, of a tensor or of pyarrow as Python's; a time in nanoseconds stays what it is."""
+    if cell is np.ma.masked:
+        return None
     if isinstance(cell, np.datetime64 | np.timedelta64):
         value = cell.item()
         return cell if isinstance(value, int) else value
-    return cell.item() if isinstance(cell, np.generic) else cell
+    if hasattr(cell, "as_py"):
+        return cell.as_py()
+    if getattr(cell, "shape", None) == ():
+        return cell.item() if hasattr(cell, "item") else _as_python(cell.numpy())
+    return cell
 
 
 def _of_separated_values(path: Path, delimiter: str, asked: Sequence[tuple[str, Any]]) -> Table:
-    text = unpacked_text(path)
+    text = unpacked_text(path, (TABLE, TEXT))
     header = _header(text, delimiter, path, [name for _, name in asked])
     check_names(header, asked)
-    _, *numbered = _parsed(text, delimiter, path)
+    _, *numbered = itertools.dropwhile(lambda numbered: not numbered[1], _parsed(text, delimiter, path))
+    # In a table of one column an empty line is a row without a value.
+    numbered = [(line, row or [""]) for line, row in numbered if row or len(header) == 1]
+    known = sorted(map(_plain_name, header))
     for line, row in numbered:
         if len(row) != len(header):
             raise DataError(
@@ -133,7 +161,7 @@ def _of_separated_values(path: Path, delimiter: str, asked: Sequence[tuple[str, 
                 f"A file must have no comments. Received: {row[0][:60]!r} in line {line} of {path}. Remove the line; "
                 "if it is a value, pass a mapping of columns."
             )
-        if len(row) > 1 and [cell.strip() for cell in row] == header:
+        if sorted(map(_plain_name, row)) == known:
             raise DataError(
                 f"The names of the columns must be in the first line alone. Received: line {line} of {path}, which "
                 "repeats them. Remove the line, as where files were joined."
@@ -162,8 +190,13 @@ def _header(text: str, delimiter: str, path: Path, asked_for: Sequence[Any]) -> 
         raise DataError(
             f"The first line of a file must have the names of its columns. Received: {first[:60]!r} in {path}. {cause}"
         )
-    _, header = next(_parsed(text, delimiter, path))
+    header = next(row for _, row in _parsed(text, delimiter, path) if row)
     return [name.strip() for name in header]
+
+
+def _plain_name(name: str) -> str:
+    """A name without what files that were joined may differ in: a byte order mark, blanks, capitals."""
+    return name.replace("\ufeff", "").strip().casefold()
 
 
 def _names(line: str, delimiter: str) -> list[str]:
@@ -193,13 +226,12 @@ def _cause(first: str, delimiter: str, names: Mapping[str, list[str]], asked_for
 
 
 def _parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number of the line in which each row begins, and its cells; empty lines have none."""
+    """The number of the line in which each row begins, and its cells; an empty line has none."""
     reader, line = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
     with _cells_of_any_length():
         try:
             for row in reader:
-                if row:
-                    yield line, row
+                yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
             raise DataError(

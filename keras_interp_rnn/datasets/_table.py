@@ -2,7 +2,8 @@
 
 A cell of a file is text and stays text, except in columns that are called numbers: whole numbers are read exactly,
 others as floats. Cells of a mapping or of a data frame keep their types. Two different cells of a column never become
-one value: where Python takes them for one, as 1 and True, the column is refused.
+one value: where Python takes them for one, as 1 and True, the column is refused. Texts such as NA are missing among
+numbers, among times and among names of sessions; beside numbers that are not called so, they are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from decimal import Decimal, InvalidOperation
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -22,11 +25,12 @@ from keras_interp_rnn._checks import choice, invalid, is_number
 from keras_interp_rnn.datasets._files import DataError
 
 __all__ = [
-    "NO_NUMBER",
-    "NO_NAME",
+    "MAX_DIGITS",
     "Table",
+    "check_distinct",
     "check_names",
     "floats_if_exact",
+    "is_no_value",
     "is_nothing",
     "is_written_number",
     "kind_and_value",
@@ -34,11 +38,8 @@ __all__ = [
     "number",
 ]
 
-NO_NUMBER = ("NA", "NaN", "nan")
-"""Missing values among numbers, as R and Python write them."""
-
-NO_NAME = (*NO_NUMBER, "None", "<NA>", "NaT", "null", "NULL")
-"""Missing names of sessions and missing times, as programs write them."""
+NO_VALUE = {"na", "nan", "nat", "n/a", "#n/a", "none", "null", "<na>", "\\n", "."}
+"""Missing values as programs write them, in small letters."""
 
 EXACT_TO = 2**53
 """Up to this, every whole number is a float; beyond it, different ids may have become one float."""
@@ -67,6 +68,7 @@ class Table:
         is_text: whether every cell is text, as in a CSV file.
         largest_exact: column -> number from which on it may have lost digits, if that is not `EXACT_TO`.
         traces: the trace of each row, in a log whose traces are sessions.
+        num_empty: traces without a row.
     """
 
     num_rows: int
@@ -75,60 +77,61 @@ class Table:
     is_text: bool = False
     largest_exact: Mapping[Any, int] = field(default_factory=dict)
     traces: Sequence[int] | None = None
+    num_empty: int = 0
 
-    def values(self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = ()) -> list[Any]:
+    def values(
+        self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = (), *, is_name: bool = False
+    ) -> list[Any]:
         """The values of a column; None where a cell is missing.
 
-        Missing are None, NaN, a text that is empty or blank, and values of `missing`; among numbers also NA and NaN.
+        Missing are None, NaN, a text that is empty or blank, and values of `missing`; among numbers and names also NA
+        and its like.
 
         Args:
             name: of the column.
             numbers: names of columns that are numbers.
             missing: values that also count as missing.
+            is_name: whether the cells are names of sessions, or times.
         """
         cells = self.cells(name)
         left_out = {kind_and_value(value) for value in missing}
         if left_out:
             cells = [None if kind_and_value(cell) in left_out else cell for cell in cells]
+        if is_name or name in numbers:
+            cells = [None if is_no_value(cell) else cell for cell in cells]
         if name in numbers:
             cells = self._as_numbers(name, cells)
             return [None if is_nothing(cell) or kind_and_value(cell) in left_out else cell for cell in cells]
-        if self.is_text:
-            self._check_text(name, cells)
         return [None if is_nothing(cell) else cell for cell in cells]
 
-    def distinct(self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = ()) -> list[Any]:
+    def distinct(
+        self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = (), *, is_name: bool = False
+    ) -> list[Any]:
         """As `values`, of a column whose different cells are different values."""
-        values = self.values(name, numbers, missing)
-        try:
-            kinds = dict.fromkeys((_type_of(value), value) for value in values if value is not None)
-        except TypeError:
-            stray = next(value for value in values if not isinstance(value, Hashable))
+        values = self.values(name, numbers, missing, is_name=is_name)
+        found = check_distinct(values, f"column {name!r}")
+        self.check_floats(name, found)
+        no_value = [value for value in found if is_no_value(value)]
+        if no_value and len(found) > len(no_value) and all(map(_is_number, set(found).difference(no_value))):
             raise DataError(
-                f"A cell must be a text, a number or another single value. Received: {type(stray).__name__} in column "
-                f"{name!r}. Make a text of it."
-            ) from None
-        first: dict[Any, Any] = {}
-        for kind, value in kinds:
-            other = first.setdefault(value, value)
-            if _type_of(other) != kind:
-                raise DataError(
-                    "Equal values of a column must have one type, as they would become one. Received: "
-                    f"{other!r} and {value!r} in column {name!r}. Write them as text, or as numbers of one type."
-                )
-        self.check_floats(name, first)
+                f"It must be plain whether {no_value[0]} is a value. Received: column {name!r}, whose other cells are "
+                f"numbers. Name the column in `numbers`, in which {no_value[0]} is missing, or write "
+                f"missing={no_value[0]!r}."
+            )
         return values
 
     def check_missing(self, names: Sequence[Any], missing: Sequence[Any]) -> None:
-        """Refuses a number among missing values if all of these columns are text, and one has its digits."""
+        """Refuses a missing value that is no text if all of these columns are text, and one has it written."""
         texts = {cell: name for name in names for cell in (self.cells(name) if self.is_text else ())}
-        like = next((value for value in missing if is_number(value) and str(value) in texts), None)
-        if like is not None:
-            raise DataError(
-                f"`missing` must have values of a column's type. Received: the number {like!r}; column "
-                f"{texts[str(like)]!r} is text and has the cell {str(like)!r}. Name the column in `numbers`, or write "
-                f"missing={str(like)!r}."
-            )
+        pairs = itertools.product((value for value in missing if not isinstance(value, str)), texts)
+        for value, text in pairs:
+            if _is_written(value, text):
+                what = f"the number {value!r}" if is_number(value) else repr(value)
+                numbers = f"Name the column in `numbers`, or write missing={text!r}."
+                raise DataError(
+                    f"`missing` must have values of a column's type. Received: {what}; column {texts[text]!r} is text "
+                    f"and has the cell {text!r}. {numbers if is_number(value) else f'Write missing={text!r}.'}"
+                )
 
     def check_floats(self, name: Any, values: Iterable[Any]) -> None:
         """Refuses floats that may be one of several whole numbers."""
@@ -141,13 +144,13 @@ class Table:
             )
 
     def _as_numbers(self, name: Any, cells: list[Any]) -> list[Any]:
-        """Cells with the number that is written in a text; None for NA."""
+        """Cells with the number that is written in a text; None for a blank one."""
         read: dict[Any, Any] = {}
         for row, cell in enumerate(cells):
             if isinstance(cell, str):
                 if cell not in read:
-                    read[cell] = None if is_nothing(cell) or cell.strip() in NO_NUMBER else number(cell)
-                if read[cell] is not None or is_nothing(cell) or cell.strip() in NO_NUMBER:
+                    read[cell] = number(cell)
+                if read[cell] is not None or is_nothing(cell):
                     continue
             elif cell is None or is_number(cell) or isinstance(cell, Decimal) or is_nothing(cell):
                 continue
@@ -159,16 +162,33 @@ class Table:
         floats = floats_if_exact(read.values())
         return [floats[read[cell]] if isinstance(cell, str) else cell for cell in cells]
 
-    def _check_text(self, name: Any, cells: list[Any]) -> None:
-        """Refuses numbers next to NA, which may be a value or none."""
-        texts = {cell for cell in cells if not is_nothing(cell)}
-        no_number, others = texts & set(NO_NUMBER), texts - set(NO_NUMBER)
-        if no_number and others and all(map(is_written_number, others)):
-            stray = min(no_number)
+
+def check_distinct(values: Iterable[Any], where: str) -> dict[Any, Any]:
+    """The different values, without None, or an error if some of them would become one.
+
+    Raises:
+        DataError: if a value is none of its own, such as a list; if Python takes two of different types for one.
+    """
+    present = [value for value in values if value is not None]
+    try:
+        kinds = dict.fromkeys((_type_of(value), value) for value in present)
+        stray = next((value for _, value in kinds if not _is_single(value)), None)
+    except TypeError:
+        stray = next(value for value in present if not _is_hashable(value))
+    if stray is not None:
+        raise DataError(
+            f"A cell must be a text, a number or another single value. Received: {type(stray).__name__} in {where}. "
+            "Make a text of it."
+        )
+    first: dict[Any, Any] = {}
+    for kind, value in kinds:
+        other = first.setdefault(value, value)
+        if _type_of(other) != kind:
             raise DataError(
-                f"It must be plain whether {stray} is a value. Received: column {name!r}, whose other cells are "
-                f"numbers. Name the column in `numbers`, in which {stray} is missing, or write missing={stray!r}."
+                "Equal values of a column must have one type, as they would become one. Received: "
+                f"{other!r} and {value!r} in {where}. Write them as text, or as numbers of one type."
             )
+    return first
 
 
 def check_names(names: Sequence[Any], asked: Iterable[tuple[str, Any]]) -> None:
@@ -209,6 +229,11 @@ def kind_and_value(value: Any) -> tuple[str, Any]:
     return type(value).__name__, value if isinstance(value, Hashable) else id(value)
 
 
+def is_no_value(value: Any) -> bool:
+    """Whether a value is a text by which programs say that there is none, such as NA."""
+    return isinstance(value, str) and value.strip().casefold() in NO_VALUE
+
+
 def is_written_number(text: str) -> bool:
     """Whether a text is a finite number."""
     return _NUMBER.fullmatch(text.strip()) is not None
@@ -242,8 +267,38 @@ def floats_if_exact(values: Iterable[Any]) -> dict[Any, Any]:
 
 
 def _type_of(value: Any) -> Any:
-    """A value's type; of a tuple those of its entries too."""
-    return (tuple, *map(_type_of, value)) if isinstance(value, tuple) else type(value)
+    """A value's type; of a tuple those of its entries too, of a time which of two hours of one name it is in."""
+    if isinstance(value, tuple):
+        return (tuple, *map(_type_of, value))
+    return (type(value), value.fold) if isinstance(value, datetime | time) else type(value)
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a value is one, which others may equal: no container but a tuple, nothing that equals itself alone."""
+    if isinstance(value, tuple):
+        return all(each is None or each == "" or (not is_nothing(each) and _is_single(each)) for each in value)
+    is_container = isinstance(value, Collection) and not isinstance(value, str | bytes)
+    return not is_container and (type(value).__eq__ is not object.__eq__ or isinstance(value, Enum))
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number or a bool, or a text of one."""
+    return number(value) is not None if isinstance(value, str) else isinstance(value, int | float | Decimal)
+
+
+def _is_written(value: Any, text: str) -> bool:
+    """Whether a text is how a program writes a value that is no text."""
+    if is_number(value) and number(text) is not None:
+        return bool(number(text) == Decimal(str(value)))
+    return str(value).casefold() == text.strip().casefold()
 
 
 def _is_short(value: Any) -> bool:

@@ -22,7 +22,7 @@ import numpy as np
 
 from keras_interp_rnn._checks import is_number
 from keras_interp_rnn.datasets._files import DataError
-from keras_interp_rnn.datasets._table import NO_NAME, Table, is_nothing, is_written_number, listed
+from keras_interp_rnn.datasets._table import Table, is_nothing, is_written_number, listed
 
 __all__ = ["columns_of", "order_keys"]
 
@@ -117,7 +117,7 @@ def order_keys(table: Table, order: Any, numbers: Sequence[Any]) -> list[tuple[A
     Raises:
         DataError: if the order of the cells is not evidently that of time.
     """
-    read = {name: table.values(name, numbers, missing=NO_NAME) for name in columns_of(order)}
+    read = {name: table.values(name, numbers, is_name=True) for name in columns_of(order)}
     if isinstance(order, Mapping):
         groups = [(_names(names), _by(table, _names(names), how, read)) for names, how in order.items()]
     else:

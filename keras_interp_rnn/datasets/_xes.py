@@ -1,8 +1,9 @@
 """Event logs in XES, the XML of process mining (IEEE 1849-2016), as a table with a row for each event.
 
-A key of an event is a column, a key of a trace one after "case:". A trace is a session: where it has no name, its place
-among the traces, from 1, is its name. Values of keys that nobody asks for are not read. Attributes of attributes and
-of the log, lists and containers are no columns. A document type is refused, as its entities could expand to any size.
+A key of an event is a column, a key of a trace one after "case:". A trace is a session, whose name is text; where it
+has none, its place, from 1, stands for it. Values of keys that nobody asks for are not read. Attributes of attributes
+and of the log, lists and containers are no columns. A document type is refused, as its entities could expand to any
+size.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import IO, Any, NamedTuple
 from xml.parsers import expat
 
 from keras_interp_rnn.datasets._files import DataError
-from keras_interp_rnn.datasets._table import NO_NUMBER, Table, check_names, floats_if_exact, number
+from keras_interp_rnn.datasets._table import Table, check_names, floats_if_exact, is_no_value, number
 
 __all__ = ["CASE", "TRACE", "table_of_xes"]
 
@@ -69,7 +70,7 @@ def _value(attribute: Attribute) -> Any:
         return BOOLEANS[text.lower()]
     if kind not in ("int", "float"):
         return attribute.text
-    if text in NO_NUMBER:
+    if is_no_value(text):
         return None
     value = number(text)
     if value is None or (kind == "int" and not isinstance(value, int)):
@@ -136,8 +137,11 @@ class _Log:
         read: list[Any] = []
         for row in range(len(self.events)):
             found = self.attribute(row, name)
+            if name == TRACE:  # text, so that no name is the place of another trace
+                read.append(found.text if found and found.text.strip() else self.trace_of[row] + 1)
+                continue
             if found is None:
-                read.append(self.trace_of[row] + 1 if name == TRACE else None)
+                read.append(None)
                 continue
             try:
                 read.append(_value(found))
@@ -183,7 +187,9 @@ def table_of_xes(stream: IO[bytes], path: Path, asked: Sequence[tuple[str, Any]]
     if log.traces:
         keys[TRACE] = None
     check_names(list(keys), asked)
-    return Table(len(log.events), log.cells, log.place, traces=log.trace_of)
+    return Table(
+        len(log.events), log.cells, log.place, traces=log.trace_of, num_empty=len(log.traces) - len(set(log.trace_of))
+    )
 
 
 def _encoding(stream: Any) -> str:

@@ -137,8 +137,8 @@ def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np
     """Reads a text file as symbols for the space and a to z.
 
     A file of these characters alone is mapped unchanged; any other is decoded and cleaned. Undecodable bytes become
-    spaces, with a warning. From a .zip with several files it reads the largest whose name has no suffix or ends in
-    .txt.
+    spaces, with a warning. From a .zip with several files it reads the only one whose name has no suffix or ends
+    in .txt.
 
     Args:
         path: a plain file, or a compressed file with the suffix .gz, .xz or .zip.

@@ -3,7 +3,11 @@ import datetime
 import gzip
 import math
 import re
+import zipfile
+import zoneinfo
+from xml.sax.saxutils import escape
 
+import keras
 import numpy as np
 import pytest
 
@@ -116,6 +120,10 @@ LABELLED = {"id": [1, 1, 2, 2], "event": list("abab"), "ok": ["yes", "yes", "no"
 @pytest.mark.parametrize(
     ("label", "rule"),
     [
+        ({"ok": {"yes": [1], "no": [2]}}, "another single value. Received: list in `label` of column 'ok'"),
+        ({"ok": {"yes": 1, "no": True}}, "must have one type, .* Received: 1 and True in `label` of column 'ok'"),
+        ({"ok": {"yes": 1, "no": 1.0}}, "must have one type, .* Received: 1 and 1.0 in `label`"),
+        ({"ok": {"yes": 1.0, "no": math.nan}}, "`label` must map cells to labels. Received: nan in column 'ok'"),
         (
             {"ok": {"yes": True}},
             "must map every cell of its column. Received: 'no' in row 3, column 'ok', and labels for",
@@ -144,6 +152,7 @@ def test_labels_that_are_no_labels_are_refused(label, rule):
         (["A", "N", "NA", "A"], "NA", ("A", "N"), 1),
         (["a", "", " ", None, math.nan, "b"], [], ("a", "b"), 4),
         (["NaN", "None", "null"], [], ("NaN", "None", "null"), 0),  # text of a mapping is text
+        (["a", "b"], None, ("a", "b"), 0),
     ],
 )
 def test_like_counts_as_missing_with_like(column, missing, names, num_missed):
@@ -162,9 +171,54 @@ def test_a_number_is_not_missing_in_a_column_of_text(tmp_path):
         datasets.DataError, match="of a column's type. Received: the number -1; column 'choice' is text"
     ):
         datasets.sessions(path, "choice", missing=-1)
+    with pytest.raises(datasets.DataError, match="Received: the number -1.0; column 'choice' is text"):
+        datasets.sessions(path, "choice", missing=-1.0)
     path.write_text("room,choice\n0,1\n0,0\n0,2\n")
     data = datasets.sessions(path, ["room", "choice"], numbers="choice", missing=0)
     assert (data.names, data.missed) == ((("0", 1), ("0", 2)), {"choice": 1})
+
+
+@pytest.mark.parametrize(
+    ("missing", "cell"),
+    [
+        (-1, "-1.0"),
+        (-1, " -1"),
+        (-1, "-1e0"),
+        (0.1, "0.10"),
+        (True, "True"),
+        (False, "FALSE"),
+        (None, "None"),
+        ([9, None], "none"),
+        (math.nan, "NaN"),
+        (math.inf, "Infinity"),
+    ],
+)
+def test_a_missing_value_that_is_written_in_text_is_no_text(tmp_path, missing, cell):
+    path = tmp_path / "trials.csv"
+    path.write_text(f"choice,x\na,1\n{cell},1\nb,1\n")
+    with pytest.raises(datasets.DataError, match=f"is text and has the cell '{re.escape(cell)}'. .*missing='"):
+        datasets.sessions(path, "choice", missing=missing)
+    assert datasets.sessions(path, "choice", missing=cell).names == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", ["file", "mapping", "mixed", "log"])
+@pytest.mark.parametrize(
+    "cell", ["NA", "NAN", "nan", "NULL", "null", "N/A", "n/a", "#N/A", "None", "<NA>", "\\N", "NaT", "."]
+)
+def test_what_may_be_a_value_or_none_among_numbers_is_refused(tmp_path, kind, cell):
+    cells = ["1", cell, "0"]
+    path = tmp_path / ("trials.xes" if kind == "log" else "trials.csv")
+    if kind == "log":
+        events = "".join(f'<event><string key="a" value="{escape(each)}"/></event>' for each in cells)
+        path.write_text(f"<log><trace>{events}</trace></log>")
+    else:
+        path.write_text("\n".join(["a,x", *(f"{each},1" for each in cells)]))
+    table = {"mapping": {"a": cells}, "mixed": {"a": [1, cell, 0]}}.get(kind, path)
+    with pytest.raises(datasets.DataError, match=f"plain whether {re.escape(cell)} is a value. Received: column 'a'"):
+        datasets.sessions(table, "a")
+    for options in ({"numbers": "a"}, {"missing": cell}):
+        data = datasets.sessions(table, "a", **options)
+        assert (len(data.names), data.missed) == (2, {"a": 1})
 
 
 @pytest.mark.parametrize("argument", ["columns", "target", "by", "order", "label"])
@@ -238,6 +292,15 @@ def test_a_row_whose_value_is_missing_is_no_event():
         ({"a": [1]}, {"columns": "a"}, "must have a session of two rows. Received: 1 rows"),
         ({"a": [1, None]}, {"columns": "a"}, "must have a session of two rows"),
         ({"a": [1, 2], "b": [0, 1]}, {"columns": "a", "label": "b"}, "`label` must have one value in each session"),
+        ("", {"columns": "a"}, "`table` must be a path"),
+        ({"a": {0: "x", 1: "y"}}, {"columns": "a"}, "Received: {0: 'x', 1: 'y'} as column 'a'.*orient='list'"),
+        ({"a": {"x", "y"}}, {"columns": "a"}, "A column must be a sequence of cells. Received: {"),
+        ({"a": b"xy"}, {"columns": "a"}, "A column must be a sequence of cells. Received: b'xy'"),
+        ({"a": [frozenset([1]), frozenset([True])]}, {"columns": "a"}, "single value. Received: frozenset in column"),
+        ({"a": [(1, [2]), (1, [3])]}, {"columns": "a"}, "single value. Received: tuple in column"),
+        ({"a": [(1, math.nan), (1, math.nan)]}, {"columns": "a"}, "single value. Received: tuple in column"),
+        ({"a": [object(), object()]}, {"columns": "a"}, "single value. Received: object in column"),
+        ({"a": [10**5000, 1]}, {"columns": "a"}, "at most 4,000 digits. Received: one with more in column 'a'"),
         ("not_there.csv", {"columns": "a"}, "`table` must be a file"),
     ],
 )
@@ -255,6 +318,71 @@ def test_a_line_with_too_few_cells_is_refused(tmp_path):
 
 
 # Different cells are different values
+
+
+class Lazy(Frame):
+    def collect(self):
+        return Frame()
+
+
+def test_a_query_is_no_table():
+    with pytest.raises(datasets.DataError, match=r"must be in memory. Received: Lazy. Pass what its collect\(\)"):
+        datasets.sessions(Lazy(), "choice")
+
+
+class Scalar:
+    """A cell as of TensorFlow, which has no item() and no hash."""
+
+    __hash__ = None
+
+    def __init__(self, value):
+        self.value, self.shape = value, ()
+
+    def numpy(self):
+        return np.asarray(self.value)[()]
+
+
+class Arrow:
+    """A cell as of pyarrow."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def as_py(self):
+        return self.value
+
+
+class Item(Scalar):
+    """A cell as of torch: each equals itself alone."""
+
+    __hash__ = object.__hash__
+
+    def item(self):
+        return self.value
+
+
+@pytest.mark.parametrize("cell", [Scalar, Arrow, Item, np.array])
+def test_cells_of_tensors_and_of_pyarrow_are_their_values(cell):
+    table = {name: [cell(value) for value in values] for name, values in {"a": [0, 1, 0], "t": [2, 1, 3]}.items()}
+    data = datasets.sessions(table, "a", order="t")
+    assert (data.names, data.words) == ((0, 1), [(1, 0, 0)])
+    assert {type(value) for value in data.words[0]} == {int}
+
+
+def test_a_cell_without_a_value_is_missing_in_every_kind_of_column():
+    masked = np.ma.array([0, 1, 9, 0], mask=[0, 0, 1, 0])
+    for column in (masked, [Arrow(value) for value in (0, 1, None, 0)]):
+        data = datasets.sessions({"a": column}, "a")
+        assert (data.words, data.missed) == ([(0, 1, 0)], {"a": 1})
+
+
+def test_the_backends_tensors_are_columns():
+    ops = keras.ops
+    table = {"a": ops.convert_to_tensor([0, 1, 0, 1], "int32"), "s": ops.convert_to_tensor([7, 7, 8, 8], "int32")}
+    data = datasets.sessions(table, "a", by="s")
+    assert (data.words, data.groups) == ([(0, 1), (0, 1)], ((7,), (8,)))
+    with pytest.raises(datasets.DataError, match="Received: 16777216.0 in column 'a'"):
+        datasets.sessions({"a": ops.convert_to_tensor([2.0**24, 1.0], "float32")}, "a")
 
 
 def from_file(tmp_path, text, columns="event", **options):
@@ -306,7 +434,7 @@ def test_numbers_are_read_exactly(tmp_path, cells, values):
 
 
 @pytest.mark.parametrize(
-    "cell", ["three", "1,5", "1_0", "0x1", "1.2.3", "\u0661", "--1", "1e99999999999999999999", "null"]
+    "cell", ["three", "1,5", "1_0", "0x1", "1.2.3", "\u0661", "--1", "1e99999999999999999999", "unknown"]
 )
 def test_a_cell_that_is_no_number_is_named(tmp_path, cell):
     with pytest.raises(datasets.DataError, match=re.escape(f"Received: {cell!r} in line 3 of")) as caught:
@@ -328,6 +456,9 @@ def test_a_table_of_r_has_its_missing_values(tmp_path):
     assert from_file(tmp_path, "land\nDE\nNA\nFR\n", "land").names == ("DE", "FR", "NA")
 
 
+AUTUMN = datetime.datetime(2024, 10, 27, 2, 30, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
+
+
 @pytest.mark.parametrize(
     ("column", "shown"),
     [
@@ -336,12 +467,16 @@ def test_a_table_of_r_has_its_missing_values(tmp_path):
         ([False, 0.0], "False and 0.0"),
         (np.array([1, True, 2.5], object), "1 and True"),
         ([(1, "x"), (True, "x")], "(1, 'x') and (True, 'x')"),
+        ([AUTUMN, AUTUMN.replace(fold=1)], f"{AUTUMN!r} and {AUTUMN.replace(fold=1)!r}"),
+        ([(AUTUMN,), (AUTUMN.replace(fold=1),)], f"({AUTUMN!r},) and "),
     ],
 )
 @pytest.mark.parametrize("argument", ["columns", "by", "label"])
 def test_cells_that_python_takes_for_one_are_refused(column, shown, argument):
     table = {"a": list("xyxyxy")[: len(column)], "b": column}
-    with pytest.raises(datasets.DataError, match=f"must have one type, .* Received: {re.escape(shown)} in column 'b'"):
+    with pytest.raises(
+        datasets.DataError, match=f"must have one type, .* Received: {re.escape(shown)}.* in column 'b'"
+    ):
         datasets.sessions(table, **{"columns": "a", argument: "b"})
 
 
@@ -352,12 +487,26 @@ def test_texts_and_numbers_that_look_alike_are_different():
     assert data.alphabet == ("2", "3", "'2'")
 
 
+class Typed(list):
+    """As a column of a data frame."""
+
+    def __init__(self, cells, dtype):
+        super().__init__(cells)
+        self.dtype = dtype
+
+
 @pytest.mark.parametrize(
     ("column", "bound"),
     [
         ([9007199254740992.0, 1.0], "9007199254740992.0"),
         (np.array([2**24, 1], np.float32), "16777216.0"),
         (np.array([2048, 1], np.float16), "2048.0"),
+        ([np.float32(2**24), 1.0], "16777216.0"),
+        (np.array([np.float16(2048), 1.0], object), "2048.0"),
+        (Typed([2048.0, 1.0], "halffloat[pyarrow]"), "2048.0"),
+        (Typed([2.0**24, 1.0], "float[pyarrow]"), "16777216.0"),
+        (Typed([2.0**24, 1.0], "Float32"), "16777216.0"),
+        (Typed([256.0, 1.0], "torch.bfloat16"), "256.0"),
     ],
 )
 @pytest.mark.parametrize("argument", ["columns", "by", "order"])
@@ -425,12 +574,49 @@ def test_a_file_of_another_form_is_refused_with_that_cause(tmp_path, text, cause
         ('id,event\n1,"a\n1,b\n', "A quoted cell must end, .* Received: line 2 of"),
         ('id,event\n1,a\n1,"a"b\n', "quotation marks doubled inside. Received: line 3 of"),
         ("id,event\n1,a\nid,event\n1,b\n", "in the first line alone. Received: line 3 of .*, which repeats them"),
+        ("id,event\n1,a\n\ufeffid,event\n1,b\n", "in the first line alone. Received: line 3 of"),
+        ("id,event\n1,a\nID, Event\n1,b\n", "in the first line alone. Received: line 3 of"),
+        ("id,event\n1,a\nevent,id\nb,1\n", "in the first line alone. Received: line 3 of"),
+        ("event\na\nevent\nb\n", "in the first line alone. Received: line 3 of"),
         ("id,event,event \n1,a,b\n1,a,b\n", "the name of one column. Received: columns='event', the name of 2 columns"),
     ],
 )
 def test_lines_that_are_no_rows_are_refused_by_their_number(tmp_path, text, rule):
     with pytest.raises(datasets.DataError, match=rule):
         from_file(tmp_path, text)
+
+
+def test_an_empty_line_of_a_single_column_is_a_row_without_a_value(tmp_path):
+    data = from_file(tmp_path, "\nevent\na\n\nb\n")
+    assert (data.words, data.missed) == ([("a", "b")], {"event": 1})
+    data = from_file(tmp_path, "\nid,event\n1,a\n\n1,b\n")
+    assert (data.words, data.missed) == ([("a", "b")], {})
+
+
+@pytest.mark.parametrize(
+    ("files", "received"),
+    [
+        (["log.csv"], None),
+        (["data"], None),
+        (["README.txt", "log.csv", "LICENSE"], None),
+        (["log.csv", "__MACOSX/._log.csv", ".DS_Store"], None),
+        (["data.txt", "picture.png"], None),
+        (["a.csv", "b.csv", "c.txt"], "'a.csv', 'b.csv'"),
+        (["a.txt", "b.txt"], "'a.txt', 'b.txt'"),
+        (["a.png", "b.png"], "'a.png', 'b.png'"),
+    ],
+)
+def test_the_table_of_an_archive_is_found_or_none_is(tmp_path, files, received):
+    path = tmp_path / "log.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in files:
+            is_table = name in ("log.csv", "data", "data.txt")
+            archive.writestr(name, "id,event\n1,a\n1,b\n" if is_table else "something else, longer than the table")
+    if received is None:
+        assert datasets.sessions(path, "event").words == [("a", "b")]
+    else:
+        with pytest.raises(datasets.DataError, match=re.escape(f"which holds [{received}]. Unpack it")):
+            datasets.sessions(path, "event")
 
 
 def test_two_columns_of_one_name_may_stand_beside_those_that_are_read(tmp_path):

@@ -181,13 +181,19 @@ def test_a_text_of_one_digit_is_read(tmp_path: Path) -> None:
     assert text.decode(text.read(write(tmp_path, "", b"7"))) == " seven "
 
 
-def test_read_takes_the_largest_text_of_a_zip(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
-        archive.writestr("folder/", "")
-        archive.writestr("folder/small.txt", "small")
-        archive.writestr("folder/large", "the large one")
-        archive.writestr("picture.png", "larger than either of the texts")
-    assert text.decode(text.read(tmp_path / "many.zip")) == "the large one"
+def test_read_takes_the_only_text_of_a_zip(tmp_path: Path) -> None:
+    def many(**texts: str) -> Path:
+        with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+            archive.writestr("folder/", "")
+            for name in ("folder/picture.png", "__MACOSX/folder/text", "folder/.DS_Store"):
+                archive.writestr(name, "longer than either of the texts")
+            for name, content in texts.items():
+                archive.writestr(name, content)
+        return tmp_path / "many.zip"
+
+    assert text.decode(text.read(many(large="the large one"))) == "the large one"
+    with pytest.raises(DataError, match=r"no suffix or ends in \.txt.*\['small.txt', 'large'\]. Unpack it"):
+        text.read(many(**{"small.txt": "small"}, large="the large one"))
 
 
 def test_read_needs_a_text_in_a_zip(tmp_path: Path) -> None:

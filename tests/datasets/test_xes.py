@@ -134,13 +134,38 @@ def traces(*names):
 
 
 @pytest.mark.parametrize("by", [(), "case:concept:name"])
-@pytest.mark.parametrize("names", [("", "", ""), ("x", "", ""), ("x", "x", "y"), ("2", "", "2")])
+@pytest.mark.parametrize(
+    "names", [("", "", ""), ("x", "", ""), ("x", "x", "y"), ("2", "", "2"), ("NA", "null", "1"), ("1", "1.0", "")]
+)
 def test_a_trace_is_a_session_whatever_its_name(tmp_path, by, names):
     path = tmp_path / "log.xes"
     path.write_text(traces(*names))
     data = datasets.sessions(path, "concept:name", by=by)
     assert data.words == [("a", "b"), ("a", "c"), ("d", "e")]
     assert data.groups == (tuple((name or i + 1,) for i, name in enumerate(names)) if by else ((),) * 3)
+
+
+def test_names_of_traces_are_text_and_traces_without_events_are_counted(tmp_path):
+    path = tmp_path / "log.xes"
+    text = traces("2", "", "1.0").replace(
+        '<string key="concept:name" value="2"/>', '<int key="concept:name" value="2"/>'
+    )
+    text = text.replace('<string key="concept:name" value="1.0"/>', '<float key="concept:name" value="1.0"/>')
+    path.write_text(text.replace("</log>", '<trace><string key="concept:name" value=" "/></trace><trace/></log>'))
+    data = datasets.sessions(path, "concept:name", by="case:concept:name")
+    assert (data.groups, data.missed) == ((("2",), (2,), ("1.0",)), {"case:concept:name": 2})
+    assert datasets.sessions(path, "concept:name").num_missed == 2
+    path.write_text(
+        text.replace("<trace>", '<trace><string key="concept:name" value=""/>', 1).replace("<int", "<id", 1)
+    )
+    with pytest.raises(datasets.DataError, match="the key 'concept:name' twice"):
+        datasets.sessions(path, "concept:name", by="case:concept:name")
+
+
+def test_a_trace_whose_name_is_empty_has_its_place_for_one(tmp_path):
+    path = tmp_path / "log.xes"
+    path.write_text(traces("x", "y", "z").replace('value="y"', 'value=""', 1))
+    assert datasets.sessions(path, "concept:name", by="case:concept:name").groups == (("x",), (2,), ("z",))
 
 
 def test_events_of_several_traces_may_be_one_session(tmp_path):
