@@ -15,7 +15,7 @@ from keras_interp_rnn.views import interactive
 from tests.views.test_views import Page, every_result, made
 
 ROOT = Path(__file__).parents[1]
-COUNTED = "sequence|session|event|step|position|feature|output|prediction|point|item|input|row|fit|subset|start"
+COUNTED = "sequence|session|event|step|position|feature|output|prediction|point|item|input|row|fit|subset|start|place"
 NUMBER_ZERO = re.compile(rf"(?<!mean )\b({COUNTED}) 0\b(?![.,]\d)")
 BEFORE_A_NUMBER = re.compile(rf"\b({COUNTED})s? $")
 # What stands in a text after one of these words, and is no index.
@@ -183,6 +183,8 @@ def read_out_of_order():
         ),
         (lambda: datasets.text.Alphabet("ab").encode("abc"), "'c' at position 3."),
         (lambda: datasets.text.encode("a-"), "'-' at position 2."),
+        (lambda: automata.DFA.from_regex("*a", "ab"), "'*' at place 1."),
+        (lambda: automata.DFA.from_regex("(a", "ab"), "at place 3."),
         (read_out_of_order, "item 6 after item 1."),
         (lambda: analysis.trace(sensors().layers[0], np.ones((1, 4, 3)), set={0: np.ones(5)}), "for set[0]."),
     ],

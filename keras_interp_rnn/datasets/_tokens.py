@@ -45,7 +45,7 @@ SHAPES = ("<initial>", "<medial>", "<final>", "<isolated>")
 NON_JOINER, JOINER = "\u200c", "\u200d"
 SHOWN_FORMATS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 TAGS = range(0xE0020, 0xE0080)
-"""Format characters that are seen: signs of numbers in Arabic, and the letters of a regional flag."""
+"""Format characters that are seen: signs of numbers in Arabic, and, after a black flag, the letters of its region."""
 
 EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 JOINED = EMOJI + (
@@ -56,11 +56,13 @@ JOINED = EMOJI + (
 
 _MARKUP = re.compile(r"<br\s*/?>")
 _STRAY_JOINER = re.compile(f"(?<![{JOINED}])[{NON_JOINER}{JOINER}]+|[{NON_JOINER}{JOINER}]+(?![{JOINED}])")
+_TAGS = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f)|[\U000e0020-\U000e007f]")
 
 
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text, as `words.tokenize` describes them."""
-    text = _STRAY_JOINER.sub("", unicodedata.normalize("NFC", text.translate(_PLAIN)))
+    text = _TAGS.sub(r"\1", unicodedata.normalize("NFC", text.translate(_PLAIN)))
+    text = _STRAY_JOINER.sub("", text)
     between, of_any, of_ascii = _patterns()
     text = unicodedata.normalize("NFC", between.sub("'", text).lower().replace("i\u0307", "i"))
     return (of_ascii if text.isascii() else of_any).findall(_MARKUP.sub(" ", text))

@@ -30,8 +30,9 @@ def tokenize(text: str) -> list[str]:
     r"""Splits a text into tokens: lower-case words, numbers, `...` and single punctuation marks.
 
     Texts that look the same have the same tokens, whatever apostrophes, accents, blanks, hyphens, ligatures or widths
-    they are written with, and whatever they have that is not shown. Typographic quotation marks are read as straight
-    ones. A character is not cut from its marks, nor are the parts of an emoji. HTML line breaks are removed.
+    they are written with, and whatever they have that is not shown. High quotation marks are read as straight ones; low
+    ones and guillemets stay. A character is not cut from its marks, nor are the parts of an emoji. HTML line breaks are
+    removed.
 
     Args:
         text: any text.

@@ -183,8 +183,8 @@ class TestExpressions:
         ("arguments", "sentence"),
         [
             *(
-                ((expression,), f"A regular expression must consist of.*Received: expression='.*at place {place}")
-                for expression, place in (("(0", 2), ("0)", 1), ("*0", 0), ("02", 1), ("0(|1", 4))
+                ((expression,), f"A regular expression must consist of.*Received: expression='.*at place {place}\\.")
+                for expression, place in (("(0", 3), ("0)", 2), ("*0", 1), ("02", 2), ("0(|1", 5))
             ),
             (
                 ("(0|1)*1" + "(0|1)" * 6, "01", 127),

@@ -178,6 +178,14 @@ def test_ids_that_int32_does_not_hold_are_refused(symbols, rule):
         Windows(np.asarray(symbols), 1, length=4)
 
 
+def test_a_masked_id_is_none():
+    masked, whole = (np.ma.array([0, 1, 2, 1, 2], mask=mask) for mask in ([0, 0, 1, 0, 0], False))
+    for symbols, table in ((masked, None), (np.arange(5), masked)):
+        with pytest.raises(ValueError, match="must have no masked entries. Received: 1 of them. Remove them"):
+            Windows(symbols, 1, length=4, input_table=table)
+    assert Windows(whole, 1, length=4)[0][0].tolist() == [[0, 1, 2, 1]]
+
+
 @pytest.mark.parametrize(
     ("symbols", "table", "rule"),
     [

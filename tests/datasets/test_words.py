@@ -24,7 +24,7 @@ def test_tokens(sentence, tokens):
 
 
 APOSTROPHES = "\u2019\u2018\u201b\u02bc\u02bb\uff07`\u00b4\u2032\u02b9\u1fbd\u055a\ua78c\x92"
-NOT_SHOWN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u200e\u034f\ufe0e\x00\x7f"
+NOT_SHOWN = "\U000e0001\U000e0020\U000e0041\U000e007f\u00ad\u200b\u200c\u200d\u2060\ufeff\u200e\u034f\ufe0e\x00\x7f"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,9 @@ NOT_SHOWN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u200e\u034f\ufe0e\x00\x7f"
         ("\uff21\uff22\uff23\uff11\uff01", "abc1!"),
         ("\uff76\uff9e", "\u30ac"),
         ("wait\u2026 what\u203d", "wait... what\u203d"),
+        ("wait\u2024\u2024\u2024 so\u2025.", "wait... so..."),
         ("\u201cso\u201d", '"so"'),
+        ("\U0001f3f4\U000e0067x", "\U0001f3f4x"),
         ("\u212b \u00b5 \u2163", "\u00e5 \u03bc iv"),
         ("\u0130stanbul", "istanbul"),
         ("\u0149", "'n"),
@@ -64,6 +66,8 @@ def test_texts_that_look_the_same_have_the_same_tokens(text, plain):
         ("re\u2013do", "re-do"),
         ("\u00fc", "u"),
         ("`a`", "'a'"),
+        ("\u201ea\u201c", '"a"'),
+        ("\u00aba\u00bb", '"a"'),
         ("f\u2032", "f'"),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from keras_interp_rnn._results import nth
 from keras_interp_rnn.automata.machines.formats import Table
 
 OPERATORS = "|*+?()"
@@ -42,7 +43,7 @@ def _graph(expression: str, alphabet: tuple[str, ...]) -> tuple[_Graph, int, int
     def unreadable(what: str, place: int) -> ValueError:
         return ValueError(
             f"A regular expression must consist of the symbols {''.join(alphabet)!r}, |, *, +, ? and pairs of "
-            f"parentheses. Received: expression={_quoted(expression)}, {what} at place {place}."
+            f"parentheses. Received: expression={_quoted(expression)}, {what} at {nth('place', place)}."
         )
 
     graph, known = _Graph(), set(alphabet)
