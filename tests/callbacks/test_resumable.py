@@ -459,6 +459,12 @@ sys.stdin.read()
 """
 
 
+def lowest_free_descriptor() -> int:
+    descriptor = os.open(os.curdir, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
 def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     command = [sys.executable, "-c", LOCKING, str(tmp_path)]
@@ -467,8 +473,10 @@ def test_two_processes_do_not_train_in_one_directory(tmp_path: Path) -> None:
         assert other.stdout.readline() == b"locked\n"
         resumable = Resumable(tmp_path)
         sentence = r"A directory must have at most one training\. Received: .*, where another process trains"
+        free = lowest_free_descriptor()
         with pytest.raises(ValueError, match=sentence):
             begin(resumable, model)
+        assert lowest_free_descriptor() == free
         other.stdin.close()
         assert other.wait(timeout=60) == 0
     resumable.on_train_begin()

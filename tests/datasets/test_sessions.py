@@ -291,6 +291,11 @@ def test_a_row_whose_value_is_missing_is_no_event():
         ({"a": [1, 2], "b": [1]}, {"columns": ["a", "b"]}, "must have columns of one length"),
         ({"a": [1]}, {"columns": "a"}, "must have a session of two rows. Received: 1 rows"),
         ({"a": [1, None]}, {"columns": "a"}, "must have a session of two rows"),
+        (
+            {"a": [1, 2.0 + 1j]},
+            {"columns": "a", "numbers": "a"},
+            "must have numbers, such as 3, .* in row 2, column 'a'",
+        ),
         ({"a": [1, 2], "b": [0, 1]}, {"columns": "a", "label": "b"}, "`label` must have one value in each session"),
         ("", {"columns": "a"}, "`table` must be a path"),
         ({"a": {0: "x", 1: "y"}}, {"columns": "a"}, "Received: {0: 'x', 1: 'y'} as column 'a'.*orient='list'"),
