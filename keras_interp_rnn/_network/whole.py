@@ -436,7 +436,11 @@ def steps_read(reading: Reading, step: int = -1) -> NDArray[np.bool_]:
 
 
 def masks_of(reading: Reading) -> list[NDArray[np.bool_]]:
-    """The masks (batch, time) under which the layers and operations of a network read some sequences."""
+    """The masks (batch, time) under which the layers and operations of a network read some sequences.
+
+    Raises:
+        ValueError: if part of the network is no graph, so that its masks are not known.
+    """
     network, shape, found = reading.network, np.shape(reading.arrays[reading.varies])[:2], []
 
     def note(operation: Any, node: Any, mask: Any, outputs: list[Masked]) -> None:
@@ -445,6 +449,8 @@ def masks_of(reading: Reading) -> list[NDArray[np.bool_]]:
                 found.append(np.asarray(ops.convert_to_numpy(each), bool))
 
     def call(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
+        if isinstance(operation, keras.Model) and not getattr(operation, "inputs", None):
+            raise ValueError(f"A network must be a graph for its masks to be known. Received: {operation.name}.")
         return run_with_masks(operation, node, known, note)
 
     arrays = [in_rank(np.asarray(x), tensor) for x, tensor in zip(reading.arrays, network.inputs, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -238,7 +237,7 @@ def _masked(
     None, and no symbols, for a model that Keras cannot turn into a graph.
     """
     none = others[:0]
-    with contextlib.suppress(Exception):  # whatever the call of a subclass raises that is no graph
+    try:
         reading = read_inputs(network, text[None].astype(np.int32), names) if reading is None else reading
         [read] = steps_read(reading, step)
         if not read.any() or not masks_of(reading):
@@ -250,9 +249,14 @@ def _masked(
             given = [np.repeat(x, len(part), axis=0) for x in reading.arrays]
             given[reading.varies] = changed
             if len(part):
-                masked.append(~np.any(masks_of(reading._replace(arrays=given)), axis=0)[:, place])
+                kept = np.array(masks_of(reading._replace(arrays=given)))[:, :, place]
+                kept = kept[~kept.all(axis=1)]  # the others do not depend on the symbol, as those of another input
+                masked.append(np.full(len(part), len(kept) > 0) & ~kept.any(axis=0))
         return read, others[np.concatenate(masked)]
-    return None, none
+    except Warning:
+        raise
+    except Exception:  # whatever the call of a subclass raises that is no graph
+        return None, none
 
 
 def _at(network: Any, found: Any, target: int) -> tuple[Array, int]:

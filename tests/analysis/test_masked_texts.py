@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_interp_rnn import analysis, callbacks, views
 from tests.callbacks.events import described, look
+from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core
 
@@ -42,7 +43,7 @@ def of_two_inputs(structure=dict):
 
 def with_attention():
     ids = Input((6,), dtype="int32")
-    states = keras.layers.LSTM(3, return_sequences=True)(embedding()(ids))
+    states = passing_masks_on(keras.layers.LSTM(3, return_sequences=True))(embedding()(ids))
     attended = keras.layers.Attention()([states, states])
     return Model(ids, head(keras.layers.GlobalAveragePooling1D()(attended)))
 
@@ -132,6 +133,17 @@ def test_a_padding_of_its_own_is_that_of_the_model():
     assert changed.read.tolist() == [True] * 4 + [False] * 2
     assert 5 not in changed.alternatives
     assert 0 in changed.alternatives
+
+
+def test_of_two_texts_the_symbols_of_one_are_replaced():
+    first, second = Input((6,), dtype="int32", name="first"), Input((6,), dtype="int32", name="second")
+    table = embedding()
+    states = [keras.layers.LSTM(3)(table(first)), keras.layers.GRU(3)(table(second))]
+    model = Model({"first": first, "second": second}, head(keras.layers.Concatenate()(states)))
+    texts = {"first": IDS[0], "second": [0, 0, 3, 0, 4, 5]}
+    changed = analysis.substitutions(model, texts, alphabet=NAMES, with_respect_to="second")
+    np.testing.assert_array_equal(changed.read, np.array(texts["second"]) != 0)
+    np.testing.assert_array_equal(changed.alternatives, np.arange(1, 9))
 
 
 def test_a_text_of_padding_alone_is_refused():

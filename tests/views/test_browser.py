@@ -235,6 +235,44 @@ def test_the_sequences_of_a_batch_are_switched_by_a_click(page, tmp_path):
     assert not any(word in shown for word in ("token", "text", "symbol"))
 
 
+def padded_model():
+    keras.utils.set_random_seed(3)
+    parts = [keras.layers.Embedding(5, 3, mask_zero=True), keras.layers.GRU(4), keras.layers.Dense(2)]
+    return keras.Sequential([keras.Input((5,), dtype="int32"), *parts])
+
+
+@pytest.mark.parametrize("kind", ["attribution", "substitutions"])
+def test_masked_symbols_are_in_no_table_and_no_file_of_a_page(page, kind, tmp_path):
+    text, names = np.array([3, 1, 2, 0, 0]), ["<pad>", *"abcd"]
+    if kind == "attribution":
+        result = analysis.attribution(padded_model(), text[None], target=0, alphabet=names)
+    else:
+        result = analysis.substitutions(padded_model(), text, alphabet=names)
+    show(page, result, tmp_path)
+    page.save_to(tmp_path)
+    assert [t for t, one in enumerate(page.labels()) if one.endswith("masked, not read")] == [3, 4]
+    for button in page.all("button"):
+        if button.text == "Download CSV" and button.is_displayed():
+            button.click()
+            break
+    saved = page.until(lambda: list(tmp_path.glob("*.csv")))[0]
+    rows = [line.split(",") for line in saved.read_text().splitlines()[1:]]
+    assert [row[:3] for row in rows if row[0]] == [["0", "1", "c"], ["1", "2", "a"], ["2", "3", "b"]]
+    if kind == "substitutions":
+        page.all(".strip .token")[4].click()
+        page.until(lambda: "number 5 of 5" in page.one(".panel").text)
+        assert [*page.answers()] == ["as it is"]
+        page.all(".strip .token")[0].click()
+        page.until(lambda: "number 1 of 5" in page.one(".panel").text)
+        assert len(page.answers()) > 1
+        [summary] = [one for one in page.all("summary") if one.text.startswith("The replacements")]
+        summary.click()
+        rows = page.until(lambda: page.all("tbody tr"))
+        found = [row.text.split()[:3] for row in rows if row.is_displayed()]
+        assert {row[0] for row in found} == {"1", "2", "3"}
+        assert not any("<pad>" in row for row in found)
+
+
 def test_the_shares_of_features_are_a_map_of_steps(page, tmp_path):
     x = np.random.default_rng(1).normal(size=(2, 5, 3))
     split = analysis.attribution(series_model(3), x, target=0, method="path_integral")
