@@ -19,7 +19,7 @@ TYPESCRIPT ?= typescript@5.9.3
 # Which cases `make test-backends` runs, as pytest's -m; "" for all.
 CASES   ?= not matrix
 ON_BACKENDS := tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py \
-	tests/test_fitting.py tests/test_regularizers.py tests/analysis/test_activations.py
+	tests/test_fitting.py tests/test_regularizers.py tests/analysis/test_activations.py tests/analysis/test_unread_steps.py
 
 export KERAS_BACKEND ?= tensorflow
 # Nothing from TensorFlow's C++ side: what matters there reaches Python as an exception.

@@ -18,7 +18,7 @@ from keras_interp_rnn._network.arrays import (
     as_symbols,
     at_step,
     check_finite,
-    check_range,
+    without_unread,
 )
 from keras_interp_rnn._network.graph import call_of, warn_of_lost_masks
 from keras_interp_rnn._network.linear_recurrences import affine_maps
@@ -120,13 +120,7 @@ class AffineReading:
                 f"{''.join(f'; it has {reason}' for reason in sorted(reasons))}. Of other recurrent layers use "
                 "analysis.attribution or analysis.trace; of an ISAN pass the layer itself."
             )
-        for _, value in calls:
-            if value.reason:
-                raise ValueError(
-                    "A model's symbols must reach its ISAN unchanged, and its states begin with its own initial state. "
-                    f"Received: {network.name}, with {value.reason}. Pass the ISAN layer and its Dense layer as "
-                    "readout."
-                )
+        self._check_unchanged()
         if isan_models.is_two_way(layers[0]):
             raise ValueError(
                 f"A network must read in one direction here. Received: {network.name}, with {layers[0].name}. Pass its "
@@ -134,6 +128,15 @@ class AffineReading:
                 "read them, or use analysis.attribution."
             )
         return layers[0]
+
+    def _check_unchanged(self) -> None:
+        """Raises ValueError if other layers change what the layer reads, or under which mask."""
+        reason = next((value.reason for _, value in (self.flow or ((), ()))[0] if value.reason), "")
+        if reason:
+            raise ValueError(
+                "A model's symbols must reach its ISAN unchanged, and its states begin with its own initial state. "
+                f"Received: {self.network.name}, with {reason}. Pass the ISAN layer and its Dense layer as readout."
+            )
 
     @property
     def cell(self) -> Any:
@@ -324,6 +327,7 @@ class AffineReading:
         if head is not None and self._is_stack(head):
             return False
         if head is not None and (head.pooled or isan_models.is_two_way(head.layer)):
+            self._check_unchanged()
             self._head(pooled=True)
         else:
             self.forwards().readout()
@@ -353,6 +357,7 @@ class AffineReading:
         elif head is None or not whole or not (head.pooled or isan_models.is_two_way(head.layer)):
             return self._opened(read, readout, origin)
         elif isan_models.is_two_way(head.layer):
+            self._check_unchanged()
             opened = self._two_ways(head.layer, read, self._head(pooled=True))
         else:
             opened = self._opened(read, self._head(pooled=True), origin)
@@ -390,10 +395,12 @@ class AffineReading:
         if [bool(read.reason) for called, read in self.flow.isans if called is head.layer] != [True]:
             return False
         parts = list(walk_layers(self.network))
-        masked = any(getattr(part, "mask_zero", False) or isinstance(part, keras.layers.Masking) for part in parts)
+        masked = any(_makes_mask(part) for part in parts)
         stateful = any(getattr(part, "stateful", False) for part in parts)
         inside = any(layer is head.layer for layer in self.network.layers)
-        return inside and isan_models.is_linear_recurrence(head.layer) and not masked and not stateful
+        if not inside or masked or stateful or not isan_models.is_linear_recurrence(head.layer):
+            return False
+        return call_of(self.network, head.layer).arguments.kwargs.get("mask") is None
 
     def _two_ways(self, layer: Any, read: NDArray[Any], head: tuple[Array, Array]) -> OpenedText:
         """Both directions of a Bidirectional, each with its own rows of the head."""
@@ -428,6 +435,12 @@ class AffineReading:
         return at_step(self.network, own, step), outputs
 
 
+def _makes_mask(layer: Any) -> bool:
+    """Whether a layer may make a mask of what it reads: an Embedding, a Masking, a user's layer."""
+    own = type(layer).compute_mask.__module__.split(".")[0] not in ("keras", __name__.split(".")[0])
+    return own or bool(getattr(layer, "mask_zero", False)) or isinstance(layer, keras.layers.Masking)
+
+
 def _built_cell(layer: Any) -> Any:
     cell = getattr(layer, "cell", layer)
     if not cell.built:
@@ -441,8 +454,8 @@ def _text(symbols: Any, names: Names | None) -> NDArray[Any]:
     given = None if isinstance(symbols, str) else np.asarray(symbols)
     if given is None or not _are_vectors(given):
         return read_text("symbols", symbols, names)
-    check_range("The vectors of a sequence", [given])
-    return given.astype(np.float64)
+    [vectors] = without_unread(given[None], np.ones((1, len(given)), bool))
+    return np.asarray(vectors, np.float64)
 
 
 def _rows(read: NDArray[Any], weights: ISANWeights) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._network.arrays import as_float64
 from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks
-from keras_interp_rnn._network.stepper import MAX_DIFFERENCE
+from keras_interp_rnn._network.stepper import MAX_DIFFERENCE, computed_in
 from keras_interp_rnn._types import Array
 
 OF_OUTPUT, OF_STATES = 8, 32
@@ -115,7 +115,9 @@ def _changed(given: NDArray[Any], size: int | None) -> NDArray[Any]:
     rng = np.random.default_rng(0)
     are_ids = size is not None or given.dtype.kind in "iu"
     rows = given.reshape(-1, 1 if are_ids and given.ndim < 3 else given.shape[-1])
-    there, moved = (rows != 0).any(axis=1), rows.copy()
+    # Steps that hold no numbers, or no ids, are masked.
+    there, moved = (rows != 0).any(axis=1) & np.isfinite(rows.astype(np.float64)).all(axis=1), rows.copy()
+    there &= True if size is None else (rows < size).all(axis=1) & (rows >= 0).all(axis=1)
     for column in moved.T:
         column[there] = rng.permutation(column[there])
     if np.array_equal(moved, rows):
@@ -154,7 +156,8 @@ def difference(opened: Opened, given: Given, absent: Absent) -> tuple[float, flo
 
 def _allowed(network: Any, own: Array, found: Array, without: Array) -> Array:
     """The rounding of each output, and the part of its change that is put down to it."""
-    dtypes = {str(layer.compute_dtype) for layer in walk_layers(network) if not isinstance(layer, _DO_NOT_COMPUTE)}
+    layers = [layer for layer in walk_layers(network) if not isinstance(layer, _DO_NOT_COMPUTE)]
+    dtypes = {computed_in(dtype) for dtype in {str(layer.compute_dtype) for layer in layers}}
     coarsest = max(dtypes & MAX_DIFFERENCE.keys(), key=MAX_DIFFERENCE.__getitem__, default="float32")
     epsilon = 2.0**-7 if coarsest == "bfloat16" else float(np.finfo(coarsest).eps)
     if _backend.reduced_products() is not None:

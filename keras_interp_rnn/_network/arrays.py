@@ -93,6 +93,34 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return read
 
 
+def without_unread(inputs: NDArray[Any], read: NDArray[np.bool_], what: str = "The inputs") -> NDArray[Any]:
+    """Inputs (batch, time, ...) with zeros in place of what steps hold that are not read: NaN, infinity, ids.
+
+    Args:
+        read: bool (batch, time). what: the name of the inputs, for the error.
+
+    Raises:
+        ValueError: if a step that is read holds NaN or infinity.
+    """
+    there = read.reshape(*read.shape, *[1] * (inputs.ndim - 2))
+    if not is_float(inputs):
+        return np.where(there, inputs, np.zeros_like(inputs))
+    numbers = np.isfinite(inputs.astype(np.float64))
+    bad = np.argwhere(there & ~numbers)
+    if len(bad):
+        (row, step), number = bad[0, :2], inputs[tuple(bad[0])]
+        raise ValueError(
+            f"{what} must be finite at steps that are read. Received: {number} at {nth('step', step)} of "
+            f"{nth('sequence', row)}. Leave that sequence out, or mask the step."
+        )
+    return inputs if numbers.all() else np.where(numbers, inputs, np.zeros_like(inputs))
+
+
+def is_float(array: NDArray[Any]) -> bool:
+    """Whether an array holds floats, those of 16 bits too."""
+    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+
+
 def check_reads(read: NDArray[np.bool_]) -> None:
     """Raises ValueError if a sequence reads no step."""
     empty = np.flatnonzero(~read.any(axis=1))

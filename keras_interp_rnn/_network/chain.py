@@ -33,6 +33,7 @@ from keras_interp_rnn._network.arrays import (
     check_id_range,
     check_own_mask,
     in_rank,
+    without_unread,
 )
 from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks, vocabulary_sizes, warn_of_lost_masks
 from keras_interp_rnn._network.parts import EACH_STEP, ByKeras, Mask, Part, parts_of
@@ -182,8 +183,6 @@ def open_chain(
     given = as_sequences(inputs)
     check_batched(network, given)
     given = in_rank(given, network.inputs[0]) if getattr(network, "inputs", None) else given
-    if not np.isfinite(given.astype(np.float64)).all():
-        raise ValueError("The inputs must be finite. Received: NaN or infinity. Remove those sequences.")
     check_own_mask(network, mask)
     if not isinstance(network, (keras.Model, *RECURRENT)):
         raise ValueError(
@@ -217,6 +216,10 @@ def open_chain(
     if masked:
         masked["mask"] = np.resize(masked["mask"], both.shape[:2])
     masks = _masks_given(network, calls, x, masked.get("mask"))
+    steps = masks[first]
+    steps = np.ones(both.shape[:2], bool) if steps is None or steps.shape != both.shape[:2] else steps
+    if "float" in keras.backend.standardize_dtype(x.dtype):
+        x = ops.convert_to_tensor(without_unread(ops.convert_to_numpy(x), steps), dtype=x.dtype)
     start, vectors = first, x
     for i, call in enumerate(calls[:first]):
         if start == first and are_vectors(x):
@@ -228,7 +231,8 @@ def open_chain(
     kind = keras.backend.standardize_dtype(x.dtype)
     size = vocabulary_of(getattr(layer, "forward_layer", layer).cell)
     if size is not None and "int" in kind and tuple(x.shape[2:]) in ((), (1,)):
-        as_symbols(np.asarray(ops.convert_to_numpy(x)).ravel(), size)
+        x = without_unread(ops.convert_to_numpy(x), steps)
+        as_symbols(x.ravel(), size)
         vectors = ops.one_hot(ops.reshape(x, x.shape[:2]), size, dtype=layer.variable_dtype)
     elif len(x.shape) != 3 or "float" not in kind:
         if are_vectors(x):

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import keras
 import numpy as np
-from keras import tree
+from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import made_by, nodes_of
+from keras_interp_rnn._network.arrays import check_id_range
 
 Value = TypeVar("Value")
 
@@ -312,6 +313,35 @@ def vocabulary_sizes(model: keras.Model) -> list[int | None]:
     numbered: list[int | None] = [*range(len(inputs))]
     evaluate(model, numbered, note)
     return sizes
+
+
+def check_ids(model: keras.Model, inputs: Sequence[NDArray[Any]]) -> None:
+    """Raises ValueError if an input of a model holds ids that the model does not have, at steps that are read."""
+    for i, (given, size) in enumerate(zip(inputs, vocabulary_sizes(model), strict=True)):
+        if size is not None and not ((given >= 0) & (given < size)).all():
+            read = _steps_read(model, inputs, i)
+            given = given if read is None else np.where(read, given, 0)
+        if size is not None:
+            check_id_range(given, size)
+
+
+def _steps_read(model: keras.Model, inputs: Sequence[NDArray[Any]], index: int) -> NDArray[np.bool_] | None:
+    """The steps of ids (batch, time) that layers read under masks that they are given; None where one reads all."""
+    ids, readers = tree.flatten(model.inputs)[index], []
+
+    def note(operation: Any, node: Any, _: Any) -> list[None]:
+        readers.extend([node] if any(x is ids for x in node.input_tensors) else [])
+        return [None] * len(node.output_tensors)
+
+    evaluate(model, [None] * len(inputs), note)
+    masks = [x for node in readers for name, x in node.arguments.kwargs.items() if name == "mask" and x is not None]
+    if not all(isinstance(made_by(node.output_tensors[0])[0], keras.layers.RNN) for node in readers):
+        return None
+    if len(masks) < len(readers):
+        return None
+    found = evaluate(model, [Masked(ops.convert_to_tensor(x)) for x in inputs], run_with_masks, masks)
+    read = np.any([ops.convert_to_numpy(x.tensor) for x in found], axis=0)
+    return np.asarray(read, bool) if read.shape == inputs[index].shape else None
 
 
 def _vocabulary_size(operation: Any, rank: int) -> int | None:

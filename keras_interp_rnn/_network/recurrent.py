@@ -19,15 +19,15 @@ from keras_interp_rnn._network.arrays import (
     as_sequences,
     check_batched,
     check_finite,
-    check_id_range,
     check_own_mask,
+    without_unread,
 )
 from keras_interp_rnn._network.graph import (
     Masked,
     call_of,
+    check_ids,
     evaluate,
     run_with_masks,
-    vocabulary_sizes,
     warn_of_lost_masks,
 )
 
@@ -70,6 +70,7 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
     if np.issubdtype(sequences.dtype, np.floating):
         sequences = sequences.astype(layer.variable_dtype)
     read = as_mask(mask, sequences.shape[:2])
+    sequences = without_unread(sequences, read, f"The inputs of {layer.name}")
     if layer.go_backwards:
         sequences, read = sequences[:, ::-1], read[:, ::-1]
     if not layer.cell.built:
@@ -218,9 +219,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
     several = isinstance(inputs, dict) or len(model.inputs) > 1
     inputs = inputs if several else as_array("The inputs", inputs)
     check_batched(model, inputs)
-    for ids, size in zip(tree.flatten(inputs) if several else [inputs], vocabulary_sizes(model), strict=True):
-        if size is not None:
-            check_id_range(ids, size)
+    check_ids(model, [as_array("The inputs", x) for x in tree.flatten(inputs)] if several else [inputs])
     # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
     as_read = keras.Model(model.input if several else model.inputs[0], list(model.inputs)).call(inputs)
     warn_of_lost_masks(model)

@@ -7,6 +7,7 @@ read nor written. All other operations must treat every time step by itself, whi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._network.along import along, output_size
-from keras_interp_rnn._network.arrays import check_finite
+from keras_interp_rnn._network.arrays import as_float64, check_finite
 from keras_interp_rnn._network.graph import (
     Masked,
     check_logits,
@@ -37,6 +38,24 @@ CHECKED = 16
 
 MAX_DIFFERENCE = {"float16": 0.05, "bfloat16": 0.2, "float32": 1e-3, "float64": 1e-9}
 """Maximum difference between the outputs of both, as a fraction of the largest output: rounding."""
+
+
+def computed_in(dtype: str) -> str:
+    """The dtype in which the backend computes layers of a dtype: float64 may be rounded to float32 on the way.
+
+    Keras (3.15) multiplies matrices and takes means of float64 in float32 on torch, and tanh, sin and cos on JAX, which
+    has no float64 at all unless it is switched on. TensorFlow computes float64. A number that float32 rounds tells it.
+    """
+    if dtype != "float64":
+        return dtype
+    number = np.full((1, 1), 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of JAX, that this will be float32
+        x = ops.convert_to_tensor(number, dtype="float64")
+        pairs = [(ops.matmul(x, x), number @ number), (ops.mean(x), number.mean()), (ops.tanh(x), np.tanh(number))]
+        pairs += [(ops.sin(x), np.sin(number)), (ops.cos(x), np.cos(number))]
+        exact = all(np.abs(as_float64(found) - right).max() < 1e-14 for found, right in pairs)
+    return "float64" if exact else "float32"
 
 
 class Stepper:
@@ -109,7 +128,8 @@ class Stepper:
         finite = np.abs(whole)[np.isfinite(whole)].max(initial=1e-30)
         differ = (whole != steps) & ~(np.isnan(whole) & np.isnan(steps))
         apart = float(np.abs(whole[differ] - steps[differ]).max(initial=0.0))
-        if not apart <= max(MAX_DIFFERENCE.get(layer.compute_dtype, 0) for layer in network.layers) * finite:
+        dtypes = {computed_in(str(layer.compute_dtype)) for layer in network.layers}
+        if not apart <= max(MAX_DIFFERENCE.get(dtype, 0) for dtype in dtypes) * finite:
             raise ValueError(
                 "Only recurrent layers must look back, and no layer must draw noise, for a model to continue a text "
                 f"symbol by symbol. Received: {network.name}, whose outputs are {apart:.2g} apart when it reads symbol "

@@ -23,10 +23,11 @@ from keras_interp_rnn._backend.keras_quirks import made_by, operation_name, walk
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._network.agreement import Absent, difference, nothing, runs_of
 from keras_interp_rnn._network.along import vocabulary_of
-from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, check_id_range, in_rank
+from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, in_rank, without_unread
 from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
 from keras_interp_rnn._network.graph import (
     Masked,
+    check_ids,
     evaluate,
     run_with_masks,
     runs_its_graph,
@@ -58,7 +59,7 @@ HELD, IDS, MASK, VECTORS = "held", "ids", "mask", "vectors"
 """The kinds of tensors: computed from other inputs; from the ids, otherwise than as vectors; from masks of the
 sequences alone; from the vectors. All but the last are those of the original sequences."""
 
-MASKS = ("NotEqual", "Any")
+MASKS = ("NotEqual", "Any", "Isnan", "Isfinite")
 """Operations by which Keras makes masks."""
 
 JOIN = ("Concatenate", "Stack", "Append", "Hstack", "Vstack")
@@ -126,11 +127,12 @@ class Whole:
                 f"{', '.join(str(len(array)) for array in arrays)}. Pass a row of each input for each sequence."
             )
         sizes = vocabulary_sizes(model)
-        for array, size in zip(arrays, sizes, strict=True):
-            if not np.isfinite(array.astype(np.float64)).all():
+        for i, (array, tensor) in enumerate(zip(arrays, model.inputs, strict=True)):
+            # Vectors may hold anything at steps that are not read.
+            checked = i != varies or "float" not in tensor.dtype
+            if checked and not np.isfinite(array.astype(np.float64)).all():
                 raise ValueError("The inputs must be finite. Received: NaN or infinity. Remove those sequences.")
-            if size is not None:
-                check_id_range(array, size)
+        check_ids(model, arrays)
         check_finite(model)
         self._model, self._step = model, step
         given = arrays[varies]
@@ -159,8 +161,8 @@ class Whole:
         self._masks: list[NDArray[np.bool_]] = []
         self._lowest: Path | None = None  # the first call of a recurrent layer on the vectors
         self._record([IDS if i == varies and reads_ids else HELD for i in range(len(values))])
-        self.inputs = both[varies].astype(np.float64) if not reads_ids else self._joined()
         self.mask = np.all(self._masks, axis=0) if self._masks else np.ones((self._count, self._steps), bool)
+        self.inputs = self._joined() if reads_ids else without_unread(both[varies], self.mask).astype(np.float64)
         self._check_steps(given.ndim)
         if (apart := difference(self, runs, absent)) is not None:
             raise ValueError(
@@ -200,7 +202,7 @@ class Whole:
 
         def chosen(x: Tensor) -> Tensor:
             found = self._outputs(x, rows)
-            weights = (np.arange(found.shape[-1]) == outputs[:, None]).astype("float32")
+            weights = ops.convert_to_tensor((np.arange(found.shape[-1]) == outputs[:, None]).astype("float32"))
             return ops.sum(ops.cast(found, "float32") * weights)
 
         return np.asarray(_backend.gradient(chosen, x.astype(self._dtype)), np.float64)
@@ -301,7 +303,8 @@ class Whole:
         edges = [Edge(tensor, mask, self._kind(operation, tensor, kinds)) for tensor, mask in found]
         if VECTORS not in kinds and IDS in kinds and any(edge.kind == VECTORS for edge in edges):
             ids = known[id(node.input_tensors[0])].tensor
-            edges = self._entered(operation, path, edges, ids)
+            masks = [*given, *(known[id(x)].tensor for x in _masks_of(node) if id(x) in known)]
+            edges = self._entered(operation, path, edges, ids, masks)
         if any(edge.kind == VECTORS for edge in edges):
             self._note_masks([*given, *(known[id(x)].tensor for x in _masks_of(node) if id(x) in known)])
         if VECTORS in kinds and self._lowest is None and isinstance(operation, RECURRENT):
@@ -374,10 +377,14 @@ class Whole:
             return IDS if getattr(operation, "weights", None) and not per_step else MASK
         return HELD
 
-    def _entered(self, operation: Any, path: Path, edges: list[Edge], ids: Any) -> list[Edge]:
-        """Notes where the vectors of ids enter."""
+    def _entered(self, operation: Any, path: Path, edges: list[Edge], ids: Any, masks: list[Any]) -> list[Edge]:
+        """Notes where the vectors of ids enter, which an operation reads under some masks."""
         if isinstance(operation, RECURRENT):
             size = vocabulary_of(getattr(operation, "forward_layer", operation).cell)
+            read = np.ones(tuple(ids.shape[:2]), bool)
+            for mask in tree.flatten(masks):
+                read &= True if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
+            ids = without_unread(ops.convert_to_numpy(ids), read)
             vectors = ops.one_hot(ops.reshape(ids, ids.shape[:2]), int(size or 0), dtype=operation.variable_dtype)
             self._sources.append(Source(path, True, tuple(vectors.shape[2:])))
             self._found.append(vectors)

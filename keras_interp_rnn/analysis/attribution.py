@@ -39,6 +39,7 @@ from keras_interp_rnn._network import (
     token_names,
 )
 from keras_interp_rnn._network.agreement import nothing
+from keras_interp_rnn._network.arrays import is_float, without_unread
 from keras_interp_rnn._network.chain import Chain, Differs, NotAChain, open_chain
 from keras_interp_rnn._network.whole import Reading, Whole, as_model, read_inputs
 from keras_interp_rnn._results import Result, output_name
@@ -158,8 +159,8 @@ def attribution(
 
     Raises:
         ValueError: if the network has no recurrent layer or several outputs, is stateful or draws noise; if its output
-            depends on other rows of the batch, or on a sequence otherwise than by a vector for each step; if an input,
-            an output or a weight is not finite; if an argument is out of range.
+            depends on other rows of the batch, or on a sequence otherwise than by a vector for each step; if an output,
+            a weight or an input at a step that is read is not finite; if an argument is out of range.
 
     Units: of the output.
     Exactness: float64 for a chain of layers whose cells have known equations and whose other layers are Dense,
@@ -377,6 +378,8 @@ def _by_contributions(
     rows = as_array("The inputs", inputs)
     if not rows.ndim or not len(rows):
         raise ValueError(f"The inputs must be at least one sequence (batch, time). Received: shape={rows.shape}.")
+    if is_float(rows) and rows.ndim == 3:
+        rows = without_unread(rows, np.ones(rows.shape[:2], bool))
     splits = [contributions(network, row, targets=step + 1 if step >= 0 else step) for row in rows]
     logits = np.stack([split.logits[0] for split in splits])
     top = np.asarray(choose(logits), np.int64)

@@ -95,8 +95,8 @@ def trace(
         (`regularize_last_step=False`). `centroid` is the chosen centroid; in a mixture, the most probable one.
 
     Raises:
-        ValueError: if a sequence reads no step, if no layer is recurrent, if a weight is not finite, or if a state of
-            `set` has another shape or is not finite.
+        ValueError: if a sequence reads no step, if no layer is recurrent, if a weight, or an input of a layer at a step
+            that it reads, is not finite, or if a state of `set` has another shape or is not finite.
 
     Exactness: states come from the layer's own code, step by step in its dtype, outside training; other quantities
         from the cell's equations, in the dtype of its variables.

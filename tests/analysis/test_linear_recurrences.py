@@ -253,7 +253,7 @@ def test_refuses_inputs_that_the_network_does_not_read():
         analysis.contributions(of_vectors("MinGRU"), vectors[:, :4])
     with pytest.raises(ValueError, match=r"An ISAN must read symbols. Received: float64 of shape \(3, 5\)"):
         analysis.contributions(isan, vectors)
-    with pytest.raises(ValueError, match="must fit into floats"):
+    with pytest.raises(ValueError, match="must be finite at steps that are read. Received: nan at step 1 of"):
         analysis.contributions(of_vectors("MinGRU"), np.full((3, 5), np.nan))
     ids = keras.Input((None,), dtype="int32")
     states = layers.MinGRU(2)(keras.layers.Embedding(4, 3)(ids), mask=keras.ops.not_equal(ids, 3))
