@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import keras
 import numpy as np
@@ -509,6 +510,7 @@ def test_a_live_page_without_an_alphabet_reads_ids(page, tmp_path):
     show(page, model, tmp_path)
     enter(page, "0120")
     expected = prediction(analysis.contributions(model, [0, 1, 2, 0]).logits[-1], "012")
+    expected = re.sub("“(.)”", lambda name: f"output {int(name[1]) + 1}", expected)  # outputs without names
     page.press(page.all(".strip .token")[1], Keys.ENTER)
     assert page.answers()["as it is"] == expected
 
