@@ -138,10 +138,9 @@ def integers(
     error: type[ValueError] = ValueError,
 ) -> NDArray[Any]:
     """An array of integers, in [0, below) and of so many axes where these are given; an empty one has any dtype."""
-    if np.ma.is_masked(value):
-        raise error(
-            f"`{name}` must have no masked entries. Received: {np.ma.count_masked(value)} of them. Remove them."
-        )
+    masked = np.count_nonzero(value.mask) if isinstance(value, np.ma.MaskedArray) else 0
+    if masked:
+        raise error(f"`{name}` must have no masked entries. Received: {masked} of them. Remove them.")
     array = np.asarray(value)
     if (ndim is not None and array.ndim != ndim) or (array.size and array.dtype.kind not in "iu"):
         rule = "one row of integers" if ndim == 1 else "integers"

@@ -166,8 +166,8 @@ def _member(path: Path, archive: zipfile.ZipFile, kinds: Sequence[tuple[str, ...
     for suffixes in kinds:
         found = found or [each for each in files if Path(each.filename).suffix.lower() in suffixes]
     if len(found) != 1:
-        suffixes = [suffix for kind in kinds for suffix in kind]
-        rule = " or ".join([*["has no suffix"] * ("" in suffixes), f"ends in {', '.join(filter(None, suffixes))}"])
+        endings = [suffix for kind in kinds for suffix in kind]
+        rule = f"{'has no suffix or ' * ('' in endings)}ends in {', '.join(filter(None, endings))}"
         raise DataError(
             f"A .zip must hold one file, or one whose name {rule}. Received: {path}, which holds "
             f"{[each.filename for each in found or files]}. Unpack it and give the file."

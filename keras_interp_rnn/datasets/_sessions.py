@@ -132,15 +132,16 @@ def sessions(
             symbol for each combination of values that occurs, in sorted order.
         target: the column whose next value is predicted, such as `"choice"`; None for the next symbol.
         by: columns that identify a session, the subject first; without them all rows are one session. In XES each trace
-            is one, without `by` or by "case:concept:name". Names of traces are text, whatever it says; a trace without
+            is one, without `by` or by "case:concept:name". The names of traces are text; a trace without
             one has its place, from 1, for a name, and a trace without events is no session, but counted.
         order: how the rows of a session are sorted; rows of equal times keep the order of the table, as all do without
             it. A column of numbers, of dates with times, or of texts in ISO 8601, such as "2024-01-31T09:05:00+02:00",
             year first; times with zones are compared as instants. Of several columns the first decides, then the
             second; a column of times of day belongs to the dates before it: `["date", "time"]`. Text of another form
             is refused, unless a mapping gives its reading: by a format of `datetime.strptime`, or by a function of
-            the cell, `{"time": "%d/%m/%Y %H:%M"}`; of several columns, joined by blanks,
-            `{("day", "hour"): "%d.%m.%y %H.%M"}`.
+            the cell that returns a number, a time or a tuple of these, `{"time": "%d/%m/%Y %H:%M"}`; of several
+            columns, joined by blanks, `{("day", "hour"): "%d.%m.%y %H.%M"}`. A format may not leave out a part of
+            time; without a year, the times must evidently lie in one.
         label: a column with one value in each session, such as `labels` of `automata.infer`; or a mapping from this
             column to the labels that its cells stand for, `{"ok": {"yes": True, "no": False}}`.
         missing: a value of `columns` and `target` that also counts as missing, such as -1, or several. Like is compared

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
@@ -74,7 +74,7 @@ def opened(table: Any, asked: Sequence[tuple[str, Any]], delimiter: str = ",") -
 
 def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
     """A mapping of columns, or a data frame."""
-    if hasattr(table, "collect"):  # before names are asked for, which may run a query
+    if callable(getattr(table, "collect", None)):  # before names are asked for, which may run a query
         raise DataError(
             f"A data frame must be in memory. Received: {type(table).__name__}. Pass what its collect() returns."
         )
@@ -87,7 +87,7 @@ def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
     check_names(names, asked)
     columns = {name: table[name] for _, name in asked}
     for name, column in columns.items():
-        if not isinstance(column, Iterable) or isinstance(column, Mapping | set | frozenset | bytes):
+        if not _is_column(column):
             raise DataError(
                 f"A column must be a sequence of cells. Received: {column!r:.60} as column {name!r}. Pass a list; of a "
                 "data frame, df.to_dict(orient='list')."
@@ -102,6 +102,15 @@ def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
         place=lambda row, name: f"row {row + 1}",
         largest_exact={name: bound for name, column in columns.items() if (bound := _largest_exact(column))},
     )
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value has cells in an order."""
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return not isinstance(value, Mapping | set | frozenset | bytes)
 
 
 def _largest_exact(column: Any) -> int | None:

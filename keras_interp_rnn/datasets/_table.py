@@ -3,7 +3,7 @@
 A cell of a file is text and stays text, except in columns that are called numbers: whole numbers are read exactly,
 others as floats. Cells of a mapping or of a data frame keep their types. Two different cells of a column never become
 one value: where Python takes them for one, as 1 and True, the column is refused. Texts such as NA are missing among
-numbers, among times and among names of sessions; beside numbers that are not called so, they are refused.
+numbers, among times and among names of sessions; next to numbers that are not called so, they are refused.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Table:
         num_rows: number of rows.
         cells: gives the cells of a column.
         place: gives the place of the cell of a row, counted from 0: "line 3 of log.csv".
-        is_text: whether every cell is text, as in a CSV file.
+        is_text: whether the cells were text, in a file.
         largest_exact: column -> number from which on it may have lost digits, if that is not `EXACT_TO`.
         traces: the trace of each row, in a log whose traces are sessions.
         num_empty: traces without a row.
@@ -122,7 +122,8 @@ class Table:
 
     def check_missing(self, names: Sequence[Any], missing: Sequence[Any]) -> None:
         """Refuses a missing value that is no text if all of these columns are text, and one has it written."""
-        texts = {cell: name for name in names for cell in (self.cells(name) if self.is_text else ())}
+        columns = {name: self.cells(name) for name in names} if self.is_text else {}
+        texts = {cell: name for name, cells in columns.items() for cell in cells if isinstance(cell, str)}
         pairs = itertools.product((value for value in missing if not isinstance(value, str)), texts)
         for value, text in pairs:
             if _is_written(value, text):
@@ -278,7 +279,8 @@ def _is_single(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(each is None or each == "" or (not is_nothing(each) and _is_single(each)) for each in value)
     is_container = isinstance(value, Collection) and not isinstance(value, str | bytes)
-    return not is_container and (type(value).__eq__ is not object.__eq__ or isinstance(value, Enum))
+    equals_others = getattr(type(value), "__eq__", None) is not object.__eq__
+    return not is_container and (equals_others or isinstance(value, Enum))
 
 
 def _is_hashable(value: Any) -> bool:

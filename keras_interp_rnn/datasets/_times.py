@@ -343,14 +343,15 @@ def _check_format(form: str) -> None:
         for directives, needed, reason in RULES
         if found & set(directives.split()) and not found & set(needed.split())
     ]
-    read = [unit for unit, directives in UNITS.items() if found & directives]
-    between = list(UNITS)[list(UNITS).index(read[0]) : list(UNITS).index(read[-1])] if read else []
-    if read[:1] == ["day"]:
-        between = ["month", *between]
-    lacking = next((unit for unit in between if unit not in read), None)
-    if lacking is not None:
-        finer = next(unit for unit in read if list(UNITS).index(unit) > list(UNITS).index(lacking))
-        reasons.append(f"{finer}s of different {lacking}s would be one")
+    units = list(UNITS)
+    read = [place for place, unit in enumerate(units) if found & UNITS[unit]]
+    if read and units[read[0]] == "day":
+        read.insert(0, 0)
+    reasons += [
+        f"{units[after]}s of different {units[before + 1]}s would be one"
+        for before, after in itertools.pairwise(read)
+        if after > before + 1
+    ]
     if not read:
         reasons.append("it reads no time")
     if reasons:

@@ -187,9 +187,8 @@ def table_of_xes(stream: IO[bytes], path: Path, asked: Sequence[tuple[str, Any]]
     if log.traces:
         keys[TRACE] = None
     check_names(list(keys), asked)
-    return Table(
-        len(log.events), log.cells, log.place, traces=log.trace_of, num_empty=len(log.traces) - len(set(log.trace_of))
-    )
+    num_empty = len(log.traces) - len(set(log.trace_of))
+    return Table(len(log.events), log.cells, log.place, is_text=True, traces=log.trace_of, num_empty=num_empty)
 
 
 def _encoding(stream: Any) -> str:

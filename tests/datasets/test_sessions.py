@@ -300,6 +300,7 @@ def test_a_row_whose_value_is_missing_is_no_event():
         ("", {"columns": "a"}, "`table` must be a path"),
         ({"a": {0: "x", 1: "y"}}, {"columns": "a"}, "Received: {0: 'x', 1: 'y'} as column 'a'.*orient='list'"),
         ({"a": {"x", "y"}}, {"columns": "a"}, "A column must be a sequence of cells. Received: {"),
+        ({"a": np.array(3)}, {"columns": "a"}, r"A column must be a sequence of cells. Received: array\(3\)"),
         ({"a": b"xy"}, {"columns": "a"}, "A column must be a sequence of cells. Received: b'xy'"),
         ({"a": [frozenset([1]), frozenset([True])]}, {"columns": "a"}, "single value. Received: frozenset in column"),
         ({"a": [(1, [2]), (1, [3])]}, {"columns": "a"}, "single value. Received: tuple in column"),
@@ -331,6 +332,9 @@ class Lazy(Frame):
 
 
 def test_a_query_is_no_table():
+    frame = Frame()
+    frame.collect = [0, 1, 0]  # a column of that name
+    assert len(datasets.sessions(frame, "choice")) == 1
     with pytest.raises(datasets.DataError, match=r"must be in memory. Received: Lazy. Pass what its collect\(\)"):
         datasets.sessions(Lazy(), "choice")
 

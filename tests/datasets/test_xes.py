@@ -118,6 +118,16 @@ def test_values_that_are_asked_for_are_of_their_kind(tmp_path):
         datasets.sessions(path, "cost")
 
 
+def test_a_number_is_not_missing_in_text(tmp_path):
+    path = tmp_path / "log.xes"
+    path.write_text("<log><trace>" + '<event><string key="a" value="-1"/></event>' * 2 + "</trace></log>")
+    with pytest.raises(datasets.DataError, match="Received: the number -1; column 'a' is text"):
+        datasets.sessions(path, "a", missing=-1)
+    path.write_text(path.read_text().replace("string", "int") + " ")
+    with pytest.raises(datasets.DataError, match="Received: 0 rows without a missing value, 2 without a value of 'a'"):
+        datasets.sessions(path, "a", missing=-1)
+
+
 def test_dates_without_a_time_of_day_are_times(tmp_path):
     text = LOG.replace("2020-01-01T12:00:00+02:00", "2020-01-03").replace("2020-01-01T09:59:59.5Z", "2020-01-02")
     text = text.replace("2020-01-01T11:00:01+0100", "2020-01-01T23:59").replace("+00:00", "").replace("789Z", "789")
