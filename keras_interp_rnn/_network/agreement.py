@@ -5,14 +5,14 @@ With f the outputs of the network itself, g those of what was opened, x the inpu
     |g(x) - f(x)| <= rounding + MAX_DIFFERENCE |g(x) - g(r)|,
 
 output by output, sequence by sequence: the change is what is split, so that is what an error is measured against. The
-same holds for changed inputs. f is run twice on x, the second time among other sequences: noise has no shares, and
-neither have outputs that depend on the other rows of a batch.
+same holds for changed inputs. f is run again on x, and among other sequences: noise has no shares, and neither have
+outputs that depend on the other rows of a batch.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import keras
@@ -61,13 +61,21 @@ def nothing(inputs: Array, reads_symbols: bool) -> Array:
     return np.full(inputs.shape, 1 / inputs.shape[-1] if reads_symbols else 0.0)
 
 
+class Batch(NamedTuple):
+    """Inputs among others: in which rows of the arrays these are, and the others."""
+
+    arrays: list[NDArray[Any]]
+    rows: NDArray[np.intp]
+    others: NDArray[np.intp]
+
+
 class Given(NamedTuple):
     """The outputs of the network itself.
 
     Attributes:
         run: the network. inputs: an array for each input. others: changed ones; None where there are none.
         output: (batch, outputs). changed: for the changed inputs.
-        among: the output again, where other sequences are in the batch.
+        among: the output again, where other sequences are in the batch. batch: that one; None where there is none.
     """
 
     network: Any
@@ -77,6 +85,7 @@ class Given(NamedTuple):
     output: Array
     changed: Array | None
     among: Array
+    batch: Batch | None
 
     def with_others(self) -> list[NDArray[Any]]:
         """The inputs, and below them the changed ones."""
@@ -86,46 +95,80 @@ class Given(NamedTuple):
 
 
 def runs_of(network: Any, run: Run, inputs: Sequence[NDArray[Any]], varies: int, size: int | None) -> Given:
-    """Runs a network twice on its inputs, the second time between changed ones.
+    """Runs a network twice on its inputs, the second time among changed ones.
 
     Args:
         varies: the index of the input that is changed. size: the number of its ids; None of vectors.
+
+    Raises:
+        ValueError: if the network runs on no other batch.
     """
     arrays = list(inputs)
     output = run(arrays)
     others = [_changed(array, size) if i == varies else array for i, array in enumerate(arrays)]
-    count = len(output)
-    if not np.array_equal(others[varies], arrays[varies]):
+    if np.array_equal(others[varies], arrays[varies]):
+        return Given(network, run, arrays, None, output, None, run(arrays), None)
+    for batch, are_changed in _among(arrays, others, size):
         # Whatever the backend raises of inputs that the user did not choose, or of another number of rows.
         with contextlib.suppress(Exception):
-            found = run(_among(arrays, others, size))
-            if len(found) == 2 * count + 1 and np.isfinite(found[:count]).all():
-                return Given(network, run, arrays, others, output, found[:count], found[count : 2 * count])
-    return Given(network, run, arrays, None, output, None, run(arrays))
+            found = run(batch.arrays)
+            among, changed = found[batch.rows], found[batch.others]
+            if len(found) == len(batch.arrays[0]) and np.isfinite(changed[np.isfinite(output)]).all():
+                read = others if are_changed else None
+                return Given(network, run, arrays, read, output, changed if are_changed else None, among, batch)
+    raise ValueError(
+        f"A network must read any number of sequences. Received: {network.name}, which reads {len(output)}, and fails "
+        f"for {2 * len(output)}. Build it without a fixed number of rows, and give it the same weights."
+    )
 
 
-def _among(inputs: list[NDArray[Any]], others: list[NDArray[Any]], size: int | None) -> list[NDArray[Any]]:
-    """A batch of other sequences, those that are asked for, and one more, of the largest vectors."""
+def _among(inputs: list[NDArray[Any]], others: list[NDArray[Any]], size: int | None) -> Iterator[tuple[Batch, bool]]:
+    """Batches with other sequences, and whether these are changed ones: for networks that read any, or an even number.
+
+    The first has one more row, of the largest vectors. In all of them the neighbours of a sequence are other ones.
+    """
+    count = len(inputs[0])
+    each = np.arange(count)
     last = [3 * b[:1] if size is None and b.dtype.kind == "f" else b[:1] for b in others]
-    return [np.concatenate([b, a, c]) for a, b, c in zip(inputs, others, last, strict=True)]
+    larger = [np.concatenate([b, a, c]) for a, b, c in zip(inputs, others, last, strict=True)]
+    yield Batch(larger, each + count, each), True
+    for beside, are_changed in ((others, True), ([np.roll(a, 1, axis=0) for a in inputs], False)):
+        pairs = [np.stack([a, b], axis=1).reshape(-1, *a.shape[1:]) for a, b in zip(inputs, beside, strict=True)]
+        yield Batch(pairs, 2 * each, 2 * each + 1), are_changed
 
 
 def _changed(given: NDArray[Any], size: int | None) -> NDArray[Any]:
-    """Other inputs of values that occur: those of each feature in another order, steps of zeros left as they are."""
+    """Other inputs of values that occur, in other numbers too; steps of zeros are left as they are."""
     rng = np.random.default_rng(0)
     are_ids = size is not None or given.dtype.kind in "iu"
     rows = given.reshape(-1, 1 if are_ids and given.ndim < 3 else given.shape[-1])
     # Steps that hold no numbers, or no ids, are masked.
     there, moved = (rows != 0).any(axis=1) & np.isfinite(rows.astype(np.float64)).all(axis=1), rows.copy()
     there &= True if size is None else (rows < size).all(axis=1) & (rows >= 0).all(axis=1)
+    if are_ids:
+        words = other_ids(rows[there], size)
+        words = words[words != 0] if (words != 0).any() else words
+        places = np.searchsorted(words, rows[there])
+        if len(words) > 1:
+            moved[there] = words[(places + rng.integers(1, len(words), places.shape)) % len(words)]
+        return moved.reshape(given.shape)
     for column in moved.T:
-        column[there] = rng.permutation(column[there])
-    if np.array_equal(moved, rows):
-        if size is not None and size > 2:
-            moved[there] = 1 + moved[there] % (size - 1)
-        elif given.dtype.kind == "f":
-            moved = moved * rng.uniform(0.5, 1.5, moved.shape).astype(given.dtype)
+        column[there] = rng.choice(column[there], there.sum()) if there.any() else column[there]
+    if np.array_equal(np.sort(moved, axis=0), np.sort(rows, axis=0)) and given.dtype.kind == "f":
+        moved = moved * rng.uniform(0.5, 1.5, moved.shape).astype(given.dtype)
     return moved.reshape(given.shape)
+
+
+def other_ids(ids: NDArray[Any], size: int | None) -> NDArray[Any]:
+    """Ids that occur and, where these are few, their neighbours, in order: none that a table might not have."""
+    words = np.unique(ids.astype(np.int64) if ids.dtype.kind == "u" else ids)
+    words = words if size is None else words[(words >= 0) & (words < size)]
+    if 0 < len(words) < 4:
+        end = max(words[-1], 1) if size is None else size - 1
+        near = np.arange(max(words[0] - 2, 0), min(words[-1] + 2, end) + 1) if words[-1] - words[0] < 64 else words
+        below = np.arange(min(3, end) + 1)
+        words = np.unique(np.concatenate([words, near, below])).astype(words.dtype)
+    return words
 
 
 def difference(opened: Opened, given: Given, absent: Absent) -> tuple[float, float] | None:
@@ -146,8 +189,8 @@ def difference(opened: Opened, given: Given, absent: Absent) -> tuple[float, flo
     if found.shape != own.shape:
         return np.inf, 0.0
     allowed = _allowed(given.network, own, found, without)
-    _check_repeats(given, allowed[:count])
-    apart = np.abs(np.where(own == found, 0.0, own - found))
+    _check_repeats(given, allowed[:count], _rounding(given.network, given.output, found[:count], without[:count]))
+    apart = _apart(own, found)
     if (apart <= allowed).all():
         return None
     worst = np.unravel_index(np.argmax(np.where(np.isnan(apart), np.inf, apart / allowed)), apart.shape)
@@ -156,22 +199,59 @@ def difference(opened: Opened, given: Given, absent: Absent) -> tuple[float, flo
 
 def _allowed(network: Any, own: Array, found: Array, without: Array) -> Array:
     """The rounding of each output, and the part of its change that is put down to it."""
+    size, moves = _size(own, found, without)
+    change = np.nan_to_num(np.abs(found - without), posinf=0.0)
+    coarsest, epsilon = _coarsest(network)
+    allowed: Array = MAX_DIFFERENCE[coarsest] * change + epsilon * (OF_OUTPUT * size + OF_STATES * moves + TINY)
+    return allowed
+
+
+def _rounding(network: Any, own: Array, found: Array, without: Array) -> Array:
+    """By how much two equal runs may differ: sums of float32 in another order, and a digit of what is coarser."""
+    size, moves = _size(own, found, without)
+    single = float(np.finfo("float32").eps)
+    allowed: Array = single * (OF_OUTPUT * size + OF_STATES * moves + TINY) + 2 * _coarsest(network)[1] * size
+    return allowed
+
+
+def _size(own: Array, found: Array, without: Array) -> tuple[Array, Array]:
+    """The size of each output, and how far each output moves over all sequences."""
+    everything = np.concatenate([own, found, without])
+    moves: Array = np.ptp(np.where(np.isfinite(everything), everything, 0.0), axis=0)
+    return np.fmax(np.abs(own), np.abs(without)), moves
+
+
+def _coarsest(network: Any) -> tuple[str, float]:
+    """The coarsest dtype that a layer computes in, and its rounding."""
     layers = [layer for layer in walk_layers(network) if not isinstance(layer, _DO_NOT_COMPUTE)]
     dtypes = {computed_in(dtype) for dtype in {str(layer.compute_dtype) for layer in layers}}
     coarsest = max(dtypes & MAX_DIFFERENCE.keys(), key=MAX_DIFFERENCE.__getitem__, default="float32")
     epsilon = 2.0**-7 if coarsest == "bfloat16" else float(np.finfo(coarsest).eps)
     if _backend.reduced_products() is not None:
         epsilon = max(epsilon, 2.0**-10)  # TensorFloat-32
-    everything = np.concatenate([own, found, without])
-    moves = np.ptp(np.where(np.isfinite(everything), everything, 0.0), axis=0)
-    size = np.fmax(np.abs(own), np.abs(without))
-    change = np.nan_to_num(np.abs(found - without), posinf=0.0)
-    allowed: Array = MAX_DIFFERENCE[coarsest] * change + epsilon * (OF_OUTPUT * size + OF_STATES * moves + TINY)
-    return allowed
+    return coarsest, epsilon
 
 
-_DO_NOT_COMPUTE = (keras.Model, keras.layers.InputLayer)
-"""Layers whose dtype no number is computed in."""
+_DO_NOT_COMPUTE = (
+    keras.Model,
+    keras.layers.InputLayer,
+    keras.layers.Dropout,
+    keras.layers.GaussianDropout,
+    keras.layers.GaussianNoise,
+    keras.layers.AlphaDropout,
+    keras.layers.ActivityRegularization,
+    keras.layers.Identity,
+    keras.layers.Masking,
+    keras.layers.Reshape,
+    keras.layers.Flatten,
+    keras.layers.Permute,
+    keras.layers.RepeatVector,
+    keras.layers.ZeroPadding1D,
+    keras.layers.Cropping1D,
+    keras.layers.UpSampling1D,
+    keras.layers.Concatenate,
+)
+"""Layers in whose dtype no number is computed. SpatialDropout1D is a Dropout."""
 
 
 def _check_finite(output: Array, read: NDArray[np.bool_]) -> None:
@@ -186,16 +266,20 @@ def _check_finite(output: Array, read: NDArray[np.bool_]) -> None:
         )
 
 
-def _check_repeats(given: Given, allowed: Array) -> None:
-    """Raises ValueError if the network draws noise, or reads the other rows of a batch."""
-    if (np.abs(given.among - given.output) <= allowed).all():
-        return
+def _check_repeats(given: Given, allowed: Array, rounding: Array) -> None:
+    """Raises ValueError if the network draws noise, or reads the other rows of a batch.
+
+    Args:
+        allowed: for another batch, where products may be summed in another order. rounding: for the same one.
+    """
     again = given.run(given.inputs)
-    batch = given.inputs
-    draws_noise = not (np.abs(again - given.output) <= allowed).all()
-    if not draws_noise and given.others is not None:
-        batch = _among(given.inputs, given.others, None)
-    name = _first_apart(given.network, given.inputs, batch, len(given.output)) or given.network.name
+    draws_noise = not (_apart(again, given.output) <= rounding).all()
+    if not draws_noise and (_apart(given.among, given.output) <= allowed).all():
+        return
+    each = np.arange(len(given.output))
+    batch = Batch(given.inputs, each, each) if draws_noise else given.batch
+    name = _first_apart(given.network, given.inputs, batch) if batch is not None else None
+    name = name or given.network.name
     if draws_noise:
         raise ValueError(
             f"A network must compute the same from the same inputs. Received: {name}, whose output is another one the "
@@ -207,13 +291,16 @@ def _check_repeats(given: Given, allowed: Array) -> None:
     )
 
 
-def _first_apart(network: Any, inputs: Sequence[Any], batch: Sequence[Any], count: int) -> str | None:
+def _apart(first: Array, second: Array) -> Array:
+    return np.abs(np.where(first == second, 0.0, first - second))
+
+
+def _first_apart(network: Any, inputs: Sequence[Any], batch: Batch) -> str | None:
     """The first operation of a model that makes something else of the same sequences, inside of another batch."""
     if not isinstance(network, keras.Model) or not getattr(network, "inputs", None):
         return None
-    start = 0 if len(batch[0]) == count else count
 
-    def outputs(arrays: Sequence[Any], rows: slice) -> list[tuple[Any, list[Any]]]:
+    def outputs(arrays: Sequence[Any], rows: NDArray[np.intp]) -> list[tuple[Any, list[Any]]]:
         found: list[tuple[Any, list[Any]]] = []
 
         def note(operation: Any, node: Any, mask: Any, results: list[Masked]) -> None:
@@ -228,8 +315,12 @@ def _first_apart(network: Any, inputs: Sequence[Any], batch: Sequence[Any], coun
         return found
 
     with contextlib.suppress(Exception):  # strings, and what else is no array of numbers
-        before, after = outputs(inputs, slice(None)), outputs(batch, slice(start, start + count))
+        before, after = outputs(inputs, np.arange(len(batch.rows))), outputs(batch.arrays, batch.rows)
         for (operation, first), (_, second) in zip(before, after, strict=True):
-            if not all(np.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in zip(first, second, strict=True)):
+            same = [
+                np.shape(a) != np.shape(b) or np.allclose(a, b, rtol=1e-4, atol=1e-6)
+                for a, b in zip(first, second, strict=True)
+            ]
+            if not all(same):
                 return f"{operation.name} ({type(operation).__name__})"
     return None

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import made_by, operation_name, walk_layers
 from keras_interp_rnn._checks import integer, invalid, is_integer
-from keras_interp_rnn._network.agreement import Absent, difference, nothing, runs_of
+from keras_interp_rnn._network.agreement import Absent, difference, nothing, other_ids, runs_of
 from keras_interp_rnn._network.along import vocabulary_of
 from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, in_rank, without_unread
 from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
@@ -29,6 +29,8 @@ from keras_interp_rnn._network.graph import (
     Masked,
     check_ids,
     evaluate,
+    mask_after,
+    read_by,
     run_with_masks,
     runs_its_graph,
     takes_mask,
@@ -83,6 +85,23 @@ class Source(NamedTuple):
     path: Path
     replaces_ids: bool
     shape: tuple[int, ...]
+    are_symbols: bool
+
+
+class _Made(NamedTuple):
+    """What a network makes of ids, the name of the operation that makes it, that operation, and who reads it."""
+
+    array: Array
+    name: str
+    maker: Any = None
+    reader: Any = None
+
+
+def _moved(before: _Made, after: _Made, where: tuple[Any, ...]) -> bool:
+    """Whether more than digits that are rounded has changed."""
+    first, second = before.array[where], after.array[where]
+    scale = np.abs(np.where(np.isfinite(before.array), before.array, 0.0)).max(initial=0.0)
+    return not np.allclose(first, second, rtol=0.0, atol=1e-6 * scale, equal_nan=True)
 
 
 class Whole:
@@ -137,9 +156,10 @@ class Whole:
         self._model, self._step = model, step
         given = arrays[varies]
         reads_ids = sizes[varies] is not None or "float" not in model.inputs[varies].dtype
+        cells = [x.cell for x in walk_layers(model) if isinstance(x, keras.layers.RNN)]
+        self._reads_distributions = any(vocabulary_of(cell) is not None for cell in cells)
         if given.dtype.kind in "iu" and given.ndim < 3:  # a Sequential model without an Input declares floats for ids
-            cells = [x.cell for x in walk_layers(model) if isinstance(x, keras.layers.RNN)]
-            reads_ids = reads_ids or any(vocabulary_of(cell) is not None for cell in cells)
+            reads_ids = reads_ids or self._reads_distributions
         structure = model.inputs[0] if isinstance(model, keras.Sequential) else model.input
 
         def run(arrays: list[NDArray[Any]]) -> Array:
@@ -155,6 +175,7 @@ class Whole:
         self.output = runs.output
         self._count, self._steps = len(both[varies]), given.shape[1] if given.ndim > 1 else 1
         self._varies, self._starts = -1 if reads_ids else varies, values  # -1: the vectors of ids vary
+        self._ids, self._size = varies, sizes[varies]
         self._sources: list[Source] = []
         self._found: list[Any] = []
         self._recorded: dict[Path, list[Edge]] = {}
@@ -164,6 +185,8 @@ class Whole:
         self.mask = np.all(self._masks, axis=0) if self._masks else np.ones((self._count, self._steps), bool)
         self.inputs = self._joined() if reads_ids else without_unread(both[varies], self.mask).astype(np.float64)
         self._check_steps(given.ndim)
+        if reads_ids:
+            self._check_made_of_single_ids(len(given))
         if (apart := difference(self, runs, absent)) is not None:
             raise ValueError(
                 f"What is explained must be the network itself. Received: {model.name}, whose output is {apart[0]:.2g} "
@@ -209,12 +232,125 @@ class Whole:
 
     @property
     def reads_symbols(self) -> bool:
-        return bool(self._sources) and all(source.replaces_ids for source in self._sources)
+        return bool(self._sources) and all(source.are_symbols for source in self._sources)
 
     @property
     def _dtype(self) -> str:
         tensor = self._found[0] if self._sources else self._starts[self._varies]
         return str(keras.backend.standardize_dtype(tensor.dtype))
+
+    def _check_made_of_single_ids(self, count: int) -> None:
+        """Raises ValueError where a vector is not that of the id of its step, or where words are read otherwise too.
+
+        Ids are changed at some steps, and the vectors at the others must stay; words are changed everywhere, padding is
+        not, and whatever else is made of the ids must stay.
+        """
+        ids = as_float64(self._starts[self._ids])
+        before = self._made_of(ids)
+        if before is None:
+            return
+        words = other_ids(ids[:count], self._size)
+        if not len(words):
+            return
+        at = np.arange(self._steps).reshape(1, -1, *[1] * (ids.ndim - 2))
+        leaks: dict[tuple[Path, str], bool] = {}
+        rng, order = np.random.default_rng(0), np.searchsorted(words, np.where(np.isin(ids, words), ids, words[0]))
+        for bit in range((self._steps - 1).bit_length()):
+            for there in (0, 1):
+                chosen = (at >> bit) % 2 == there
+                others = words[(order + rng.integers(1, len(words), ids.shape)) % len(words)]
+                after = self._made_of(np.where(chosen, others, ids))
+                if after is None:
+                    continue
+                for key, made in before.items():
+                    if made.array.shape[:2] == ids.shape[:2]:
+                        rest = np.flatnonzero(~chosen.ravel())
+                        leaks[key] = leaks.get(key, False) or _moved(made, after[key], (slice(count), rest))
+        entered = [(source.path, "vectors") for source in self._sources]
+        if any(leaks.get(key) for key in entered):
+            name = next(before[key].name for key, moves in leaks.items() if moves and key[1] == "vectors")
+            raise ValueError(
+                "A sequence must enter a network as one vector for each step, which is that of the id of this step "
+                f"alone. Received: {self._model.name}, in which {name} makes it of other steps. Change the order of "
+                "the ids before they are passed, or that of the vectors, after the Embedding."
+            )
+        others = [key for key, made in before.items() if made.reader and not (key[1] == "mask" and not leaks.get(key))]
+        if others:
+            self._check_padding(ids, count, words, {key: before[key] for key in others})
+
+    def _check_padding(self, ids: Array, count: int, words: Array, made: dict[Any, _Made]) -> None:
+        """Raises ValueError where what is made of the ids tells more than where padding is.
+
+        Padding is one id: 0 at the start or the end of sequences, or one whose vectors change nothing.
+        """
+        given, first = ids[:count], next(iter(made.values()))
+        for padding in (None, *dict.fromkeys([0.0, *given[:, -1].ravel(), *given[:, 0].ravel()])):
+            times = dict.fromkeys(made, 0)
+            for word in words[:: -(-len(words) // 8)]:
+                after = self._made_of(np.where(ids == padding, ids, word)) if word != padding else None
+                if after is None:
+                    continue
+                for key in made:
+                    times[key] += _moved(made[key], after[key], (slice(count),))
+            told = [each for key, each in made.items() if times[key] > 1]  # one word may be padding that does not occur
+            if not told and (padding is None or self._is_padding(given == padding, padding == 0)):
+                return
+            first = told[0] if told else first
+        raise self._other_reader(first.maker, first.reader)
+
+    def _is_padding(self, padded: NDArray[np.bool_], is_zero: bool) -> bool:
+        """Whether steps are padding, and no word: of the id 0 the first or the last ones; others change nothing."""
+        ends = np.logical_and.accumulate(padded, axis=1) | np.logical_and.accumulate(padded[:, ::-1], axis=1)[:, ::-1]
+        if is_zero and np.array_equal(padded, ends):
+            return True
+        chosen = padded.reshape(*padded.shape[:2], -1).any(axis=-1).reshape(*padded.shape[:2], *self._of_features)
+        rows, x = np.arange(len(padded)), self.inputs[: len(padded)]
+        noise = np.where(chosen, 3 * np.random.default_rng(0).normal(size=x.shape), 0)
+        return all(np.array_equal(self.run(x + change, rows), self.run(x, rows)) for change in (noise, -noise))
+
+    @property
+    def _of_features(self) -> tuple[int, ...]:
+        return (1,) * (self.inputs.ndim - 2)
+
+    def _made_of(self, ids: Array) -> dict[tuple[Path, str], _Made] | None:
+        """What the network makes of other ids: vectors, and what it reads beside them; None where it cannot read them.
+
+        What is made of vectors is that of the original sequences.
+        """
+        found: dict[tuple[Path, str], _Made] = {}
+        starts = [*self._starts]
+        starts[self._ids] = ops.cast(ops.convert_to_tensor(ids), starts[self._ids].dtype)
+        kinds = [IDS if i == self._ids else HELD for i in range(len(starts))]
+
+        def call(operation: Any, node: Any, known: Mapping[int, Any], path: Path) -> list[Edge]:
+            recorded = self._recorded[path]
+            as_masks = {id(x) for x in _masks_of(node)}
+            read = [known[id(x)] for x in node.input_tensors]
+            if all(edge.kind != VECTORS for edge in read):
+                tensors = run_with_masks(operation, node, dict(known))
+                edges = [Edge(new, mask, old.kind) for (new, mask), old in zip(tensors, recorded, strict=True)]
+                if any(edge.kind in (IDS, MASK, VECTORS) for edge in edges):
+                    name = f"{operation.name} ({type(operation).__name__})"
+                    found[path, "vectors"] = _Made(as_float64(edges[0].tensor), name)
+            else:
+                args, _, mask = read_by(operation, node, dict(known))
+                masks = tree.flatten(mask_after(operation, args[0], mask)) if args else [None]
+                masks = [*masks, *[None] * len(recorded)]
+                edges = [old._replace(mask=new) for old, new in zip(recorded, masks, strict=False)]
+                given = [x for x in tree.flatten(mask) if x is not None] if takes_mask(operation) else []
+                for i, x in enumerate(given):
+                    found[path, "mask" if i == 0 else f"mask {i}"] = _Made(as_float64(x), "", operation, operation)
+                for i, (x, edge) in enumerate(zip(node.input_tensors, read, strict=True)):
+                    if edge.kind == MASK and id(x) not in as_masks:
+                        found[path, f"{i}"] = _Made(as_float64(edge.tensor), "", made_by(x)[0], operation)
+            return edges
+
+        edges = [Edge(value, None, kind) for value, kind in zip(starts, kinds, strict=True)]
+        try:
+            self._follow(self._model, edges, (), call)
+        except Exception:  # whatever the backend raises of ids that the network does not have
+            return None
+        return found
 
     def _joined(self) -> Array:
         """The vectors of all sources side by side."""
@@ -386,7 +522,7 @@ class Whole:
                 read &= True if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
             ids = without_unread(ops.convert_to_numpy(ids), read)
             vectors = ops.one_hot(ops.reshape(ids, ids.shape[:2]), int(size or 0), dtype=operation.variable_dtype)
-            self._sources.append(Source(path, True, tuple(vectors.shape[2:])))
+            self._sources.append(Source(path, True, tuple(vectors.shape[2:]), True))
             self._found.append(vectors)
             return edges
         vectors = edges[0].tensor
@@ -396,7 +532,8 @@ class Whole:
                 "A layer must make vectors (batch, time, features) of the ids, and nothing else. Received: "
                 f"{operation.name} ({type(operation).__name__}). Make the Embedding a layer of the model."
             )
-        self._sources.append(Source(path, operation_name(operation) == "OneHot", tuple(vectors.shape[2:])))
+        are_symbols = operation_name(operation) == "OneHot" and self._reads_distributions
+        self._sources.append(Source(path, False, tuple(vectors.shape[2:]), are_symbols))
         self._found.append(vectors)
         return edges
 

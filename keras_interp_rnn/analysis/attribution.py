@@ -355,7 +355,12 @@ def _opened(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened
     """The network as a function, and why it is not run in float64; "" where it is."""
     network, inputs, how = reading.network, reading.arrays, {"absent": absent, "own": reading.own}
     try:
-        return open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step, **how), ""
+        chain = open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step, **how)
+        if mask is not None or all(
+            given is None or _is_padding(np.asarray(inputs[0]), ~given) for given in chain.masks
+        ):
+            return chain, ""
+        reason = "; Keras runs it in its own dtype, as its masks may be made of more than the padding"
     except NotAChain as error:
         if isinstance(error, Differs) and mask is None:
             network = as_model(network, inputs[0])
@@ -363,6 +368,12 @@ def _opened(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened
             raise
         reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"
     return Whole(network, inputs, reading.varies, step, **how), reason
+
+
+def _is_padding(ids: NDArray[Any], masked: NDArray[np.bool_]) -> bool:
+    """Whether steps that are masked are those of one id. Those of vectors may be any."""
+    of_others = bool(np.isin(ids[~masked], ids[masked]).any()) if ids.shape == masked.shape else False
+    return ids.shape != masked.shape or (len(np.unique(ids[masked])) < 2 and not of_others)
 
 
 def _splits_exactly(network: Any) -> bool:

@@ -178,6 +178,17 @@ def last_step(ids, states):
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("pad", [0, 5, 8])
+def test_any_padding_at_the_end_is_padding(pad):
+    ids = Input((STEPS,), dtype="int32")
+    states = keras.layers.LSTM(5, return_sequences=True)(embedded(ids))
+    mask = ops.cast(ops.not_equal(ids, pad), "float32")[..., None]
+    model = Model(ids, Dense(1)(ops.sum(states * mask, axis=1) / ops.sum(mask, axis=1)))
+    for text in (np.where(TEXT == 0, pad, np.where(TEXT == 5, 8, TEXT)) if pad != 8 else TEXT, np.array([[1] * 6])):
+        assert analysis.attribution(model, text).shares.shape == text.shape
+
+
+@pytest.mark.core
 @pytest.mark.parametrize("pool", [mean_by_hand, attended, last_step])
 def test_masks_by_hand_are_those_of_the_text(pool):
     ids = Input((STEPS,), dtype="int32")
@@ -194,6 +205,91 @@ def test_masks_by_hand_are_those_of_the_text(pool):
             outputs.append(float(model(row[None])[0, 0]))
         table.embeddings.assign(weights)
         np.testing.assert_allclose(shares[row != 0], np.diff(outputs)[row != 0], atol=1e-6)
+
+
+class Turned(keras.layers.Layer):
+    """An Embedding, the last word first."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = keras.layers.Embedding(SYMBOLS, 4, embeddings_initializer=normal())
+
+    def call(self, ids):
+        return ops.flip(self.table(ids), axis=1)
+
+
+REORDERED = {
+    "flip": lambda ids: embedded(ops.flip(ids, axis=1)),
+    "get_item": lambda ids: embedded(ids[:, ::-1]),
+    "roll": lambda ids: embedded(ops.roll(ids, 1, axis=1)),
+    "concatenate": lambda ids: embedded(ops.concatenate([ops.zeros_like(ids[:, :1]), ids[:, :-1]], axis=1)),
+    "take": lambda ids: embedded(ops.take(ids, [1, 0, 2, 3, 4, 5], axis=1)),
+    "sort": lambda ids: embedded(ops.sort(ids, axis=1)),
+    "cumsum": lambda ids: embedded(ops.cumsum(ids, axis=1) % SYMBOLS),
+    "lambda": lambda ids: embedded(keras.layers.Lambda(lambda x: ops.flip(x, axis=1))(ids)),
+    "turned": lambda ids: Turned()(ids),
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", REORDERED)
+@pytest.mark.parametrize("text", [TEXT, np.full((1, STEPS), 3)], ids=["words", "one word"])
+def test_vectors_are_those_of_the_ids_of_their_steps(name, text):
+    """Else a word has the share of another."""
+    ids = Input((STEPS,), dtype="int32")
+    model = Model(ids, Dense(1)(keras.layers.GRU(3)(REORDERED[name](ids))))
+    with pytest.raises(ValueError, match=f"of the id of this step alone. Received: .*, in which {name}.* of other"):
+        analysis.attribution(model, text)
+
+
+def has(word, ids):
+    return ops.any(ops.equal(ids, word), axis=1, keepdims=True)
+
+
+FLAGGED = {
+    "where": lambda ids, x, word: ops.where(has(word, ids)[..., None], -x, x),
+    "multiply": lambda ids, x, word: x * (1 - 2 * ops.cast(has(word, ids), "float32"))[..., None],
+    "divide": lambda ids, x, word: x / (1 + ops.sum(ops.cast(ops.equal(ids, word), "float32"), axis=1))[:, None, None],
+    "later": lambda ids, x, word: (
+        x * (1 - 2 * ops.cumsum(ops.cast(ops.equal(ids, word), "float32"), axis=1))[..., None]
+    ),
+    "larger": lambda ids, x, word: x * (1 - 2 * ops.cast(ids > word - 1, "float32"))[..., None],
+    "mask": lambda ids, x, word: keras.layers.GRU(4)(
+        x, mask=ops.cumsum(ops.cast(ops.equal(ids, word), "int32"), axis=1) < 1
+    ),
+}
+
+
+FLAGGED_TEXTS = [[1, 7, 2, 3, 4, 5], [1, 2, 3, 4, 5, 7], [7, 7, 7, 7, 7, 7], [1, 0, 2, 3, 4, 5]]
+CASES = [(name, text) for name in FLAGGED for text in FLAGGED_TEXTS[: 1 if name == "mask" else None]]
+CASES.remove(("larger", [1, 0, 2, 3, 4, 5]))  # the same for all words
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_a_word_that_multiplies_or_selects_is_named(name, text):
+    """With what it does kept, its own share would be that of its vector."""
+    word = 0 if 0 in text else 7
+    ids = Input((STEPS,), dtype="int32")
+    x = FLAGGED[name](ids, embedded(ids), word)
+    model = Model(ids, Dense(1)(keras.layers.GRU(3)(x) if len(x.shape) > 2 else x))
+    with pytest.raises(ValueError, match="one vector for each step.* also reads .* and would stay"):
+        analysis.attribution(model, np.array([text]))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("mask_zero", [False, True])
+def test_a_bag_of_one_hot_vectors_has_the_shares_of_its_words(mask_zero):
+    ids = Input((STEPS,), dtype="int32")
+    states = keras.layers.LSTM(5)(embedded(ids, mask_zero=mask_zero))
+    words = ops.sum(ops.one_hot(ids, SYMBOLS), axis=1)
+    head = Dense(1, use_bias=False)
+    model, alone = Model(ids, Dense(1)(states) + head(words)), Model(ids, Dense(1)(states))
+    alone.set_weights(model.get_weights()[:-1])
+    text = np.array([[1, 2, 3, 4, 5, 6]])
+    of_words = np.asarray(ops.convert_to_numpy(head.kernel))[text, 0]
+    split, rest = (analysis.attribution(each, text) for each in (model, alone))
+    np.testing.assert_allclose(split.shares, rest.shares + of_words, atol=1e-6)
 
 
 MIXED = {
@@ -213,6 +309,63 @@ def test_outputs_that_depend_on_other_rows_are_refused(name, rows):
     model = Model(x, Dense(1)(MIXED[name](keras.layers.LSTM(5)(x))))
     with pytest.raises(ValueError, match="must depend on that sequence alone. Received: .* other sequences are in the"):
         analysis.attribution(model, vectors(rows))
+
+
+def in_pairs(h):
+    return h - ops.reshape(ops.flip(ops.reshape(h, (-1, 2, 5)), axis=1), (-1, 5))
+
+
+class Whitened(keras.layers.Layer):
+    """A BatchNormalization that is always in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = keras.layers.BatchNormalization()
+
+    def call(self, x):
+        return self.norm(x, training=True)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("of_ids", [False, True])
+def test_rows_are_not_mixed_in_pairs(of_ids):
+    x = Input((STEPS,), dtype="int32") if of_ids else Input((STEPS, FEATURES))
+    model = Model(x, Dense(1)(in_pairs(keras.layers.LSTM(5)(embedded(x) if of_ids else x))))
+    with pytest.raises(ValueError, match="must depend on that sequence alone. Received: .* other sequences are in the"):
+        analysis.attribution(model, TEXT if of_ids else vectors(2))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("mix", [lambda x: x - ops.mean(x, axis=(0, 1), keepdims=True), lambda x: Whitened()(x)])
+@pytest.mark.parametrize("text", [[1, 7, 2, 3, 4, 5], [3, 3, 3, 3, 3, 3], None])
+def test_one_row_is_not_centred_over_all_rows_and_steps(mix, text):
+    x = Input((STEPS, FEATURES)) if text is None else Input((STEPS,), dtype="int32")
+    model = Model(x, Dense(1)(keras.layers.LSTM(5)(mix(x if text is None else embedded(x)))))
+    with pytest.raises(ValueError, match="must depend on that sequence alone. Received: .* other sequences are in the"):
+        analysis.attribution(model, vectors(1) if text is None else np.array([text]))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_a_network_of_so_many_rows_alone_is_refused(batch_size):
+    x = Input((STEPS, FEATURES), batch_size=batch_size)
+    states = ops.reshape(keras.layers.LSTM(5)(x), (batch_size, 5))
+    model = Model(x, Dense(1)(states))
+    with pytest.raises(ValueError, match=f"any number of sequences. Received: .*, which reads {batch_size}, and fails"):
+        analysis.attribution(model, vectors(batch_size))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", ["bfloat16", "mixed_bfloat16"])
+@pytest.mark.parametrize("noise", [0.05, 0.01])
+def test_a_coarse_dtype_does_not_hide_noise(dtype, noise):
+    x = Input((STEPS, FEATURES))
+    noisy = Noisy(noise)
+    states = keras.layers.Dropout(0.1, dtype="bfloat16")(keras.layers.LSTM(4)(x))
+    states = states if dtype == "bfloat16" else keras.layers.Dense(4, dtype=dtype)(states)
+    model = Model(x, Dense(1)(noisy(ops.cast(states, "float32"))))
+    with pytest.raises(ValueError, match="same from the same inputs"):
+        analysis.attribution(model, vectors())
 
 
 def test_the_layer_that_mixes_rows_is_named():
