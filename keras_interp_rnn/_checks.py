@@ -67,9 +67,14 @@ def non_negative(name: str, value: Any) -> float:
     return number
 
 
+def is_proved(certificate: Any) -> bool:
+    """Whether a certificate says that its proof succeeded: `holds` is True, and no failure is named."""
+    return certificate.holds is True and not certificate.failure
+
+
 def holding(certificate: Any) -> Any:
     """A certificate that holds; of another nothing is known of the network."""
-    if not certificate.holds:
+    if not is_proved(certificate):
         raise ValueError(
             "A certificate must hold, so that the network is an automaton. Received: a certificate that does not hold "
             f"({certificate.failure}). Train to a lower temperature, or pass the automaton itself."

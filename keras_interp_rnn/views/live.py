@@ -26,6 +26,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import automata
+from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._results import as_html, as_text, output_name, separator, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import switch_arrays
@@ -120,7 +121,7 @@ def _view_of_automaton(network: keras.Model, word: str) -> View:
     result: Extraction | automata.Certificate = automata.extract(network)
     with contextlib.suppress(ValueError):  # the proof does not cover a layer of the network
         certificate = automata.certify(network, result.dfa)
-        result = certificate if certificate.holds else result
+        result = certificate if is_proved(certificate) else result
     view = view_of(result)
     if view is None:
         raise ValueError(

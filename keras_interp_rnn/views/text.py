@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from scipy.special import softmax
 
+from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._io import in_terminal
 from keras_interp_rnn._results import FOR, as_text, nth, output_name, rgb, separator, symbol_name, text_of, visible
 from keras_interp_rnn._types import Array
@@ -521,8 +522,9 @@ def certificate(result: Certificate) -> str:
     size, minimal = len(result.path), len(result.dfa.minimize())
     article = "An" if size in (8, 11, 18) or 80 <= size < 90 else "A"
     merged = f", {minimal} when equivalent ones are merged" if minimal < size else ""
-    if not result.holds:
-        return f"Not yet proved for every word at temperature {result.temperature:g}.\nWhy: {result.failure}."
+    if not is_proved(result):
+        why = result.failure or f"`holds` is {result.holds!r}"
+        return f"Not yet proved for every word at temperature {result.temperature:g}.\nWhy: {why}."
     lines = [
         f"{article} {size}-state automaton{merged}, proved for every word at temperature {result.temperature:g}.",
         f"What: on every word, however long, the network agrees with {_named(result.dfa)}.",

@@ -1,6 +1,7 @@
 """Certificates of networks: bounds hold for random states, and proofs for words that the network itself reads."""
 
 import concurrent.futures
+import dataclasses
 import itertools
 
 import keras
@@ -169,3 +170,20 @@ def test_certifies_and_checks_in_any_thread(make, built_in_a_thread, tmp_path):
 
     assert in_a_thread(proved) == proved()
     assert proved()[0] == proved()[2] == proved()[3]
+
+
+def test_a_certificate_of_which_more_is_said_than_was_proved_is_none(tmp_path):
+    network = automata.compile(automata.tomita(1))
+    failed, good = (automata.certify(network, automata.tomita(number)) for number in (4, 1))
+    for edited in (
+        dataclasses.replace(failed, holds=True),
+        dataclasses.replace(good, holds="no"),
+        dataclasses.replace(good, holds=1),
+    ):
+        assert str(edited).startswith("Not yet proved")
+        assert not edited.check(network)
+        with pytest.raises(ValueError, match="must hold"):
+            edited.save(tmp_path / "edited.json")
+        with pytest.raises(ValueError, match="must hold"):
+            automata.smallest_edit(edited, "1101")
+    assert good.holds is True

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._checks import invalid, positive
+from keras_interp_rnn._checks import invalid, is_proved, positive
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
@@ -103,7 +103,7 @@ class Certificate(Sentence):
         """
         parts, _ = _opened(network, alphabet, start, end)
         tau = parts.temperature()
-        if not self.holds or self.failure or np.float64(self.temperature) != tau:
+        if not is_proved(self) or np.float64(self.temperature) != tau:
             return False
         if type(self.path) is not type(self.dfa) or type(self.dfa) not in MACHINES:
             return False
@@ -142,8 +142,8 @@ class Certificate(Sentence):
         >>> automata.Certificate.load(file).check(network)
         True
         """
-        if not self.holds or self.proved is None:
-            why = "without weights" if self.holds else f"that does not hold: {self.failure}"
+        if not is_proved(self) or self.proved is None:
+            why = "without weights" if is_proved(self) else f"that does not hold: {self.failure or self.holds}"
             raise ValueError(
                 f"A certificate must hold, and have weights, to be saved. Received: one {why}. Save one that certify "
                 "returned and that holds."
@@ -216,7 +216,7 @@ def certify(
     parts, errors = _opened(network, alphabet, start, end)
     certificate = _prove(parts, dfa, _held_temperature(parts, temperature), extract_exactly(parts.acceptor))
     certificate = replace(certificate, function_errors=errors)
-    if certificate.holds and certificate.temperature == parts.temperature():
+    if is_proved(certificate) and certificate.temperature == parts.temperature():
         word = _misclassified(parts, certificate.path)
         if word is not None:
             failure = f"the model itself classifies {word!r} otherwise: the proof does not know a part of it"
@@ -345,7 +345,7 @@ def _prove(parts: Deployed, dfa: Automaton, tau: float, extraction: Extraction) 
     attempts = list(zip(epsilons, proof.attempts(parts.numbers, path, centroids, tau, epsilons), strict=True))
     epsilon, best = max(attempts, key=lambda pair: pair[1].least)
     word = path.difference(dfa)
-    holds, failure = word is None and best.least > 0, ""
+    holds, failure = word is None and bool(best.least > 0), ""
     if word is not None:
         failure = f"the path of the centroids is another automaton: they differ on {word!r}"
     elif not holds:
