@@ -68,7 +68,7 @@ def non_negative(name: str, value: Any) -> float:
 
 
 def is_proved(certificate: Any) -> bool:
-    """Whether a certificate says that its proof succeeded: `holds` is True, and no failure is named."""
+    """Whether the proof of a certificate succeeded: `holds` is True, and no failure is named."""
     return certificate.holds is True and not certificate.failure
 
 

@@ -22,7 +22,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -30,10 +30,11 @@ from keras import ops, tree
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._backend.keras_quirks import mask_of
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import say
 from keras_interp_rnn._lbfgs import Box, Minimization
-from keras_interp_rnn._network import stack_of
+from keras_interp_rnn._network import carried_states, copies, stack_of
 from keras_interp_rnn._results import Sentence, nth
 from keras_interp_rnn._types import Array, Ints, Tensor
 from keras_interp_rnn.constraints import Interval
@@ -52,8 +53,15 @@ MAX_STEPS_AT_ONCE = 2**22
 SMALL_START = 0.01
 """How far weights are moved for a start where their constraint has no derivative, as a norm at 0."""
 
+RUNS = "The model, its loss and its penalties must run in float64, compiled"
+RUN_REMEDY = "Leave out what fixes another dtype, or what the backend does not compile"
+"""The rule where one of them raises an error of its own, and its remedy."""
+
 MEAN = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 """Reductions of a loss that are means."""
+
+COMPARED = 8
+"""Sequences on which the objective is compared with the loss that Keras computes."""
 
 SHRINKAGE, SMALL = 3, 2**15
 """A batch is compiled again for the starts that are not done, once they are so many times fewer, unless all its
@@ -145,7 +153,7 @@ def fit_lbfgs(
 
     `ignore_class` and `loss_weights` count as in `fit`. The mean is over the sum of the weights of the steps, as in
     Keras with reduction="mean_with_sample_weight"; by default Keras divides by the number of steps, so that weights
-    other than 0 and 1 change the size of the loss relative to the penalties there, and not here.
+    other than 1 change the size of the loss relative to the penalties there, and not here.
 
     Args:
         model: a built model of one output, compiled with a loss.
@@ -164,8 +172,8 @@ def fit_lbfgs(
 
     Raises:
         ValueError: if the model is not built, not compiled, or cannot be copied; if the shapes of arrays do not match;
-            if the loss has another reduction than a mean, or compares sequences; if the objective or its gradient is
-            not finite at a start.
+            if the loss has another reduction than a mean, or compares sequences; if the objective is not the loss that
+            Keras computes at the model's weights; if the objective or its gradient is not finite at a start.
 
     Units: those of the loss, usually nats.
     Example:
@@ -186,14 +194,17 @@ def fit_lbfgs(
     """
     started = time.monotonic()
     num_restarts, max_steps = integer("num_restarts", num_restarts), integer("max_steps", max_steps)
+    _loss_of(model)
     prepared = _prepared(data, subsets, penalty_factors)
     if not prepared.totals.all():
         empty = ", ".join(nth("row", i) for i in np.flatnonzero(prepared.totals == 0).tolist())
         raise ValueError(
             f"Each of `subsets` must have a step of positive weight. Received: none in {empty}. Leave these rows out."
         )
+    sample = _sampled(model, prepared)
     with _backend.double_precision():
         objective = _Objective(model)
+        objective.check(sample)
         starts = objective.starts(num_restarts, seed)
         rows = np.arange(prepared.num_fits * num_restarts)
         evaluate = _Evaluation(objective, prepared, rows // num_restarts, project=True)
@@ -226,7 +237,12 @@ def _smooth_starts(
         ValueError: if the objective or its gradient is not finite at a start, with what is not.
     """
     box, rows = Box(*objective.bounds), np.arange(len(starts))
-    value, gradient = values(box.points(box.coordinates(starts)), rows)
+    try:
+        value, gradient = values(box.points(box.coordinates(starts)), rows)
+    except Exception as error:
+        if isinstance(error, ValueError) and "Received: " in str(error):
+            raise
+        raise _refused(RUNS, error, RUN_REMEDY) from error
     if not np.isfinite(gradient).all():
         starts = objective.moved(starts, gradient, seed)
         value, gradient = values(box.points(box.coordinates(starts)), rows)
@@ -241,6 +257,93 @@ def _smooth_starts(
         f"The objective and its gradient must be finite at each start. Received: {received} Change the data, the loss, "
         "the constraint or the initializers."
     )
+
+
+class _Sample(NamedTuple):
+    """Some sequences, with what Keras computes of them.
+
+    Attributes:
+        x, y, weights: as in `_Data`. outputs: those of the model. loss: with penalties.
+    """
+
+    x: Any
+    y: NDArray[Any]
+    weights: Array
+    outputs: list[NDArray[Any]]
+    loss: float
+
+
+def _sampled(model: keras.Model, data: _Data) -> _Sample | None:
+    """Outputs and loss that Keras computes of some sequences; None if the loss is not finite there.
+
+    Where its loss divides by the number of steps, all weights are 1, and missing targets are replaced by another.
+
+    Raises:
+        ValueError: if the model cannot be fitted.
+    """
+    loss = _loss_of(model)
+    totals = data.weights.reshape(len(data.weights), -1).sum(axis=1)
+    rows = np.flatnonzero(totals > 0)[:COMPARED]
+    batch = model.inputs[0].shape[0]
+    rows = np.resize(rows, batch) if batch else rows
+    x = tree.map_structure(lambda leaf: leaf[rows], data.x)
+    y, weights = data.y[rows].copy(), data.weights[rows]
+    there = weights > 0
+    y[~there] = y[there][0]
+    is_weighted = getattr(loss, "reduction", MEAN[0]) == MEAN[2] and not (weights == 1).all()
+    weights = weights if is_weighted else np.ones(weights.shape)
+    try:
+        with copies.same_draws(model), carried_states.from_the_start(model):
+            outputs = model(tree.map_structure(_single, x), training=False)
+            [output] = tree.flatten(outputs)
+            y = y[..., None] if y.ndim < output.ndim and output.shape[-1] == 1 else y
+            target = tree.pack_sequence_as(outputs, [ops.convert_to_tensor(_single(y))])
+            given = ops.convert_to_tensor(_single(weights)) if is_weighted else None
+            value = float(model.compute_loss(x, target, outputs, given, training=False))
+    except Exception as error:
+        raise _refused(
+            "The model must compute its loss of the data", error, "Compare their shapes and dtypes"
+        ) from error
+    values = [np.asarray(ops.convert_to_numpy(output), np.float64)]
+    return _Sample(x, y, weights, values, value) if np.isfinite(value) else None
+
+
+def _single(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(keras.config.floatx()) if array.dtype.kind == "f" else array
+
+
+def _refused(rule: str, error: Exception, remedy: str) -> ValueError:
+    """An error that the backend, Keras or a user's function raised, as one sentence."""
+    lines = [line for line in str(error).replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines() if line.strip()]
+    what = f"{type(error).__name__}: {lines[0] if lines else ''}"[:200].rstrip(" .:")
+    return ValueError(f"{rule}. Received: {what}. {remedy}.")
+
+
+def _loss_of(model: keras.Model) -> Any:
+    """The loss with which a model is compiled.
+
+    Raises:
+        ValueError: if the model, or its loss, is not one that is fitted.
+    """
+    if not isinstance(model, keras.Model) or not model.built:
+        raise ValueError(f"`model` must be a built Keras model. Received: {model!r:.100}. Call it on inputs once.")
+    if not getattr(model, "inputs", None) or len(model.outputs) != 1:
+        received = f"{len(model.outputs)} outputs" if getattr(model, "inputs", None) else "a subclass of keras.Model"
+        raise ValueError(
+            f"`model` must be Sequential or functional, with one output. Received: {model.name}, {received}. Rebuild "
+            "it by keras.Model(inputs, output)."
+        )
+    losses = tree.flatten(getattr(model, "loss", None))
+    if len(losses) != 1 or not isinstance(losses[0], str | keras.losses.Loss | Callable):
+        raise ValueError("`model` must be compiled with one loss. Received: a model without. Call model.compile.")
+    loss = keras.losses.get(losses[0])
+    reduction = getattr(loss, "reduction", MEAN[0])
+    if reduction not in MEAN:
+        raise ValueError(
+            f"The loss must have a mean for its reduction, one of {', '.join(MEAN)}. Received: {reduction!r}. "
+            "Leave `reduction` out, and multiply the loss by `loss_weights`."
+        )
+    return loss
 
 
 def _loss_weight(model: keras.Model) -> float:
@@ -301,11 +404,16 @@ class _Data:
 def _prepared(data: Sequence[Any], subsets: ArrayLike | None, factors: ArrayLike | None) -> _Data:
     if not isinstance(data, tuple | list) or len(data) not in (2, 3):
         raise ValueError(f"`data` must be (x, y) or (x, y, sample_weight). Received: {type(data).__name__}.")
-    x, y = tree.map_structure(_doubled, data[0]), _doubled(data[1])
+    targets = data[1]
+    if isinstance(targets, dict):
+        if len(targets) != 1:
+            raise ValueError(f"`data` must have one target. Received: a dict of {len(targets)}. Pass one array.")
+        [targets] = targets.values()
+    x, y = tree.map_structure(_doubled, data[0]), _doubled(targets)
     sizes = sorted({len(leaf) for leaf in [*tree.flatten(x), y]})
     if len(sizes) > 1:
         raise ValueError(f"`data` must hold arrays of one number of sequences. Received: {sizes}.")
-    weights = np.ones(y.shape[:2]) if len(data) == 2 else np.asarray(data[2], np.float64)
+    weights = np.ones(y.shape[:1]) if len(data) == 2 else np.asarray(data[2], np.float64)
     if weights.ndim not in (1, 2) or weights.shape != y.shape[: weights.ndim] or not (weights >= 0).all():
         raise ValueError(
             f"`sample_weight` must be non-negative numbers of shape {y.shape[:1]} or {y.shape[:2]}. Received: shape "
@@ -385,25 +493,15 @@ class _Objective:
     """The loss of a model and its penalties, as functions of flat weights (rows, P)."""
 
     def __init__(self, model: keras.Model) -> None:
-        if not isinstance(model, keras.Model) or not model.built:
-            raise ValueError(f"`model` must be a built Keras model. Received: {model!r:.100}. Call it on inputs once.")
-        if not isinstance(getattr(model, "loss", None), str | keras.losses.Loss | Callable):
-            raise ValueError("`model` must be compiled with one loss. Received: a model without. Call model.compile.")
-        self.model, self.loss, self.loss_weight = model, keras.losses.get(model.loss), _loss_weight(model)
-        reduction = getattr(self.loss, "reduction", MEAN[0])
-        if isinstance(self.loss, keras.losses.Circle):
+        self.loss, self.loss_weight = _loss_of(model), _loss_weight(model)
+        self.model, (self.copy, layers) = model, _copy(model, None)
+        copies.give_weights(copies.Copy(self.copy, layers))
+        shapes = [[tuple(variable.shape) for variable in each.trainable_variables] for each in (model, self.copy)]
+        if shapes[0] != shapes[1]:
             raise ValueError(
-                "The loss must have a value for each step by itself. Received: Circle, which compares the sequences of "
-                "a batch. Use another loss."
+                f"{copies.RULE}. Received: {model.name}, whose copy has {len(shapes[1])} weights that train in place "
+                f"of {len(shapes[0])}. Let no layer hold the weights of another."
             )
-        if reduction not in MEAN:
-            raise ValueError(
-                f"The loss must have a mean for its reduction, one of {', '.join(MEAN)}. Received: {reduction!r}. "
-                "Leave `reduction` out, and multiply the loss by `loss_weights`."
-            )
-        self.copy = _copy(model, None)
-        for variable, value in zip(self.copy.variables, model.variables, strict=True):
-            variable.assign(ops.cast(value, variable.dtype))
         self.variables = self.copy.trainable_variables
         self.fixed = [variable.value for variable in self.copy.non_trainable_variables]
         self.shapes = [tuple(variable.shape) for variable in self.variables]
@@ -414,6 +512,62 @@ class _Objective:
         self.bounds = [np.repeat([end[side] for end in ends], self.sizes) for side in range(2)]
         self.stack = stack_of(self.copy)
         self.maps = self.stack is not None or _backend.maps_loops()
+
+    def check(self, sample: _Sample | None) -> None:
+        """Compares the objective at the model's weights with the loss that Keras computes.
+
+        Raises:
+            ValueError: if they differ, if a loss compares sequences, or if something does not run in float64.
+        """
+        if sample is None:
+            return
+        x = tree.map_structure(ops.convert_to_tensor, sample.x)
+        try:
+            output = self._output(x)
+            copies.check_computes(self.model, [np.asarray(ops.convert_to_numpy(output))], sample.outputs)
+            self._check_each(sample.y, output)
+            parts = [*tree.flatten(sample.x), sample.y, sample.weights, np.ones(())]
+            point = _flat(self.variables)[None]
+            tensors = [ops.convert_to_tensor(part[None]) for part in (point[0], *parts)]
+            value = float(ops.convert_to_numpy(self.values(sample.x, False, *tensors))[0])
+        except Exception as error:
+            if isinstance(error, ValueError) and "Received: " in str(error):
+                raise
+            raise _refused(RUNS, error, RUN_REMEDY) from error
+        # Where no step counts it is NaN; that all of them do not is found at the starts.
+        if (
+            np.isfinite(value)
+            and not abs(value - sample.loss) <= copies.rounding(self.model) * max(abs(value), abs(sample.loss)) + 1e-6
+        ):
+            raise ValueError(
+                "The objective must be the loss that Keras computes. Received: a model of which Keras computes "
+                f"{sample.loss:.6g}, where the mean of its loss and its penalties are {value:.6g}, for "
+                f"{len(sample.y)} sequences. Leave `compute_loss` of the model and `__call__` of the loss as they are."
+            )
+
+    def _output(self, x: Any) -> Tensor:
+        """The output of the copy as the objective computes it."""
+        if self.stack is None:
+            return tree.flatten(self.copy(x, training=False))[0]
+        leaves = [leaf[None] for leaf in tree.flatten(x)]
+        return self.stack(lambda variable: ops.convert_to_tensor(variable)[None], leaves)[0]
+
+    def _check_each(self, y: NDArray[Any], output: Tensor) -> None:
+        """Raises ValueError unless a loss has values for each sequence by itself."""
+        target, rule = ops.convert_to_tensor(y), "The loss must have a value for each step by itself. Received: "
+        remedy = "Use a loss of each sequence, and give the model outputs (batch, time, outputs)."
+        together = self._losses(target, output)
+        name = getattr(self.loss, "__name__", type(self.loss).__name__)
+        if tuple(together.shape)[:1] != (len(y),):
+            raise ValueError(f"{rule}{name}, whose values have the shape {tuple(together.shape)}. {remedy}")
+        each = [self._losses(target[k : k + 1], output[k : k + 1]) for k in range(len(y))]
+        alone = ops.convert_to_numpy(ops.concatenate(each))
+        if not np.allclose(ops.convert_to_numpy(together), alone, rtol=1e-4, atol=1e-6, equal_nan=True):
+            raise ValueError(f"{rule}{name}, which compares the sequences of a batch. {remedy}")
+
+    def _losses(self, y: Tensor, output: Tensor) -> Tensor:
+        """The values of the loss, before any mean."""
+        return self.loss.call(y, output) if isinstance(self.loss, keras.losses.Loss) else self.loss(y, output)
 
     def moved(self, points: Array, gradients: Array, seed: int) -> Array:
         """Starts (rows, P), a little off where constraints that are no bounds have no derivative."""
@@ -435,7 +589,7 @@ class _Objective:
 
     def starts(self, number: int, seed: int) -> Array:
         """(number, P): the model's weights, then what its initializers draw."""
-        models = [self.copy, *(_copy(self.model, [seed, draw]) for draw in range(1, number))]
+        models = [self.copy, *(_copy(self.model, [seed, draw]).model for draw in range(1, number))]
         return np.stack([_flat(each.trainable_variables) for each in models])
 
     def parts(self, weights: Any) -> list[Any]:
@@ -473,12 +627,13 @@ class _Objective:
         *leaves, y, sample_weight, factors = data
         if self.stack is None:
             x = tree.pack_sequence_as(structure, [leaf[0] for leaf in leaves])
-            output, _, penalties = self.copy.stateless_call(
+            outputs, _, penalties = self.copy.stateless_call(
                 self.parts(weights[0]), self.fixed, x, training=False, return_losses=True
             )
-            mask = getattr(output, "_keras_mask", None)
+            [output] = tree.flatten(outputs)
+            mask = mask_of(output)
             if mask is not None:
-                sample_weight = sample_weight * ops.cast(mask, sample_weight.dtype)[None]
+                sample_weight = _with_mask(sample_weight, mask[None])
             value = self._mean(y, output[None], sample_weight)
             return value + factors * sum(penalties) if penalties else value
         parts = self.parts(weights)
@@ -508,26 +663,39 @@ class _Objective:
         counts = ops.reshape(sample_weight > 0, (*of_weights, *[1] * (len(y.shape) - len(of_weights))))
         y = ops.where(counts, y, ops.zeros_like(y))
         losses = None
-        if all(size in (None, other) for size, other in zip(output.shape, of_weights, strict=False)):
+        alike = len(y.shape) != len(output.shape) or all(
+            one in (None, 1, other) or other is None for one, other in zip(y.shape, output.shape, strict=True)
+        )
+        if alike and all(size in (None, other) for size, other in zip(output.shape, of_weights, strict=False)):
             flat = [ops.reshape(part, (rows * batch, *part.shape[2:])) for part in (y, output)]
-            losses = self.loss.call(*flat) if isinstance(self.loss, keras.losses.Loss) else self.loss(*flat)
+            losses = self._losses(*flat)
+            mask = mask_of(losses)  # a loss leaves out steps by it, as with `ignore_class`
             losses = ops.reshape(losses, (rows, batch, *losses.shape[1:]))
         if losses is None or len(losses.shape) < len(of_weights):
             raise ValueError(
-                f"The loss must have a value for each step. Received: outputs of shape {tuple(output.shape[1:])}, and "
-                f"weights {of_weights[1:]}. Give the model outputs (batch, time, outputs)."
+                f"The loss must have a value for each step. Received: outputs of shape {tuple(output.shape[1:])}, "
+                f"targets {tuple(y.shape[1:])} and weights {of_weights[1:]}. Give the model outputs "
+                "(batch, time, outputs)."
             )
+        ignored = getattr(self.loss, "ignore_class", None)
+        if mask is not None:
+            sample_weight = _with_mask(sample_weight, ops.reshape(mask, (rows, batch, *mask.shape[1:])))
+        elif ignored is not None:
+            known = ops.not_equal(ops.cast(y, "int32"), ignored)
+            sample_weight = _with_mask(sample_weight, ops.reshape(known, losses.shape))
         sample_weight = ops.reshape(
             sample_weight, (*sample_weight.shape, *[1] * (len(losses.shape) - len(sample_weight.shape)))
         )
-        ignored = getattr(self.loss, "ignore_class", None)
-        if ignored is not None:  # Keras leaves these steps out of the mean
-            known = ops.cast(ops.not_equal(ops.cast(y, "int32"), ignored), sample_weight.dtype)
-            sample_weight = sample_weight * ops.reshape(known, losses.shape)
         axes = tuple(range(1, len(losses.shape)))
         losses = ops.where(sample_weight > 0, losses, ops.zeros_like(losses))
         mean = ops.sum(sample_weight * losses, axis=axes) / ops.sum(sample_weight * ops.ones_like(losses), axis=axes)
         return self.loss_weight * mean
+
+
+def _with_mask(weights: Tensor, mask: Tensor) -> Tensor:
+    """Weights (rows, batch, ...) of the steps of a mask (rows, batch, ...)."""
+    more = len(mask.shape) - len(weights.shape)
+    return ops.reshape(weights, (*weights.shape, *[1] * more)) * ops.cast(mask, weights.dtype)
 
 
 def _of_each_row(function: Callable[[Tensor], Tensor], rows: Tensor, width: int) -> Tensor:
@@ -546,20 +714,10 @@ def _flat(variables: Sequence[keras.Variable]) -> Array:
     return np.concatenate([np.asarray(ops.convert_to_numpy(each), np.float64).ravel() for each in variables])
 
 
-def _copy(model: keras.Model, seed: Sequence[int] | None) -> keras.Model:
-    """The model in float64; with its weights drawn again from a seed, if there is one."""
+def _copy(model: keras.Model, seed: Sequence[int] | None) -> copies.Copy:
+    """The model in float64, with the weights that its initializers draw; from other seeds, if there is one."""
     draws = None if seed is None else np.random.default_rng(seed)
-
-    def double(layer: keras.layers.Layer) -> keras.layers.Layer:
-        return type(layer).from_config(_changed(layer.get_config(), draws))
-
-    # A clone of a compiled model would be compiled, with a loss that may not be registered.
-    plain = model
-    if isinstance(model, keras.Sequential):
-        plain = keras.Model(model.inputs[0], model.outputs[0])
-    elif getattr(model, "inputs", None):
-        plain = keras.Model(model.input, model.output)
-    return keras.models.clone_model(plain, clone_function=double)
+    return copies.copy_of(model, lambda config: _changed(config, draws))
 
 
 def _changed(config: Any, draws: np.random.Generator | None) -> Any:

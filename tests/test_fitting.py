@@ -272,6 +272,163 @@ def test_many_sequences_are_fitted_in_parts(monkeypatch):
     np.testing.assert_allclose(whole.losses, parts.losses, rtol=1e-9)
 
 
+def numbers(head=2, last=None, sequences=True, before=(), after=(), loss="mse", **kwargs):
+    keras.utils.set_random_seed(2)
+    inputs = keras.Input((5, 3))
+    x = inputs
+    for layer in (*before, keras.layers.GRU(3, return_sequences=sequences), *after):
+        x = layer(x)
+    model = keras.Model(inputs, keras.layers.Dense(head, activation=last, name="out", **kwargs)(x))
+    model.compile(loss=loss)
+    return model
+
+
+RNG = np.random.default_rng(1)
+GIVEN, REAL, CLASSES = RNG.normal(size=(10, 5, 3)), RNG.normal(size=(10, 5, 2)), RNG.integers(0, 4, (10, 5))
+
+
+def adapted(nested=False):
+    layer = keras.layers.Normalization()
+    layer.adapt(5 * GIVEN + 7)
+    if not nested:
+        return layer
+    inner = keras.Input((5, 3))
+    return keras.Model(inner, layer(inner))
+
+
+def left_out(y, outputs):
+    return keras.losses.sparse_categorical_crossentropy(y, outputs, from_logits=True, ignore_class=2)
+
+
+class LeftOut(keras.losses.Loss):
+    def call(self, y, outputs):
+        return left_out(y, outputs)
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "y"),
+    [
+        (lambda: numbers(before=[adapted()]), 5 * GIVEN + 7, REAL),
+        (lambda: numbers(before=[adapted(nested=True)]), 5 * GIVEN + 7, REAL),
+        (lambda: numbers(4, loss=left_out), GIVEN, CLASSES),
+        (lambda: numbers(4, loss=LeftOut()), GIVEN, CLASSES),
+        (lambda: numbers(4, "softmax", False, loss="categorical_crossentropy"), GIVEN, np.eye(4)[CLASSES[:, 0]]),
+        (lambda: numbers(2, None, False), GIVEN, REAL[:, 0]),
+        (lambda: numbers(loss={"out": "mse"}), GIVEN, REAL),
+        (lambda: numbers(loss=["mse"]), GIVEN, REAL),
+        (lambda: numbers(loss=lambda y, p: keras.ops.mean(keras.ops.square(y - p), axis=(1, 2))), GIVEN, REAL),
+    ],
+)
+def test_the_fit_is_the_one_that_keras_evaluates(model, x, y):
+    model = model()
+    before = model.evaluate(x, y, verbose=0)
+    fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=10, verbose=0)
+    after = model.evaluate(x, y, verbose=0)
+    assert fits.loss[0] == pytest.approx(after, rel=1e-4)
+    assert after < before
+
+
+class Times(keras.layers.Layer):
+    def __init__(self, factor=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.factor = factor
+
+    def call(self, x):
+        return self.factor * x
+
+
+class Without(Times):
+    """A layer whose configuration lacks its factor."""
+
+    def get_config(self):
+        return keras.layers.Layer.get_config(keras.layers.Identity())
+
+
+class Plain(keras.layers.Layer):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def call(self, x):
+        return self.factor * x
+
+
+def changed_later():
+    layer = Times()
+    layer.factor = 0.1
+    return layer
+
+
+class OwnCall(keras.Model):
+    def call(self, x, training=None, mask=None):
+        return 2 * super().call(x, training=training)
+
+
+class OwnLoss(keras.Model):
+    def compute_loss(self, *args, **kwargs):
+        return 3 * super().compute_loss(*args, **kwargs)
+
+
+class Threefold(keras.losses.MeanSquaredError):
+    def __call__(self, y, outputs, sample_weight=None):
+        return 3 * super().__call__(y, outputs, sample_weight)
+
+
+class Subclass(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.layer = keras.layers.GRU(2, return_sequences=True)
+
+    def call(self, x):
+        return self.layer(x)
+
+
+def of_class(kind):
+    made = numbers()
+    model = kind(made.input, made.output) if kind is not Subclass else kind()
+    model.compile(loss="mse")
+    model(GIVEN)
+    return model
+
+
+def over_the_batch(y, outputs):
+    return keras.ops.mean(keras.ops.square(y - outputs - keras.ops.mean(y - outputs, axis=0, keepdims=True)), -1)
+
+
+COPY, OBJECTIVE, EACH = (
+    "A copy of the model must",
+    "The objective must be the loss",
+    "The loss must have a value for each",
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (lambda: numbers(after=[changed_later()]), f"{COPY}.*a copy of which gives"),
+        (lambda: numbers(after=[Without(0.1)]), f"{COPY}.*a copy of which gives"),
+        (lambda: numbers(after=[Plain(0.1)]), f"{COPY}.*Plain.*its configuration does not make again"),
+        (lambda: numbers(after=[keras.layers.Lambda(lambda x: 2 * x)]), f"{COPY}.*Lambda"),
+        (lambda: numbers(kernel_regularizer=lambda x: 0.1 * keras.ops.sum(x)), f"{COPY}.*Dense"),
+        (lambda: of_class(OwnCall), f"{COPY}.*a copy of which gives"),
+        (lambda: of_class(Subclass), "must be Sequential or functional, with one output. Received: .*subclass"),
+        (lambda: of_class(OwnLoss), f"{OBJECTIVE} that Keras computes"),
+        (lambda: numbers(loss=Threefold()), f"{OBJECTIVE} that Keras computes"),
+        (lambda: numbers(loss=over_the_batch), f"{EACH}.*over_the_batch, which compares the sequences"),
+        (lambda: numbers(loss=keras.losses.Dice()), EACH),
+        (lambda: numbers(loss=lambda y, p: keras.ops.mean(keras.ops.square(y - p))), EACH),
+        (lambda: numbers(1, loss=keras.losses.MeanSquaredError(reduction="none")), "must have a mean"),
+    ],
+)
+def test_a_model_that_would_be_fitted_to_something_else_is_refused(model, sentence):
+    model = model()
+    before = model.get_weights()
+    with pytest.raises(ValueError, match=sentence):
+        fitting.fit_lbfgs(model, (GIVEN, REAL), num_restarts=1, verbose=0)
+    for one, other in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 X, Y = choices(3, 5, 10)
 MODEL = network()
 
@@ -293,7 +450,8 @@ MODEL = network()
         (MODEL, (X, Y), {"num_restarts": 0}, "`num_restarts` must be a positive integer. Received"),
         (keras.Sequential([keras.layers.Dense(1)]), (X, Y), {}, "`model` must be a built Keras model"),
         (keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), (X, Y), {}, "must be compiled with one loss"),
-        (network(layers.ISAN(2, K)), (X, Y), {}, "The loss must have a value for each step"),
+        (network(layers.ISAN(2, K)), (X, Y), {}, "must compute its loss of the data. Received: .*same shape"),
+        (network(layers.ISAN(2, K), "mse"), (X, Y), {}, "The loss must have a value for each step"),
     ],
 )  # fmt: skip
 def test_errors_say_what_must_be(model, data, options, sentence):

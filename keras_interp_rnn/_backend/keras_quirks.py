@@ -103,8 +103,8 @@ def only_infers_shapes() -> bool:
         return scope.original_scope is not None
 
 
-def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
-    """The mask that a symbolic tensor carries, or None.
+def mask_of(x: Any) -> Any:
+    """The mask that a tensor carries, or None.
 
     The graph lacks the mask of a layer that is called with `training`, which is passed on when the model runs. In Keras
     3.16 it lacks the masks of all recurrent layers of Keras.
@@ -112,7 +112,18 @@ def mask_of(x: keras.KerasTensor) -> keras.KerasTensor | None:
     Holds: Keras 3.12 to 3.16.
     Guarded by: tests/analysis/test_traces.py::test_the_mask_of_an_embedding_reaches_a_layer_called_with_training.
     """
-    return getattr(x, "_keras_mask", None)
+    mask = getattr(x, "_keras_mask", None)
+    if mask is not None or isinstance(x, keras.KerasTensor):
+        return mask
+    found: list[Any] = []  # where a tensor has no attributes, as on JAX, Keras knows the mask and gives it to layers
+
+    class Reader(keras.layers.Layer):
+        def call(self, x: Any, mask: Any = None) -> Any:
+            found.append(mask)
+            return x
+
+    Reader(autocast=False, dtype=keras.backend.standardize_dtype(x.dtype))(x)
+    return found[0]
 
 
 def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:

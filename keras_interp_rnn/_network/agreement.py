@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._network.arrays import as_float64
+from keras_interp_rnn._network.arrays import MAX_DIFFERENCE, as_float64
 from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks
-from keras_interp_rnn._network.stepper import MAX_DIFFERENCE, computed_in
+from keras_interp_rnn._network.stepper import computed_in
 from keras_interp_rnn._types import Array
 
 OF_OUTPUT, OF_STATES = 8, 32

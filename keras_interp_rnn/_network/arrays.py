@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._results import nth
 
+MAX_DIFFERENCE = {"float16": 0.05, "bfloat16": 0.2, "float32": 1e-3, "float64": 1e-9}
+"""Maximum difference between two ways to compute the same outputs, as a fraction of the largest: rounding."""
+
 
 def as_array(what: str, given: Any) -> NDArray[Any]:
     """Symbols, ids or sequences, as users pass them, as an array of numbers.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend import keras_quirks
+from keras_interp_rnn._network import copies
 
 
 @contextlib.contextmanager
@@ -56,50 +56,62 @@ def write(model: keras.Model, values: list[np.ndarray]) -> None:
         copy.assign(value)
 
 
-def copy_without(model: keras.Model) -> keras.Model:
+def copy_without(model: keras.Model) -> copies.Copy:
     """A copy of a Sequential or functional model that carries no states, and reads texts of any number and length.
 
-    Of any length if its layers can. Its weights are those of `copy_weights`. Another model is returned as it is.
-    Python's random numbers, from which layers draw seeds when they are made, go on as if no copy had been made.
+    Of any length if its layers can. It has the weights that the model has now, and `copy_weights` gives it later ones.
+    Another model is returned as it is. Random numbers go on as if no copy had been made.
+
+    Raises:
+        ValueError: if a copy computes something else, or a layer cannot be made again.
     """
     if getattr(model, "inputs", None) is None:
-        return model
+        return copies.Copy(model, [])
 
-    def without(operation: Any) -> Any:
-        if not isinstance(operation, keras.layers.Layer):
-            return operation
-        return type(operation).from_config(_stateless(operation.get_config()))
-
-    def copied(first: int) -> keras.Model:
+    def copied(first: int) -> copies.Copy:
         shapes = [(*[None] * first, *x.shape[1 + first :]) for x in keras.tree.flatten(model.inputs)]
         like = zip(shapes, keras.tree.flatten(model.inputs), strict=True)
         inputs = [keras.Input(shape, dtype=x.dtype, name=x.name) for shape, x in like]
         given = inputs[0] if isinstance(model, keras.Sequential) else keras.tree.pack_sequence_as(model.input, inputs)
-        return keras.models.clone_model(model, given, clone_function=without, recursive=True)
+        copy = copies.copy_of(model, _stateless, given)
+        copy_weights(model, copy)
+        if first and any(x.shape[1:2] not in ((), (None,)) for x in model.inputs):
+            copy.model(copies.some_inputs(model, more=1), training=False)
+        return copy
 
-    drawn = random.getstate()
-    try:
+    with copies.same_draws(model):
         try:
-            return copied(1)
-        except (ValueError, TypeError):  # a layer needs the length
-            return copied(0)
-    finally:
-        random.setstate(drawn)
+            copy = copied(1)
+        except Exception:  # a layer or a model in it needs the length; if not, the second attempt raises
+            copy = copied(0)
+        given = copies.some_inputs(model)
+        with from_the_start(model):
+            expected = copies.outputs_of(model, given)
+        copies.check_computes(model, copies.outputs_of(copy.model, given), expected)
+    return copy
+
+
+_OF_RECURRENT = {"return_sequences", "return_state", "go_backwards", "stateful", "unroll"}
+"""Keys that the configuration of each recurrent layer has."""
 
 
 def _stateless(config: Any) -> Any:
-    """The configuration of a layer, and of those in it, without `stateful`."""
-    if isinstance(config, dict):
-        return {key: False if key == "stateful" else _stateless(part) for key, part in config.items()}
-    return [_stateless(part) for part in config] if isinstance(config, list) else config
+    """The configuration of a layer, and of those in it, without `stateful`, and whose initializers draw nothing."""
+    if isinstance(config, list):
+        return [_stateless(part) for part in config]
+    if not isinstance(config, dict):
+        return config
+    changed = {key: _stateless(part) for key, part in config.items()}
+    if config.keys() >= _OF_RECURRENT:
+        changed["stateful"] = False
+    drawn = [key for key, part in config.items() if str(key).endswith("_initializer") and part is not None]
+    return changed | dict.fromkeys(drawn, "zeros")
 
 
-def copy_weights(model: keras.Model, copy: keras.Model) -> None:
+def copy_weights(model: keras.Model, copy: copies.Copy) -> None:
     """Gives a copy of `copy_without` the weights that its model has now."""
-    carried = {id(variable) for layer in stateful_layers(model) for variable in keras.tree.flatten(layer.states)}
-    weights = [weight for weight in model.weights if id(weight) not in carried]
-    for weight, of_copy in zip(weights, copy.weights if copy is not model else weights, strict=True):
-        of_copy.assign(keras.ops.convert_to_numpy(weight))
+    carried = [variable for layer in stateful_layers(model) for variable in keras.tree.flatten(layer.states)]
+    copies.give_weights(copy, carried)
 
 
 def _states(layer: keras.layers.RNN) -> list[Any]:

@@ -17,7 +17,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._network.along import along, output_size
-from keras_interp_rnn._network.arrays import as_float64, check_finite
+from keras_interp_rnn._network.arrays import MAX_DIFFERENCE, as_float64, check_finite
 from keras_interp_rnn._network.graph import (
     Masked,
     check_logits,
@@ -35,9 +35,6 @@ States = list[list[Tensor]]
 
 CHECKED = 16
 """Symbols on which running step by step is compared with running all steps at once."""
-
-MAX_DIFFERENCE = {"float16": 0.05, "bfloat16": 0.2, "float32": 1e-3, "float64": 1e-9}
-"""Maximum difference between the outputs of both, as a fraction of the largest output: rounding."""
 
 
 def computed_in(dtype: str) -> str:

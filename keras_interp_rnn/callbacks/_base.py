@@ -43,8 +43,10 @@ def _naming(hook: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-_WRITERS: dict[Path, tuple[FrameType, Any]] = {}
-"""The call of `fit` that writes into a folder, and the callback by which it does."""
+_WRITERS: dict[Path, tuple[FrameType, Any, Any, Any]] = {}
+"""The call of `fit` that writes into a folder, the callback by which it does, and the model and params of that."""
+
+_NONE = (None, None, None, None)
 
 _CHANGES = threading.RLock()
 
@@ -57,21 +59,25 @@ def claim(folder: Path, callback: Any, fit: FrameType | None, rule: str) -> None
     """
     folder = folder.resolve()
     with _CHANGES:
-        other, writer = _WRITERS.get(folder, (None, None))
-        if other is not None and writer is not callback and (other is fit or not has_ended(other)):
+        other, writer, model, params = _WRITERS.get(folder, _NONE)
+        is_taken = writer is not callback if other is fit else other is not None and not has_ended(other)
+        if other is not None and is_taken:
+            if writer is not None and writer is callback:  # its first `fit` goes on with its own model
+                callback.set_model(model)
+                callback.set_params(params)
             where = "another callback of this `fit` writes" if other is fit else "another `fit` of this process trains"
             raise ValueError(
                 f"{rule} Received: {folder}, where {where}. Wait until it ends, or pass another directory."
             )
         if fit is not None:
-            _WRITERS[folder] = fit, callback
+            _WRITERS[folder] = fit, callback, callback.model, callback.params
 
 
 def release(folder: Path, callback: Any) -> None:
     """Notes that a callback writes no more into a folder."""
     folder = folder.resolve()
     with _CHANGES:
-        if _WRITERS.get(folder, (None, None))[1] is callback:
+        if _WRITERS.get(folder, _NONE)[1] is callback:
             del _WRITERS[folder]
 
 

@@ -63,12 +63,12 @@ class Probe(NamedCallback):
             self.update_freq = integer("update_freq", update_freq, remedy=remedy)
         self._writer: Any = None  # a tf.summary.SummaryWriter
         self._folder: Path | None = None  # in which it writes
-        self._copy: tuple[Any, Any] = None, None  # of a model that carries states
+        self._copy: tuple[Any, Any] = None, None  # the model and its `copies.Copy`, of one that carries states
 
     @property
     def network(self) -> keras.Model:
         """The model, or a copy of one that carries states, which carries none."""
-        return self.model if self._copy[0] is not self.model else self._copy[1]
+        return self.model if self._copy[0] is not self.model else self._copy[1].model
 
     def measure(self) -> Any:
         """The result to write now, of `network`, None for nothing; raises ValueError if it cannot be computed."""
@@ -186,6 +186,11 @@ class InputProbe(Probe):
     def layer_and_reads(self, inputs: Any) -> tuple[keras.layers.Layer, Any, Any]:
         """The measured layer, its inputs when the model is given these inputs, and its mask or None."""
         if isinstance(self.layer, keras.layers.Layer):
+            if getattr(self.layer, "stateful", False) and not self.layer.built:
+                raise ValueError(
+                    "A layer that carries states must be built, so that the training begins as it does without the "
+                    f"callback. Received: {self.layer.name}, which is not. Call the model once."
+                )
             return self.layer, self.read(inputs), None
         return recurrent_layer_inputs(self.resolved()[0], self.read(inputs), self.layer)
 

@@ -93,8 +93,7 @@ def test_words_of_an_automaton_are_read_by_a_copy(tmp_path):
 
 def test_a_copy_reads_what_the_model_does_from_its_initial_states():
     model = lstm()
-    copy = carried_states.copy_without(model)
-    carried_states.copy_weights(model, copy)
+    copy = carried_states.copy_without(model).model
     x = IDS[:48].reshape(4, 12)
     with carried_states.from_the_start(model):
         expected = model.predict(x, batch_size=4, verbose=0)
@@ -108,7 +107,176 @@ def test_a_copy_of_a_model_that_needs_its_length_keeps_it():
     ids = keras.Input((6,), batch_size=2, dtype="int32")
     states = keras.layers.LSTM(3, return_sequences=True, stateful=True)(keras.layers.Embedding(5, 3)(ids))
     model = keras.Model(ids, keras.layers.Dense(5)(keras.layers.Flatten()(states)))
-    assert carried_states.copy_without(model).input_shape == (None, 6)
+    assert carried_states.copy_without(model).model.input_shape == (None, 6)
+
+
+X = 7 * np.random.default_rng(0).normal(size=(4, 6, 3)).astype("float32") + 50
+
+
+class Times(keras.layers.Layer):
+    def __init__(self, factor=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.factor = factor
+
+    def call(self, x):
+        return self.factor * x
+
+
+class Without(Times):
+    """A layer whose configuration lacks its factor."""
+
+    def get_config(self):
+        return keras.layers.Layer.get_config(keras.layers.Identity())
+
+
+class FromTable(keras.layers.Layer):
+    def __init__(self, table, **kwargs):
+        super().__init__(**kwargs)
+        self.table = table
+
+    def get_config(self):
+        return {**super().get_config(), "table": self.table}
+
+    def call(self, x):
+        return x * self.table["stateful"]
+
+
+class Tied(keras.layers.Layer):
+    """A head that has the table of an Embedding, by reference."""
+
+    def __init__(self, embedding, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding = embedding
+
+    def call(self, x):
+        return keras.ops.matmul(x, keras.ops.transpose(self.embedding.embeddings))
+
+    def get_config(self):
+        return {**super().get_config(), "embedding": keras.saving.serialize_keras_object(self.embedding)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(keras.saving.deserialize_keras_object(config.pop("embedding")), **config)
+
+
+class WithItsOwn(keras.Model):
+    """A functional model with a weight that no layer has."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs, outputs)
+        self.scale = self.add_weight(shape=(), initializer="ones", name="scale")
+
+
+def of_numbers(*layers, kind=keras.Model):
+    inputs = keras.Input((6, 3), batch_size=4)
+    x = inputs
+    for layer in layers:
+        x = layer(x)
+    return kind(inputs, keras.layers.LSTM(4, return_sequences=True, stateful=True)(x))
+
+
+def normalized():
+    layer = keras.layers.Normalization()
+    layer.adapt(X)
+    return layer
+
+
+@pytest.mark.parametrize("make", [
+    lambda: of_numbers(normalized()),
+    lambda: of_numbers(keras.Sequential([keras.Input((6, 3)), normalized()])),
+    lambda: of_numbers(keras.layers.Rescaling(0.02), kind=WithItsOwn),
+])  # fmt: skip
+def test_a_copy_has_all_that_its_model_computes_with(make):
+    model = make()
+    with carried_states.from_the_start(model):
+        expected = model.predict(X, batch_size=4, verbose=0)
+    np.testing.assert_allclose(carried_states.copy_without(model).model.predict(X, verbose=0), expected, atol=1e-6)
+
+
+def test_only_the_configuration_of_a_recurrent_layer_is_changed():
+    model = of_numbers(FromTable({"stateful": 0.03}))
+    with carried_states.from_the_start(model):
+        expected = model.predict(X, batch_size=4, verbose=0)
+    np.testing.assert_allclose(carried_states.copy_without(model).model.predict(X, verbose=0), expected, atol=1e-6)
+
+
+def test_a_copy_of_a_head_tied_to_an_embedding_has_its_table():
+    ids, embedding = keras.Input((12,), batch_size=4, dtype="int32"), keras.layers.Embedding(9, 6)
+    states = keras.layers.LSTM(6, return_sequences=True, stateful=True)(embedding(ids))
+    model = keras.Model(ids, Tied(embedding)(states))
+    x = np.random.default_rng(0).integers(0, 9, (4, 12))
+    expected = model.predict(x, verbose=0)
+    np.testing.assert_allclose(carried_states.copy_without(model).model.predict(x, verbose=0), expected, atol=1e-6)
+
+
+def changed_later():
+    layer = Times()
+    layer.factor = 0.02
+    return layer
+
+
+@pytest.mark.parametrize(("layer", "sentence"), [
+    (changed_later, "a copy of which gives"),
+    (lambda: Without(0.02), "a copy of which gives"),
+    (lambda: keras.layers.Lambda(lambda x: 2 * x), "lambda.* which Keras does not make again"),
+])  # fmt: skip
+def test_a_model_whose_copy_computes_something_else_is_not_measured(layer, sentence, tmp_path):
+    model = of_numbers(layer())
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=f"Traces: A copy of the model must compute what the model does.*{sentence}"):
+        model.fit(X, np.zeros((4, 6, 4)), 4, verbose=0, callbacks=[callbacks.Traces(tmp_path, X)])
+
+
+@keras.saving.register_keras_serializable("tests")
+def drawn_by_all(shape, dtype=None):
+    return np.random.normal(size=shape) + keras.random.normal(shape)  # noqa: NPY002
+
+
+def test_a_copy_draws_no_random_numbers():
+    model = of_numbers(keras.layers.Dense(3, kernel_initializer=drawn_by_all))
+    keras.utils.set_random_seed(0)
+    alone = random.random(), np.random.rand(), float(keras.random.uniform(()))  # noqa: NPY002
+    keras.utils.set_random_seed(0)
+    carried_states.copy_without(model)
+    assert (random.random(), np.random.rand(), float(keras.random.uniform(()))) == alone  # noqa: NPY002
+
+
+def test_a_copy_keeps_the_length_of_a_model_inside():
+    part = keras.Input((6,), dtype="int32")
+    inner = keras.Model(part, keras.layers.Embedding(9, 4)(part))
+    ids = keras.Input((6,), batch_size=4, dtype="int32")
+    model = keras.Model(ids, keras.layers.LSTM(3, return_sequences=True, stateful=True)(inner(ids)))
+    assert carried_states.copy_without(model).model.input_shape == (None, 6)
+
+
+def test_a_layer_that_is_not_built_is_not_measured(tmp_path):
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.layer = keras.layers.LSTM(4, return_sequences=True, stateful=True)
+
+        def call(self, x):
+            return self.layer(x)
+
+    model = Own()
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="Traces: A layer that carries states must be built.*Call the model once"):
+        model.fit(X, np.zeros((4, 6, 4)), 4, verbose=0, callbacks=[callbacks.Traces(tmp_path, X, layer=model.layer)])
+
+
+def test_one_callback_is_in_one_training_at_a_time(tmp_path):
+    watching = callbacks.Contributions(tmp_path / "logs", TEXTS)
+    resumable = callbacks.Resumable(tmp_path / "run", "loss")
+
+    class Inner(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            for one in (watching, resumable):
+                with pytest.raises(ValueError, match="at most one.*where another `fit` of this process trains"):
+                    trained(isan, one)
+                assert one.model is self.model
+
+    trained(isan, watching, resumable, Inner())
+    trained(isan, watching)  # it has ended
 
 
 @pytest.mark.parametrize("update", [1, "epoch"])
