@@ -70,6 +70,9 @@ JOIN = ("Concatenate", "Stack", "Append", "Hstack", "Vstack")
 BY_COUNT = ("Multiply", "Divide", "TrueDivide", "DivideNoNan", "Where", "Take", "TakeAlongAxis", "GetItem", "Mod")
 """Operations that may read how many steps there are, as for a mean over them, or which one is the last."""
 
+PROBED = 16
+"""Indices along an axis that are changed, at most, to see along which axis a layer takes its steps."""
+
 
 class Edge(NamedTuple):
     """A tensor of the graph, its mask, and its kind."""
@@ -479,16 +482,20 @@ class Whole:
         """Raises ValueError where the lowest recurrent layer takes its steps along another axis than the second."""
         if self._varies < 0 or rank < 3 or self._lowest is None:
             return
-        rows, noise = np.zeros(2, int), np.random.default_rng(0).normal(size=self.inputs.shape[1:])
-        changed = {}
+        noise, changed = np.random.default_rng(0).normal(size=self.inputs.shape[1:]), {}
         for axis in range(1, rank):
-            shape = [size if i == axis else 1 for i, size in enumerate(self.inputs.shape)]
-            at_end = np.eye(shape[axis])[[0, -1]].reshape(2, *shape[1:])
-            self._outputs(ops.convert_to_tensor((self.inputs[rows] + at_end * noise).astype(self._dtype)), rows)
+            size = self.inputs.shape[axis]
+            places = np.unique(np.linspace(0, size - 1, PROBED).astype(int))
+            places = np.resize(places, len(places) + len(places) % 2)  # rows may be read in pairs
+            shape = [len(places), *(size if i == axis else 1 for i in range(1, rank))]
+            rows = np.zeros(len(places), int)
+            at_places = np.eye(size)[places].reshape(shape)
+            self._outputs(ops.convert_to_tensor((self.inputs[rows] + at_places * noise).astype(self._dtype)), rows)
             with_change = as_float64(self._of_lowest)
             self._outputs(ops.convert_to_tensor(self.inputs[rows].astype(self._dtype)), rows)
-            moved = (with_change != as_float64(self._of_lowest)).reshape(2, with_change.shape[1], -1).any(axis=-1)
-            changed[axis] = float(moved.mean())
+            moved = (with_change != as_float64(self._of_lowest)).reshape(*with_change.shape[:2], -1).any(axis=-1)
+            read = moved.any(axis=1)  # a network may drop steps, or features
+            changed[axis] = float(moved[read].mean()) if read.any() else 0.0
         turned = [axis for axis, part in changed.items() if 0 < part <= 0.5 < 1 == changed[1]]
         if turned:
             operation = self._reader

@@ -399,6 +399,16 @@ def test_time_in_the_last_axis_is_named(name, shape):
     assert analysis.attribution(behind, np.swapaxes(given, 1, 2)).shares.shape == (2, shape[1])
 
 
+@pytest.mark.parametrize("dropped", [slice(1, None), slice(-1), slice(None, None, 2)])
+def test_time_in_the_last_axis_is_named_where_a_sensor_is_dropped(dropped):
+    x = Input((5, 8))
+    model = Model(x, Dense(1)(keras.layers.LSTM(4)(keras.layers.Permute((2, 1))(x[:, dropped]))))
+    with pytest.raises(ValueError, match=r"second axis of the inputs. Received: .* takes axis 2 as"):
+        analysis.attribution(model, np.random.default_rng(0).normal(size=(2, 5, 8)))
+    turned = Model(x, Dense(1)(keras.layers.LSTM(4)(x[:, dropped])))  # drops steps
+    analysis.attribution(turned, np.random.default_rng(0).normal(size=(2, 5, 8)))
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float64", "float16"])
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_numbers_of_any_dtype_are_no_ids(dtype, inputs):
