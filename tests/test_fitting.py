@@ -172,9 +172,12 @@ def test_an_objective_that_cannot_be_followed_is_refused(change, sentence):
         fitting.fit_lbfgs(model, (x, y), num_restarts=1, verbose=0)
 
 
-def test_penalties_count_and_are_not_evaluated():
+@pytest.mark.parametrize("later", [False, True])
+def test_penalties_count_and_are_not_evaluated(later):
     x, y = choices(4, 20, 4)
-    model = network(bias_regularizer=keras.regularizers.L2(0.125))  # Keras has it in float32
+    penalized = keras.regularizers.L2(0.125)  # Keras has it in float32
+    model = network(bias_regularizer=None if later else penalized)
+    model.layers[0].cell.bias.regularizer = penalized
     # In the end the head makes up for biases that shrink, and the penalty vanishes: it is looked at before.
     fits = fitting.fit_lbfgs(model, (x, y), num_restarts=2, max_steps=2, verbose=0)
     penalty = 0.125 * float(np.square(fits.weights[0][K : 2 * K]).sum())

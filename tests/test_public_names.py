@@ -108,7 +108,8 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, capsys):
     own, look, train = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     model = keras.Sequential([keras.Input((5, 3)), keras.layers.LSTM(4), keras.layers.Dense(2)])
-    for code, page, names in ((own, "words", {"model": model, "x": np.ones((2, 5, 3))}), (look, "letters", {})):
+    given = {"model": model, "x": np.ones((2, 5, 3)), "names": None}
+    for code, page, names in ((own, "words", given), (look, "letters", {})):
         assert len(code.splitlines()) <= 5
         exec(compile(code, "README.md", "exec"), names)
         assert (tmp_path / f"{page}.html").read_text().startswith("<!doctype html>")

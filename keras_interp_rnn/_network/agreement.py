@@ -132,8 +132,8 @@ def _among(inputs: list[NDArray[Any]], others: list[NDArray[Any]], size: int | N
     last = [3 * b[:1] if size is None and b.dtype.kind == "f" else b[:1] for b in others]
     larger = [np.concatenate([b, a, c]) for a, b, c in zip(inputs, others, last, strict=True)]
     yield Batch(larger, each + count, each), True
-    for beside, are_changed in ((others, True), ([np.roll(a, 1, axis=0) for a in inputs], False)):
-        pairs = [np.stack([a, b], axis=1).reshape(-1, *a.shape[1:]) for a, b in zip(inputs, beside, strict=True)]
+    for partners, are_changed in ((others, True), ([np.roll(a, 1, axis=0) for a in inputs], False)):
+        pairs = [np.stack([a, b], axis=1).reshape(-1, *a.shape[1:]) for a, b in zip(inputs, partners, strict=True)]
         yield Batch(pairs, 2 * each, 2 * each + 1), are_changed
 
 

@@ -72,6 +72,8 @@ def _not_made(layer: keras.layers.Layer, error: Exception) -> ValueError:
 def give_weights(copy: Copy, left_out: Sequence[Any] = ()) -> None:
     """Gives each layer of a copy the weights that the layer of the model has now, but for some.
 
+    With the regularizer and the constraint that each weight has: a user may have set others than those of the layer.
+
     Raises:
         ValueError: if a layer was made again with other weights.
     """
@@ -85,6 +87,7 @@ def give_weights(copy: Copy, left_out: Sequence[Any] = ()) -> None:
             )
         for weight, of_copy in zip(weights, made.weights, strict=True):
             of_copy.assign(keras.ops.cast(keras.ops.convert_to_numpy(weight), of_copy.dtype))
+            of_copy.regularizer, of_copy.constraint = weight.regularizer, weight.constraint
         for part in walk_layers(made):
             if part.weights and hasattr(part, "finalize_state"):  # a Normalization computes with what it adapted
                 part.finalize_state()

@@ -92,7 +92,7 @@ class Source(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """What a network makes of ids, the name of the operation that makes it, that operation, and who reads it."""
+    """A value that a network makes of ids, the name of the operation that makes it, this operation, and its reader."""
 
     array: Array
     name: str
@@ -316,7 +316,7 @@ class Whole:
         return (1,) * (self.inputs.ndim - 2)
 
     def _made_of(self, ids: Array) -> dict[tuple[Path, str], _Made] | None:
-        """What the network makes of other ids: vectors, and what it reads beside them; None where it cannot read them.
+        """The vectors of other ids, and what else the network makes of these; None where it cannot read them.
 
         What is made of vectors is that of the original sequences.
         """
