@@ -22,7 +22,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -259,7 +259,8 @@ def _smooth_starts(
     )
 
 
-class _Sample(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class _Sample:
     """Some sequences, with what Keras computes of them.
 
     Attributes:

@@ -204,6 +204,8 @@ def open_chain(
         _check_order(call.operation)
     check_finite(network)
     masked = {} if mask is None else {"mask": as_mask(mask, given.shape[:2])}
+    if masked:  # before others take their places: an id that is no id must not come where it is read
+        given = without_unread(given, masked["mask"])
 
     def run(arrays: list[NDArray[Any]]) -> Array:
         of_rows = {name: np.resize(value, (len(arrays[0]), *value.shape[1:])) for name, value in masked.items()}

@@ -209,7 +209,7 @@ class TestErrors:
         probe = x[:3].copy()
         probe[1, 0] = np.nan
         model = keras.Sequential([keras.Input((6, 2)), keras.layers.GRU(3), keras.layers.Dense(1)])
-        sentence = r"The inputs must be finite\. Received: sequences with NaN or infinity\. Remove those"
+        sentence = r"The inputs of gru\w* must be finite at steps that are read\. Received: nan at step 1 of sequence 2"
         with pytest.raises(ValueError, match=sentence):
             look(model, JacobianHistograms(tmp_path, probe, lags=LAGS))
 

@@ -157,7 +157,7 @@ def test_names_are_those_of_the_alphabet():
     assert series["unknown"] is None
     nameless = series_of(model_of("ISAN", outputs=2, alphabet=None))
     assert nameless["alphabet"] == nameless["symbols"] == ["0", "1", "2", "3", "4"]
-    assert nameless["outputs"] == ["0", "1"]
+    assert nameless["outputs"] == ["output 1 (index 0)", "output 2 (index 1)"]
 
 
 @with_node
