@@ -14,7 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import equations
-from keras_interp_rnn._types import CellWithEquations, Tensor
+from keras_interp_rnn._types import Array, CellWithEquations, Tensor
 from keras_interp_rnn.equations import CellEquations
 
 Read = Callable[[Any], Any]
@@ -74,11 +74,29 @@ class CellActivation:
     def __init__(self, function: Callable[[Tensor], Tensor], dtype: str) -> None:
         self.function = function
         self._dtype = "float64" if is_of_keras(function) else dtype
+        self._rows_are_apart = is_of_keras(function)
 
     def __call__(self, x: Any) -> Any:
         if not isinstance(x, np.ndarray):
             return self.function(x)
+        if not self._rows_are_apart:
+            self._check_rows(x.shape[-1])
+        return self._of_arrays(x)
+
+    def _of_arrays(self, x: Array) -> Array:
         return np.asarray(ops.convert_to_numpy(self.function(ops.convert_to_tensor(x, self._dtype))), np.float64)
+
+    def _check_rows(self, size: int) -> None:
+        """Raises ValueError if the function mixes the rows of a batch, which have no derivatives of their own then."""
+        rows = np.random.default_rng(0).normal(size=(3, size))
+        with_one, with_another = (self._of_arrays(rows[[0, other]])[0] for other in (1, 2))
+        if not np.allclose(with_one, with_another, rtol=1e-3, atol=1e-3):
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise ValueError(
+                f"An activation must treat each row of a batch by itself. Received: {name}, which gives a row "
+                "other values where another row changes. Let it compute along the last axis, axis=-1."
+            )
+        self._rows_are_apart = True
 
 
 def activation_of(cell: Any, name: str, usual: Any) -> CellActivation | None:

@@ -349,6 +349,11 @@ def _vocabulary_size(operation: Any, rank: int) -> int | None:
         return int(operation.input_dim)
     if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
         return vocabulary_sizes(operation)[0]
+    if isinstance(operation, keras.layers.IntegerLookup):
+        raise ValueError(
+            f"A model must read the ids of its tables. Received: {operation.name} (IntegerLookup), which makes other "
+            "ids of them. Pass these, and the model of the layers after it, keras.Model(layer.output, model.output)."
+        )
     return getattr(operation, "vocabulary_size", None) if rank == 2 else None  # else it reads distributions
 
 

@@ -369,6 +369,8 @@ def as_strings(given: Any) -> Any:
     if isinstance(given, np.ndarray) and given.dtype.kind == "O" and any(isinstance(x, bytes) for x in given.flat):
         decoded = [text.decode() if isinstance(text, bytes) else text for text in given.ravel().tolist()]
         return np.array(decoded, object).reshape(given.shape)
+    if isinstance(given, (list, tuple)) and any(isinstance(text, bytes) for text in given):
+        return [text.decode() if isinstance(text, bytes) else text for text in given]
     return given
 
 

@@ -161,3 +161,18 @@ def check_traces(layer, x, gates):
     assert_near(found["h"][:, -1], run(layer, x))
     for gate in gates:
         assert_near(found[gate].sum(axis=-1), np.ones((BATCH, TIME)))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("mixes", [lambda x: ops.softmax(x, axis=0), lambda x: x - ops.mean(x, axis=0)])
+@pytest.mark.parametrize("layer", [keras.layers.SimpleRNN, keras.layers.GRU])
+def test_refuses_activations_that_mix_the_rows_of_a_batch(layer, mixes):
+    """Jacobians are made of many rows at once, where such a function is another one."""
+    network, x = layer(3, activation=mixes), np.random.default_rng(0).normal(size=(2, 5, 2)).astype("float32")
+    network(x)
+    for call in (
+        lambda: analysis.input_output_jacobian(network, x, lag=1),
+        lambda: analysis.lyapunov_exponents(network, x),
+    ):
+        with pytest.raises(ValueError, match="must treat each row of a batch by itself"):
+            call()

@@ -225,6 +225,7 @@ FORMS = {
     "objects": lambda texts: np.array(texts, object),
     "tensor": lambda texts: ops.convert_to_tensor(list(texts), dtype="string"),
     "column of a tensor": tensor,
+    "bytes": lambda texts: [text.encode() for text in texts],
     "lists of words": lambda texts: [text.split() for text in texts],
 }
 on_tensorflow = pytest.mark.skipif(
@@ -287,6 +288,14 @@ def test_a_subclass_that_reads_texts(form, called):
     changed = analysis.substitutions(model, TEXTS[1])
     np.testing.assert_array_equal(changed.read, READ[1])
     np.testing.assert_allclose(changed.original, model(tensor(TEXTS[1:2]))[0], atol=1e-5)
+
+
+def test_refuses_ids_that_a_layer_makes_other_ids_of():
+    ids = Input((6,), dtype="int32")
+    looked_up = keras.layers.IntegerLookup(vocabulary=[3, 5, 7])(ids)
+    model = Model(ids, head(keras.layers.LSTM(3)(embedding()(looked_up))))
+    with pytest.raises(ValueError, match=r"must read the ids of its tables. Received: integer_lookup\w* \(Integer"):
+        analysis.attribution(model, IDS)
 
 
 def test_one_empty_text_in_a_batch_of_a_chain_has_shares_of_0():
