@@ -300,7 +300,7 @@ def _sampled(model: keras.Model, data: _Data) -> _Sample | None:
             y = y[..., None] if y.ndim < output.ndim and output.shape[-1] == 1 else y
             target = tree.pack_sequence_as(outputs, [ops.convert_to_tensor(_single(y))])
             given = ops.convert_to_tensor(_single(weights)) if is_weighted else None
-            value = float(model.compute_loss(x, target, outputs, given, training=False))
+            value = float(ops.convert_to_numpy(model.compute_loss(x, target, outputs, given, training=False)))
     except Exception as error:
         raise _refused(
             "The model must compute its loss of the data", error, "Compare their shapes and dtypes"
