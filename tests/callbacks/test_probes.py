@@ -71,11 +71,19 @@ def test_values_are_those_of_the_step(tmp_path):
     assert len({0.0, *seen}) == 4
 
 
+def rename_in_order(folder):
+    """File by file: TensorBoard reads those of one second by name, the tenth before the ninth."""
+    files = sorted(folder.glob("events.*"), key=lambda file: file.stat().st_mtime_ns)
+    for place, file in enumerate(files):
+        file.rename(file.with_name(f"events.out.tfevents.{place}"))
+
+
 def test_a_saved_model_goes_on_where_it_stopped(tmp_path):
     model = small_model()
     fit(model, Weight(tmp_path, 2))
     model.save(tmp_path / "model.keras")
     fit(keras.models.load_model(tmp_path / "model.keras"), Weight(tmp_path, 2), epochs=1)
+    rename_in_order(tmp_path / "weights")
     assert steps(tmp_path / "weights", "weight") == [0, 2, 4, 6, 6, 8]
 
 
@@ -83,10 +91,7 @@ def test_one_callback_may_serve_several_fits_and_be_copied(tmp_path):
     model, watch = small_model(run_eagerly=True), Weight(tmp_path, "epoch")
     for _ in range(2):
         fit(model, watch, epochs=1)
-    # File by file: TensorBoard reads those of one second by name, the tenth before the ninth.
-    files = sorted((tmp_path / "weights").glob("events.*"), key=lambda file: file.stat().st_mtime_ns)
-    for place, file in enumerate(files):
-        file.rename(file.with_name(f"events.out.tfevents.{place}"))
+    rename_in_order(tmp_path / "weights")
     assert steps(tmp_path / "weights", "weight") == [0, 3, 3, 6]
     other = copy.deepcopy(Weight(tmp_path / "copied", "epoch"))
     copied = copy.deepcopy(other)
