@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import constraints, fitting, layers
+from tests.layers_of_users import Times, Without
 
 K = 4
 
@@ -329,22 +330,6 @@ def test_the_fit_is_the_one_that_keras_evaluates(model, x, y):
     after = model.evaluate(x, y, verbose=0)
     assert fits.loss[0] == pytest.approx(after, rel=1e-4)
     assert after < before
-
-
-class Times(keras.layers.Layer):
-    def __init__(self, factor=1.0, **kwargs):
-        super().__init__(**kwargs)
-        self.factor = factor
-
-    def call(self, x):
-        return self.factor * x
-
-
-class Without(Times):
-    """A layer whose configuration lacks its factor."""
-
-    def get_config(self):
-        return keras.layers.Layer.get_config(keras.layers.Identity())
 
 
 class Plain(keras.layers.Layer):

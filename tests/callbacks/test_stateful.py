@@ -9,6 +9,7 @@ import pytest
 from keras_interp_rnn import automata, callbacks, datasets, layers
 from keras_interp_rnn._network import carried_states
 from tests.callbacks.events import events
+from tests.layers_of_users import Times, Without
 
 TEXT = "the cat sat on the mat. " * 12
 ALPHABET = datasets.text.Alphabet.from_text(TEXT)
@@ -111,22 +112,6 @@ def test_a_copy_of_a_model_that_needs_its_length_keeps_it():
 
 
 X = 7 * np.random.default_rng(0).normal(size=(4, 6, 3)).astype("float32") + 50
-
-
-class Times(keras.layers.Layer):
-    def __init__(self, factor=1.0, **kwargs):
-        super().__init__(**kwargs)
-        self.factor = factor
-
-    def call(self, x):
-        return self.factor * x
-
-
-class Without(Times):
-    """A layer whose configuration lacks its factor."""
-
-    def get_config(self):
-        return keras.layers.Layer.get_config(keras.layers.Identity())
 
 
 class FromTable(keras.layers.Layer):
