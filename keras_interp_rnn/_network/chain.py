@@ -36,7 +36,7 @@ from keras_interp_rnn._network.arrays import (
     without_unread,
 )
 from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks, vocabulary_sizes, warn_of_lost_masks
-from keras_interp_rnn._network.parts import EACH_STEP, ByKeras, Mask, Part, parts_of
+from keras_interp_rnn._network.parts import EACH_STEP, PROBABILITIES, Activation, ByKeras, Mask, Part, parts_of
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._types import Array
 
@@ -81,6 +81,16 @@ class Chain:
         """(rows, outputs) in float64 for rows (rows, time, ...), each read with the mask of a sequence."""
         x = self._forward(x, rows, last=True)
         return x[:, self.step] if x.ndim == 3 and x.shape[1] > 1 else x.reshape(len(x), -1)
+
+    @property
+    def activation(self) -> str | None:
+        """The activation at the end, where that makes probabilities of logits: "softmax" or "sigmoid"."""
+        last = self.parts[-1]
+        return PROBABILITIES.get(last.function) if isinstance(last, Activation) else None
+
+    def before_activation(self) -> Chain:
+        """The same network without that activation."""
+        return self if self.activation is None else self._between(0, len(self.parts) - 1)
 
     def gradient(self, x: Array, rows: Rows, outputs: NDArray[np.int64]) -> Array:
         """The gradient of one output of each row by the row."""

@@ -237,6 +237,10 @@ _CLOSED: dict[Any, tuple[Callable[[Array], Array], Callable[[Array, Array], Arra
 """Activation -> its function, and what its value y makes of a gradient."""
 
 
+PROBABILITIES = {keras.activations.softmax: "softmax", keras.activations.sigmoid: "sigmoid"}
+"""Activations that make probabilities of logits."""
+
+
 class Activation(ByKeras):
     """An activation; of those that are not known in closed form by Keras, in the dtype of their layer."""
 

@@ -10,6 +10,7 @@ one operation of its inputs.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from keras_interp_rnn._network.graph import (
     vocabulary_sizes,
     warn_of_lost_masks,
 )
+from keras_interp_rnn._network.parts import PROBABILITIES
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -157,6 +159,7 @@ class Whole:
         check_ids(model, arrays)
         check_finite(model)
         self._model, self._step = model, step
+        self._end, self._leaves_out_end = _end(model), False
         given = arrays[varies]
         reads_ids = sizes[varies] is not None or "float" not in model.inputs[varies].dtype
         cells = [x.cell for x in walk_layers(model) if isinstance(x, keras.layers.RNN)]
@@ -222,6 +225,17 @@ class Whole:
     def run(self, x: Array, rows: Rows) -> Array:
         """(rows, outputs) for vectors (rows, time, ...), each in place of those of a sequence."""
         return as_float64(self._outputs(ops.convert_to_tensor(x.astype(self._dtype)), rows))
+
+    @property
+    def activation(self) -> str | None:
+        """The activation at the end, where that makes probabilities of logits: "softmax" or "sigmoid"."""
+        return None if self._end is None else self._end.activation
+
+    def before_activation(self) -> Whole:
+        """The same network without that activation."""
+        found = copy.copy(self)
+        found._leaves_out_end = self._end is not None
+        return found
 
     def gradient(self, x: Array, rows: Rows, outputs: NDArray[np.int64]) -> Array:
         """The gradient of one output of each row by the row."""
@@ -409,7 +423,10 @@ class Whole:
             if path in given:
                 ids = node.input_tensors[0]
                 read[id(ids)] = read[id(ids)]._replace(tensor=given[path])
-            tensors = _run(operation, node, read)
+            if self._leaves_out_end and self._end is not None and path == self._end.path:
+                tensors = [self._end.logits(read[id(node.input_tensors[0])].tensor)]
+            else:
+                tensors = _run(operation, node, read)
             return [
                 Edge(tensor if kind == VECTORS else repeated(original), repeated(mask), kind)
                 for tensor, (original, mask, kind) in zip(tensors, recorded, strict=True)
@@ -543,6 +560,41 @@ class Whole:
         self._sources.append(Source(path, False, tuple(vectors.shape[2:]), are_symbols))
         self._found.append(vectors)
         return edges
+
+
+class _End(NamedTuple):
+    """The operation by which a model makes its probabilities, and what it makes them of."""
+
+    path: Path
+    activation: str
+    logits: Callable[[Tensor], Tensor]
+
+
+def _end(model: keras.Model) -> _End | None:
+    """The end of a model whose last operation is, or applies, a softmax over the last axis or a sigmoid."""
+    operation, node = made_by(model.outputs[0])
+    path: Path = (id(node),)
+    while isinstance(operation, keras.Model) and runs_its_graph(operation):
+        operation, node = made_by(operation.outputs[0])
+        path = (*path, id(node))
+    layer = operation.layer if type(operation) is keras.layers.TimeDistributed else operation
+    if type(layer) is keras.layers.Dense and layer.quantization_mode is None and layer.activation in PROBABILITIES:
+
+        def dense(x: Tensor) -> Tensor:
+            kernel, bias = (None if w is None else ops.cast(w, layer.compute_dtype) for w in (layer.kernel, layer.bias))
+            product = ops.matmul(ops.cast(x, layer.compute_dtype), kernel)
+            return product if bias is None else ops.add(product, bias)
+
+        return _End(path, PROBABILITIES[layer.activation], dense)
+    name = None
+    if type(layer) is keras.layers.Activation:
+        name = PROBABILITIES.get(layer.activation)
+    elif type(layer) is keras.layers.Softmax and layer.axis == -1:
+        name = "softmax"
+    elif not isinstance(layer, keras.layers.Layer):  # an operation of keras.ops
+        name = {"Sigmoid": "sigmoid", "Softmax": "softmax"}.get(operation_name(layer))
+        name = name if name != "softmax" or layer.axis == -1 else None
+    return None if name is None else _End(path, name, lambda x: x)
 
 
 def _masks_of(node: Any) -> list[Any]:

@@ -1,0 +1,520 @@
+"""One sequence in many variants at once, each step there or replaced: what variants have in common is read once.
+
+A player is a step, or a group of steps, of a sequence; a coalition is the set of players that are there, and a
+reference vector takes the place of the steps of all others. Coalitions that agree up to some step share one state
+there. So all 2^n coalitions of n steps take 2^(n + 1) - 2 updates of the state in place of n 2^n, and the n + 1
+coalitions of an order of the steps about half as many. A mean over the steps joins the state as a running sum. Two
+directions are two trees, joined where their outputs are.
+
+`merged` also joins states that are merely alike: a layered automaton with so many states at most before each player,
+which reads a coalition in n steps of a table. It is a surrogate of the network, whose Shapley values are exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._network.along import output_size, read_by_equations
+from keras_interp_rnn._network.chain import Chain, _Both, _Recurrent
+from keras_interp_rnn._network.parts import EACH_STEP, Mask, Mean, Part, Zeroed
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.equations import NUMPY
+
+Nodes = list[Array]
+"""What is known after reading some prefixes: for each cell its last output and its states, and the running sum."""
+
+Coalitions = NDArray[np.bool_]
+
+ENTRIES = 2**18
+"""Entries of a level's widest array, above which a level is read in parts: they fit a cache, and bound the memory."""
+
+NODES = 48
+"""Maximum number of Gauss-Legendre nodes of Owen's integral over the merged automaton."""
+
+
+class _Cell(NamedTuple):
+    """A cell in a direction: the steps (time,) that it reads, and the last one of them."""
+
+    recurrent: _Recurrent
+    read: Mask
+    last: int
+
+
+class _Layout(NamedTuple):
+    """A chain as parts that read one vector after the other.
+
+    Attributes:
+        below: the parts before the first recurrent one.
+        sides: for each direction what reads each step, in order. masks: as `sides`.
+        pooled: the mask of the mean over the steps that the head reads; None for no mean.
+        merge_mode: how two directions are joined. head: the parts after them.
+        last: the step after which the head reads; None after all.
+    """
+
+    below: Sequence[tuple[Part, Mask | None]]
+    sides: Sequence[Sequence[tuple[Any, Mask | None]]]
+    head: Sequence[Part]
+    merge_mode: str | None = None
+    is_pooled: bool = False
+    pooled: Mask | None = None
+    last: int | None = None
+
+
+def _layout(chain: Chain, row: int) -> _Layout | None:
+    """How a chain reads a sequence of its batch step by step; None where it does not."""
+    parts = [(part, None if mask is None else mask[row]) for part, mask in zip(chain.parts, chain.masks, strict=True)]
+    recurrent = {i: part for i, (part, _) in enumerate(parts) if isinstance(part, _Recurrent | _Both)}
+    first, end = min(recurrent), max(recurrent) + 1
+    below = parts[:first]
+    uppermost: Any = parts[end - 1][0]
+    sides: list[list[tuple[Any, Mask | None]]]
+    if isinstance(uppermost, _Both):
+        if len(recurrent) > 1:
+            return None
+        sides, mode = [[(side[0], parts[first][1])] for side in uppermost.sides], uppermost.mode
+    else:
+        sides, mode = [parts[first:end]], None
+        if not all(isinstance(part, (_Recurrent, Zeroed, *EACH_STEP)) for part, _ in sides[0]):
+            return None
+        cells = [part for part in recurrent.values() if isinstance(part, _Recurrent)]
+        if len(cells) > 1 and any(part.order.step == -1 for part in cells):
+            return None
+    if not uppermost.sequences:
+        return _Layout(below, sides, [part for part, _ in parts[end:]], mode)
+    rest = parts[end:]
+    each = list(itertools.takewhile(lambda part: isinstance(part[0], (Zeroed, *EACH_STEP)), rest))
+    if len(each) == len(rest):
+        steps = chain.inputs.shape[1]
+        return _Layout(below, sides, [part for part, _ in rest], mode, last=range(steps)[chain.step])
+    mean, mask = rest[len(each)]
+    if not isinstance(mean, Mean) or (each and mode is not None):
+        return None
+    sides[0] = [*sides[0], *each] if each else sides[0]
+    head = [part for part, _ in rest[len(each) + 1 :]]
+    return _Layout(below, sides, head, mode, True, np.ones(chain.inputs.shape[1], bool) if mask is None else mask)
+
+
+def is_read_by_steps(chain: Chain) -> bool:
+    """Whether a chain reads sequences step by step, so that `Prefixes` takes it."""
+    return _layout(chain, 0) is not None
+
+
+class _Direction:
+    """A sequence that is read in one direction, each step by its own vector (1) or by the one in its place (0).
+
+    Attributes:
+        steps: in reading order.
+    """
+
+    def __init__(self, layout: _Layout, side: Sequence[tuple[Any, Mask | None]], both: Array) -> None:
+        length = both.shape[1]
+        self._stages: list[Any] = []
+        backwards = False
+        for part, mask in side:
+            if isinstance(part, _Recurrent):
+                read = np.ones(length, bool) if mask is None else np.asarray(mask, bool)
+                order = np.flatnonzero(read)[:: part.order.step or 1]
+                backwards = part.order.step == -1
+                self._stages.append(_Cell(part, read, int(order[-1]) if len(order) else -1))
+            else:
+                self._stages.append(part)
+        steps = list(range(length))[:: -1 if backwards else 1]
+        if layout.last is not None:
+            steps = steps[: steps.index(layout.last) + 1]
+        self.steps, self._pooled, self._is_pooled = steps, layout.pooled, layout.is_pooled
+        [lowest, *_] = self._stages
+        self._drives = self._drive(lowest.recurrent, both)
+        self.width = max(
+            sum(start.shape[-1] for start in stage.recurrent.starts) * 4
+            for stage in self._stages
+            if isinstance(stage, _Cell)
+        )
+        self.count = 0
+
+    @staticmethod
+    def _drive(cell: _Recurrent, x: Array) -> tuple[Array, ...]:
+        if cell.equations is None:
+            return (x,)
+        return tuple(cell.equations.drive(NUMPY, read_by_equations(cell.cell, x)))
+
+    def start(self) -> Nodes:
+        """The empty prefix."""
+        nodes = []
+        for stage in self._stages:
+            if isinstance(stage, _Cell):
+                nodes.append(np.zeros((1, output_size(stage.recurrent.cell))))
+                nodes += [np.array(start, np.float64)[None] for start in stage.recurrent.starts]
+        if self._is_pooled:
+            nodes.append(np.zeros((1, self._output_size)))
+        return nodes
+
+    @property
+    def _output_size(self) -> int:
+        cells = [stage for stage in self._stages if isinstance(stage, _Cell)]
+        x = np.zeros((1, 1, output_size(cells[-1].recurrent.cell)))
+        for part in self._stages[self._stages.index(cells[-1]) + 1 :]:
+            x = part.forward(x, None)
+        return int(x.shape[-1])
+
+    def step(self, t: int, nodes: Nodes, there: NDArray[np.intp]) -> Nodes:
+        """The nodes after step t, of each node by the step's own vector where `there` is 1."""
+        self.count += len(there)
+        new: Nodes = []
+        at, x = 0, np.zeros(0)
+        for stage in self._stages:
+            if not isinstance(stage, _Cell):
+                x = stage.forward(x[:, None], None)[:, 0]
+                continue
+            cell = stage.recurrent
+            old = nodes[at : at + 1 + len(cell.starts)]
+            at += len(old)
+            if stage.read[t]:
+                if not new:
+                    now = tuple(drive[there, t] for drive in self._drives)
+                else:
+                    now = tuple(drive[:, 0] for drive in self._drive(cell, x[:, None]))
+                by = cell._by.cell if cell.leaves_out and t == stage.last else cell._by
+                old = cell._step(by, old[1:], now)
+                x = old[0]
+            else:
+                x = np.zeros_like(old[0]) if cell.layer.zero_output_for_mask else old[0]
+            new += old
+        if self._is_pooled:
+            new.append(nodes[at] + x if self._pooled is None or self._pooled[t] else nodes[at])
+        return new
+
+    def result(self, nodes: Nodes) -> Array:
+        """What the head reads after the last step, (nodes, units)."""
+        if self._is_pooled:
+            return nodes[-1] / max(1, self._pooled.sum() if self._pooled is not None else len(self.steps))
+        at, x = 0, np.zeros(0)
+        for stage in self._stages:
+            if isinstance(stage, _Cell):
+                x = nodes[at]
+                if not stage.read[self.steps[-1]] and stage.recurrent.layer.zero_output_for_mask:
+                    x = np.zeros_like(x)
+                at += 1 + len(stage.recurrent.starts)
+            else:
+                x = stage.forward(x[:, None], None)[:, 0]
+        return x
+
+
+def chosen(nodes: Nodes, rows: Any) -> Nodes:
+    """Some of the nodes."""
+    return [x[rows] for x in nodes]
+
+
+class Prefixes:
+    """A sequence of a chain as a function of coalitions.
+
+    Attributes:
+        num_players: n. runs: of how many coalitions the outputs were computed.
+
+    Args:
+        chain: the network. row: which sequence of its batch.
+        absent: the vectors (time, ...) in place of those of absent players.
+        players: (time,), the player of each step; negative for a step that is always there.
+    """
+
+    def __init__(self, chain: Chain, row: int, absent: Array, players: NDArray[np.intp]) -> None:
+        layout = _layout(chain, row)
+        if layout is None:
+            raise ValueError("not read step by step")
+        both = np.stack([absent, chain.inputs[row]])
+        for part, mask in layout.below:
+            both = part.forward(both, None if mask is None else np.stack([mask, mask]))
+        self._layout = layout
+        self._directions = [_Direction(layout, side, both) for side in layout.sides]
+        self._players = np.asarray(players)
+        self.num_players = int(self._players.max(initial=-1)) + 1
+        self.runs = 0
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps of a sequence are read, of two directions in both."""
+        return sum(len(direction.steps) for direction in self._directions)
+
+    @property
+    def updates(self) -> int:
+        """How often a state was updated."""
+        return sum(direction.count for direction in self._directions)
+
+    def outputs(self, coalitions: Coalitions) -> Array:
+        """(m, outputs) for coalitions (m, n)."""
+        coalitions = np.asarray(coalitions, bool)
+        self.runs += len(coalitions)
+        return self._head([self._read(direction, coalitions) for direction in self._directions])
+
+    def _read(self, direction: _Direction, coalitions: Coalitions) -> Array:
+        """What the head reads of a direction, (m, units)."""
+        order = list(dict.fromkeys(self._players[t] for t in direction.steps if self._players[t] >= 0))
+        sorted_rows = np.lexsort(coalitions[:, order[::-1]].T) if order else np.arange(len(coalitions))
+        limit = max(64, ENTRIES // direction.width)
+        found = []
+        for start in range(0, len(coalitions), limit):
+            part = coalitions[sorted_rows[start : start + limit]]
+            *_, last = self._levels(direction, part)
+            found.append(direction.result(last.after)[last.node])
+        result = np.empty((len(coalitions), found[0].shape[1]))
+        result[sorted_rows] = np.concatenate(found)
+        return result
+
+    def levels(self, coalitions: Coalitions) -> Iterator[Level]:
+        """The steps of a network of one direction, each for the prefixes of coalitions (m, n) that differ."""
+        [direction] = self._directions
+        self.runs += len(coalitions)
+        return self._levels(direction, np.asarray(coalitions, bool))
+
+    def _levels(self, direction: _Direction, coalitions: Coalitions) -> Iterator[Level]:
+        nodes, node = direction.start(), np.zeros(len(coalitions), np.intp)
+        known: set[int] = set()
+        of_node: dict[int, NDArray[np.intp]] = {}  # whether a player of several steps is there, for each node
+        remaining = {int(p): int((self._players[direction.steps] == p).sum()) for p in set(self._players.tolist())}
+        for t in direction.steps:
+            player = int(self._players[t])
+            before, there = nodes, np.ones(len(nodes[0]), np.intp)
+            if player in known:
+                there = of_node[player]
+            elif player >= 0:
+                known.add(player)
+                keys, node = np.unique(node * 2 + coalitions[:, player], return_inverse=True)
+                up, there = keys >> 1, keys & 1
+                before = chosen(nodes, up)
+                of_node = {p: bits[up] for p, bits in of_node.items()}
+                if remaining[player] > 1:
+                    of_node[player] = there
+            nodes = direction.step(t, before, there)
+            yield Level(t, player, there, before, nodes, node)
+
+    def all_outputs(self) -> Array:
+        """(2^n, outputs) for all coalitions; in the index of a coalition bit i is that of player i."""
+        self.runs += 2**self.num_players
+        found = []
+        for direction in self._directions:
+            leaves: list[tuple[NDArray[np.intp], Array]] = []
+            self._expand(direction, 0, direction.start(), np.zeros(1, np.intp), leaves)
+            codes = np.concatenate([codes for codes, _ in leaves])
+            values = np.concatenate([values for _, values in leaves])
+            ordered = np.empty((2**self.num_players, values.shape[1]))
+            ordered[codes] = values
+            met = sum(1 << int(p) for p in np.unique(self._players[direction.steps]) if p >= 0)
+            found.append(ordered[np.arange(2**self.num_players) & met])
+        return self._head(found)
+
+    def _expand(
+        self,
+        direction: _Direction,
+        place: int,
+        nodes: Nodes,
+        codes: NDArray[np.intp],
+        leaves: list[tuple[NDArray[np.intp], Array]],
+    ) -> None:
+        """Reads the steps from a place of the reading order on, by both vectors of each player."""
+        limit = max(64, ENTRIES // direction.width)
+        for i in range(place, len(direction.steps)):
+            t = direction.steps[i]
+            player = int(self._players[t])
+            if player < 0:
+                there = np.ones(len(codes), np.intp)
+            elif player in self._players[direction.steps[:i]]:
+                there = codes >> player & 1
+            else:
+                if 2 * len(codes) > limit and len(codes) > 1:
+                    half = len(codes) // 2
+                    for rows in (slice(half), slice(half, None)):
+                        self._expand(direction, i, chosen(nodes, rows), codes[rows], leaves)
+                    return
+                there = np.repeat([0, 1], len(codes))
+                nodes = [np.concatenate([x, x]) for x in nodes]
+                codes = np.concatenate([codes, codes | 1 << player])
+            nodes = direction.step(t, nodes, there)
+        leaves.append((codes, direction.result(nodes)))
+
+    def _head(self, results: Sequence[Array]) -> Array:
+        """The outputs, from what the head reads of each direction."""
+        mode = self._layout.merge_mode
+        if mode is None:
+            [x] = results
+        elif mode == "concat":
+            x = np.concatenate(results, axis=-1)
+        else:
+            x = (results[0] + results[1]) * (0.5 if mode == "ave" else 1.0)
+        if self._layout.last is not None:
+            x = x[:, None]
+        limit = max(64, ENTRIES // max(1, x.shape[-1]))
+        found = []
+        for start in range(0, len(x), limit):
+            y = x[start : start + limit]
+            for part in self._layout.head:
+                y = part.forward(y, None)
+            found.append(y.reshape(len(y), -1))
+        return np.concatenate(found)
+
+    @property
+    def can_merge(self) -> bool:
+        """Whether the steps of each player follow each other."""
+        of_players = self._players[self._players >= 0]
+        return len(list(itertools.groupby(of_players))) == self.num_players
+
+    def merged(self, num_states: int) -> Merged:
+        """The network with at most so many states of this sequence before each player, and in each direction."""
+        nodes, weights = np.polynomial.legendre.leggauss(min(NODES, self.num_players // 2 + 1))
+        q, weights = (nodes + 1) / 2, weights / 2
+        automata, means = [], []
+        for direction in self._directions:
+            layers, masses, last, mass = self._merge(direction, num_states, q, weights)
+            result = direction.result(last)
+            total = mass @ weights
+            automata.append((layers, masses, result))
+            means.append(total @ result / total.sum())
+        shared = self._head([mean[None] for mean in means])
+        directions = []
+        for i, (layers, masses, result) in enumerate(automata):
+            read = [np.broadcast_to(mean, (len(result), len(mean))) for mean in means]
+            read[i] = result
+            directions.append(_MergedDirection(layers, masses, self._head(read) - (shared if i else 0.0)))
+        return Merged(self.num_players, directions, q, weights)
+
+    def _merge(
+        self, direction: _Direction, num_states: int, q: Array, weights: Array
+    ) -> tuple[list[_Layer], list[Array], Nodes, Array]:
+        nodes, mass = direction.start(), np.ones((1, len(q)))
+        layers, masses = [], []
+        for player, steps in itertools.groupby(direction.steps, lambda t: int(self._players[t])):
+            if player < 0:
+                for t in steps:
+                    nodes = direction.step(t, nodes, np.ones(len(nodes[0]), np.intp))
+                continue
+            there = np.repeat([0, 1], len(nodes[0]))
+            masses.append(mass)
+            mass = np.concatenate([mass * (1 - q), mass * q])
+            nodes = [np.concatenate([x, x]) for x in nodes]
+            for t in steps:
+                nodes = direction.step(t, nodes, there)
+            label = np.arange(len(there))
+            if len(there) > num_states:
+                states = np.concatenate(nodes, axis=1)
+                weight = mass @ weights
+                order, starts = cells(states, weight, num_states)
+                label[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
+                mass = np.add.reduceat(mass[order], starts, axis=0)
+                part = (
+                    weight[order, None]
+                    / np.repeat(np.add.reduceat(weight[order], starts), np.diff([*starts, len(order)]))[:, None]
+                )
+                states = np.add.reduceat(states[order] * part, starts, axis=0)
+                nodes = np.split(states, np.cumsum([x.shape[1] for x in nodes])[:-1], axis=1)
+            layers.append(_Layer(player, label.reshape(2, -1)))
+        return layers, masses, nodes, mass
+
+
+class Level(NamedTuple):
+    """A step for all prefixes that differ.
+
+    Attributes:
+        step, player: which. there: (nodes,), whether the player is there.
+        before, after: the nodes. node: (m,), the node of each coalition.
+    """
+
+    step: int
+    player: int
+    there: NDArray[np.intp]
+    before: Nodes
+    after: Nodes
+    node: NDArray[np.intp]
+
+
+class _Layer(NamedTuple):
+    """The states before a player, and those after it, (2, states): without it, and with it."""
+
+    player: int
+    next: NDArray[np.intp]
+
+
+class _MergedDirection(NamedTuple):
+    """The layers of an automaton, the mass (states, nodes) of the states before each, and the last states' outputs."""
+
+    layers: Sequence[_Layer]
+    masses: Sequence[Array]
+    outputs: Array
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A layered automaton for each direction, whose outputs add up.
+
+    Attributes:
+        num_players: n. nodes, weights: (Q,), of Owen's integral.
+    """
+
+    num_players: int
+    directions: Sequence[_MergedDirection]
+    nodes: Array
+    weights: Array
+
+    def outputs(self, coalitions: Coalitions) -> Array:
+        """(m, outputs) for coalitions (m, n)."""
+        total: Any = 0.0
+        for direction in self.directions:
+            state = np.zeros(len(coalitions), np.intp)
+            for layer in direction.layers:
+                state = layer.next[coalitions[:, layer.player].astype(np.intp), state]
+            total = total + direction.outputs[state]
+        return np.asarray(total)
+
+    def shapley_values(self) -> Array:
+        """(n, outputs): phi_i = int_0^1 E[v(S with i) - v(S without)] dq, S with each other player with chance q."""
+        q = self.nodes[:, None]
+        values = np.zeros((self.num_players, self.directions[0].outputs.shape[1]))
+        for direction in self.directions:
+            outputs = direction.outputs
+            ahead = np.broadcast_to(outputs[:, None], (len(outputs), len(self.nodes), outputs.shape[1]))
+            for layer, mass in zip(reversed(direction.layers), reversed(direction.masses), strict=True):
+                without, having = ahead[layer.next[0]], ahead[layer.next[1]]
+                difference = having - without
+                values[layer.player] += np.einsum("q,sq,sqo->o", self.weights, mass, difference, optimize=True)
+                ahead = without + q * difference
+        return values
+
+
+def cells(points: Array, weights: Array, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Divides points (N, d) into at most `count` cells of like ones.
+
+    A cell is split at the weighted mean of the coordinate of its largest weighted variance. In each round those half
+    of the cells are split that vary most.
+
+    Returns:
+        The points in the order of their cells, and where each cell starts in it.
+    """
+    order, starts = np.arange(len(points)), np.zeros(1, np.intp)
+    centred = points - points.mean(axis=0)  # variances keep their digits
+    moments = np.concatenate([centred, centred * centred], axis=1) * weights[:, None]
+    d = points.shape[1]
+    while len(starts) < count:
+        sizes = np.diff(np.append(starts, len(order)))
+        total = np.maximum(np.add.reduceat(weights[order], starts), 1e-300)[:, None]
+        first, second = np.split(np.add.reduceat(moments[order], starts, axis=0), [d], axis=1)
+        mean = first / total
+        spread = second - first * mean
+        axis = spread.argmax(axis=1)
+        score = np.where(sizes > 1, spread.sum(axis=1), -1.0)
+        most = min(count - len(starts), max(1, len(starts) // 2))
+        split = np.zeros(len(starts), bool)
+        split[np.argpartition(-score, most - 1)[:most] if most < len(score) else slice(None)] = True
+        split &= score > 1e-18
+        cell = np.repeat(np.arange(len(starts)), sizes)
+        right = (centred[order, axis[cell]] > mean[np.arange(len(starts)), axis][cell]) & split[cell]
+        keys = 2 * cell + right
+        resorted = np.argsort(keys, kind="stable")
+        order, keys = order[resorted], keys[resorted]
+        new = np.flatnonzero(np.diff(keys, prepend=-1))
+        if len(new) == len(starts):
+            break
+        starts = new
+    return order, starts

@@ -1,0 +1,22 @@
+"""The share of each step of a sequence in the outputs of any recurrent network."""
+
+from keras_interp_rnn.analysis.attribution.attribution import (
+    MANY_OUTPUTS,
+    METHODS,
+    TOP,
+    attribution,
+    top_attribution,
+)
+from keras_interp_rnn.analysis.attribution.opening import row_slices
+from keras_interp_rnn.analysis.attribution.results import Attribution, TopAttribution
+
+__all__ = [
+    "MANY_OUTPUTS",
+    "METHODS",
+    "TOP",
+    "Attribution",
+    "TopAttribution",
+    "attribution",
+    "row_slices",
+    "top_attribution",
+]

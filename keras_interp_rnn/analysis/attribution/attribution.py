@@ -1,0 +1,508 @@
+r"""Attribution: the share of each step of a sequence in the outputs of any recurrent network.
+
+A step is taken away by putting a reference r in its place, in the vectors that the model reads, or that its Embedding
+makes of ids. With f the output that is explained, x the sequence and r the reference at every step:
+
+- shapley: $a_t$ is the Shapley value of step t in the game whose value of a set of steps is f of x at these steps and r
+  at all others: what the step changes, on average over all orders in which the steps come. The sum is f(x) - f(r).
+  Exact for up to 16 steps, with a standard error for more (`shapley`).
+- telescoping: $a_t = f(x_1 \dots x_t, r \dots r) - f(x_1 \dots x_{t-1}, r \dots r)$, one of these orders. The sum is
+  f(x) - f(r). Interactions count for the later of two steps: in "not good" all that "not" does to "good" is in the
+  share of "good". Steps are in the order of the inputs, for Bidirectional layers too.
+- path integral: $a_{t,i} = (x_{t,i} - r_{t,i}) \int_0^1 \partial_{t,i} f(r + s (x - r))\, ds$ for feature i of step t,
+  integrated gradients (Sundararajan, Taly and Yan, ICML 2017), by Gauss-Legendre quadrature. No order matters, and its
+  sum misses f(x) - f(r) by the error of the quadrature. Where f is linear, a share is what is lost without the
+  feature.
+- occlusion: $a_t = f(x) - f(x$ with r at step t). The sum need not be f(x) - f(r).
+- contributions: the terms of `analysis.contributions`, exact if the network is affine in its state.
+
+f is the logit, or the log-odds, under a softmax or a sigmoid at the end of the network: a probability near 0 or 1
+hardly changes, whatever a step says.
+
+A network that is one layer after the other is run in float64 (`_network.chain`), any other graph by Keras in its own
+dtype (`_network.whole`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
+from keras_interp_rnn._io import Count, say
+from keras_interp_rnn._network import (
+    AffineReading,
+    GivenNames,
+    as_array,
+    gives_probabilities,
+    read_text,
+    resolve_names,
+    token_names,
+)
+from keras_interp_rnn._network.arrays import is_float, without_unread
+from keras_interp_rnn._network.chain import Chain
+from keras_interp_rnn._network.graph import last_activation
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.whole import Reading, read_inputs
+from keras_interp_rnn._results import output_name
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.attribution.coalitions import Coalitions
+from keras_interp_rnn.analysis.attribution.groups import Players, players_of
+from keras_interp_rnn.analysis.attribution.opening import (
+    Opened,
+    absent_vectors,
+    opened_for,
+    outputs_of,
+    row_slices,
+)
+from keras_interp_rnn.analysis.attribution.path_integral import path_integral
+from keras_interp_rnn.analysis.attribution.replacing import by_replacing
+from keras_interp_rnn.analysis.attribution.results import Attribution, TopAttribution
+from keras_interp_rnn.analysis.attribution.shapley import (
+    RUNS,
+    UPDATES,
+    Estimate,
+    by_prefixes,
+    by_running,
+    divided,
+)
+from keras_interp_rnn.analysis.isan.contributions import contributions
+
+METHODS = ("auto", "shapley", "telescoping", "path_integral", "occlusion", "contributions")
+
+MANY_OUTPUTS, TOP = 64, 16
+"""Above 64 outputs a view has the 16 most probable ones alone."""
+
+UNITS = {"softmax": "logit", "sigmoid": "log-odds"}
+"""What is explained under an activation at the end of a network."""
+
+
+def attribution(
+    network: Any,
+    inputs: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
+    *,
+    target: int | Sequence[int] | None = None,
+    step: int = -1,
+    method: str = "auto",
+    reference: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    with_respect_to: int | str | None = None,
+    num_points: int = 32,
+    alphabet: GivenNames | None = None,
+    groups: ArrayLike | None = None,
+    tolerance: float = 0.05,
+    of: str = "logit",
+    budget: int | None = None,
+) -> Attribution:
+    r"""Splits an output of any network with a recurrent layer among the steps that it read, and among their features.
+
+    Args:
+        network: a model with a recurrent layer, Sequential, functional or a subclass; or a recurrent layer, whose last
+            state is then explained.
+        inputs: (batch, time) ids or (batch, time, features), as the network reads them. If the ids have names, one text
+            or several are accepted too, as strings or lists of symbols; they must have one length unless id 0 is
+            padding (docs/functions-and-models.md). For a model with several inputs pass a list, or a dict by their
+            names.
+        target: index of the output to explain, or indices of several; None for the largest output of each sequence.
+        step: the step to explain if there are outputs at every step, from 0, or negative from the end.
+        method: "shapley", "telescoping", "path_integral", "occlusion" or "contributions": see docs/attributions.md.
+            "auto" is "contributions" if these are exact given the inputs alone, otherwise "shapley". They are exact for
+            an ISAN or a linear recurrence, in one direction or two, whose states or their mean pass through a head that
+            is affine before its last activation.
+        reference: (features,), (time, features) or (batch, time, features), the vectors that replace the steps taken
+            away; None for zeros or, if the layer reads symbols as an ISAN does, for the mean of all symbols.
+        mask: bool (batch, time), False at steps that a layer does not read; None for a model, which computes its own.
+        with_respect_to: index or name of the input whose steps are taken away, if there are several. The others stay
+            fixed. None for the only one that is read as ids, as a text or as vectors (batch, time, features); of
+            several such inputs in a list the first, in a dict a name must be given.
+        num_points: points of the quadrature of "path_integral", to begin with; they double, up to 1,024, until the sum
+            misses the change of the output by less than a hundredth of it.
+        alphabet: names of the ids: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a text layer of Keras; by
+            default the names that a model carries, or the ids.
+        groups: int (time,) or (batch, time), from 0: the group of each step, such as the word of each token. Groups
+            come and go as one, and have one share each. None for each step by itself.
+        tolerance: of "shapley", the largest standard error of a sequence, in parts of the range of its shares.
+        of: "logit" for the logit, or log-odds, under a softmax, or sigmoid, at the end of the network; "probability"
+            for what that makes of it. Of other networks the output.
+        budget: of "shapley", updates of the state in a call, which its sequences share; or, for a network that is not
+            read step by step, runs of each sequence. None for 2^20 updates, or 512 runs and at least 4 for each step.
+
+    Returns:
+        `Attribution`.
+
+    Raises:
+        ValueError: if the network has no recurrent layer or several outputs, is stateful or draws noise; if its output
+            depends on other rows of the batch, or on a sequence otherwise than by a vector for each step; if an output,
+            a weight or an input at a step that is read is not finite; if an argument is out of range.
+
+    Units: `unit` of the result: "logit" and "log-odds" in nats; "" for the output's own.
+    Exactness: Shapley values are exact while 2^(steps + 1) updates of the state are within the budget and at most 2^17
+        (16 steps that are read and differ from the reference). Otherwise they are estimates with standard errors: exact
+        values of the network with like states merged, and a regression on what these miss. float64 for a chain of
+        layers whose cells have known equations and whose other layers are Dense, normalizations, softmax or mean
+        pooling. Any other network, such as one with several inputs, attention or convolutions, is run and
+        differentiated in its own dtype. `residual` and `difference` report the errors.
+    Example:
+
+        >>> from keras_interp_rnn import analysis
+        >>> model = keras.Sequential([keras.layers.Embedding(9, 3), keras.layers.GRU(4), keras.layers.Dense(1)])
+        >>> split = analysis.attribution(model, np.array([[1, 5, 2]]))
+        >>> split.method, split.exact, split.shares.shape, split.residual < 1e-12
+        ('shapley', True, (1, 3), True)
+        >>> split = analysis.attribution(model, np.array([[1, 5, 2]]), method="path_integral")
+        >>> split.features.shape, split.residual < 1e-6
+        ((1, 3, 3), True)
+
+    Reference: Shapley, 1953; Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365, for the path integral; Zeiler and
+        Fergus, ECCV 2014, for occlusion.
+    """
+    reading = read_inputs(network, inputs, alphabet, with_respect_to)
+    asked = _Asked(method, reference, mask, num_points, step, groups, tolerance, of, budget)
+    found = _split(reading, _chosen(target), asked)
+    places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
+
+    def at_places(array: Array | None) -> Array | None:
+        return None if array is None else array[places]
+
+    tokens = token_names(reading.arrays[reading.varies], reading.names)
+    return Attribution(
+        shares=found.shares[places],
+        output=found.output[places],
+        reference_output=found.reference_output[places],
+        residual=found.residual,
+        difference=found.difference,
+        method=found.method,
+        reason=found.reason,
+        targets=found.top[places],
+        features=at_places(found.features),
+        tokens=tokens if found.players is None else found.players.names(tokens),
+        read=found.read,
+        standard_error=at_places(found.standard_error),
+        num_runs=found.num_runs,
+        unit=found.unit,
+        probability=at_places(found.probability),
+        groups=None if found.players is None else found.players.groups,
+    )
+
+
+def _chosen(target: int | Sequence[int] | None) -> Callable[[Array], NDArray[np.int64]]:
+    """The outputs (batch, K) to be explained, from all (batch, outputs)."""
+
+    def choose(outputs: Array) -> NDArray[np.int64]:
+        if target is None:
+            return np.asarray(outputs.argmax(axis=1)[:, None])
+        if np.ndim(target) == 0:
+            chosen = np.array([integer("target", target, 0, below=outputs.shape[1])])
+        else:
+            chosen = integers("target", target, ndim=1, below=outputs.shape[1], remedy="Pass indices of outputs.")
+        if not len(chosen):
+            raise ValueError("`target` must name at least one output. Received: []. Leave it out.")
+        return np.broadcast_to(chosen.astype(np.int64), (len(outputs), len(chosen)))
+
+    return choose
+
+
+def top_attribution(
+    network: Any,
+    text: ArrayLike | str,
+    *,
+    method: str = "auto",
+    alphabet: GivenNames | None = None,
+    budget: int | None = None,
+) -> TopAttribution:
+    """Splits the outputs after one text among its steps: all outputs, or the 16 most probable of more than 64.
+
+    Args:
+        network, method, alphabet, budget: as `attribution`.
+        text: ids (time,), or a string or a list of symbols, if the ids have names.
+
+    Raises:
+        ValueError: as `attribution`.
+    """
+    ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
+    reading = read_inputs(network, ids, alphabet)
+    network, names = reading.network, reading.names
+    found = _split(reading, _most_probable, _Asked(method, budget=budget))
+    whole, top = found.all_outputs, found.top[0]
+    num = whole.shape[1]
+    unit = found.unit
+    if found.probabilities is not None:
+        whole = found.probabilities
+    elif num > 1 and not gives_probabilities(network, whole):
+        whole, unit = softmax(whole, axis=-1), "logit"
+    outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
+    [tokens] = token_names(ids, names)
+    arrays = top, whole[0, top], found.shares[0], found.reference_output[0]
+    read = None if found.read is None else found.read[0]
+    errors = None if found.standard_error is None else found.standard_error[0]
+    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors)
+
+
+def _most_probable(outputs: Array) -> NDArray[np.int64]:
+    return np.argsort(-outputs, axis=1, kind="stable")[:, : TOP if outputs.shape[1] > MANY_OUTPUTS else None]
+
+
+class _Asked(NamedTuple):
+    """How an output is to be split: arguments of `attribution`."""
+
+    method: str = "auto"
+    reference: ArrayLike | None = None
+    mask: ArrayLike | None = None
+    num_points: int = 32
+    step: int = -1
+    groups: ArrayLike | None = None
+    tolerance: float = 0.05
+    of: str = "logit"
+    budget: int | None = None
+
+    def check(self) -> None:
+        """Raises ValueError for an argument out of range, or one that the method does not take."""
+        choice("method", self.method, METHODS)
+        choice("of", self.of, ("logit", "probability"))
+        if not is_number(self.tolerance) or not self.tolerance > 0:
+            raise invalid(
+                "tolerance", "a positive number", self.tolerance, "Pass 0.05 for 5 % of the range of the shares."
+            )
+        if self.budget is not None:
+            integer("budget", self.budget)
+        if self.method == "contributions" and self.unused:
+            raise ValueError(
+                "Contributions put nothing in place of a step, so mask and reference must be None. Received: "
+                f"method='contributions' with {', '.join(self.unused)}. Leave them out, or choose 'shapley'."
+            )
+        if self.method == "occlusion" and self.groups is not None:
+            raise ValueError(
+                "Occlusion takes steps away one by one, so groups must be None. Received: method='occlusion' with "
+                "groups. Leave them out, or choose 'shapley'."
+            )
+
+    @property
+    def unused(self) -> list[str]:
+        """The arguments that contributions do not take."""
+        return [name for name in ("mask", "reference") if getattr(self, name) is not None]
+
+
+class _Split(NamedTuple):
+    """Shares (batch, places, K) in the outputs `top` (batch, K), all outputs, and those of `top` with no step there.
+
+    `probabilities` are all outputs after the activation at the end, where they are split before it.
+    """
+
+    shares: Array
+    top: NDArray[np.int64]
+    all_outputs: Array
+    reference_output: Array
+    difference: float
+    method: str
+    reason: str
+    unit: str = ""
+    probabilities: Array | None = None
+    features: Array | None = None
+    read: NDArray[np.bool_] | None = None
+    players: Players | None = None
+    standard_error: Array | None = None
+    num_runs: NDArray[np.int64] | None = None
+
+    @property
+    def output(self) -> Array:
+        return np.take_along_axis(self.all_outputs, self.top, axis=1)
+
+    @property
+    def probability(self) -> Array | None:
+        """The probabilities of `top`."""
+        return None if self.probabilities is None else np.take_along_axis(self.probabilities, self.top, axis=1)
+
+    @property
+    def residual(self) -> float:
+        return float(np.abs(self.reference_output + self.shares.sum(axis=1) - self.output).max(initial=0.0))
+
+
+def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked: _Asked) -> _Split:
+    """The shares in the outputs (batch, K) that `choose` selects from all outputs (batch, outputs)."""
+    asked.check()
+    network, method = reading.network, asked.method
+    if method == "contributions" or (method == "auto" and not asked.unused and _splits_exactly(network, asked.of)):
+        reason = "every output is a sum over the steps, before the activation at the end"
+        return _by_contributions(reading, choose, asked, reason if method == "auto" else ASKED)
+    opened, reason = opened_for(reading, asked.mask, asked.step, functools.partial(absent_vectors, asked.reference))
+    if method != "auto":
+        reason = f"{ASKED}{reason}"
+    elif asked.unused:
+        reason = f"it takes a {' and a '.join(asked.unused)}{reason}"
+    else:
+        reason = f"no exact sum over the steps is known for this network{reason}"
+    method = "shapley" if method == "auto" else method
+    top = np.asarray(choose(opened.output), np.int64)
+    own, activation = opened.output, opened.activation
+    opened = opened.before_activation() if asked.of == "logit" else opened
+    absent = absent_vectors(asked.reference, opened.inputs, opened.reads_symbols)
+    each = np.arange(len(opened.inputs))
+    whole = outputs_of(opened, opened.inputs, each)
+    without_steps = np.take_along_axis(outputs_of(opened, absent, each), top, axis=1)
+    if not np.isfinite(without_steps).all():
+        row, output = (int(index[0]) for index in np.nonzero(~np.isfinite(without_steps)))
+        raise ValueError(
+            "The outputs of a network must be numbers where no step is there. Received: "
+            f"{without_steps[row, output]} for sequence {row + 1}. Pass another `reference`."
+        )
+    probabilities = activated(whole, activation) if asked.of == "logit" else None
+    differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
+    players = players_of(asked.groups, opened.mask & differs)
+    features = errors = runs = None
+    if method == "shapley":
+        shares, errors, runs, note = _by_shapley(opened, absent, top, players, asked)
+        reason = f"{reason}; {note}" if note else reason
+    elif method == "path_integral":
+        ends = without_steps, np.take_along_axis(whole, top, axis=1)
+        features = path_integral(opened, absent, top, ends, asked.num_points)
+        shares = features.reshape(*features.shape[:2], -1, features.shape[-1]).sum(axis=2)
+        features = None if players.groups is not None else features
+    else:
+        ends = without_steps, np.take_along_axis(whole, top, axis=1)
+        shares = by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
+        shares = np.where(opened.mask[..., None], shares, 0.0)
+    return _Split(
+        shares=shares if method == "shapley" else players.sums(shares),
+        top=top,
+        all_outputs=whole,
+        reference_output=without_steps,
+        difference=float(np.abs(np.take_along_axis(_or(probabilities, whole) - own, top, axis=1)).max()),
+        method=method,
+        reason=reason,
+        unit=unit_of(activation, asked.of),
+        probabilities=probabilities,
+        features=features,
+        read=players.read(opened.mask),
+        players=players,
+        standard_error=errors,
+        num_runs=runs,
+    )
+
+
+def _or(first: Array | None, second: Array) -> Array:
+    return second if first is None else first
+
+
+def _by_shapley(
+    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, asked: _Asked
+) -> tuple[Array, Array, NDArray[np.int64], str]:
+    """Shares (batch, places, K), their standard errors, the runs of each sequence, and what limited them."""
+    count = len(top)
+    shares, errors = np.zeros((2, count, players.num_places, top.shape[1]))
+    runs, notes = np.zeros(count, np.int64), dict[str, None]()
+    progress = Count("attribution: sequence", count)
+    for row, found in enumerate(_estimates(opened, absent, top, players, asked)):
+        shares[row, players.places[row]], errors[row, players.places[row]] = found.values, found.errors
+        runs[row] = found.runs
+        notes.update({found.note: None} if found.note else {})
+        if count > 1:
+            progress.say(row + 1)
+    if count > 1:
+        say("")
+    return shares, errors, runs, "; ".join(notes)
+
+
+def _estimates(
+    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, asked: _Asked
+) -> Iterator[Estimate]:
+    sizes = [len(places) for places in players.places]
+    if isinstance(opened, Chain) and is_read_by_steps(opened):
+        budgets = divided(UPDATES if asked.budget is None else asked.budget, sizes)
+        for row, (columns, budget) in enumerate(zip(top, budgets, strict=True)):
+            game = Prefixes(opened, row, absent[row], players.of_steps[row])
+            yield by_prefixes(game, columns, asked.tolerance, budget, np.random.default_rng(0))
+        return
+
+    def run(rows: NDArray[np.intp], coalitions: Sequence[Coalitions]) -> list[Array]:
+        sequence = np.repeat(rows, [len(given) for given in coalitions])
+        there = np.ones((len(sequence), opened.inputs.shape[1]), bool)
+        ends = np.cumsum([len(given) for given in coalitions])
+        for row, given, of_row in zip(rows, coalitions, np.split(there, ends[:-1]), strict=True):
+            varies = players.of_steps[row] >= 0
+            of_row[:, varies] = given[:, players.of_steps[row][varies]]
+        there = there.reshape(*there.shape, *[1] * (opened.inputs.ndim - 2))
+        found = []
+        for part in row_slices(opened, len(sequence)):
+            x = np.where(there[part], opened.inputs[sequence[part]], absent[sequence[part]])
+            found.append(np.take_along_axis(opened.run(x, sequence[part]), top[sequence[part]], axis=1))
+        return np.split(np.concatenate(found), ends[:-1]) if found else []
+
+    rngs = [np.random.default_rng(0) for _ in sizes]
+    yield from by_running(run, sizes, asked.tolerance, RUNS if asked.budget is None else asked.budget, rngs)
+
+
+def activated(outputs: Array, activation: str | None) -> Array | None:
+    """The probabilities of logits; None where no activation makes them."""
+    if activation is None:
+        return None
+    return np.asarray(softmax(outputs, axis=-1) if activation == "softmax" else expit(outputs))
+
+
+def unit_of(activation: str | None, of: str) -> str:
+    """The unit of what is explained: "" for the outputs' own."""
+    if activation is None:
+        return ""
+    return UNITS[activation] if of == "logit" else "probability"
+
+
+ASKED = "it was asked for"
+"""The reason for a method that the user chose."""
+
+
+def _splits_exactly(network: Any, of: str) -> bool:
+    if of == "probability" and last_activation(network) in UNITS:
+        return False
+    try:
+        return AffineReading(network).splits()
+    except ValueError:
+        return False
+
+
+def _by_contributions(
+    reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked: _Asked, reason: str
+) -> _Split:
+    network, step = reading.network, asked.step
+    activation = last_activation(network)
+    activation = activation if activation in UNITS else None
+    if asked.of == "probability" and activation is not None:
+        raise ValueError(
+            f"Contributions are of the {UNITS[activation]}s before a {activation}, so of must be 'logit'. Received: "
+            "method='contributions', of='probability'. Choose method='shapley'."
+        )
+    rows = as_array("The inputs", reading.arrays[0])
+    if not rows.ndim or not len(rows):
+        raise ValueError(f"The inputs must be at least one sequence (batch, time). Received: shape={rows.shape}.")
+    if is_float(rows) and rows.ndim == 3:
+        rows = without_unread(rows, np.ones(rows.shape[:2], bool))
+    splits = [contributions(network, row, targets=step + 1 if step >= 0 else step) for row in rows]
+    logits = np.stack([split.logits[0] for split in splits])
+    top = np.asarray(choose(logits), np.int64)
+    pairs = list(zip(splits, top, strict=True))
+    shares = np.stack([split.values[1:, 0, outputs] for split, outputs in pairs])
+    without_symbols = np.stack([(split.bias + split.values[0, 0])[outputs] for split, outputs in pairs])
+    affine = AffineReading(network)
+    found = affine.outputs_at(rows, logits, step)
+    difference = np.nan if found is None else np.abs(np.take_along_axis(found[1] - found[0], top, axis=1)).max()
+    calls = () if affine.flow is None else affine.flow.isans
+    read = None
+    if all(value.kind in ("symbols", "vectors") for _, value in calls) and rows.ndim == 2:
+        read = (rows != 0) | ~np.array(any(value.mask == "zero" for _, value in calls))
+    players = players_of(asked.groups, np.ones(rows.shape[:2], bool))
+    return _Split(
+        shares=players.sums(shares),
+        top=top,
+        all_outputs=logits,
+        reference_output=without_symbols,
+        difference=float(difference),
+        method="contributions",
+        reason=reason,
+        unit=unit_of(activation, "logit"),
+        probabilities=activated(logits, activation),
+        read=None if read is None else players.read(read),
+        players=players,
+    )

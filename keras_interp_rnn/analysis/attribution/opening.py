@@ -1,0 +1,72 @@
+"""A network and its inputs as a function of vectors, and the vectors in place of those taken away."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keras_interp_rnn._network import as_array
+from keras_interp_rnn._network.agreement import nothing
+from keras_interp_rnn._network.chain import Chain, Differs, NotAChain, open_chain
+from keras_interp_rnn._network.whole import Reading, Whole, as_model
+from keras_interp_rnn._types import Array
+
+Opened: TypeAlias = Chain | Whole
+"""A network as a function of the vectors that it reads."""
+
+ROWS = 4096
+"""Maximum number of sequences that are run at a time."""
+
+WORKING_MEMORY = 2**27
+"""Bytes of inputs that are run at a time; the layers need a few times as much."""
+
+
+def opened_for(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened, str]:
+    """The network as a function, and why it is not run in float64; "" where it is."""
+    network, inputs, how = reading.network, reading.arrays, {"absent": absent, "own": reading.own}
+    try:
+        chain = open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step, **how)
+        if mask is not None or all(
+            given is None or _is_padding(np.asarray(inputs[0]), ~given) for given in chain.masks
+        ):
+            return chain, ""
+        reason = "; Keras runs it in its own dtype, as its masks may be made of more than the padding"
+    except NotAChain as error:
+        if isinstance(error, Differs) and mask is None:
+            network = as_model(network, inputs[0])
+        if not hasattr(network, "outputs"):
+            raise
+        reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"
+    return Whole(network, inputs, reading.varies, step, **how), reason
+
+
+def _is_padding(ids: NDArray[Any], masked: NDArray[np.bool_]) -> bool:
+    """Whether steps that are masked are those of one id. Those of vectors may be any."""
+    of_others = bool(np.isin(ids[~masked], ids[masked]).any()) if ids.shape == masked.shape else False
+    return ids.shape != masked.shape or (len(np.unique(ids[masked])) < 2 and not of_others)
+
+
+def outputs_of(opened: Opened, x: Array, rows: NDArray[np.intp]) -> Array:
+    """The outputs for rows (rows, time, ...), each in place of a sequence."""
+    return np.concatenate([opened.run(x[part], rows[part]) for part in row_slices(opened, len(x))])
+
+
+def row_slices(opened: Opened, count: int) -> list[slice]:
+    """Slices of so many sequences that are run at a time."""
+    size = int(max(1, min(ROWS, WORKING_MEMORY // opened.inputs[0].nbytes)))
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def absent_vectors(reference: ArrayLike | None, inputs: Array, reads_symbols: bool) -> Array:
+    """The vectors in place of steps that are not there, as the inputs."""
+    if reference is None:
+        return nothing(inputs, reads_symbols)
+    shape, array = inputs.shape, as_array("The reference", reference).astype(np.float64)
+    if array.shape not in [shape[start:] for start in (0, 1, 2)] or not np.isfinite(array).all():
+        raise ValueError(
+            f"`reference` must be a finite vector {shape[2:]}, or one for each step, {shape[1:]} or {shape}, as the "
+            f"network reads them. Received: shape={array.shape}. Pass the embedding of a token, for instance."
+        )
+    return np.broadcast_to(array, shape)

@@ -1,0 +1,157 @@
+"""Shapley values of the steps of a sequence: exact where that is cheap, otherwise with a standard error.
+
+- A network that is read step by step, of up to 16 players: exact, from all coalitions by the tree of prefixes.
+- More players: the exact values of the network with like states merged (`_network.prefixes`), and what these miss, by
+  a regression over complementary pairs of coalitions (`coalitions`). The states and the pairs double until the largest
+  standard error is small enough, or the budget of updates of the state is spent.
+- Any other network: exact up to 8 players, otherwise the regression alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._network.prefixes import Merged, Prefixes
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, exact_values, regression
+
+EXACT_PLAYERS, EXACT_RUNS = 16, 8
+"""Maximum number of players of exact values, where prefixes share their states, and where each coalition is a run."""
+
+UPDATES, RUNS = 2**20, 512
+"""The default budgets: updates of the state of one call, and runs of each sequence where prefixes share nothing."""
+
+STATES, PAIRS, FEWEST = 256, 64, 32
+"""The states and the pairs to begin with: of a network that is read step by step, and of another; and the fewest."""
+
+
+class Estimate(NamedTuple):
+    """Shapley values (n, K), their standard errors (0 if exact), the number of coalitions run, and what limited it."""
+
+    values: Array
+    errors: Array
+    runs: int
+    note: str = ""
+
+
+def by_prefixes(
+    game: Prefixes, columns: NDArray[np.int64], tolerance: float, budget: int, rng: np.random.Generator
+) -> Estimate:
+    """The values of a sequence that is read step by step.
+
+    Args:
+        columns: (K,), the outputs. tolerance: of the largest standard error, in parts of the range of the values.
+        budget: the number of updates of the state.
+    """
+    n = game.num_players
+    if n == 0:
+        return Estimate(np.zeros((0, len(columns))), np.zeros((0, len(columns))), 0)
+    if n <= EXACT_PLAYERS and 2 ** (n + 1) <= max(budget, 2**9):
+        values = exact_values(game.all_outputs()[:, columns])
+        return Estimate(values, np.zeros_like(values), game.runs)
+    pairs, seen = Pairs(n, rng), _Seen(n, lambda rows: game.outputs(rows)[:, columns])
+    steps = game.num_steps
+    states = int(np.clip(2 ** int(np.log2(max(budget / (4 * steps), 1))), FEWEST, STATES))
+    while True:
+        seen.add(pairs.draw(states - len(pairs.coalitions)))
+        values, errors = seen.values(pairs, game.merged(states) if game.can_merge else None, columns)
+        if _is_near(values, errors, tolerance):
+            return Estimate(values, errors, game.runs)
+        if game.updates + 8 * states * steps > budget:
+            return Estimate(values, errors, game.runs, f"a budget of {budget:,} updates of the state was spent")
+        states *= 2
+
+
+def divided(budget: int, num_players: Sequence[int]) -> list[int]:
+    """The budget of each sequence: what exact values of short ones leave over is for the longer ones."""
+    found = [0] * len(num_players)
+    for k, i in enumerate(np.argsort(num_players, kind="stable").tolist()):
+        n = num_players[i]
+        found[i] = budget // (len(num_players) - k)
+        budget -= min(found[i], 2 ** (n + 1)) if n <= EXACT_PLAYERS else found[i]
+    return found
+
+
+class _Seen:
+    """The values of pairs of coalitions, and of nobody and all."""
+
+    def __init__(self, num_players: int, outputs: Callable[[Coalitions], Array]) -> None:
+        nobody_and_all = np.repeat([[False], [True]], num_players, axis=1)
+        self.outputs, self.ends = outputs, outputs(nobody_and_all)
+        self.coalitions: Coalitions = nobody_and_all[:0]
+        self.sides: Array = np.zeros((2, 0, self.ends.shape[1]))
+
+    def add(self, coalitions: Coalitions) -> None:
+        """Runs more coalitions, and the rest of each."""
+        new = self.outputs(np.concatenate([coalitions, ~coalitions])).reshape(2, len(coalitions), -1)
+        self.coalitions = np.concatenate([self.coalitions, coalitions])
+        self.sides = np.concatenate([self.sides, new], axis=1)
+
+    def values(self, pairs: Pairs, known: Merged | None, columns: NDArray[np.int64]) -> tuple[Array, Array]:
+        """The values and their standard errors; `known` has exact ones, to which what it misses is added."""
+        sides, ends = self.sides, self.ends
+        exact = np.zeros((pairs.num_players, len(columns)))
+        if known is not None:
+            n = pairs.num_players
+            nobody_and_all = np.repeat([[False], [True]], n, axis=1)
+            outputs = known.outputs(np.concatenate([self.coalitions, ~self.coalitions, nobody_and_all]))[:, columns]
+            sides, ends = sides - outputs[:-2].reshape(sides.shape), ends - outputs[-2:]
+            exact = known.shapley_values()[:, columns]
+        missed, errors = regression(pairs, sides[0] - sides[1], ends[1] - ends[0])
+        return exact + missed, errors
+
+
+def _is_near(values: Array, errors: Array, tolerance: float) -> bool:
+    return bool((errors.max(axis=0, initial=0) <= tolerance * np.ptp(values, axis=0)).all())
+
+
+def by_running(
+    run: Callable[[NDArray[np.intp], Sequence[Coalitions]], Sequence[Array]],
+    num_players: Sequence[int],
+    tolerance: float,
+    budget: int,
+    rngs: Sequence[np.random.Generator],
+) -> Iterator[Estimate]:
+    """The values of sequences whose coalitions are run one by one, many sequences at a time.
+
+    Args:
+        run: from the indices of sequences and some coalitions of each to the values (m, K) of these.
+        num_players: of each sequence. budget: the number of runs of each.
+    """
+    count = len(num_players)
+    found: dict[int, Estimate] = {}
+    exact = np.array([i for i, n in enumerate(num_players) if n <= EXACT_RUNS], np.intp)
+    tables = [np.arange(2 ** num_players[i])[:, None] >> np.arange(num_players[i]) & 1 for i in exact]
+    for i, table in zip(exact, run(exact, [table.astype(bool) for table in tables]), strict=True):
+        values = exact_values(table) if num_players[i] else np.zeros((0, table.shape[1]))
+        found[int(i)] = Estimate(values, np.zeros_like(values), len(table))
+    left = np.array([i for i in range(count) if i not in found], np.intp)
+    pairs = {int(i): Pairs(num_players[i], rngs[i]) for i in left}
+    sides: dict[int, Array] = {}
+    if len(left):
+        nobody_and_all = [np.repeat([[False], [True]], num_players[i], axis=1) for i in left]
+        ends = dict(zip(left.tolist(), run(left, nobody_and_all), strict=True))
+    while len(left):
+        new = [pairs[i].draw(_wanted(num_players[i], len(pairs[i].coalitions))) for i in left.tolist()]
+        outputs = run(left, [np.concatenate([rows, ~rows]) for rows in new])
+        for i, of_new in zip(left.tolist(), outputs, strict=True):
+            of_pairs = of_new.reshape(2, -1, of_new.shape[1])
+            sides[i] = of_pairs if i not in sides else np.concatenate([sides[i], of_pairs], axis=1)
+            values, errors = regression(pairs[i], sides[i][0] - sides[i][1], ends[i][1] - ends[i][0])
+            runs = 2 * len(pairs[i].coalitions) + 2
+            limit = max(budget, 4 * num_players[i])
+            note = f"{limit:,} runs of the network were spent" if 2 * runs > limit + 4 else ""
+            if note or _is_near(values, errors, tolerance):
+                done = _is_near(values, errors, tolerance)
+                found[i] = Estimate(values, errors, runs, "" if done else note)
+        left = np.array([i for i in left if i not in found], np.intp)
+    return (found[i] for i in range(count))
+
+
+def _wanted(num_players: int, have: int) -> int:
+    """How many more pairs to draw: at first 64, or one for each player; then as many as there are."""
+    return have or max(PAIRS, num_players)
