@@ -13,9 +13,9 @@ without repeats. Half of the difference of a pair is what the odd orders of the 
 of two among them, drop out of the regression.
 
 What is regressed is v less a game whose Shapley values are known, such as that of a merged automaton (regression
-adjustment), so that c is small. A normal distribution with mean 0 and variance t^2 is put before it, with the t^2 and
-the variance of the noise under which the sample is most probable: with few pairs the values stay near the known ones,
-with many they are those of the regression. Standard errors are those of the posterior.
+adjustment), so that c is small. Its prior is normal with mean 0 and variance t^2, that of t flat, and the variance of
+the noise the most probable one. So with few pairs the values stay near the known ones, and with many they are those of
+the regression. Standard errors are those of the posterior, a Student's t of n - 1 degrees, as many as tell of t^2.
 
 Reference: Shapley, 1953; Lundberg and Lee, NeurIPS 2017; Musco and Witter, arXiv:2410.01917, 2024; Witter, Liu and
 Musco, arXiv:2506.11849, 2025.
@@ -164,7 +164,6 @@ def regression(pairs: Pairs, differences: Array, whole: Array) -> tuple[Array, A
         whole: (K,), v(N) - v(empty), the sum of the values.
     """
     n, sizes = pairs.num_players, pairs.coalitions.sum(axis=1)
-    even = whole / n
     root = np.sqrt(pairs.weights * len(sizes))[:, None]
     rows = (pairs.coalitions - (sizes / n)[:, None]) * root
     # Half of the difference, less that of a game of equal players.
@@ -172,22 +171,23 @@ def regression(pairs: Pairs, differences: Array, whole: Array) -> tuple[Array, A
     left, scale, right = np.linalg.svd(rows, full_matrices=False)
     kept = scale > 1e-9 * scale[0]
     left, scale, right = left[:, kept], scale[kept], right[kept]
-    values, errors = np.empty((n, seen.shape[1])), np.empty((n, seen.shape[1]))
-    squares = scale**2
+    along, squares = left.T @ seen, scale**2
+    if pairs.are_all:
+        values = right.T @ (along / scale[:, None])
+        return values + whole / n, np.zeros_like(values)
+    # Directions that no pair tells of, orthogonal to the sum, keep the variance t^2.
+    unknown = np.maximum(1 - 1 / n - (right**2).sum(axis=0), 0.0)
+    values, errors = np.empty((2, n, seen.shape[1]))
     for k, y in enumerate(seen.T):
-        along, total = left.T @ y, float(y @ y)
-        ridges = RIDGES * len(y) / n
-        fit = squares / (squares + ridges[:, None])
-        noise = np.maximum(total - fit @ along**2, 1e-300 + 1e-14 * total) / len(y)
-        evidence = -0.5 * (np.log1p(squares / ridges[:, None]).sum(axis=1) + len(y) * np.log(noise))
-        best = int(evidence.argmax())
-        ridge = 0.0 if pairs.are_all else ridges[best]
-        values[:, k] = even[k] + right.T @ (along * scale / (squares + ridge))
-        # In directions that no pair tells of, orthogonal to the sum, the variance is t^2.
-        unknown = 1 - 1 / n - (right**2).sum(axis=0)
-        if pairs.are_all:
-            errors[:, k] = 0.0
-            continue
-        variance = noise[best] * ((right**2).T @ (1 / (squares + ridge)) + np.maximum(unknown, 0) / ridge)
-        errors[:, k] = np.sqrt(variance)
-    return values, errors
+        ridges = RIDGES[:, None] * len(y) / n
+        fit = squares / (squares + ridges)
+        noise = np.maximum(y @ y - fit @ along[:, k] ** 2, 1e-300 + 1e-14 * (y @ y)) / len(y)
+        spread = np.sqrt(noise / ridges[:, 0])
+        evidence = -0.5 * (np.log1p(squares / ridges).sum(axis=1) + len(y) * np.log(noise)) + np.log(spread)
+        chance = np.exp(evidence - evidence.max())
+        chance /= chance.sum()
+        means = (fit * (along[:, k] / scale)) @ right
+        variances = noise[:, None] * ((1 / (squares + ridges)) @ right**2 + unknown / ridges)
+        values[:, k] = chance @ means
+        errors[:, k] = np.sqrt(chance @ (variances + (means - values[:, k]) ** 2))
+    return values + whole / n, errors * np.sqrt((n - 1) / max(n - 3, 1))
