@@ -1,5 +1,7 @@
 """Attribution of any graph, at any step, in several outputs and by feature: brute force on the network itself."""
 
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -328,3 +330,23 @@ def test_a_reference_may_be_a_sequence_of_its_own():
     np.testing.assert_allclose(split.shares, of_each, atol=1e-12)
     with pytest.raises(ValueError, match=r"finite vector \(3,\), or one for each step, \(5, 3\) or \(2, 5, 3\)"):
         analysis.attribution(model, x, target=0, reference=other[:, 0])
+
+
+def test_shapley_values_of_a_graph_of_many_steps_are_near_those_of_all_sets():
+    steps = 10
+    x = Input((steps, FEATURES))
+    model = randomized(Model(x, Dense(1)(keras.layers.GRU(4)(keras.layers.Add()([x, lstm(FEATURES)(x)])))))
+    given = np.random.default_rng(1).normal(size=(2, steps, FEATURES)).astype("float32")
+    split = analysis.attribution(model, given)
+    assert split.method == "shapley"
+    assert not split.exact
+    assert (split.num_runs <= 512).all()
+    sets = np.arange(2**steps)[:, None] >> np.arange(steps) & 1
+    sizes = np.array([math.factorial(s) * math.factorial(steps - 1 - s) for s in range(steps)]) / math.factorial(steps)
+    for row in range(2):
+        values = computed(model, given[row] * sets[:, :, None].astype("float32"))[:, 0]
+        for t in range(steps):
+            without = np.flatnonzero(sets[:, t] == 0)
+            right = sizes[sets[without].sum(axis=1)] @ (values[without | 1 << t] - values[without])
+            assert abs(split.shares[row, t] - right) <= 4 * split.standard_error[row, t] + 1e-6
+        assert split.residuals[row] < 1e-6

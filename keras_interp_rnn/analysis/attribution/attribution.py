@@ -419,6 +419,8 @@ def _estimates(
         return
 
     def run(rows: NDArray[np.intp], coalitions: Sequence[Coalitions]) -> list[Array]:
+        if not len(rows):
+            return []
         sequence = np.repeat(rows, [len(given) for given in coalitions])
         there = np.ones((len(sequence), opened.inputs.shape[1]), bool)
         ends = np.cumsum([len(given) for given in coalitions])
@@ -430,7 +432,7 @@ def _estimates(
         for part in row_slices(opened, len(sequence)):
             x = np.where(there[part], opened.inputs[sequence[part]], absent[sequence[part]])
             found.append(np.take_along_axis(opened.run(x, sequence[part]), top[sequence[part]], axis=1))
-        return np.split(np.concatenate(found), ends[:-1]) if found else []
+        return np.split(np.concatenate(found), ends[:-1])
 
     rngs = [np.random.default_rng(0) for _ in sizes]
     yield from by_running(run, sizes, asked.tolerance, RUNS if asked.budget is None else asked.budget, rngs)
