@@ -2,12 +2,13 @@
 
 Builds the model of each report, with small layers and random weights, and splits an output among the steps by the
 method that `attribution` chooses, and among steps and features by path integrals. A line of the table is what came out;
---write puts the table into docs/attributions.md.
+--write puts the table into benchmarks/README.md.
 
     python -m benchmarks.models_of_reports                  # about three minutes on one thread
 """
 
 import argparse
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from keras import ops
 from keras_interp_rnn import analysis, layers
 
 START, END = "<!-- models of reports -->", "<!-- end -->"
-PAGE = Path(__file__).parents[1] / "docs" / "attributions.md"
+PAGE = Path(__file__).parent / "README.md"
 L, Sequential, Input, Model = keras.layers, keras.Sequential, keras.Input, keras.Model
 BATCH, STEPS, FEATURES, SYMBOLS = 2, 6, 4, 9
 BOUNDS = (1e-12, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)
@@ -353,7 +354,9 @@ def row(name: str) -> Row:
     keras.utils.set_random_seed(0)
     model, inputs = report.build(), report.inputs()
     chosen = analysis.attribution(model, inputs, **report.options)
-    by_feature = analysis.attribution(model, inputs, method="path_integral", **report.options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The path integral of sequence")  # the table shows by how much
+        by_feature = analysis.attribution(model, inputs, method="path_integral", **report.options)
     shape = "×".join(map(str, by_feature.features.shape))
     runs_in = "Keras" if "Keras runs it" in by_feature.reason else "float64"
     return Row(name, report.report, runs_in, chosen.method, _bound(chosen), f"{shape}, {_bound(by_feature)}")
@@ -361,7 +364,9 @@ def row(name: str) -> Row:
 
 def _bound(split: Any) -> str:
     relative = split.residual / max(1e-3, float(np.abs(split.output).max()))
-    return next((f"{bound:.0e}".replace("e-0", "e-") for bound in BOUNDS if 3 * relative <= bound), "more")
+    return next(
+        (f"{bound:.0e}".replace("e-0", "e-").replace("e+00", "") for bound in BOUNDS if 3 * relative <= bound), "more"
+    )
 
 
 HEAD = str(Row("model", "report", "runs in", "method", "residual", "by feature: shape, residual"))
@@ -371,7 +376,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="three models alone")
     parser.add_argument("--only", help="models whose name contains this")
-    parser.add_argument("--write", action="store_true", help="into docs/attributions.md")
+    parser.add_argument("--write", action="store_true", help="into benchmarks/README.md")
     args = parser.parse_args()
     names = [name for name in REPORTS if (args.only or "") in name]
     lines = [HEAD, "|---" * len(Row._fields) + "|"]
