@@ -386,7 +386,9 @@ class Prefixes:
     ) -> tuple[list[_Layer], list[Array], Nodes, Array]:
         nodes, mass = direction.start(), np.ones((1, len(q)))
         layers, masses = [], []
-        for player, steps in itertools.groupby(direction.steps, lambda t: int(self._players[t])):
+        players = _without_gaps(self._players[direction.steps])
+        for player, run in itertools.groupby(zip(players.tolist(), direction.steps, strict=True), lambda pair: pair[0]):
+            steps = [t for _, t in run]
             if player < 0:
                 for t in steps:
                     nodes = direction.step(t, nodes, np.ones(len(nodes[0]), np.intp))
@@ -396,7 +398,7 @@ class Prefixes:
             mass = np.concatenate([mass * (1 - q), mass * q])
             nodes = [np.concatenate([x, x]) for x in nodes]
             for t in steps:
-                nodes = direction.step(t, nodes, there)
+                nodes = direction.step(t, nodes, there if self._players[t] >= 0 else np.ones_like(there))
             label = np.arange(len(there))
             if len(there) > num_states:
                 states = np.concatenate(nodes, axis=1)
@@ -412,6 +414,16 @@ class Prefixes:
                 nodes = np.split(states, np.cumsum([x.shape[1] for x in nodes])[:-1], axis=1)
             layers.append(_Layer(player, label.reshape(2, -1)))
         return layers, masses, nodes, mass
+
+
+def _without_gaps(players: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The players of steps, where steps that are always there count to a player that is before and after them."""
+
+    def filled(players: NDArray[np.intp]) -> NDArray[np.intp]:
+        return players[np.maximum.accumulate(np.where(players >= 0, np.arange(len(players)), 0))]
+
+    before, after = filled(players), filled(players[::-1])[::-1]
+    return np.where(before == after, before, players)
 
 
 class Level(NamedTuple):

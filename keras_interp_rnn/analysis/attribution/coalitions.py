@@ -72,9 +72,8 @@ class Pairs:
         n = num_players
         # Pairs of sizes (h, n - h), and how many of them there are.
         self._sizes = np.arange(1, n // 2 + 1)
-        self._available = np.array(
-            [min(math.comb(n, int(h)) // (1 + (2 * h == n)), 2**50) for h in self._sizes], np.int64
-        )
+        numbers = [math.comb(n, h) // (2 if 2 * h == n else 1) for h in range(1, n // 2 + 1)]
+        self._available = np.array([min(number, 2**50) for number in numbers], np.int64)
         self._share = np.where(2 * self._sizes == n, 1.0, 2.0)
         self._taken = np.zeros(len(self._sizes), np.int64)
 
