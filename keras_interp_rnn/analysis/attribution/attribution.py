@@ -394,17 +394,19 @@ def _by_shapley(
     """Shares (batch, places, K), their standard errors, the runs of each sequence, and what limited them."""
     count = len(top)
     shares, errors = np.zeros((2, count, players.num_places, top.shape[1]))
-    runs, notes = np.zeros(count, np.int64), dict[str, None]()
+    runs, limited = np.zeros(count, np.int64), 0
     progress = Count("attribution: sequence", count)
     for row, found in enumerate(_estimates(opened, absent, top, players, asked)):
         shares[row, players.places[row]], errors[row, players.places[row]] = found.values, found.errors
         runs[row] = found.runs
-        notes.update({found.note: None} if found.note else {})
+        limited += found.is_limited
         if count > 1:
             progress.say(row + 1)
     if count > 1:
         say("")
-    return shares, errors, runs, "; ".join(notes)
+    of = "" if count == 1 else f" of {limited} of {count} sequences"
+    note = f"the budget was spent before the standard errors{of} were below {asked.tolerance:.0%} of the range"
+    return shares, errors, runs, note if limited else ""
 
 
 def _estimates(

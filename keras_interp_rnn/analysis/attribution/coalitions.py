@@ -80,7 +80,7 @@ class Pairs:
     @property
     def available(self) -> int:
         """How many pairs there are."""
-        return int(2 ** (self.num_players - 1) - 1)
+        return int(2 ** (self.num_players - 1)) - 1
 
     @property
     def are_all(self) -> bool:

@@ -25,17 +25,20 @@ EXACT_PLAYERS, EXACT_RUNS = 16, 8
 UPDATES, RUNS = 2**20, 512
 """The default budgets: updates of the state of one call, and runs of each sequence where prefixes share nothing."""
 
-STATES, PAIRS, FEWEST = 256, 64, 32
+STATES, PAIRS, FEWEST = 256, 64, 64
 """The states and the pairs to begin with: of a network that is read step by step, and of another; and the fewest."""
 
 
 class Estimate(NamedTuple):
-    """Shapley values (n, K), their standard errors (0 if exact), the number of coalitions run, and what limited it."""
+    """Shapley values (n, K), their standard errors (0 if exact), the number of coalitions run.
+
+    `is_limited` says that the budget was spent before the errors were small enough.
+    """
 
     values: Array
     errors: Array
     runs: int
-    note: str = ""
+    is_limited: bool = False
 
 
 def by_prefixes(
@@ -62,7 +65,7 @@ def by_prefixes(
         if _is_near(values, errors, tolerance):
             return Estimate(values, errors, game.runs)
         if game.updates + 8 * states * steps > budget:
-            return Estimate(values, errors, game.runs, f"a budget of {budget:,} updates of the state was spent")
+            return Estimate(values, errors, game.runs, is_limited=True)
         states *= 2
 
 
@@ -143,11 +146,9 @@ def by_running(
             sides[i] = of_pairs if i not in sides else np.concatenate([sides[i], of_pairs], axis=1)
             values, errors = regression(pairs[i], sides[i][0] - sides[i][1], ends[i][1] - ends[i][0])
             runs = 2 * len(pairs[i].coalitions) + 2
-            limit = max(budget, 4 * num_players[i])
-            note = f"{limit:,} runs of the network were spent" if 2 * runs > limit + 4 else ""
-            if note or _is_near(values, errors, tolerance):
-                done = _is_near(values, errors, tolerance)
-                found[i] = Estimate(values, errors, runs, "" if done else note)
+            is_near = _is_near(values, errors, tolerance)
+            if is_near or 2 * runs > max(budget, 4 * num_players[i]) + 4:
+                found[i] = Estimate(values, errors, runs, not is_near)
         left = np.array([i for i in left if i not in found], np.intp)
     return (found[i] for i in range(count))
 
