@@ -365,7 +365,6 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
     else:
         ends = without_steps, np.take_along_axis(whole, top, axis=1)
         shares = by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
-        shares = np.where(opened.mask[..., None], shares, 0.0)
     return _Split(
         shares=shares if method == "shapley" else players.sums(shares),
         top=top,

@@ -1,11 +1,14 @@
-"""Telescoping and occlusion: a run for each step."""
+"""Telescoping and occlusion: an output for each step, of sequences that share what they have in common."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._network.chain import Chain
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.attribution.groups import players_of
 from keras_interp_rnn.analysis.attribution.opening import Opened, row_slices
 
 
@@ -13,6 +16,28 @@ def by_replacing(
     opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
 ) -> Array:
     """The shares of telescoping or of occlusion; `ends` are the outputs without any step and with all."""
+    if isinstance(opened, Chain) and is_read_by_steps(opened):
+        return _by_prefixes(opened, absent, outputs, telescoping=telescoping)
+    shares = _by_running(opened, absent, outputs, ends, telescoping=telescoping)
+    return np.where(opened.mask[..., None], shares, 0.0)
+
+
+def _by_prefixes(opened: Chain, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
+    """Each sequence from the state at its first difference from another one: half of the steps."""
+    differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
+    players = players_of(None, opened.mask & differs)
+    shares = np.zeros((*opened.mask.shape, outputs.shape[1]))
+    for row, (places, columns) in enumerate(zip(players.places, outputs, strict=True)):
+        n = len(places)
+        sets = np.tri(n + 1, n, -1, bool) if telescoping else ~np.eye(n + 1, n, dtype=bool)  # all, in the last row
+        found = Prefixes(opened, row, absent[row], players.of_steps[row]).outputs(sets)[:, columns]
+        shares[row, places] = np.diff(found, axis=0) if telescoping else found[-1] - found[:-1]
+    return shares
+
+
+def _by_running(
+    opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
+) -> Array:
     (count, length), features = opened.inputs.shape[:2], opened.inputs.ndim - 2
     steps, (without, whole) = np.arange(length), ends
     # Telescoping reads the first steps alone, 1 to T - 1 of them; occlusion all but one.

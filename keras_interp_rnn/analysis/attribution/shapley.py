@@ -5,6 +5,17 @@
   a regression over complementary pairs of coalitions (`coalitions`). The states and the pairs double until the largest
   standard error is small enough, or the budget of updates of the state is spent.
 - Any other network: exact up to 8 players, otherwise the regression alone.
+
+Merging was chosen by measurement, over an affine map for each step, fitted to the states that runs pass through, with
+the same regression on what it misses. Mean of the largest error of a step, in parts of the range of the exact values,
+on six to eight texts of trained networks:
+
+| steps | network | affine maps | merged |
+|---|---|---|---|
+| 60 | LSTM, words with negation | 0.18 (47,000 updates, 145 ms) | 0.041 (52,000, 168 ms) |
+| 60 | LSTM, Tomita 4 | 0.21 (47,000, 101 ms) | 0.067 (52,000, 130 ms) |
+| 14 | LSTM, words with negation | 0.026 (5,700, 24 ms) | 0.018 (6,600, 22 ms) |
+| 14 | GRU, words with negation | 0.005 (5,700, 17 ms) | 0.004 (6,600, 18 ms) |
 """
 
 from __future__ import annotations
