@@ -73,7 +73,7 @@ def by_prefixes(
     while True:
         seen.add(pairs.draw(states - len(pairs.coalitions)))
         values, errors = seen.values(pairs, game.merged(states) if game.can_merge else None, columns)
-        if _is_near(values, errors, tolerance):
+        if _is_near(values, errors, tolerance, np.abs(seen.ends).max()):
             return Estimate(values, errors, game.runs)
         if game.updates + 8 * states * steps > budget:
             return Estimate(values, errors, game.runs, is_limited=True)
@@ -115,12 +115,14 @@ class _Seen:
             outputs = known.outputs(np.concatenate([self.coalitions, ~self.coalitions, nobody_and_all]))[:, columns]
             sides, ends = sides - outputs[:-2].reshape(sides.shape), ends - outputs[-2:]
             exact = known.shapley_values()[:, columns]
+            exact = exact + (outputs[-1] - outputs[-2] - exact.sum(axis=0)) / n  # of the quadrature, with many players
         missed, errors = regression(pairs, sides[0] - sides[1], ends[1] - ends[0])
         return exact + missed, errors
 
 
-def _is_near(values: Array, errors: Array, tolerance: float) -> bool:
-    return bool((errors.max(axis=0, initial=0) <= tolerance * np.ptp(values, axis=0)).all())
+def _is_near(values: Array, errors: Array, tolerance: float, scale: float) -> bool:
+    """Whether standard errors are small in parts of the range of the values, or are rounding of outputs of a scale."""
+    return bool((errors.max(axis=0, initial=0) <= tolerance * np.ptp(values, axis=0) + 1e-14 * scale + 1e-100).all())
 
 
 def by_running(
@@ -157,7 +159,7 @@ def by_running(
             sides[i] = of_pairs if i not in sides else np.concatenate([sides[i], of_pairs], axis=1)
             values, errors = regression(pairs[i], sides[i][0] - sides[i][1], ends[i][1] - ends[i][0])
             runs = 2 * len(pairs[i].coalitions) + 2
-            is_near = _is_near(values, errors, tolerance)
+            is_near = _is_near(values, errors, tolerance, np.abs(ends[i]).max())
             if is_near or 2 * runs > max(budget, 4 * num_players[i]) + 4:
                 found[i] = Estimate(values, errors, runs, not is_near)
         left = np.array([i for i in left if i not in found], np.intp)
