@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras_interp_rnn import analysis, datasets
 
 DELETED = (0, 1, 2, 5, 10, 20)
-METHODS = ("telescoping", "path_integral", "occlusion")
+METHODS = ("shapley", "telescoping", "path_integral", "occlusion")
 
 
 def reviews(args: argparse.Namespace, split: str, count: int, vocabulary: object = None) -> tuple:

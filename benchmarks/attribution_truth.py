@@ -8,6 +8,7 @@ against the sum over all coalitions, and measures other methods against them:
 - shap's KernelExplainer and PermutationExplainer, if shap is installed, with 100 words of the background;
 - integrated gradients by Gauss-Legendre quadrature, from the mean of all embeddings and from zero; gradient x input;
 - occlusion: the output less that with the mean embedding, or less the mean output over all symbols, in one place;
+- `analysis.attribution`, Shapley values of another game, whose absent symbols are the mean of all embeddings;
 - contributions, and the norm of each symbol's contributions to all outputs, which plays the role of attention.
 
 An ISAN has no embedding: its inputs are one-hot vectors, and a mixture of them applies the mixture of their maps.
@@ -357,7 +358,15 @@ def one_shot_methods(network: Network) -> dict[str, Callable[[np.ndarray], np.nd
     def of_steps(model: keras.Model, word: np.ndarray) -> np.ndarray:
         return analysis.contributions(model, word, targets=-1).values[1:, 0]
 
+    def against_the_mean(word: np.ndarray) -> np.ndarray:
+        found = analysis.attribution(
+            network.model, word[None], method="shapley", target=0, reference=table.mean(axis=0)
+        )
+        network.evaluations += int(found.num_runs[0])
+        return found.shares[0]
+
     return {
+        "Shapley values against the mean": against_the_mean,
         "integrated gradients from the mean": lambda word: integrated_gradients(network, word, table.mean(axis=0)),
         "integrated gradients from zero": lambda word: integrated_gradients(network, word, np.zeros(table.shape[1])),
         "gradient x input": lambda word: np.sum(network.gradients(table[word][None])[0] * table[word], axis=-1),
@@ -504,6 +513,7 @@ STYLES = {
     "sampling": ("#1b6ca8", "o-"),
     "shap.KernelExplainer": ("#a8434f", "s-"),
     "shap.PermutationExplainer": ("#e0a458", "^-"),
+    "Shapley values against the mean": ("#222222", "*"),
     "integrated gradients from the mean": ("#4f8f5b", "D"),
     "integrated gradients from zero": ("#4f8f5b", "x"),
     "gradient x input": ("#4f8f5b", "+"),

@@ -1,4 +1,4 @@
-"""How near do the explainers of shap, captum and xplique come to the Shapley values of an LSTM, and what do they cost?
+"""How near do the explainers of shap, shapiq, captum and xplique come to the Shapley values of an LSTM, at what cost?
 
 Keras LSTMs learn Tomita's fourth language, words without three 0s in a row. The logits of words of 12 symbols are
 split among the symbols, by `analysis.attribution` and by the explainers of every package that is installed. captum, and
@@ -11,7 +11,7 @@ Its Shapley values, summed over all 4,096 sets in float64, are the measure. The 
 vectors. It is subtracted from them and added to the LSTM's bias, so that it becomes 0, the one reference that all
 packages take. The networks read vectors; the shares of a step's features are added up.
 
-    pip install shap captum xplique                       # optional
+    pip install shap shapiq captum xplique                # optional
     PYTHONPATH=. python benchmarks/explainers.py          # five minutes on one thread
     PYTHONPATH=. python benchmarks/explainers.py --smoke
 
@@ -25,7 +25,6 @@ import importlib.util
 import io
 import itertools
 import json
-import math
 import os
 import statistics
 import time
@@ -42,11 +41,15 @@ from scipy import stats
 from turns import in_turn
 
 from benchmarks.environment import environment
+from benchmarks.games import shapley_values
 from keras_interp_rnn import analysis, automata
 
 LENGTH, FEATURES, UNITS = 12, 8, 16
 SETS = np.array(list(itertools.product((0, 1), repeat=LENGTH)))
 """All sets of steps, a row each: 1 where a step is present."""
+
+SAMPLES = 960
+"""Of methods that have no number of their own, out of 4,096 sets."""
 
 POISON = "DeepExplainer"
 """Where it fails, it leaves TensorFlow unable to differentiate in this process: it comes last."""
@@ -76,15 +79,6 @@ def trained(seed: int, epochs: int) -> tuple[list[np.ndarray], np.ndarray, float
     [table], [kernel, recurrent, bias] = embedding.get_weights(), layer.get_weights()
     mean = table.mean(axis=0)
     return [kernel, recurrent, bias + mean @ kernel, *head.get_weights()], table - mean, float(right)
-
-
-def shapley_values(worth: np.ndarray) -> np.ndarray:
-    """The values of the players of a game, whose worth has an axis for each: 0 absent, 1 present."""
-    players = worth.ndim
-    others = np.indices((2,) * (players - 1)).sum(axis=0)
-    weights = np.array([1 / (players * math.comb(players - 1, size)) for size in range(players)])
-    gains = [worth.take(1, axis=player) - worth.take(0, axis=player) for player in range(players)]
-    return np.array([np.sum(weights[others] * gain) for gain in gains])
 
 
 def by_enumeration(network: keras.Model, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +113,8 @@ def of_this_package(network: keras.Model) -> dict[str, Method]:
     def method(name: str, **options: Any) -> Method:
         return lambda vectors: analysis.attribution(network, vectors, target=0, method=name, **options).shares
 
-    found = {name: method(name) for name in ("telescoping", "path_integral", "occlusion")}
+    found = {"as it comes": method("auto")}
+    found |= {name: method(name) for name in ("telescoping", "path_integral", "occlusion")}
     more = {f"path_integral, num_points={points}": method("path_integral", num_points=points) for points in (50, 1000)}
     return {**found, **more}
 
@@ -168,6 +163,28 @@ def of_shap(network: keras.Model, torch_network: Any) -> dict[str, Method]:
     return {**found, POISON: deep}
 
 
+def of_shapiq(network: keras.Model) -> dict[str, Method]:
+    from shapiq import approximator
+
+    def method(name: str) -> Method:
+        def shares(vectors: np.ndarray) -> np.ndarray:
+            found = []
+            for word in vectors:
+                sampler = getattr(approximator, name)(n=LENGTH, random_state=0)
+
+                def game(sets: np.ndarray, word: np.ndarray = word) -> np.ndarray:
+                    return network.predict_on_batch(np.atleast_2d(sets)[:, :, None] * word)[:, 0]
+
+                values = sampler.approximate(SAMPLES, game)
+                found.append([values[(step,)] for step in range(LENGTH)])
+            return np.array(found)
+
+        return shares
+
+    names = ("KernelSHAP", "SVARM", "PermutationSamplingSV")
+    return {f"{name}, {SAMPLES} runs": method(name) for name in names}
+
+
 def of_captum(torch_network: Any) -> dict[str, Method]:
     import torch
     from captum import attr
@@ -181,9 +198,16 @@ def of_captum(torch_network: Any) -> dict[str, Method]:
         explainer = attr.ShapleyValueSampling(torch_network)
         return explainer.attribute(torch.tensor(vectors), target=0, feature_mask=steps).detach().numpy()[..., 0]
 
+    def kernel(vectors: np.ndarray) -> np.ndarray:
+        options = {"target": 0, "feature_mask": steps, "n_samples": SAMPLES, "perturbations_per_eval": SAMPLES}
+        with torch.no_grad():
+            found = [attr.KernelShap(torch_network).attribute(torch.tensor(one[None]), **options) for one in vectors]
+        return np.stack([shares[0, :, 0].numpy() for shares in found])
+
     return {
         "IntegratedGradients": added(attr.IntegratedGradients(torch_network)),
         "ShapleyValueSampling": sampled,
+        f"KernelShap, n_samples={SAMPLES}": kernel,
         "DeepLift": added(attr.DeepLift(torch_network)),
     }
 
@@ -214,6 +238,8 @@ def methods(network: keras.Model, weights: list[np.ndarray]) -> dict[tuple[str, 
     packages: dict[str, Callable[[], dict[str, Method]]] = {"keras_interp_rnn": lambda: of_this_package(network)}
     if there("shap"):
         packages["shap"] = lambda: of_shap(network, torch_network)
+    if there("shapiq"):
+        packages["shapiq"] = lambda: of_shapiq(network)
     if there("captum") and torch_network is not None:
         packages["captum"] = lambda: of_captum(torch_network)
     if there("xplique"):
@@ -241,16 +267,23 @@ def measured(method: Method, vectors: np.ndarray, exact: np.ndarray, sums: np.nd
     }
 
 
-def line(package: str, name: str, rows: list[dict[str, Any]]) -> str:
-    """A line of the table, over the words of all networks."""
+def line(package: str, name: str, rows: list[dict[str, Any]], exact_ms: list[float]) -> str:
+    """A line of the table, over the words of all networks; times also in parts of those of shap's exact values."""
     for row in rows:
         if "error" in row:
-            return f"| {package} | {name} | fails: {row['error']} | | | | |"
+            return f"| {package} | {name} | fails: {row['error']} | | | | | |"
     found = {key: np.concatenate([row[key] for row in rows]) for key in ("residuals", "errors", "pearson", "spearman")}
     ms, missed = statistics.median(row["ms"] for row in rows), found["residuals"]
     residual = f"{np.median(missed):.1e} ({missed.max():.1e})"
-    means = " | ".join(f"{found[key].mean():.3f}" for key in ("errors", "pearson", "spearman"))
-    return f"| {package} | {name} | {ms:,.0f} | {residual} | {means} |"
+    errors = [_number(value) for value in (found["errors"].mean(), found["errors"].max())]
+    means = " | ".join(f"{found[key].mean():.3f}" for key in ("pearson", "spearman"))
+    part = statistics.median(row["ms"] / of for row, of in zip(rows, exact_ms, strict=True)) if exact_ms else None
+    times = f"{ms:,.0f} | {'' if part is None else format(part, '.2f')}"
+    return f"| {package} | {name} | {times} | {residual} | {errors[0]} ({errors[1]}) | {means} |"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
 
 
 def main() -> None:
@@ -280,16 +313,17 @@ def main() -> None:
         for key in games[0][0]
     }
     versions = {package: importlib.metadata.version(package) for package, _ in rows}
-    for name in ("shap", "captum", "xplique"):
+    for name in ("shap", "shapiq", "captum", "xplique"):
         if name not in versions:
             print(f"{name}: not installed; its explainers are left out.")
     print(f"{args.seeds} networks; of all words right: {', '.join(format(one['right'], '.1%') for one in networks)}.")
     changes = np.abs(np.concatenate([one["sums"] for one in networks]))
     print(f"|f(word) - f(reference)|: {changes.min():.2f} to {changes.max():.2f}, median {np.median(changes):.2f}.\n")
-    print(f"| package | method | ms for {args.words} words | residual | error | Pearson | Spearman |")
-    print(f"|{'---|' * 7}")
+    print(f"| package | method | ms for {args.words} words | of shap's exact | residual | error | Pearson | Spearman |")
+    print(f"|{'---|' * 8}")
+    exact_ms = [row["ms"] for row in rows.get(("shap", "ExactExplainer"), [])]
     for (package, name), found in rows.items():
-        print(line(f"{package} {versions[package]}", name, found))
+        print(line(f"{package} {versions[package]}", name, found, exact_ms))
     if args.out:
         record = {**environment(), "packages": versions, "networks": networks}
         record["rows"] = [

@@ -10,17 +10,17 @@ method that `attribution` chooses, and among steps and features by path integral
 import argparse
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
+from benchmarks.records import into_readme
 from keras_interp_rnn import analysis, layers
 
-START, END = "<!-- models of reports -->", "<!-- end -->"
-PAGE = Path(__file__).parent / "README.md"
+NAME = "models of reports"
+"""Of the table in benchmarks/README.md."""
 L, Sequential, Input, Model = keras.layers, keras.Sequential, keras.Input, keras.Model
 BATCH, STEPS, FEATURES, SYMBOLS = 2, 6, 4, 9
 BOUNDS = (1e-12, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)
@@ -384,9 +384,7 @@ def main() -> None:
         lines.append(str(row(name)))
         print(lines[-1], flush=True)
     if args.write:
-        before, after = PAGE.read_text(encoding="utf-8").split(START)[0], PAGE.read_text(encoding="utf-8").split(END)[1]
-        table = "\n".join(lines)
-        PAGE.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        into_readme(NAME, lines)
 
 
 if __name__ == "__main__":

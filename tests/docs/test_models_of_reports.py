@@ -2,9 +2,10 @@
 
 import pytest
 
-from benchmarks.models_of_reports import END, HEAD, PAGE, REPORTS, START, row
+from benchmarks.models_of_reports import HEAD, NAME, REPORTS, row
+from benchmarks.records import END, README
 
-PART = PAGE.read_text(encoding="utf-8").split(START)[1].split(END)[0]
+PART = README.read_text(encoding="utf-8").split(f"<!-- {NAME} -->")[1].split(END)[0]
 HEADER, *ROWS = [line.strip("| ").split(" | ") for line in PART.splitlines() if line[:2] == "| "]
 LINES = {cells[0]: cells for cells in ROWS}
 
