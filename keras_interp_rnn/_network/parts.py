@@ -18,6 +18,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._network.arrays import as_float64
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
@@ -30,6 +31,9 @@ IDENTITIES = (
     *(keras.layers.GaussianDropout, keras.layers.GaussianNoise),
 )
 """Layers whose output is their input, outside training."""
+
+BY_FEATURE = (keras.layers.Dense, keras.layers.Activation, keras.layers.Softmax)
+"""Layers that compute the same of a step alone as of all steps."""
 
 ALPHABET = "keras_interp_rnn>AlphabetLayer"
 """The registered name of a layer of `datasets`, which passes on what it reads."""
@@ -58,7 +62,7 @@ def parts_of(layer: Any) -> list[Linear | Featurewise | Activation | Mean | Zero
         return []
     if kind is keras.layers.Dense and layer.quantization_mode is None:
         return [Linear(layer), *_activation(layer.activation, layer)]
-    if kind is keras.layers.TimeDistributed and type(layer.layer) is keras.layers.Dense:
+    if kind is keras.layers.TimeDistributed and type(layer.layer) in BY_FEATURE:
         return parts_of(layer.layer)
     if kind is keras.layers.BatchNormalization and layer.axis == -1:
         return [Normalized(layer)]
@@ -66,8 +70,10 @@ def parts_of(layer: Any) -> list[Linear | Featurewise | Activation | Mean | Zero
         return [Featurewise(layer)]
     if kind is keras.layers.Activation:
         return [*_activation(layer.activation, layer)]
-    if kind is keras.layers.Softmax and layer.axis == -1:
+    if operation_name(layer) == "Softmax" and layer.axis == -1:  # a layer, or an operation of keras.ops
         return [Activation(keras.activations.softmax, layer)]
+    if operation_name(layer) == "Sigmoid":
+        return [Activation(keras.activations.sigmoid, layer)]
     if kind is keras.layers.Masking and layer.mask_value == 0:
         return [Zeroed()]
     if kind is keras.layers.GlobalAveragePooling1D and layer.data_format == "channels_last" and not layer.keepdims:
@@ -236,6 +242,13 @@ _CLOSED: dict[Any, tuple[Callable[[Array], Array], Callable[[Array, Array], Arra
 }
 """Activation -> its function, and what its value y makes of a gradient."""
 
+OPERATIONS = {
+    ops.sigmoid: keras.activations.sigmoid,
+    ops.tanh: keras.activations.tanh,
+    ops.relu: keras.activations.relu,
+    ops.softmax: keras.activations.softmax,
+}
+"""Function of keras.ops -> the activation that it is."""
 
 PROBABILITIES = {keras.activations.softmax: "softmax", keras.activations.sigmoid: "sigmoid"}
 """Activations that make probabilities of logits."""
@@ -245,8 +258,9 @@ class Activation(ByKeras):
     """An activation; of those that are not known in closed form by Keras, in the dtype of their layer."""
 
     def __init__(self, function: Any, layer: Any) -> None:
-        super().__init__(layer.name, function, layer.compute_dtype)
+        function = OPERATIONS.get(function, function)
         self.closed = _CLOSED.get(function)
+        super().__init__(layer.name, function, "float64" if self.closed else layer.compute_dtype)
 
     def forward(self, x: Array, mask: Mask | None) -> Array:
         self.value = super().forward(x, mask) if self.closed is None else self.closed[0](x)

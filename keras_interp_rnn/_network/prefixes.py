@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
 Nodes = list[Array]
-"""What is known after reading some prefixes: for each cell its last output and its states, and the running sum."""
+"""Known after reading some prefixes: for each cell its last output and its states, and the running sum."""
 
 Coalitions = NDArray[np.bool_]
 
@@ -58,7 +58,7 @@ class _Layout(NamedTuple):
     """
 
     below: Sequence[tuple[Part, Mask | None]]
-    sides: Sequence[Sequence[tuple[Any, Mask | None]]]
+    sides: Sequence[Sequence[tuple[Part, Mask | None]]]
     head: Sequence[Part]
     merge_mode: str | None = None
     is_pooled: bool = False
@@ -72,8 +72,8 @@ def _layout(chain: Chain, row: int) -> _Layout | None:
     recurrent = {i: part for i, (part, _) in enumerate(parts) if isinstance(part, _Recurrent | _Both)}
     first, end = min(recurrent), max(recurrent) + 1
     below = parts[:first]
-    uppermost: Any = parts[end - 1][0]
-    sides: list[list[tuple[Any, Mask | None]]]
+    uppermost = recurrent[end - 1]
+    sides: list[list[tuple[Part, Mask | None]]]
     if isinstance(uppermost, _Both):
         if len(recurrent) > 1:
             return None
@@ -112,29 +112,30 @@ class _Direction:
         steps: in reading order.
     """
 
-    def __init__(self, layout: _Layout, side: Sequence[tuple[Any, Mask | None]], both: Array) -> None:
+    def __init__(self, layout: _Layout, side: Sequence[tuple[Part, Mask | None]], both: Array) -> None:
         length = both.shape[1]
-        self._stages: list[Any] = []
+        self._stages: list[_Cell | Part] = []
+        self._cells: list[_Cell] = []
+        self._above: list[Part] = []  # the parts after the last cell
         backwards = False
         for part, mask in side:
             if isinstance(part, _Recurrent):
                 read = np.ones(length, bool) if mask is None else np.asarray(mask, bool)
                 order = np.flatnonzero(read)[:: part.order.step or 1]
                 backwards = part.order.step == -1
-                self._stages.append(_Cell(part, read, int(order[-1]) if len(order) else -1))
+                cell = _Cell(part, read, int(order[-1]) if len(order) else -1)
+                self._stages.append(cell)
+                self._cells.append(cell)
+                self._above = []
             else:
                 self._stages.append(part)
+                self._above.append(part)
         steps = list(range(length))[:: -1 if backwards else 1]
         if layout.last is not None:
             steps = steps[: steps.index(layout.last) + 1]
         self.steps, self._pooled, self._is_pooled = steps, layout.pooled, layout.is_pooled
-        [lowest, *_] = self._stages
-        self._drives = self._drive(lowest.recurrent, both)
-        self.width = max(
-            sum(start.shape[-1] for start in stage.recurrent.starts) * 4
-            for stage in self._stages
-            if isinstance(stage, _Cell)
-        )
+        self._drives = self._drive(self._cells[0].recurrent, both)
+        self.width = max(sum(start.shape[-1] for start in cell.recurrent.starts) * 4 for cell in self._cells)
         self.count = 0
 
     @staticmethod
@@ -146,19 +147,17 @@ class _Direction:
     def start(self) -> Nodes:
         """The empty prefix."""
         nodes = []
-        for stage in self._stages:
-            if isinstance(stage, _Cell):
-                nodes.append(np.zeros((1, output_size(stage.recurrent.cell))))
-                nodes += [np.array(start, np.float64)[None] for start in stage.recurrent.starts]
+        for cell in self._cells:
+            nodes.append(np.zeros((1, output_size(cell.recurrent.cell))))
+            nodes += [np.array(start, np.float64)[None] for start in cell.recurrent.starts]
         if self._is_pooled:
             nodes.append(np.zeros((1, self._output_size)))
         return nodes
 
     @property
     def _output_size(self) -> int:
-        cells = [stage for stage in self._stages if isinstance(stage, _Cell)]
-        x = np.zeros((1, 1, output_size(cells[-1].recurrent.cell)))
-        for part in self._stages[self._stages.index(cells[-1]) + 1 :]:
+        x = np.zeros((1, 1, output_size(self._cells[-1].recurrent.cell)))
+        for part in self._above:
             x = part.forward(x, None)
         return int(x.shape[-1])
 
@@ -190,7 +189,7 @@ class _Direction:
         return new
 
     def result(self, nodes: Nodes) -> Array:
-        """What the head reads after the last step, (nodes, units)."""
+        """The values that the head reads after the last step, (nodes, units)."""
         if self._is_pooled:
             return nodes[-1] / max(1, self._pooled.sum() if self._pooled is not None else len(self.steps))
         at, x = 0, np.zeros(0)
@@ -205,7 +204,7 @@ class _Direction:
         return x
 
 
-def chosen(nodes: Nodes, rows: Any) -> Nodes:
+def chosen(nodes: Nodes, rows: slice | NDArray[np.intp]) -> Nodes:
     """Some of the nodes."""
     return [x[rows] for x in nodes]
 
@@ -252,7 +251,7 @@ class Prefixes:
         return self._head([self._read(direction, coalitions) for direction in self._directions])
 
     def _read(self, direction: _Direction, coalitions: Coalitions) -> Array:
-        """What the head reads of a direction, (m, units)."""
+        """The values that the head reads of a direction, (m, units)."""
         order = list(dict.fromkeys(self._players[t] for t in direction.steps if self._players[t] >= 0))
         sorted_rows = np.lexsort(coalitions[:, order[::-1]].T) if order else np.arange(len(coalitions))
         limit = max(64, ENTRIES // direction.width)
@@ -472,13 +471,13 @@ class Merged:
 
     def outputs(self, coalitions: Coalitions) -> Array:
         """(m, outputs) for coalitions (m, n)."""
-        total: Any = 0.0
+        total = np.zeros(())
         for direction in self.directions:
             state = np.zeros(len(coalitions), np.intp)
             for layer in direction.layers:
                 state = layer.next[coalitions[:, layer.player].astype(np.intp), state]
             total = total + direction.outputs[state]
-        return np.asarray(total)
+        return total
 
     def shapley_values(self) -> Array:
         """(n, outputs): phi_i = int_0^1 E[v(S with i) - v(S without)] dq, S with each other player with chance q."""

@@ -40,7 +40,7 @@ from keras_interp_rnn._network.graph import (
     vocabulary_sizes,
     warn_of_lost_masks,
 )
-from keras_interp_rnn._network.parts import PROBABILITIES
+from keras_interp_rnn._network.parts import PROBABILITIES, Activation, Linear, parts_of
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -577,24 +577,21 @@ def _end(model: keras.Model) -> _End | None:
     while isinstance(operation, keras.Model) and runs_its_graph(operation):
         operation, node = made_by(operation.outputs[0])
         path = (*path, id(node))
-    layer = operation.layer if type(operation) is keras.layers.TimeDistributed else operation
-    if type(layer) is keras.layers.Dense and layer.quantization_mode is None and layer.activation in PROBABILITIES:
+    parts = parts_of(operation) or []
+    last = parts[-1] if parts else None
+    if not isinstance(last, Activation) or last.function not in PROBABILITIES:
+        return None
+    kind = PROBABILITIES[last.function]
+    if not isinstance(parts[0], Linear):
+        return _End(path, kind, lambda x: x)
+    layer = parts[0].layer
 
-        def dense(x: Tensor) -> Tensor:
-            kernel, bias = (None if w is None else ops.cast(w, layer.compute_dtype) for w in (layer.kernel, layer.bias))
-            product = ops.matmul(ops.cast(x, layer.compute_dtype), kernel)
-            return product if bias is None else ops.add(product, bias)
+    def dense(x: Tensor) -> Tensor:
+        kernel, bias = (None if w is None else ops.cast(w, layer.compute_dtype) for w in (layer.kernel, layer.bias))
+        product = ops.matmul(ops.cast(x, layer.compute_dtype), kernel)
+        return product if bias is None else ops.add(product, bias)
 
-        return _End(path, PROBABILITIES[layer.activation], dense)
-    name = None
-    if type(layer) is keras.layers.Activation:
-        name = PROBABILITIES.get(layer.activation)
-    elif type(layer) is keras.layers.Softmax and layer.axis == -1:
-        name = "softmax"
-    elif not isinstance(layer, keras.layers.Layer):  # an operation of keras.ops
-        name = {"Sigmoid": "sigmoid", "Softmax": "softmax"}.get(operation_name(layer))
-        name = name if name != "softmax" or layer.axis == -1 else None
-    return None if name is None else _End(path, name, lambda x: x)
+    return _End(path, kind, dense)
 
 
 def _masks_of(node: Any) -> list[Any]:

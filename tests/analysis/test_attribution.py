@@ -11,6 +11,7 @@ from scipy.special import softmax
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._network.chain import open_chain
 from tests.network.test_own_equations import EulerCell, SilentCell
+from tests.oracles import shapley
 from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
@@ -80,19 +81,36 @@ def by_replacing(model, x, reference, present):
     return np.diff(upto, axis=0).T * present, (upto[-1] - without).T * present, upto[-1]
 
 
+def by_all_coalitions(model, x, reference, present, target=1):
+    """The Shapley values of the steps in an output, by the network itself."""
+    found = np.zeros(x.shape[:2])
+    for shares, row, read, absent in zip(found, x, present, np.broadcast_to(reference, x.shape), strict=True):
+        players = np.where(read, read.cumsum() - 1, -1)
+
+        def run(variants):
+            return ops.convert_to_numpy(model(variants.astype("float32")))[:, target]
+
+        shares[read] = shapley.of_steps(run, row, absent, players)
+    return found
+
+
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", LAYERS)
 def test_shares_are_differences_of_the_networks_own_outputs(name, masked):
     model, x = network(name, masked=masked), batch(masked)
     reference = np.array([0.3, -0.2, 0.5])
-    telescoped = analysis.attribution(model, x, target=1, reference=reference)
+    default = analysis.attribution(model, x, target=1, reference=reference)
+    telescoped = analysis.attribution(model, x, target=1, method="telescoping", reference=reference)
     occluded = analysis.attribution(model, x, target=1, method="occlusion", reference=reference)
-    assert telescoped.residual < (1e-5 if name == "unknown cell" else 1e-12)
-    assert telescoped.difference < 1e-5
+    for split in (default, telescoped):
+        assert split.residual < (1e-5 if name == "unknown cell" else 1e-12)
+        assert split.difference < 1e-5
     present = MASK if masked else np.ones((3, STEPS), bool)
     upto, without, _ = by_replacing(model, x, reference, present)
     np.testing.assert_allclose(telescoped.shares, upto, atol=1e-5)
     np.testing.assert_allclose(occluded.shares, without, atol=1e-5)
+    assert (default.method, default.exact, default.unit) == ("shapley", True, "")
+    np.testing.assert_allclose(default.shares, by_all_coalitions(model, x, reference, present), atol=1e-5)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -118,9 +136,10 @@ def test_the_path_integral_is_complete_and_its_gradient_that_of_finite_differenc
 @pytest.mark.parametrize("activation", ["linear", "sigmoid", "softmax", "relu"])
 def test_a_head_of_any_activation_is_explained(activation):
     model = network("GRU", head=[keras.layers.Dropout(0.5), keras.layers.Dense(3), keras.layers.Dense(2, activation)])
-    for method in ("telescoping", "path_integral"):
+    for method in ("shapley", "telescoping", "path_integral"):
         split = analysis.attribution(model, batch(), target=0, method=method)
         assert split.residual < (1e-3 if activation == "relu" else 1e-6)
+        assert split.unit == {"sigmoid": "log-odds", "softmax": "logit"}.get(activation, "")
 
 
 def test_an_isan_has_its_exact_contributions_to_the_logit_also_before_a_softmax():
@@ -228,6 +247,7 @@ def assert_split(model, x, **options):
     split = analysis.attribution(model, x, target=1, **options)
     assert split.residual < 1e-5
     assert split.difference < 1e-5
+    assert split.exact
     whole = analysis.attribution(model, x, target=1, method="path_integral", num_points=128, **options)
     assert whole.residual < 2e-3
     np.testing.assert_allclose(
@@ -284,7 +304,7 @@ def test_attribution_splits_an_isan_that_contributions_refuse(name):
     with pytest.raises(ValueError, match="use analysis.attribution"):
         analysis.contributions(model, ids[0])
     split = assert_split(model, ids)
-    assert split.method == "telescoping"
+    assert split.method == "shapley"
     # Where no step is there, the mean of all symbols is read.
     chain = open_chain(model, ids)
     nothing = chain.run(np.full((1, 3, 4), 0.25), np.zeros(1, int))[0, 1]
@@ -319,6 +339,15 @@ def test_refuses_invalid_arguments():
     contributions, text = {"method": "contributions"}, np.array([[0, 3, 1]])
     for model, inputs, options, sentence in (
         (gru, x, {"method": "best"}, "`method` must be one of .*Received: method='best'"),
+        (gru, x, {"of": "odds"}, "`of` must be one of 'logit', 'probability'.*Received: of='odds'"),
+        (gru, x, {"tolerance": 0}, "`tolerance` must be a positive number. Received: tolerance=0"),
+        (gru, x, {"tolerance": np.nan}, "`tolerance` must be a positive number. Received: tolerance=nan"),
+        (gru, x, {"max_work": 0}, "`max_work` must be a positive integer. Received: max_work=0"),
+        (gru, x, {"method": "occlusion", "groups": [0] * STEPS}, "one by one, so groups must be None"),
+        (gru, x, {"groups": [0, 0, 1]}, r"`groups` must be the number of a group, from 0, .*\(6,\) or \(3, 6\)"),
+        (gru, x, {"groups": [0.0] * STEPS}, "`groups` must be the number of a group.* Received: float64 of shape"),
+        (gru, x, {"groups": [-1] * STEPS}, "`groups` must be the number of a group, from 0"),
+        (gru, x, {"groups": [0, 1, 2, 3, 4, 9]}, "without gaps. Received: group 9 of 6 steps in sequence 1"),
         (gru, x, {"target": 2}, r"`target` must be an integer in \[0, 2\). Received: target=2"),
         (gru, x, {"reference": [1.0]}, r"`reference` must be a finite vector \(3,\).*Received: shape=\(1,\)"),
         (gru, x, {"mask": MASK}, "computes its own"),

@@ -1,5 +1,6 @@
 """Attribution of any graph, at any step, in several outputs and by feature: brute force on the network itself."""
 
+import contextlib
 import math
 
 import keras
@@ -8,7 +9,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
-from tests.analysis.test_attribution import by_replacing
+from tests.analysis.test_attribution import by_all_coalitions, by_replacing
+from tests.oracles import shapley
 from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are other graphs in the same way
@@ -31,6 +33,15 @@ def randomized(model, seed=0):
 
 def computed(model, inputs):
     return np.asarray(ops.convert_to_numpy(model(inputs)), np.float64)
+
+
+@contextlib.contextmanager
+def explained(model):
+    """The network without the softmax of its last layer."""
+    last = model.head if isinstance(model, Own) else model.layers[-1]
+    activation, last.activation = last.activation, keras.activations.linear
+    yield
+    last.activation = activation
 
 
 def lstm(units=4, **options):
@@ -100,9 +111,15 @@ def test_shares_of_any_graph_are_differences_of_the_networks_own_outputs(name):
     model, x, reference = GRAPHS[name](), vectors(), np.array([0.3, -0.2, 0.5], "float32")
     model(x)
     randomized(model)
-    telescoped = analysis.attribution(model, x, target=1, reference=reference)
+    default = analysis.attribution(model, x, target=1, reference=reference)
+    telescoped = analysis.attribution(model, x, target=1, method="telescoping", reference=reference)
     occluded = analysis.attribution(model, x, target=1, method="occlusion", reference=reference)
-    upto, without, output = by_replacing(model, x, reference, np.ones((2, STEPS), bool))
+    present = np.ones((2, STEPS), bool)
+    with explained(model):
+        upto, without, output = by_replacing(model, x, reference, present)
+        expected = by_all_coalitions(model, x, reference, present)
+    assert (default.method, default.exact) == ("shapley", True)
+    np.testing.assert_allclose(default.shares, expected, atol=2e-6)
     np.testing.assert_allclose(telescoped.shares, upto, atol=2e-6)
     np.testing.assert_allclose(occluded.shares, without, atol=2e-6)
     np.testing.assert_allclose(telescoped.output, output, atol=2e-6)
@@ -137,10 +154,12 @@ def test_shares_of_features_are_the_integrals_of_finite_differences(name):
 def test_a_step_of_a_sequence_of_outputs_is_that_of_the_text_up_to_it(build):
     model = randomized(keras.Sequential([Input((None, FEATURES)), *build(), Dense(3, "softmax")]))
     x = vectors()
-    for method in ("telescoping", "path_integral"):
+    for method in ("shapley", "telescoping", "path_integral"):
         split = analysis.attribution(model, x, target=1, step=2, method=method)
         upto = analysis.attribution(model, x[:, :3], target=1, method=method)
-        np.testing.assert_allclose(split.output, computed(model, x)[:, 2, 1], atol=1e-6)
+        np.testing.assert_allclose(split.probability, computed(model, x)[:, 2, 1], atol=1e-6)
+        with explained(model):
+            np.testing.assert_allclose(split.output, computed(model, x)[:, 2, 1], atol=1e-6)
         np.testing.assert_allclose(split.shares[:, :3], upto.shares, atol=1e-6)
         np.testing.assert_allclose(split.shares[:, 3:], 0, atol=1e-7)
         same = analysis.attribution(model, x, target=1, step=2 - STEPS, method=method)
@@ -164,7 +183,7 @@ def test_contributions_are_at_any_step_too():
     assert 0 < split.difference < 1e-6
 
 
-@pytest.mark.parametrize("method", ["telescoping", "path_integral", "contributions"])
+@pytest.mark.parametrize("method", ["shapley", "telescoping", "path_integral", "contributions"])
 def test_several_outputs_are_split_as_each_alone(method):
     first = layers.MinGRU(4) if method == "contributions" else keras.layers.GRU(4)
     model = randomized(keras.Sequential([Input((None, FEATURES)), first, Dense(3)]))
@@ -174,7 +193,7 @@ def test_several_outputs_are_split_as_each_alone(method):
     assert both.targets.tolist() == [[2, 0], [2, 0]]
     for i, target in enumerate((2, 0)):
         alone = analysis.attribution(model, x, target=target, method=method)
-        np.testing.assert_array_equal(both.shares[..., i], alone.shares)
+        np.testing.assert_allclose(both.shares[..., i], alone.shares, rtol=1e-12, atol=1e-15)
         np.testing.assert_array_equal(both.output[:, i], alone.output)
         assert alone.targets.tolist() == [target, target]
         assert both.top(2, sequence=1, output=i) == alone.top(2, sequence=1)
@@ -203,10 +222,18 @@ def two_inputs():
 def test_one_of_several_inputs_is_split_while_the_others_are_held():
     model, x, static = two_inputs(), vectors(), vectors(1)[:, 0, :2]
     named = {"sequence": x, "static": static}
-    split = analysis.attribution(model, named, target=1, with_respect_to="sequence")
+    split = analysis.attribution(model, named, target=1, method="telescoping", with_respect_to="sequence")
     steps = np.arange(STEPS)[:, None]
     upto = [computed(model, {**named, "sequence": np.where(steps < t, x, 0)})[:, 1] for t in range(STEPS + 1)]
     np.testing.assert_allclose(split.shares, np.diff(upto, axis=0).T, atol=2e-6)
+    default = analysis.attribution(model, named, target=1, with_respect_to="sequence")
+    for shares, row, numbers in zip(default.shares, x, static, strict=True):
+
+        def run(variants, numbers=numbers):
+            return computed(model, {"sequence": variants, "static": np.tile(numbers, (len(variants), 1))})[:, 1]
+
+        expected = shapley.of_steps(run, row, np.zeros_like(row), np.arange(STEPS))
+        np.testing.assert_allclose(shares, expected, atol=2e-6)
     index = [tensor.name for tensor in model.inputs].index("static")
     by_number = analysis.attribution(model, named, target=1, method="occlusion", with_respect_to=index)
     for feature in range(2):
@@ -233,17 +260,26 @@ def text_and_numbers():
 def test_ids_vary_by_their_vectors_and_keep_their_masks():
     model, numbers = text_and_numbers(), vectors(2, 2)
     ids = np.array([[3, 6, 1, 5, 2], [4, 2, 6, 0, 0]], "int32")  # each id once, so that its vector is at one step
-    split = analysis.attribution(model, [ids, numbers], target=0)
+    split = analysis.attribution(model, [ids, numbers], target=0, method="telescoping")
+    default = analysis.attribution(model, [ids, numbers], target=0)
     assert split.tokens[1] == ("4", "2", "6", "0", "0")
     np.testing.assert_allclose(split.shares[ids == 0], 0, atol=1e-7)
     embedding = next(layer for layer in model.layers if isinstance(layer, keras.layers.Embedding))
     table = np.array(ops.convert_to_numpy(embedding.embeddings))
     for i, row in enumerate(ids):
-        upto = []
-        for t in range(STEPS + 1):
-            embedding.embeddings.assign(np.where(np.isin(np.arange(SYMBOLS), row[t:])[:, None], 0, table))
-            upto.append(computed(model, [row[None], numbers[i : i + 1]])[0, 0])
-        np.testing.assert_allclose(split.shares[i], np.diff(upto), atol=2e-6)
+
+        def value(coalitions, row=row, i=i):
+            outputs = []
+            for there in coalitions:
+                absent = row[np.flatnonzero(row)[~there]]
+                embedding.embeddings.assign(np.where(np.isin(np.arange(SYMBOLS), absent)[:, None], 0, table))
+                outputs.append(computed(model, [row[None], numbers[i : i + 1]])[0, 0])
+            return np.array(outputs)
+
+        read = np.flatnonzero(row)
+        upto = value(np.tri(len(read) + 1, len(read), -1, dtype=bool))
+        np.testing.assert_allclose(split.shares[i, read], np.diff(upto), atol=2e-6)
+        np.testing.assert_allclose(default.shares[i, read], shapley.shapley_values(value, len(read)), atol=2e-6)
 
 
 def test_a_subclass_is_split_as_its_functional_twin():
@@ -261,7 +297,7 @@ def test_a_subclass_is_split_as_its_functional_twin():
     randomized(model)
     text = Input((None,), dtype="int32")
     twin = Model(text, model.call(text))
-    for method in ("telescoping", "path_integral"):
+    for method in ("shapley", "telescoping", "path_integral"):
         ours, expected = (analysis.attribution(each, ids, target=1, method=method) for each in (model, twin))
         np.testing.assert_allclose(ours.shares, expected.shares, atol=1e-12)
     assert analysis.attribution(model, ids, target=1).residual < 1e-12
@@ -275,7 +311,7 @@ def test_a_subclass_without_a_graph_is_one_operation():
     twin(x)
     randomized(model)
     twin.set_weights(model.get_weights())
-    for method in ("telescoping", "path_integral"):
+    for method in ("shapley", "telescoping", "path_integral"):
         ours, expected = (analysis.attribution(each, x, target=1, method=method) for each in (model, twin))
         np.testing.assert_allclose(ours.shares, expected.shares, atol=1e-6)
     with pytest.raises(ValueError, match="must be layers and operations of Keras. Received: .*, an OnValues. Build"):
@@ -302,7 +338,7 @@ def test_a_mask_of_vectors_is_that_of_the_sequences():
     states = lstm()(keras.layers.Masking()(x))
     model = randomized(Model(x, Dense(2)(keras.layers.LSTM(3)(keras.layers.Concatenate()([states, states])))))
     values = np.where(READ[:, :, None], vectors(), 0).astype("float32")
-    for method in ("telescoping", "path_integral"):
+    for method in ("shapley", "telescoping", "path_integral"):
         split = analysis.attribution(model, values, target=0, method=method)
         assert split.residual < 1e-5
         np.testing.assert_allclose(split.shares[~READ], 0, atol=1e-7)
@@ -315,9 +351,9 @@ def test_half_precision_of_a_graph_runs_in_its_dtype(dtype):
     first = lstm(FEATURES, dtype=dtype, recurrent_initializer="glorot_uniform")
     last = keras.layers.GRU(4, dtype=dtype, recurrent_initializer="glorot_uniform")
     model = Model(x, Dense(2, dtype=dtype)(last(keras.layers.Add(dtype=dtype)([x, first(x)]))))
-    for method in ("telescoping", "path_integral"):
+    for method in ("shapley", "telescoping", "path_integral"):
         split = analysis.attribution(model, vectors(), target=0, method=method)
-        assert split.residual < (1e-12 if method == "telescoping" else 0.02)
+        assert split.residual < (0.02 if method == "path_integral" else 1e-12)
         assert np.isfinite(split.shares).all()
 
 

@@ -139,7 +139,7 @@ def test_an_attribution_takes_the_exact_split_wherever_there_is_one(form):
     for shares, text in zip(found.shares, batch, strict=True):
         expected = analysis.contributions(model, text, targets=-1).values[1:, 0, 1]
         np.testing.assert_array_equal(shares, expected)
-    assert analysis.attribution(model, batch, target=1, mask=None, reference=np.zeros(3)).method == "telescoping"
+    assert analysis.attribution(model, batch, target=1, mask=None, reference=np.zeros(3)).method == "shapley"
 
 
 def test_the_attribution_of_a_stack_does_not_take_the_layers_below_as_given():
@@ -147,7 +147,7 @@ def test_the_attribution_of_a_stack_does_not_take_the_layers_below_as_given():
     below = keras.layers.GRU(3, return_sequences=True, dtype="float64")
     model = draw(embedding, below, RECURRENCES["MinGRU"](), dense())
     assert analysis.contributions(model, [1, 2, 3]).given == model.layers[-2].name
-    assert analysis.attribution(model, [[1, 2, 3]], target=0).method == "telescoping"
+    assert analysis.attribution(model, [[1, 2, 3]], target=0).method == "shapley"
 
 
 def test_a_network_with_masks_is_an_automaton_whose_padding_changes_nothing():

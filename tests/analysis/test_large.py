@@ -19,12 +19,12 @@ def test_contributions_that_do_not_fit_are_refused_with_their_size():
     assert analysis.contributions(model, text[:20_000], targets=-1).values.shape == (20_001, 1, 3)
 
 
-@pytest.mark.parametrize("method", ["telescoping", "occlusion"])
+@pytest.mark.parametrize("method", ["shapley", "telescoping", "occlusion"])
 def test_attribution_is_the_same_a_few_sequences_at_a_time(monkeypatch, method):
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((None, 3)), keras.layers.GRU(4), keras.layers.Dense(2)])
     inputs = np.random.default_rng(0).normal(size=(2, 7, 3))
     whole = analysis.attribution(model, inputs, target=1, method=method)
-    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.attribution"], "WORKING_MEMORY", 3 * 7 * 3 * 8)
+    monkeypatch.setattr(sys.modules["keras_interp_rnn.analysis.attribution.opening"], "WORKING_MEMORY", 3 * 7 * 3 * 8)
     parts = analysis.attribution(model, inputs, target=1, method=method)
     np.testing.assert_allclose(parts.shares, whole.shares, rtol=1e-12, atol=1e-14)

@@ -253,7 +253,7 @@ def test_an_output_at_an_earlier_step_does_not_feel_later_ones():
 
 def test_many_rows_are_run_in_parts(monkeypatch):
     expected = analysis.patching(model(), CLEAN, corrupted=CORRUPTED)
-    monkeypatch.setattr(importlib.import_module("keras_interp_rnn.analysis.attribution"), "ROWS", 3)
+    monkeypatch.setattr(importlib.import_module("keras_interp_rnn.analysis.attribution.opening"), "ROWS", 3)
     found = analysis.patching(model(), CLEAN, corrupted=CORRUPTED)
     np.testing.assert_allclose(found.outputs, expected.outputs, atol=1e-14)
 

@@ -58,7 +58,7 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
     [(step, value)] = points(tmp_path / "attributions", "attributions/text_0")
     content = described(tmp_path / "attributions", "attributions/text_0")
     assert (step, value.shape, content["kind"]) == (0, (len(text) + 3, 3), "attribution")
-    assert content["method"] == ("telescoping" if method == "auto" else method)
+    assert content["method"] == ("shapley" if method == "auto" else method)
     assert (content["symbols"], content["outputs"]) == (["_ab"[symbol] for symbol in text], ["_", "a", "b"])
     outputs = keras.ops.convert_to_numpy(model(text[None]))[0]
     probabilities = outputs if activation else softmax(outputs[-1])
@@ -93,8 +93,8 @@ def test_an_attribution_to_one_output_has_its_value(tmp_path):
     [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
     np.testing.assert_allclose(value[:2, 0], [0, *keras.ops.convert_to_numpy(model(text[None]))[0]], rtol=1e-6)
     assert described(tmp_path / "attributions", "attributions/text_0")["outputs"] == ["the output"]
-    with pytest.raises(ValueError, match="`method` must be one of 'auto', 'telescoping'.* Received: method='shapley'"):
-        callbacks.Attributions(tmp_path, [text], method="shapley")
+    with pytest.raises(ValueError, match="`method` must be one of 'auto', 'shapley'.* Received: method='gradients'"):
+        callbacks.Attributions(tmp_path, [text], method="gradients")
 
 
 @pytest.mark.parametrize("masked", [False, True])

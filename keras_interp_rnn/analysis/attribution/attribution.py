@@ -17,7 +17,7 @@ makes of ids. With f the output that is explained, x the sequence and r the refe
 - contributions: the terms of `analysis.contributions`, exact if the network is affine in its state.
 
 f is the logit, or the log-odds, under a softmax or a sigmoid at the end of the network: a probability near 0 or 1
-hardly changes, whatever a step says.
+hardly changes, whatever a step adds.
 
 A network that is one layer after the other is run in float64 (`_network.chain`), any other graph by Keras in its own
 dtype (`_network.whole`).
@@ -79,7 +79,7 @@ MANY_OUTPUTS, TOP = 64, 16
 """Above 64 outputs a view has the 16 most probable ones alone."""
 
 UNITS = {"softmax": "logit", "sigmoid": "log-odds"}
-"""What is explained under an activation at the end of a network."""
+"""Activation at the end of a network -> the unit of the outputs that are explained under it."""
 
 
 def attribution(
@@ -97,7 +97,7 @@ def attribution(
     groups: ArrayLike | None = None,
     tolerance: float = 0.05,
     of: str = "logit",
-    budget: int | None = None,
+    max_work: int | None = None,
 ) -> Attribution:
     r"""Splits an output of any network with a recurrent layer among the steps that it read, and among their features.
 
@@ -129,7 +129,7 @@ def attribution(
         tolerance: of "shapley", the largest standard error of a sequence, in parts of the range of its shares.
         of: "logit" for the logit, or log-odds, under a softmax, or sigmoid, at the end of the network; "probability"
             for what that makes of it. Of other networks the output.
-        budget: of "shapley", updates of the state in a call, which its sequences share; or, for a network that is not
+        max_work: of "shapley", updates of the state in a call, which its sequences share; or, for a network that is not
             read step by step, runs of each sequence. None for 2^20 updates, or 512 runs and at least 4 for each step.
 
     Returns:
@@ -141,7 +141,7 @@ def attribution(
             a weight or an input at a step that is read is not finite; if an argument is out of range.
 
     Units: `unit` of the result: "logit" and "log-odds" in nats; "" for the output's own.
-    Exactness: Shapley values are exact while 2^(steps + 1) updates of the state are within the budget and at most 2^17
+    Exactness: Shapley values are exact while 2^(steps + 1) updates of the state are within `max_work` and at most 2^17
         (16 steps that are read and differ from the reference). Otherwise they are estimates with standard errors: exact
         values of the network with like states merged, and a regression on what these miss. float64 for a chain of
         layers whose cells have known equations and whose other layers are Dense, normalizations, softmax or mean
@@ -162,7 +162,7 @@ def attribution(
         Fergus, ECCV 2014, for occlusion.
     """
     reading = read_inputs(network, inputs, alphabet, with_respect_to)
-    asked = _Asked(method, reference, mask, num_points, step, groups, tolerance, of, budget)
+    asked = _Asked(method, reference, mask, num_points, step, groups, tolerance, of, max_work)
     found = _split(reading, _chosen(target), asked)
     places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
 
@@ -213,12 +213,12 @@ def top_attribution(
     *,
     method: str = "auto",
     alphabet: GivenNames | None = None,
-    budget: int | None = None,
+    max_work: int | None = None,
 ) -> TopAttribution:
     """Splits the outputs after one text among its steps: all outputs, or the 16 most probable of more than 64.
 
     Args:
-        network, method, alphabet, budget: as `attribution`.
+        network, method, alphabet, max_work: as `attribution`.
         text: ids (time,), or a string or a list of symbols, if the ids have names.
 
     Raises:
@@ -227,7 +227,7 @@ def top_attribution(
     ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
     reading = read_inputs(network, ids, alphabet)
     network, names = reading.network, reading.names
-    found = _split(reading, _most_probable, _Asked(method, budget=budget))
+    found = _split(reading, _most_probable, _Asked(method, max_work=max_work))
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     unit = found.unit
@@ -258,7 +258,7 @@ class _Asked(NamedTuple):
     groups: ArrayLike | None = None
     tolerance: float = 0.05
     of: str = "logit"
-    budget: int | None = None
+    max_work: int | None = None
 
     def check(self) -> None:
         """Raises ValueError for an argument out of range, or one that the method does not take."""
@@ -268,8 +268,8 @@ class _Asked(NamedTuple):
             raise invalid(
                 "tolerance", "a positive number", self.tolerance, "Pass 0.05 for 5 % of the range of the shares."
             )
-        if self.budget is not None:
-            integer("budget", self.budget)
+        if self.max_work is not None:
+            integer("max_work", self.max_work)
         if self.method == "contributions" and self.unused:
             raise ValueError(
                 "Contributions put nothing in place of a step, so mask and reference must be None. Received: "
@@ -284,7 +284,8 @@ class _Asked(NamedTuple):
     @property
     def unused(self) -> list[str]:
         """The arguments that contributions do not take."""
-        return [name for name in ("mask", "reference") if getattr(self, name) is not None]
+        given = {"mask": self.mask, "reference": self.reference}
+        return [name for name, value in given.items() if value is not None]
 
 
 class _Split(NamedTuple):
@@ -413,7 +414,7 @@ def _estimates(
 ) -> Iterator[Estimate]:
     sizes = [len(places) for places in players.places]
     if isinstance(opened, Chain) and is_read_by_steps(opened):
-        budgets = divided(UPDATES if asked.budget is None else asked.budget, sizes)
+        budgets = divided(UPDATES if asked.max_work is None else asked.max_work, sizes)
         for row, (columns, budget) in enumerate(zip(top, budgets, strict=True)):
             game = Prefixes(opened, row, absent[row], players.of_steps[row])
             yield by_prefixes(game, columns, asked.tolerance, budget, np.random.default_rng(0))
@@ -436,7 +437,7 @@ def _estimates(
         return np.split(np.concatenate(found), ends[:-1])
 
     rngs = [np.random.default_rng(0) for _ in sizes]
-    yield from by_running(run, sizes, asked.tolerance, RUNS if asked.budget is None else asked.budget, rngs)
+    yield from by_running(run, sizes, asked.tolerance, RUNS if asked.max_work is None else asked.max_work, rngs)
 
 
 def activated(outputs: Array, activation: str | None) -> Array | None:

@@ -92,9 +92,9 @@ class Pairs:
         target = self._counts(total)
         new = []
         for i, h in enumerate(self._sizes):
-            wanted = int(target[i] - self._taken[i])
+            left = int(target[i] - self._taken[i])
             few = self._available[i] <= 2 * target[i]
-            new += self._new(wanted, self._all(int(h)) if few else self._random(int(h)))
+            new += self._new(left, self._all(int(h)) if few else self._random(int(h)))
             self._taken[i] = target[i]
         drawn = np.array(new, bool).reshape(len(new), self.num_players)
         self.coalitions = np.concatenate([self.coalitions, drawn])
@@ -106,10 +106,10 @@ class Pairs:
         free = np.ones(len(counts), bool)
         while free.any():
             level = (total - counts[~free].sum()) / self._share[free].sum()
-            wanted = self._share * level
-            full = free & (wanted >= self._available)
+            even = self._share * level
+            full = free & (even >= self._available)
             if not full.any():
-                counts[free] = np.maximum(wanted[free], self._taken[free])
+                counts[free] = np.maximum(even[free], self._taken[free])
                 break
             counts[full] = self._available[full]
             free &= ~full

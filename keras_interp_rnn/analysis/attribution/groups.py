@@ -13,7 +13,7 @@ from keras_interp_rnn._types import Array
 
 
 class Players(NamedTuple):
-    """What can be there or not.
+    """The players: each is there or not.
 
     Attributes:
         columns: (batch, time), the place in the shares of each step: its own, or that of its group.
@@ -37,7 +37,7 @@ class Players(NamedTuple):
         return found
 
     def names(self, tokens: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-        """What is read in each place."""
+        """The name of what is read in each place."""
         if self.groups is None or not tokens:
             return tokens
         joint = "" if all(len(name) == 1 for row in tokens for name in row) else " "
@@ -52,7 +52,7 @@ class Players(NamedTuple):
 
 
 def players_of(groups: ArrayLike | None, changed: NDArray[np.bool_]) -> Players:
-    """The players of a batch; `changed` says at which steps (batch, time) something else is read without them."""
+    """The players of a batch; at steps `changed` (batch, time) something else is read without them."""
     shape = changed.shape
     if groups is None:
         given, columns, count = None, np.broadcast_to(np.arange(shape[1]), shape), shape[1]

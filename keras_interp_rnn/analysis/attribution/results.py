@@ -1,4 +1,4 @@
-"""What `attribution` returns."""
+"""The results of `attribution`."""
 
 from __future__ import annotations
 
