@@ -50,7 +50,7 @@ def of_windows(updates: int) -> keras.Model:
 
 
 def measured(model: keras.Model, x: np.ndarray, rounds: int, **options: Any) -> dict[str, Any]:
-    analysis.attribution(model, x[:1], target=0, budget=2**10)
+    analysis.attribution(model, x[:1], target=0, max_work=2**10)
     seconds, waited = [], []
     for _ in range(rounds):
         start, wall = time.process_time(), time.perf_counter()
