@@ -89,6 +89,23 @@ class Background(Result):
         return cls(_shares(first, pseudo_count), np.array([_shares(row, pseudo_count) for row in pairs]))
 
 
+def background_over(num_symbols: int, given: Background | ArrayLike | None) -> Background:
+    """A background over so many symbols: the given one, or independent symbols of given or of equal probabilities.
+
+    Raises:
+        ValueError: if it is over another number of symbols.
+    """
+    if given is None:
+        return Background.uniform(num_symbols)
+    background: Background = given if isinstance(given, Background) else Background(np.asarray(given))
+    if background.num_symbols != num_symbols:
+        raise ValueError(
+            f"`background` must be over the symbols of the network, {num_symbols}. Received: one over "
+            f"{background.num_symbols}."
+        )
+    return background
+
+
 def _shares(counts: ArrayLike, pseudo_count: float) -> Array:
     added = np.asarray(counts, np.float64) + pseudo_count
     if not added.sum() > 0:

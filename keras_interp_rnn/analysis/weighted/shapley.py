@@ -20,22 +20,19 @@ tractability of SHAP explanations under Markovian distributions", ICML 2024, arX
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn._network import check_range
-from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
-from keras_interp_rnn.analysis.weighted.backgrounds import Background
+from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
 from keras_interp_rnn.analysis.weighted.forms import affine_form
-
-MEMORY = 2**27
-"""Bytes of the states of all steps, which limit how many nodes are evaluated together."""
+from keras_interp_rnn.analysis.weighted.games import Game, quadrature
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +65,7 @@ class ShapleyValues(Contributions):
 
 def shapley_values(
     network: Any,
-    sequence: ArrayLike | Sequence[Any],
+    sequence: ArrayLike | Sequence[Hashable],
     *,
     background: Background | ArrayLike | None = None,
     target: int = -1,
@@ -114,114 +111,20 @@ def shapley_values(
     form = affine_form(network, readout, alphabet)
     word = form.ids(sequence)
     end = _checked_target(target, len(word))
-    background = _background(background, form.num_symbols)
+    background = background_over(form.num_symbols, background)
     initial, maps, final = form.homogeneous()
-    game = _Game(initial, maps, final, word[:end], background)
+    game = Game(initial, maps, final, word[:end], background)
     values = np.zeros((len(word) + 1, 1, final.shape[1]))
+    bytes_per_node = game.bytes_of_a_state * (2 * end + 8 * final.shape[1])
     with np.errstate(all="ignore"):
-        for node, weight in _nodes(end, game.bytes_per_node):
-            values[1 : end + 1, 0] += game.derivatives(node, weight)
+        for nodes, weights in quadrature(-(-end // 2), bytes_per_node):
+            values[1 : end + 1, 0] += game.derivatives(nodes, weights)
         mean, logits = game.mean(), form.outputs(word[:end])
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
     arrays = word, np.array([end]), values, mean, logits[None], residual, names
     return ShapleyValues(*arrays, background=background, is_verdict=form.is_verdict)
-
-
-class _Game:
-    """The multilinear extension of a word's game: states are (nodes, chain, n), functionals (nodes, chain, n, outputs).
-
-    The axis `chain` is the last symbol of the background; its length is 1 if symbols are independent.
-    """
-
-    def __init__(self, initial: Array, maps: Array, final: Array, word: NDArray[np.int64], background: Background):
-        self.initial, self.maps, self.final, self.word = initial, maps, final, word
-        self.markov = background.is_markov
-        self.first, self.transitions = background.initial, np.asarray(background.transitions)
-        self.mean_map = np.einsum("k,kij->ij", background.initial, maps)
-        self.chain = len(maps) if self.markov else 1
-
-    @property
-    def bytes_per_node(self) -> int:
-        """Bytes of the states of all steps, and of the functionals of one step."""
-        n, outputs = self.final.shape
-        return int(8 * self.chain * n * (2 * len(self.word) + 8 * outputs))
-
-    def derivatives(self, nodes: Array, weights: Array) -> Array:
-        """(T, outputs), the sum over nodes q of the weight times d/dq_t of the extension at (q, ..., q)."""
-        q = nodes[:, None, None]
-        states = self._start(len(nodes))
-        changes = []  # of the state at step t if x_t becomes known
-        for t, symbol in enumerate(self.word):
-            known, unknown = self._step(states, t, symbol)
-            changes.append(known - unknown)
-            states = q * known + (1 - q) * unknown
-        suffix = np.broadcast_to(self.final, (len(nodes), self.chain, *self.final.shape))
-        found = np.zeros((len(self.word), self.final.shape[1]))
-        for t in range(len(self.word) - 1, -1, -1):
-            found[t] = np.einsum("q,qcn,qcno->o", weights, changes[t], suffix, optimize=True)
-            if t:
-                suffix = self._back(suffix, t, self.word[t], nodes[:, None, None, None])
-        return found
-
-    def mean(self) -> Array:
-        """E f over words of the background."""
-        states = self._start(1)
-        for t, symbol in enumerate(self.word):
-            _, states = self._step(states, t, symbol)
-        return np.asarray(states.sum(axis=(0, 1)) @ self.final)
-
-    def _start(self, nodes: int) -> Array:
-        # Before the first symbol, the axis of the chain is the distribution of the first symbol.
-        shares = self.first if self.markov else np.ones(1)
-        return np.broadcast_to(shares[:, None] * self.initial, (nodes, self.chain, len(self.initial)))
-
-    def _step(self, states: Array, t: int, symbol: int) -> tuple[Array, Array]:
-        """The states after a step if its symbol is known, and if it is unknown."""
-        if not self.markov:
-            return states @ self.maps[symbol], states @ self.mean_map
-        if t:
-            states = np.einsum("qcn,cd->qdn", states, self.transitions, optimize=True)
-        unknown = np.swapaxes(np.swapaxes(states, 0, 1) @ self.maps, 0, 1)
-        return states @ self.maps[symbol], unknown
-
-    def _back(self, suffix: Array, t: int, symbol: int, q: Array) -> Array:
-        """The functionals before a step that is not the first."""
-        if not self.markov:
-            difference = self.maps[symbol] - self.mean_map
-            return np.asarray(_apply(self.mean_map, suffix) + q * _apply(difference, suffix))
-        known = _apply(self.maps[symbol], suffix)
-        unknown = np.stack([_apply(a, suffix[:, i]) for i, a in enumerate(self.maps)], axis=1)
-        both = q * known + (1 - q) * unknown
-        return np.asarray(np.einsum("cd,qdno->qcno", self.transitions, both, optimize=True))
-
-
-def _apply(matrix: Array, columns: Array) -> Array:
-    """Matrix @ columns (..., n, outputs), as one product."""
-    moved = np.moveaxis(columns, -2, 0)
-    return np.asarray(np.moveaxis((matrix @ moved.reshape(len(moved), -1)).reshape(moved.shape), 0, -2))
-
-
-def _nodes(steps: int, bytes_per_node: int) -> Iterator[tuple[Array, Array]]:
-    """Gauss-Legendre nodes and weights on [0, 1], some at a time, exact for polynomials of degree steps - 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(-(-steps // 2))
-    at_once = max(1, MEMORY // bytes_per_node)
-    for first in range(0, len(nodes), at_once):
-        some = slice(first, first + at_once)
-        yield (nodes[some] + 1) / 2, weights[some] / 2
-
-
-def _background(given: Any, num_symbols: int) -> Background:
-    if given is None:
-        return Background.uniform(num_symbols)
-    background: Background = given if isinstance(given, Background) else Background(given)
-    if background.num_symbols != num_symbols:
-        raise ValueError(
-            f"`background` must be over the symbols of the network, {num_symbols}. Received: one over "
-            f"{background.num_symbols}."
-        )
-    return background
 
 
 def _checked_target(target: int, steps: int) -> int:

@@ -136,11 +136,11 @@ def test_a_target_within_the_word_is_the_word_up_to_there():
 
 
 def test_nodes_may_be_taken_some_at_a_time(monkeypatch):
-    from keras_interp_rnn.analysis.weighted import shapley
+    from keras_interp_rnn.analysis.weighted import games
 
     pair, word = drawn(4).pair(), np.random.default_rng(0).integers(3, size=40)
     at_once = analysis.shapley_values(pair, word)
-    monkeypatch.setattr(shapley, "MEMORY", 1)
+    monkeypatch.setattr(games, "MEMORY", 1)
     np.testing.assert_allclose(analysis.shapley_values(pair, word).values, at_once.values, rtol=0, atol=1e-13)
 
 
