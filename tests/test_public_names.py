@@ -22,7 +22,7 @@ NAMES = {
     "keras_interp_rnn.analysis": """
         AffineMap Background BackoffModel Basis CompositionTable affine_map attribution balanced_basis
         bias_norms change_basis contributions equivalent explain
-        fixed_points generate homogeneous_matrices input_output_jacobian jacobian_singular_values
+        fixed_points generate homogeneous_matrices input_output_jacobian interactions jacobian_singular_values
         lyapunov_exponents mean_state minimize patching phase_portrait phrases prototypes readout_basis
         recent_contributions shapley_values sparse_basis state_spectrum substitutions
         surprise timescales trace transition_probabilities transition_spectra truncate

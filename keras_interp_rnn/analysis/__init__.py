@@ -1,7 +1,7 @@
 """Exact analysis of trained networks: float64 NumPy, and every exact method reports its residual.
 
-- Any recurrent layer: `trace`, `patching`, `attribution`, `substitutions`, `fixed_points`, `phase_portrait`, Jacobians;
-  `surprise` ranks sessions of events; `generate` writes text.
+- Any recurrent layer: `trace`, `patching`, `attribution`, `interactions`, `substitutions`, `fixed_points`,
+  `phase_portrait`, Jacobians; `surprise` ranks sessions of events; `generate` writes text.
 - An input-switched affine network (`isan/`): contributions, time scales, biases, spectra, bases, maps of whole words.
 - A state-regularized network (`state_regularized/`): transition probabilities, prototypes, explanations, phrases.
 - A weighted automaton, such as an ISAN, a `DFA` or a certified network (`weighted/`): equivalence of two, the smallest
@@ -16,6 +16,7 @@ from keras_interp_rnn.analysis.attribution import attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
+from keras_interp_rnn.analysis.interactions import interactions
 from keras_interp_rnn.analysis.isan.balanced_bases import balanced_basis
 from keras_interp_rnn.analysis.isan.bases import Basis, change_basis, mean_state, readout_basis
 from keras_interp_rnn.analysis.isan.biases import bias_norms
@@ -60,6 +61,7 @@ __all__ = [
     "generate",
     "homogeneous_matrices",
     "input_output_jacobian",
+    "interactions",
     "jacobian_singular_values",
     "lyapunov_exponents",
     "mean_state",

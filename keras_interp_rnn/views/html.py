@@ -19,6 +19,7 @@ import numpy as np
 from keras_interp_rnn._results import AGAINST, FOR, GREY, Result, as_html, as_text, rgb, separator, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
+from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
@@ -59,6 +60,7 @@ TITLES = {
     DFA: "Automaton",
     Derivatives: "Jacobians",
     Inference: "Automaton from words",
+    Interactions: "Which steps act together",
     Learned: "Automaton learned by queries",
     Substitutions: "What if a symbol were another",
     Surprise: "Surprising sessions",
@@ -108,6 +110,7 @@ def lead_of(result: Any) -> str:
 
 @as_html.register(Contributions)
 @as_html.register(Attribution)
+@as_html.register(Interactions)
 @as_html.register(Substitutions)
 @as_html.register(Trace)
 @as_html.register(Explanation)

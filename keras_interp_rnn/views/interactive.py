@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_interp_rnn._results import as_text, visible
 from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP, Attribution
+from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.top_contributions import most_probable
 from keras_interp_rnn.analysis.jacobians import Derivatives
@@ -77,6 +78,15 @@ def attribution(result: Attribution) -> View | None:
         return None
     names = {f"sequence_{i}": tag for i, tag in enumerate(tags.attributions(result))}
     return _pane("reads", *(recording.single(values, name=name, **more) for name, (values, more) in names.items()))
+
+
+@view_of.register
+def interactions(result: Interactions) -> View | None:
+    """The text, a step of the strongest pair picked."""
+    if result.players.sum() < 2:
+        return None
+    [(step, _, _)] = result.top(1)
+    return _view("reads", tags.interactions(result), picked=step)
 
 
 @view_of.register

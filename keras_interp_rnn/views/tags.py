@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._results import nth, output_name, symbol_name, visible
 from keras_interp_rnn.analysis.attribution import Attribution, TopAttribution
+from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions
 from keras_interp_rnn.analysis.substitutions import Substitutions
@@ -168,6 +169,23 @@ def attributions(result: Attribution) -> list[Tag]:
         )
         for i in range(count)
     ]
+
+
+@of.register
+def interactions(result: Interactions) -> Tag:
+    """The interactions of all pairs of steps, and steps that are no players."""
+    steps = len(result.values)
+    return result.values.astype(np.float32), {
+        "kind": "interactions",
+        "symbols": list(result.tokens) or _numbers(steps),
+        "vectors": not result.tokens,
+        "output": result.output_name,
+        "says": result.output,
+        "index": result.index,
+        "masked": masked_steps(result.players),
+        **({"unit": result.unit} if result.unit else {}),
+        **({} if result.exact else {"r_squared": result.r_squared}),
+    }
 
 
 @of.register

@@ -18,6 +18,7 @@ from keras_interp_rnn._results import FOR, as_text, nth, output_name, rgb, separ
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
+from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
 from keras_interp_rnn.analysis.isan.spectra import TransitionSpectra
 from keras_interp_rnn.analysis.jacobians import Derivatives
@@ -191,6 +192,45 @@ def attribution(result: Attribution) -> str:
             text += "  masked"
         lines.append(f"{text}  {_bar(shares[0] / scale)}".rstrip() if len(shares) == 1 else text)
     return "\n".join(lines)
+
+
+@as_text.register
+def interactions(result: Interactions) -> str:
+    """The pairs with the largest interactions, in words, each with a bar."""
+    pairs = result.top(ITEMS)
+    count = int(result.players.sum())
+    lines = [
+        f"{result.output_name}: {result.output:.4f}, {result.reference_output:.4f} without any step",
+        f"{result.index.capitalize()} interactions{f' in {result.unit}' if result.unit else ''}, {how_exact(result)}",
+    ]
+    if not pairs:
+        return "\n".join([*lines, f"no pair among {counted(count, 'step')} that can be there or not"])
+    num_pairs = count * (count - 1) // 2
+    most = (
+        f"the {len(pairs)} strongest of {num_pairs:,} pairs" if num_pairs > len(pairs) else counted(num_pairs, "pair")
+    )
+    lines.append(f"{most}; below 0 they add less together than apart, above 0 more")
+    named = [f"{step_in_words(result, i)} with {step_in_words(result, j)}:" for i, j, _ in pairs]
+    wide, scale = max(map(len, named)), max(abs(pairs[0][2]), 1e-300)
+    decimals = max(0, min(2 - math.floor(math.log10(scale)), 9))
+    for name, (_, _, value) in zip(named, pairs, strict=True):
+        lines.append(f"{name:{wide}}  {value:+.{decimals}f}  {_bar(value / scale)}".rstrip())
+    return "\n".join(lines)
+
+
+def how_exact(result: Interactions) -> str:
+    """Whether interactions are exact, and why; or how well the surrogate explains the network."""
+    if result.exact:
+        return f"exact: {result.reason}"
+    return f"of an affine surrogate that explains {result.r_squared:.1%} of the variance over coalitions"
+
+
+def step_in_words(result: Interactions, step: int) -> str:
+    """The name of what is read at a step, with its position if it occurs twice; the number of a step of vectors."""
+    if not result.tokens:
+        return nth("step", step)
+    name = result.tokens[step]
+    return f'"{name}" ({step + 1})' if result.tokens.count(name) > 1 else f'"{name}"'
 
 
 @as_text.register

@@ -30,6 +30,7 @@ KINDS: dict[str, Kind] = {
         "top_contributions",
         "shapley_values",
         "attribution",
+        "interactions",
         "substitutions",
         "trace",
         "automaton",

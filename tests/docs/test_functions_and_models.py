@@ -55,6 +55,7 @@ FUNCTIONS = {
     "minimize": analysis.minimize,
     "truncate": lambda model: analysis.truncate(model, 2, sequences=[TEXT]),
     "attribution": lambda model: analysis.attribution(model, IDS, target=0),
+    "interactions": lambda model: analysis.interactions(model, TEXT),
     "substitutions": lambda model: analysis.substitutions(model, TEXT, alternatives=[1, 2, 3]),
     "trace": lambda model: analysis.trace(model, IDS),
     "patching": lambda model: analysis.patching(model, IDS[:1], corrupted=IDS[1:]),

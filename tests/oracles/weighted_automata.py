@@ -90,6 +90,25 @@ def shapley_values(worth_of, players: int):
     return np.array(values)
 
 
+def interactions(worth_of, players: int, index: str):
+    """The mean, over coalitions of the others, of what two players change together less what they change apart."""
+    worths = {}
+    for size in range(players + 1):
+        for coalition in itertools.combinations(range(players), size):
+            worths[frozenset(coalition)] = np.asarray(worth_of(frozenset(coalition)), float)
+    values = np.zeros((players, players, *worths[frozenset()].shape))
+    for i, j in itertools.permutations(range(players), 2):
+        for coalition, neither in worths.items():
+            if not coalition & {i, j}:
+                s = len(coalition)
+                weight = 1 / 2 ** (players - 2)
+                if index == "shapley":
+                    weight = math.factorial(s) * math.factorial(players - s - 2) / math.factorial(players - 1)
+                both, first, second = (worths[coalition | more] for more in ({i, j}, {i}, {j}))
+                values[i, j] += weight * (both - first - second + neither)
+    return values
+
+
 def hankel_rank(function, symbols: int, up_to: int, constant: bool = False) -> int:
     """The rank of the table f(uv) over words u and v up to a length, in fractions; with a column of ones beside it."""
     names = list(words(symbols, up_to))

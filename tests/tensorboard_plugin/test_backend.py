@@ -254,6 +254,12 @@ def shares(shape, value=0.0, method="telescoping"):
     return of("attribution", shape, value, method=method, symbols=["a"], outputs=["x"])
 
 
+def pairs(shape, value=0.0, **content):
+    return of(
+        "interactions", shape, value, **{"symbols": ["a", "b"], "output": "x", "says": 1, "index": "i", **content}
+    )
+
+
 def top(shape, value=1.0, **content):
     return of("top_contributions", shape, value, **{"symbols": ["a"], "outputs": ["a", "b"], "top": 1, **content})
 
@@ -327,6 +333,11 @@ HOSTILE = {
     "shares in more outputs than there are": (*shares((4, 2)), r"\(4, outputs\), of at most 1 .* Received: \(4, 2\)"),
     "shares in no output": (*shares((4, 1), 1), r"integers in \[0, 1\), the numbers of outputs. Received: 1 to 1"),
     "shares without a method": (*shares((4, 1), method=""), "method must be a name. Received: ''"),
+    "pairs of more steps than names": (*pairs((3, 3)), SHAPE + r"\(2, 2\). Received: \(3, 3\)"),
+    "pairs in a row": (*pairs((2, 1)), SHAPE + r"\(2, 2\). Received: \(2, 1\)"),
+    "a pair that is NaN": (*pairs((2, 2), np.nan), "interactions must be finite. Received: 4 that are not"),
+    "pairs that explain a name": (*pairs((2, 2), r_squared="all"), "r_squared must be a number. Received: 'all'"),
+    "pairs of a network that says nothing": (*pairs((2, 2), says=None), "says must be a number. Received: None"),
     "numbers of no output": (*top((4, 3), 2), r"integers in \[0, 2\), the numbers of outputs. Received: 2 to 2"),
     "half a number of an output": (*top((4, 3), 0.5), r"integers in \[0, 2\), .* Received: 0.5 to 0.5"),
     "a number that is NaN": (*top((4, 3), np.nan), "top_contributions must be finite. Received: 12 that are not"),

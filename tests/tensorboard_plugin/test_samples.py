@@ -12,8 +12,8 @@ RNG = np.random.default_rng(0)
 WORDS = np.concatenate([np.ones((8, 1), int), RNG.integers(2, 5, (8, 6))], axis=1)
 NAMES = ["", "the", "a", "book", "film"]
 LABELS = np.array([0, 1] * 4)
-OTHERS = {"top_contributions", "attribution", "trace"}
-"""What is written where networks have thousands of outputs, or are no ISAN; the sample of texts has few, and is one."""
+OTHERS = {"top_contributions", "attribution", "interactions", "trace"}
+"""What is written where networks have thousands of outputs, or are no ISAN, or by no callback."""
 
 
 @pytest.mark.matrix

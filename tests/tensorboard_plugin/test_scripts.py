@@ -200,6 +200,15 @@ class TestSentences:
         said = self.sentence(values, "0110", kind="shapley", verdict=True, logits=[1], start=1.5)
         assert said.startswith("The automaton accepts the word; ")
 
+    def test_a_pair_that_acts_together(self):
+        code = (
+            "{kind: 'pair', noun: 'token', unit: 'log-odds', outputs: ['the output'], tokens: 3, picked: 1, "
+            "of: () => null, logits: () => 1.5, rest: []}"
+        )
+        said = f"outputs.sentence('', {code}, ['so', 'not', 'great'], (i) => [0.1, 0, -0.58][i], [0])"
+        said = asked(f"{said}.map((part) => part.tag ? part.children[0] : part).join('')", *SENTENCES)
+        assert said == "The network says 1.5; “not” acts most with “great” (−0.580 log-odds)."
+
     def test_several_outputs_that_are_no_probabilities_have_their_values(self):
         said = self.sentence([0.5, -2], "12", pair=(0, 1), kind="share", noun="step", values=True, logits=[-1.5, -3])
         assert said == "The network says −1.5 for “r”, −3 for “s”; largest share for “r” over “s”: step 2 (−2.00)."

@@ -176,6 +176,41 @@ def test_without_scripts_the_piece_is_what_is_left(page, name, tmp_path):
     assert len(page.one("main > .scroll").text) > 3
 
 
+@pytest.mark.parametrize("by", ["click", "arrow", "space"])
+def test_a_word_that_is_picked_shows_its_pairs(page, by, tmp_path):
+    pairs = analysis.interactions(model_of_symbols(), [0, 1, 2, 0, 1], alphabet="abc")
+    show(page, pairs, tmp_path)
+    [(strongest, _, _)] = pairs.top(1)
+    page.until(lambda: page.tokens())
+    pressed = lambda: [token.get_attribute("aria-pressed") == "true" for token in page.all(".strip .token")]  # noqa: E731
+    assert pressed() == [t == strongest for t in range(5)]
+    for step in (3, 4):
+        token = page.all(".strip .token")[step]
+        if by == "click":
+            token.click()
+        elif by == "space":
+            page.press(token, Keys.SPACE)
+        else:
+            page.press(page.all(".strip .token")[step - 1], Keys.ARROW_RIGHT)
+        page.until(lambda step=step: pressed() == [t == step for t in range(5)])
+        assert page.driver.switch_to.active_element.get_attribute("data-token") == str(step)
+        labels = page.labels()
+        assert labels.pop(step).endswith(": picked")
+        found = [float(label.split(": ")[1].split()[0].replace("−", "-")) for label in labels]
+        np.testing.assert_allclose(found, np.delete(pairs.values[step], step), rtol=0, atol=6e-4)
+    other = int(np.abs(pairs.values[4]).argmax())
+    assert f"at position 5 acts most with the “{'abcab'[other]}” of “abcab”" in page.one(".headline").text
+    page.save_to(tmp_path)
+    page.button("Download CSV").click()
+    saved = tmp_path / "reads.csv"
+    page.until(saved.exists)
+    rows = [line.split(",") for line in saved.read_text().splitlines()][1:]
+    assert len(rows) == 10
+    for row in rows:
+        assert float(row[-1]) == pytest.approx(pairs.values[int(row[0]), int(row[3])], abs=1e-6)
+        assert (int(row[1]), int(row[4])) == (int(row[0]) + 1, int(row[3]) + 1)
+
+
 def test_a_trace_shows_each_unit(page, tmp_path):
     layer = keras.layers.GRU(4, return_sequences=True)
     model = keras.Sequential([keras.layers.Embedding(4, 3), layer])

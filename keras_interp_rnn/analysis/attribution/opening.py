@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import as_array
+from keras_interp_rnn._network import GivenNames, as_array, is_text, read_text, resolve_names
 from keras_interp_rnn._network.agreement import nothing
 from keras_interp_rnn._network.chain import Chain, Differs, NotAChain, open_chain
-from keras_interp_rnn._network.whole import Reading, Whole, as_model
+from keras_interp_rnn._network.whole import Reading, Whole, are_several, as_model, one_row
 from keras_interp_rnn._types import Array
 
 Opened: TypeAlias = Chain | Whole
@@ -21,6 +21,21 @@ ROWS = 4096
 
 WORKING_MEMORY = 2**27
 """Bytes of inputs that are run at a time; the layers need a few times as much."""
+
+
+def batch_of_one(network: Any, sequence: object, alphabet: GivenNames | None) -> object:
+    """One sequence of a network, with or without an axis of 1 for the batch, as a batch."""
+    if are_several(sequence, network):
+        return one_row(network, sequence)
+    if is_text(sequence):
+        return read_text("The sequence", sequence, resolve_names(network, alphabet)[1])[None]
+    given = as_array("The sequence", sequence)
+    try:
+        rank = len(network.inputs[0].shape)
+    except (AttributeError, TypeError):  # a layer, or a model of no declared inputs
+        are_ids = given.dtype.kind in "iu" and (given.ndim < 2 or (given.ndim == 2 and len(given) == 1))
+        rank = 2 if are_ids else 3
+    return given[None] if given.ndim == rank - 1 else given
 
 
 def opened_for(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened, str]:

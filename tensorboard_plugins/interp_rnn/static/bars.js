@@ -34,7 +34,7 @@ function widthOf(text, font) {
 
 /** The drawing, a description.
  * tokens: [{name, value (null for none), says, off (whether it was not read)}]; options: width, picked, onpick(i), format (of a
- * value), noun (what a token is called), outputs (`outcomes`), opened (a set of lines that were unfolded), onopen(line). */
+ * value), onfocus(i), noun (what a token is called), outputs (`outcomes`), opened (a set of lines that were unfolded), onopen(line). */
 export function strip(tokens, options) {
   const {width, outputs = [], format, noun = 'token'} = options;
   const beside = outputs.length && width >= 720;
@@ -112,7 +112,7 @@ function base(line, tokens, top, look, labels) {
   return top + span(line, tokens, look, labels)[0] + 3;
 }
 
-function drawLine(line, tokens, top, look, labels, {picked, onpick, format, noun}) {
+function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, format, noun}) {
   const {size, letters} = look;
   const [, down] = span(line, tokens, look, labels);
   const text = base(line, tokens, top, look, labels);
@@ -126,7 +126,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, format, noun
     const box = {x: x + (letters ? 1 : 3), width: Math.max(1, wide - (letters ? 2 : 6)), y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
     return h('g', {key: i, class: `token${i === picked ? ' picked' : ''}${off ? ' off' : ''}`, role: onpick ? 'button' : 'img', tabindex: i === current ? 0 : -1,
       'data-token': i, 'data-tip': tip, 'aria-label': tip, 'aria-pressed': onpick ? String(i === picked) : null,
-      onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
+      onfocus: onfocus ? () => onfocus(i) : null, onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
     h('rect', {x, y: top, width: wide, height: below + down - top, class: 'hit'}),
     high >= VISIBLE ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,

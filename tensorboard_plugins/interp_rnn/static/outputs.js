@@ -43,6 +43,9 @@ const KINDS = {
     about: (lead, {noun, unit, outputs, verdict}) => `Bars: what knowing each ${noun} changes in ${verdict && outputs.length === 1 ? 'the verdict, 1 for accepted and 0 for rejected' : `${lead}, in ${named(unit)}`}, on average over what else is known.`,
     largest: 'Shapley value', moved: (place) => `knowing ${place}`,
   },
+  pair: {
+    about: (lead, {noun, unit, index, explained}, symbols, picked) => `Bars: what each ${noun} and ${placeOf(symbols, picked, noun)} change together in ${lead}, less what they change apart, in ${named(unit)}, on average over what else is there (${index[0].toUpperCase()}${index.slice(1)} interactions${explained === undefined ? '' : `, of an affine surrogate that explains ${percent(explained)} of the variance over coalitions`}).`,
+  },
   deleted: {
     about: (lead, {noun, unit}) => `Bars: by how much ${lead} falls when the ${noun} is deleted, in ${named(unit)}; the network has read every such text.`,
     would: 'deleting',
@@ -61,7 +64,7 @@ const number = (value) => shown(value).replace(/^-/, '−');
 export const withUnit = (text, {unit}) => (unit ? `${text} ${unit}` : text);
 
 /** What the bars of a reading are; lead: the output, or "a over b". */
-export const noteOn = (reading, lead) => KINDS[reading.kind].about(lead, reading);
+export const noteOn = (reading, lead, symbols) => KINDS[reading.kind].about(lead, reading, symbols, reading.picked);
 
 /** "isan-128 says “r”, 96% sure; largest term: the space before “world” (+2.31 nats)": what a reading says, and its strongest
  * token. pair: the outputs compared. */
@@ -76,6 +79,7 @@ export function sentence(run, reading, symbols, lead, pair) {
   const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
   const ending = [strongest(reading, symbols, lead, one, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
+  if (one && reading.of && outputs[0] !== 'the output') return [who, ' says ', strong(`${number(all[0])} for ${quoted(outputs[0])}`), ...ending];
   if (one) return [who, ' says ', strong(number(all[0])), ...ending];
   if (values) return [who, ' says ', strong(`${number(all[first])} for ${quoted(outputs[first])}`), `, ${number(all[second])} for ${quoted(outputs[second])}`, ...ending];
   if (verdict) return [who, ' says ', strong(quoted(outputs[order[0]])), ...ending];
@@ -95,6 +99,7 @@ function strongest(reading, symbols, lead, one, compared) {
   if (!/[1-9]/.test(numbers.length ? format(numbers[most]) : '')) return '';
   const place = (i) => placeOf(symbols, i, noun);
   const value = (i) => withUnit(format(numbers[i]), reading);
+  if (reading.of) return `; ${place(reading.picked)} acts most with ${place(most)} (${value(most)})`;
   if (would) {
     const by = withUnit(format(Math.abs(numbers[most])).slice(1), reading);
     const verb = numbers[most] > 0 ? 'lower' : 'raise';

@@ -3,6 +3,7 @@
 /** A method is {id, name, entry, series, load(step, target)}; a reading, what it loads:
  * kind, what the numbers are (KINDS of outputs.js), of which noun, in which unit, '' for the output's own; outputs, their names;
  * value(i, o), of token i, counted from 0, for output o; tokens, how many have one; feature(i, f, o), if there are `features`;
+ * of(i), of pairs the reading of those of another token than `picked`, and at(i, j), the number of a pair;
  * rest, [name, of(o)] of what the tokens do not have; logits(o), the sum of all; sums, whether they do; values, whether
  * several outputs are no probabilities; verdict, whether they are a finite automaton's. */
 const METHODS = {
@@ -32,6 +33,10 @@ const METHODS = {
         rest: [[`the output without any ${noun}`, (o) => values[(T + 2) * K + o]]], logits: (o) => (series.values || (K === 1 && !left) ? says[o] : Math.log(says[o])), sums: series.method !== 'occlusion',
         values: series.values && K > 1, others: left ? {count: left, probability: Math.max(0, 1 - says.reduce((sum, part) => sum + part, 0))} : null};
     },
+  }],
+  interactions: (page, entry, series) => [{
+    id: 'interactions', name: 'Pairs', entry, series,
+    load: async (step) => inPairs(series, (await page.part(entry, step, 0)).values),
   }],
   substitutions: (page, entry, series) => ['deleted', 'replaced'].filter((id) => id === 'replaced' ? series.alternatives.length > 1 : series.deletions).map((id) => ({
     id, name: id === 'deleted' ? 'Deletion' : 'Replacement', entry, series,
@@ -71,6 +76,16 @@ export const ofDeletions = (reading) => ({
   kind: 'deleted', noun: 'symbol', unit: unitOf(reading.outputs), rest: [], sums: false, ...reading,
 });
 
+/** What a token changes together with each other one: at first a token of the strongest pair. */
+function inPairs({symbols: {length: T}, output, says, unit = '', index, vectors, masked, r_squared: explained}, values) {
+  const at = (i, j) => values[i * T + j];
+  const of = (picked) => ({
+    kind: 'pair', noun: vectors ? 'step' : 'token', unit, outputs: [output], tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says, sums: false,
+    masked, index, explained, picked, at, of,
+  });
+  return of(Math.floor(values.reduce((best, value, pair) => (Math.abs(value) > Math.abs(values[best]) ? pair : best), 0) / T));
+}
+
 /** The terms of one target: outputs that have one each, and what the others have together, if not all do. */
 function contributed({outputs, top, vectors}, {values}, target) {
   const few = top !== undefined;
@@ -108,7 +123,7 @@ export async function textsOf(page) {
     if (!texts.has(key)) texts.set(key, {key, name, vectors, symbols, methods: [], traces: []});
     return texts.get(key);
   };
-  const order = ['contributions', 'top_contributions', 'shapley_values', 'attribution', 'substitutions', 'trace'];
+  const order = ['contributions', 'top_contributions', 'shapley_values', 'attribution', 'interactions', 'substitutions', 'trace'];
   all.sort(([a], [b]) => order.indexOf(a.kind) - order.indexOf(b.kind));
   for (const [entry, series] of all.filter(([, {steps}]) => steps.length)) {
     if (entry.kind === 'trace') {

@@ -17,6 +17,7 @@ export const several = true;
 const OUTPUTS = 5;
 const CHOICES = 300; // outputs of a list; of more, the most probable ones
 const ROWS = 200;
+const PARTNERS = 6;
 const FEW = 8; // sequences with a button each; of more, a list
 
 export async function draw(body, page) {
@@ -68,7 +69,7 @@ export async function drawTexts(body, page, texts) {
       texts.length > 1 ? textChooser() : null,
       methods.length > 1 ? buttons('method', methods.map(({id, name}) => [id, name]), chosen.id, (id) => choose({method: id})) : null,
       pair.length > 1 ? h('span', {class: 'pair'}, among(0, 'Bars up for', 'up'), among(1, 'down for', 'down')) : null,
-      reading && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
+      reading && !reading.of && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
       chosen?.earlier && all.length > first ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: first, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
         'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
   }
@@ -83,10 +84,13 @@ export async function drawTexts(body, page, texts) {
 
   /** The sentence, the bars, what a picked token does. */
   function told() {
-    const {symbols, reading, method: chosen} = drawn;
+    const {symbols, method: chosen} = drawn;
+    const among = drawn.reading.tokens;
+    const chose = state.picked !== null && state.picked >= 0 && state.picked < among;
+    const reading = drawn.reading.of && chose ? drawn.reading.of(state.picked) : drawn.reading;
     const pair = pairOf(reading, state);
     const lead = leadOf(reading, pair);
-    const groups = state.words ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
+    const groups = state.words && !reading.of ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
     const values = groups.map((group) => group.reduce((sum, i) => sum + lead(i), 0));
     const format = signedColumn(values);
     const inFull = pair.map((o) => quoted(reading.outputs[o])).join(' over ');
@@ -94,10 +98,10 @@ export async function drawTexts(body, page, texts) {
     const against = names.join(' over ');
     const masked = new Set(reading.masked);
     const asks = reading.without || drawn.answers;
-    const picked = asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
+    const picked = reading.of ? reading.picked : asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
     const tokens = groups.map((group, g) => {
       const off = group.every((i) => masked.has(i));
-      return {name: group.map((i) => symbols[i]).join(''), value: values[g], off, says: off ? 'masked, not read' : `${withUnit(format(values[g]), reading)} for ${against}`};
+      return {name: group.map((i) => symbols[i]).join(''), value: values[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? 'masked, not read' : `${withUnit(format(values[g]), reading)} for ${against}`};
     });
     const outputs = outcomesOf(reading);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
@@ -105,23 +109,49 @@ export async function drawTexts(body, page, texts) {
       .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
-      h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull), ' ', names.length > 1
+      h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull, symbols), ' ', reading.of
+        ? [h('b', {class: 'for'}, 'Blue'), ': more together, ', h('b', {class: 'against'}, 'orange'), ': less.'] : names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
       reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${names.length > 1 ? `the difference of the two ${reading.unit ? 'logits' : 'outputs'}` : 'the output'}.` : '',
-      masked.size ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
+      masked.size && !reading.of ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened,
-        onpick: asks ? (i) => choose({picked: i === picked ? null : i}) : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
+        onpick: reading.of ? pick : asks ? (i) => choose({picked: i === picked ? null : i}) : null, onfocus: reading.of ? pick : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a ${reading.noun} for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? `with the ${reading.noun} deleted` : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
+      reading.of ? partners(reading, symbols, format) : picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a ${reading.noun} for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? `with the ${reading.noun} deleted` : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       reading.features ? h('figure', {key: 'features'}, featureMap(reading, symbols, pair, against)) : null,
       reading.leftOut ? h('p', {class: 'note', key: 'features'}, 'The shares of features are left out, as they are too many for a page. The result has them.') : null,
-      h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => table(tokens, pair, groups), 'reads')),
+      h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => (reading.of ? pairTable(reading) : table(tokens, pair, groups)), 'reads')),
       chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
-      drawn.answers && drawn.answers.all !== null && pair.length ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
-      fold('numbers', 'The numbers', () => numbers(table(tokens, pair, groups).map(([, ...seen]) => seen), drawn.vectors ? 1 : 2)),
+      drawn.answers && drawn.answers.all !== null && pair.length && !reading.of ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
+      fold('numbers', 'The numbers', () => (reading.of ? numbers(pairTable(reading, false), drawn.vectors ? 2 : 4)
+        : numbers(table(tokens, pair, groups).map(([, ...seen]) => seen), drawn.vectors ? 1 : 2))),
     ];
+  }
+
+  function pick(i) {
+    if (i !== state.picked) choose({picked: i});
+  }
+
+  /** The others with which the picked token acts most. */
+  function partners(reading, symbols, format) {
+    const {picked, noun, at} = reading;
+    const others = [...symbols.keys()].filter((i) => /[1-9]/.test(format(at(picked, i)))).sort((a, b) => Math.abs(at(picked, b)) - Math.abs(at(picked, a))).slice(0, PARTNERS);
+    const place = placeOf(symbols, picked, noun);
+    return h('section', {class: 'panel', key: 'panel', 'aria-live': 'polite'},
+      h('h3', {}, `${place[0].toUpperCase()}${place.slice(1)}${noun === 'step' ? '' : `, number ${picked + 1}`} of ${symbols.length}${others.length ? '' : ': acts with no other'}`),
+      h('dl', {class: 'answers'}, others.map((i) => [h('dt', {key: `name ${i}`}, `with ${placeOf(symbols, i, noun)}${noun === 'step' ? '' : `, number ${i + 1}`}`), h('dd', {key: `answer ${i}`}, withUnit(format(at(picked, i)), reading))])),
+      h('p', {class: 'note'}, `Click another ${noun}, or go to it with the arrow keys, for its pairs.`));
+  }
+
+  /** A row for each pair. */
+  function pairTable({at, masked, noun, unit}, indices = true) {
+    const {symbols, vectors} = drawn;
+    const there = [...symbols.keys()].filter((i) => !masked?.includes(i));
+    const place = (index, position, name) => [...(indices ? [index] : []), ...(vectors ? [] : [position]), name];
+    return [[...place('index', 'position', noun), ...place('index of the other', 'position of the other', 'the other'), unit ? `interaction, ${unit}` : 'interaction'],
+      ...there.flatMap((i) => there.filter((j) => j > i).map((j) => [...place(i, i + 1, symbols[i]), ...place(j, j + 1, symbols[j]), at(i, j)]))];
   }
 
   /** A row for each feature, a column for each step: by how much the feature moved the first output ahead of the second. */
@@ -235,6 +265,12 @@ function buttons(label, choices, value, onchange) {
 
 function select(label, options, value, onchange) {
   return h('label', {}, `${label} `, h('select', {value, onchange: (event) => onchange(event.target.value)}, options.map(([key, name]) => h('option', {key, value: key}, name))));
+}
+
+/** What a token and the picked one change together, in words. */
+function inPair(reading, symbols, i, off, value) {
+  if (off) return 'masked, or as what replaces it';
+  return i === reading.picked ? 'picked' : `${withUnit(value, reading)} with ${placeOf(symbols, reading.picked, reading.noun)}`;
 }
 
 /** The outputs that can be chosen, by name; of very many the most probable ones. */
