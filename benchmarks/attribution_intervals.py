@@ -60,7 +60,7 @@ def measure(record: Record, name: str, seed: int, length: int, args: Any) -> Non
         def found(budget: int | None = budget) -> dict[str, Any]:
             shares, stated, runs = [], [], []
             for text in texts:
-                options = {} if budget is None else {"budget": budget, "tolerance": 1e-9}
+                options = {} if budget is None else {"max_work": budget, "tolerance": 1e-9}
                 split = analysis.attribution(model, text[None], target=0, method="shapley", **options)
                 shares.append(split.shares[0])
                 stated.append(split.standard_error[0])

@@ -243,7 +243,7 @@ def of_this(model: keras.Model, texts: np.ndarray, options: dict[str, Any], righ
         said["standard_error"] = float(found.standard_error.max() / np.ptp(values))
         for key, value in said.items():
             line.setdefault(key, []).append(value)
-    shared = {**options, "budget": options["budget"] * len(texts)} if "budget" in options else options
+    shared = {**options, "max_work": options["max_work"] * len(texts)} if options else {}
     _, ms = timed(lambda: analysis.attribution(model, texts, method="shapley", target=0, **shared), rounds)
     return {**line, "ms_of_batch": ms / len(texts)}
 
@@ -272,7 +272,7 @@ def measure(record: Record, name: str, units: int, length: int, runs: tuple[int,
     others = methods(network)
     steps = length * (2 if name.startswith("Bidirectional") else 1)
     for count in runs:
-        options = {"tolerance": 1e-9, "budget": count * steps}
+        options = {"tolerance": 1e-9, "max_work": count * steps}
         own = {**key, "method": HERE, "budget": count}
         record(own, lambda options=options: of_this(model, texts, options, right, args.rounds))
         for method, call in others.items():
