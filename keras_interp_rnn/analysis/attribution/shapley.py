@@ -43,7 +43,7 @@ STATES, PAIRS, FEWEST = 256, 64, 64
 class Estimate(NamedTuple):
     """Shapley values (n, K), their standard errors (0 if exact), the number of coalitions run.
 
-    `is_limited` says that the budget was spent before the errors were small enough.
+    `is_limited`: whether the budget was spent before the errors were small enough.
     """
 
     values: Array
