@@ -7,6 +7,7 @@ Each picture shows what a user's own browser shows: the page that `views.save` w
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -32,8 +33,8 @@ FIGURES = HERE / "figures"
 NEXT = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 YES = keras.losses.BinaryCrossentropy(from_logits=True)
 TEXT = "the end of the second world wa"
-REVIEW = "a haunting film with a superb cast , even if the ending is weak"
-"""Judged rightly, and its shares are honest: each is off its word's Shapley value by a tenth of the largest at most."""
+REVIEW = "the first half is boring but then it becomes a superb and haunting film"
+"""Judged wrongly; with its start and end it has 16 words, so that its Shapley values are exact."""
 
 
 def browser(width: int, height: int, dark: bool = False) -> webdriver.Chrome:
@@ -84,9 +85,10 @@ def unchanged(model: keras.Model, x: np.ndarray, y: np.ndarray, loss: keras.loss
 def pictures_of_pages(folder: Path) -> None:
     """The page of a prediction, and the bars of letters and of words, light and dark."""
     critic = presets.load("reviews-sr-lstm")
+    judge = keras.Sequential([critic.model, keras.layers.Activation("sigmoid")])
     splits = {
         ("first-look", 1280): analysis.contributions(presets.load("text-isan").model, TEXT),
-        ("words", 1000): analysis.attribution(critic.model, critic.encode(REVIEW)[None], alphabet=critic.alphabet),
+        ("words", 1000): analysis.attribution(judge, critic.encode(REVIEW)[None], alphabet=critic.alphabet),
     }
     for (name, width), split in splits.items():
         page = folder / f"{name}.html"
@@ -96,10 +98,24 @@ def pictures_of_pages(folder: Path) -> None:
             driver.get(page.as_uri())
             time.sleep(2)
             end = "-dark" if dark else ""
-            driver.find_element("css selector", "svg.strip").screenshot(str(FIGURES / f"{name}{end}.png"))
+            if name == "words":
+                with_headline(driver, FIGURES / f"{name}{end}.png")
+            else:
+                driver.find_element("css selector", "svg.strip").screenshot(str(FIGURES / f"{name}{end}.png"))
             if name == "first-look" and not dark:
                 driver.save_screenshot(str(FIGURES / "views-contributions.png"))
             driver.quit()
+
+
+def with_headline(driver: webdriver.Chrome, path: Path) -> None:
+    """A picture of the bars with the sentence and the notes above them."""
+    box = driver.execute_script(
+        "const boxes = ['.headline', '.note', 'svg.strip'].map((name) => document.querySelector(name))"
+        ".map((one) => one.getBoundingClientRect());"
+        "return {x: 8, y: boxes[0].y - 8, width: innerWidth - 16, height: boxes[2].bottom - boxes[0].y + 16, scale: 1}"
+    )
+    found = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": box, "captureBeyondViewport": True})
+    path.write_bytes(base64.b64decode(found["data"]))
 
 
 def picture_of_typing(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_interp_rnn import presets
+from keras_interp_rnn import analysis, presets
 
 DOCS = Path(__file__).parents[2] / "docs"
 RUN = [
@@ -72,8 +72,15 @@ def test_the_first_picture_is_of_a_review_that_is_judged_as_the_readme_says():
     assigned = [node for node in ast.parse((DOCS / "pictures.py").read_text()).body if isinstance(node, ast.Assign)]
     [review] = [ast.literal_eval(node.value) for node in assigned if node.targets[0].id == "REVIEW"]
     critic = presets.load("reviews-sr-lstm")
-    [[logit]] = critic.model.predict(critic.encode(review)[None], verbose=0)
-    sure = f"{1 / (1 + np.exp(-logit)):.1%} sure"
-    assert sure == "99.9% sure"
+    split = analysis.attribution(critic.model, critic.encode(review)[None], alphabet=critic.alphabet)
+    sure = f"{1 / (1 + np.exp(split.output[0])):.0%} sure"
+    assert sure == "89% sure"
     for page in (DOCS.parent / "README.md", DOCS / "gallery.md"):
-        assert f"ositive, {sure}" in page.read_text(encoding="utf-8"), page
+        assert f"egative, {sure}" in page.read_text(encoding="utf-8"), page
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert split.exact
+    shares = dict(zip(split.tokens[0], split.shares[0], strict=True))
+    for word, value in {"boring": -3.94, "half": -1.92, "becomes": -0.98, "superb": 3.04, "haunting": 1.7}.items():
+        np.testing.assert_allclose(shares[word], value, atol=5e-3)
+        assert re.search(rf'"{word}"\s\S*\s?\(?{abs(value):.2f}', readme), word
+    assert f"{split.output[0]:.2f}" in readme
