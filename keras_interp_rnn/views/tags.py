@@ -125,20 +125,27 @@ def masked_steps(read: NDArray[np.bool_] | None) -> list[int]:
 
 @of.register
 def attribution(result: TopAttribution) -> Tag:
-    """Shares of one text in its outputs, with their numbers, the prediction, and the outputs without any step."""
-    parts = (result.top[None], result.predicted[None], result.shares, result.reference_output[None])
-    return np.concatenate(parts).astype(np.float32), {
+    """Shares of one text in its outputs, with their numbers, the prediction, and the outputs with and without steps."""
+    parts = [result.top[None], result.predicted[None], result.shares, result.reference_output[None]]
+    if result.standard_error is not None:
+        parts.append(result.standard_error)
+    return np.concatenate([*parts, result.output[None]]).astype(np.float32), {
         "kind": "attribution",
         "method": result.method,
         "symbols": list(result.tokens),
         "outputs": list(result.outputs),
         **({"masked": masked_steps(result.read)} if masked_steps(result.read) else {}),
         **({"unit": result.unit} if result.unit else {}),
+        "errors": result.standard_error is not None,
+        "both": True,
     }
 
 
 def attributions(result: Attribution) -> list[Tag]:
-    """A tag for each sequence: its shares in the outputs that are explained, with those of features if they fit."""
+    """A tag for each sequence: its shares in the outputs that are explained, with those of features if they fit.
+
+    The masks are of places: of groups where there are some.
+    """
     count, length = result.shares.shape[:2]
     shares = result.shares.reshape(count, length, -1)
     columns = shares.shape[2]
@@ -147,12 +154,23 @@ def attributions(result: Attribution) -> list[Tag]:
     left_out = features.size > MAX_FEATURE_SHARES
     features = features[:, :0] if left_out else features
     first = np.broadcast_to(np.arange(columns), (count, columns))
-    rows = np.concatenate([first[:, None], output[:, None], shares, without[:, None], features], axis=1)
+    parts = [first[:, None], output[:, None], shares, without[:, None], features]
+    if result.standard_error is not None:
+        parts.append(result.standard_error.reshape(count, length, columns))
+    if result.probability is not None:
+        parts.append(result.probability.reshape(count, 1, columns))
+    rows = np.concatenate(parts, axis=1)
+    numbered = _numbers(length) if result.groups is None else [nth("group", place) for place in range(length)]
     described = {
         "kind": "attribution",
         "method": result.method,
-        "vectors": not result.tokens,
+        "reason": result.reason,
+        "vectors": not result.tokens and result.groups is None,
+        "groups": result.groups is not None,
         "values": True,
+        **({"unit": result.unit} if result.unit else {}),
+        "errors": result.standard_error is not None,
+        "both": result.probability is not None,
         "features": features.shape[1] // length,
         "features_left_out": left_out,
     }
@@ -161,7 +179,7 @@ def attributions(result: Attribution) -> list[Tag]:
             rows[i].astype(np.float32),
             {
                 **described,
-                "symbols": list(result.tokens[i]) if result.tokens else _numbers(length),
+                "symbols": list(result.tokens[i]) if result.tokens else numbered,
                 "outputs": [output_name(None, target, 0) for target in targets[i]],
                 "title": nth("sequence", i),
                 "masked": masked_steps(None if result.read is None else result.read[i]),

@@ -54,6 +54,11 @@ QUESTIONS = 2
 """Number of words that are asked for a label."""
 VALUES = 6
 """Maximum number of words whose values an automaton shows, of values of each, of edits and of transitions."""
+INTERVAL = 1.96
+"""Standard errors on each side of an estimate, of its 95 % interval."""
+SMALL, ROUNDING = 0.01, 2**-20
+"""Maximum gap of a sum, in parts of a change, and of rounding, in parts of the sizes of its terms. A probability nearer
+to 0 or 1 than the first hardly changes."""
 MAX_SYMBOLS, LINE = 4, 100
 """Maximum number of symbols of a state's largest edge that are listed, and of characters of a line of an edge."""
 
@@ -150,48 +155,139 @@ def surprising_event(result: SurprisingEvent) -> str:
 def attribution(result: Attribution) -> str:
     """The steps with the largest shares of the first sequence, in its order, and the sum of the other steps.
 
-    Each line also has the feature with the largest share of the step, if there are features. Sequences, steps and
-    features count from 1; `Attribution.top` returns indices.
+    Each line also has half the width of the 95 % interval of an estimate, and the feature with the largest share of the
+    step, if there are features. Sequences, steps and features count from 1; `Attribution.top` returns indices.
     """
     if not len(result.shares):
         return "Shares of no sequence"
-    outputs = zip(*(np.ravel(x[0]) for x in (result.targets, result.output, result.reference_output)), strict=True)
-    explained = ", ".join(
-        f"{output_name(None, i, 0)}: {value:.4f}, {without:.4f} without any step" for i, value, without in outputs
-    )
-    strongest = sorted(step for step, _ in result.top(ITEMS))
-    rows = result.shares[0].reshape(result.shares.shape[1], -1)[strongest]
+    num_places = result.shares.shape[1]
+    shares = result.shares[0].reshape(num_places, -1)
+    margins = np.zeros_like(shares)
+    if result.standard_error is not None:
+        margins = INTERVAL * result.standard_error[0].reshape(shares.shape)
+    estimated = bool(margins.any())
+    strongest = sorted(place for place, _ in result.top(ITEMS))
+    rows = shares[strongest]
     scale = float(np.abs(rows).max(initial=0)) or 1e-300
-    features = None if result.features is None else result.features[0].reshape(len(result.shares[0]), -1, rows.shape[1])
+    features = None if result.features is None else result.features[0].reshape(num_places, -1, rows.shape[1])
     several = features is not None and features.shape[1] > 1
-    others = np.delete(np.arange(result.shares.shape[1]), strongest)
+    others = np.delete(np.arange(num_places), strongest)
     masked = set() if result.read is None else set(np.flatnonzero(~result.read[0]).tolist())
     wide = max(8, len(f"{len(others)} others"))
-    head = f"{'position' if result.tokens else 'step':>{wide}}  {'read   ' if result.tokens else ''}"
+    place = "group" if result.groups is not None else "position" if result.tokens else "step"
+    names = result.tokens[0] if result.tokens else ("",) * num_places
+    longest = max([len("read"), *(len(names[i]) for i in strongest)]) if result.tokens else 0
+    wide_name = min(max(longest, 6), WORD // 2)
+
+    def cell(share: float, margin: float) -> str:
+        around = f" ± {margin:<8.2g}" if margin else " " * 11
+        return f"{share:+10.3g}{around if estimated else ''}"
+
+    def line(at: str, name: str, shares: Array, margins: Array) -> str:
+        read = f"{name:{wide_name}} " if result.tokens else ""
+        cells = " ".join(cell(*pair) for pair in zip(shares.tolist(), margins.tolist(), strict=True))
+        return f"{at:>{wide}}  {read}{cells}"
+
+    column = 21 if estimated else 10
+    if rows.shape[1] == 1:
+        heads = f"{'share':>10}"
+    else:
+        heads = " ".join(f"{output_name(None, i, 0, again=True):>10}{'':{column - 10}}" for i in result.targets[0])
+    read = f"{'read':{wide_name}} " if result.tokens else ""
+    more = "  feature, its share" if several else ""
     lines = [
-        f"{nth('sequence', 0)} of {len(result.shares)}, {explained}; residual of the sum {result.residual:.1e}",
-        f"by {result.method.replace('_', ' ')}: {result.reason}",
-        f"{head}{'share':>10}{' ' * 11 * (rows.shape[1] - 1)}{'  feature, its share' if several else ''}",
+        f"{nth('sequence', 0)} of {len(result.shares)}, {_explained(result)}",
+        f"{_method(result, estimated)}: {result.reason}{_sum(result)}",
+        *_saturated(result),
+        f"{place:>{wide}}  {read}{heads}{more} {_unit(result)}",
     ]
-
-    def line(place: str, name: str, shares: Array) -> str:
-        read = f"{name:6} " if result.tokens else ""
-        return f"{place:>{wide}}  {read}{' '.join(f'{share:+10.3g}' for share in shares)}"
-
     if len(others):
         hidden = len(masked.intersection(others.tolist()))
         note = f"  {hidden} of them masked" if hidden else ""
-        rest = result.shares[0].reshape(result.shares.shape[1], -1)[others].sum(axis=0)
-        lines.append(f"{line(f'{len(others)} others', '', rest)}{note}")
-    for step, shares in zip(strongest, rows, strict=True):
-        text = line(str(step + 1), result.tokens[0][step] if result.tokens else "", shares)
+        rest = line(f"{len(others)} others", "", shares[others].sum(axis=0), np.zeros(rows.shape[1]))
+        lines.append(f"{rest}{note}".rstrip())
+    for i, row in zip(strongest, rows, strict=True):
+        text = line(str(i + 1), names[i], row, margins[i])
         if several and features is not None:
-            feature = int(np.abs(features[step, :, 0]).argmax())
-            text += f"  {feature + 1:7} {features[step, feature, 0]:+11.3g}"
-        if step in masked:
+            feature = int(np.abs(features[i, :, 0]).argmax())
+            text += f"  {feature + 1:7} {features[i, feature, 0]:+11.3g}"
+        if i in masked:
             text += "  masked"
-        lines.append(f"{text}  {_bar(shares[0] / scale)}".rstrip() if len(shares) == 1 else text)
+        lines.append(f"{text}  {_bar(row[0] / scale)}".rstrip() if len(row) == 1 else text.rstrip())
     return "\n".join(lines)
+
+
+def _unit(result: Attribution) -> str:
+    """The whole that shares are parts of, and its unit: "of the log-odds, in nats"."""
+    several = result.targets.ndim == 2
+    plural = {"": "outputs", "logit": "logits", "probability": "probabilities"}
+    kind = plural.get(result.unit, result.unit) if several else result.unit or "output"
+    nats = ", in nats" if result.unit in ("logit", "log-odds") else ""
+    return f"{' shares ' * several}of the {kind}{nats}"
+
+
+def _explained(result: Attribution) -> str:
+    """The outputs of the first sequence, with and without its steps: "output 1 (index 0): log-odds 3.2100"."""
+    found = []
+    targets, output, without = (np.ravel(x[0]) for x in (result.targets, result.output, result.reference_output))
+    probability = [None] * len(targets) if result.probability is None else np.ravel(result.probability[0]).tolist()
+    for target, value, start, part in zip(targets, output, without, probability, strict=True):
+        unit = f"{result.unit} " * bool(result.unit)
+        known = "" if part is None else f", probability {chance(part)}"
+        found.append(f"{output_name(None, target, 0)}: {unit}{value:.4f}{known}, and {start:.4f} without any step")
+    return "; ".join(found)
+
+
+def _method(result: Attribution, estimated: bool) -> str:
+    if result.method != "shapley":
+        return f"by {result.method.replace('_', ' ')}"
+    return "Shapley values, ±: 95 % interval" if estimated else "exact Shapley values"
+
+
+def _sum(result: Attribution) -> str:
+    """How far the sums of the shares are from the changes of the outputs."""
+    changes, missed = np.abs(result.output - result.reference_output), result.residuals
+    sizes = np.abs(result.shares).sum(axis=1) + np.abs(result.output) + np.abs(result.reference_output)
+    far = (missed > SMALL * changes + ROUNDING * sizes).reshape(len(changes), -1)
+    of_first = np.ravel(missed[0])
+    text = f"; residual of the sum {of_first.max():.1e}"
+    if far[0].any():
+        worst = int(np.where(far[0], of_first, 0).argmax())
+        name = (
+            output_name(None, np.ravel(result.targets[0])[worst], 0, again=True) if len(of_first) > 1 else "the output"
+        )
+        change = float(np.ravel(changes[0])[worst])
+        text = f"; the shares miss the change of {name} by {of_first[worst]:.2g} of {change:.2g}"
+    rest = int(far[1:].any(axis=1).sum())
+    if rest:
+        text += f"; {rest} of the other sequences miss{'es' * (rest == 1)} more than 1 % of the change"
+    return text
+
+
+def _saturated(result: Attribution) -> list[str]:
+    """A sentence where a probability of the first sequence is near 0 or 1."""
+    found = result.output if result.unit == "probability" else result.probability
+    if found is None:
+        return []
+    parts = np.ravel(found[0]).tolist()
+    near = [k for k, part in enumerate(parts) if not SMALL <= part <= 1 - SMALL]
+    if not near:
+        return []
+    name = f" of {output_name(None, np.ravel(result.targets[0])[near[0]], 0, again=True)}" if len(parts) > 1 else ""
+    what = f"a probability of {chance(parts[near[0]])}{name}"
+    if result.unit == "probability":
+        return [f"{what} hardly changes, whatever is read: split the logit instead (of='logit')"]
+    return [f"the shares say what moved the {result.unit}, which {what} hardly shows any more"]
+
+
+def chance(part: float) -> str:
+    """A probability, with the digits that tell it from 0 and 1."""
+    near = min(part, 1 - part)
+    if near >= SMALL:
+        return f"{part:.3f}"
+    if near < 1e-6:
+        return "above 0.999999" if part > 0.5 else "below 0.000001"
+    return f"{part:.{1 - math.floor(math.log10(near))}f}"
 
 
 @as_text.register

@@ -57,8 +57,10 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
     look(model, callbacks.Attributions(tmp_path, TEXTS, method=method, alphabet="_ab"))
     [(step, value)] = points(tmp_path / "attributions", "attributions/text_0")
     content = described(tmp_path / "attributions", "attributions/text_0")
-    assert (step, value.shape, content["kind"]) == (0, (len(text) + 3, 3), "attribution")
+    estimated = method == "auto"
+    assert (step, value.shape, content["kind"]) == (0, (len(text) * (1 + estimated) + 4, 3), "attribution")
     assert content["method"] == ("shapley" if method == "auto" else method)
+    assert (content["errors"], content["both"], content["unit"]) == (estimated, True, "logit")
     assert (content["symbols"], content["outputs"]) == (["_ab"[symbol] for symbol in text], ["_", "a", "b"])
     outputs = keras.ops.convert_to_numpy(model(text[None]))[0]
     probabilities = outputs if activation else softmax(outputs[-1])
@@ -67,8 +69,10 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
     np.testing.assert_allclose(value[1], probabilities[numbers], rtol=1e-5)
     for column, target in enumerate(numbers):
         one = analysis.attribution(model, text[None], target=int(target), method=method)
-        np.testing.assert_allclose(value[2:-1, column], one.shares[0], rtol=1e-5, atol=1e-7)
-        np.testing.assert_allclose(value[-1, column], one.reference_output[0], rtol=1e-5)
+        np.testing.assert_allclose(value[2 : 2 + len(text), column], one.shares[0], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(value[2 + len(text), column], one.reference_output[0], rtol=1e-5, atol=1e-7)
+        np.testing.assert_array_equal(value[3 + len(text) : -1, column], 0)  # exact
+        np.testing.assert_allclose(value[-1, column], one.output[0], rtol=1e-5)
     [(_, residual)] = points(tmp_path / "attributions", "attributions_residual")
     found = [analysis.attribution(model, one[None], target=k, method=method) for one in TEXTS for k in range(3)]
     assert residual == pytest.approx(max(one.residual for one in found), rel=1e-5, abs=1e-12)
@@ -80,10 +84,11 @@ def test_attributions_to_many_outputs_are_those_to_the_most_probable(tmp_path):
     look(model, callbacks.Attributions(tmp_path, [text]))
     [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
     logits = keras.ops.convert_to_numpy(model(text[None]))[0]
-    assert value.shape == (len(text) + 3, TOP)
+    assert value.shape == (2 * len(text) + 4, TOP)
     np.testing.assert_array_equal(value[0], np.argsort(-logits)[:TOP])
     np.testing.assert_allclose(value[1], softmax(logits)[value[0].astype(int)], rtol=1e-5)
-    np.testing.assert_allclose(value[2:].sum(axis=0), logits[value[0].astype(int)], atol=1e-6)
+    np.testing.assert_allclose(value[2:-1].sum(axis=0), logits[value[0].astype(int)], atol=1e-6)
+    np.testing.assert_allclose(value[-1], logits[value[0].astype(int)], atol=1e-6)
     assert len(described(tmp_path / "attributions", "attributions/text_0")["outputs"]) == outputs
 
 
@@ -91,10 +96,28 @@ def test_an_attribution_to_one_output_has_its_value(tmp_path):
     model, text = recurrent(1, "sigmoid"), TEXTS[0]
     look(model, callbacks.Attributions(tmp_path, [text]))
     [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
-    np.testing.assert_allclose(value[:2, 0], [0, *keras.ops.convert_to_numpy(model(text[None]))[0]], rtol=1e-6)
-    assert described(tmp_path / "attributions", "attributions/text_0")["outputs"] == ["the output"]
+    [probability] = keras.ops.convert_to_numpy(model(text[None]))[0]
+    np.testing.assert_allclose(value[:2, 0], [0, probability], rtol=1e-6)
+    np.testing.assert_allclose(value[-1, 0], np.log(probability / (1 - probability)), rtol=1e-4, atol=1e-6)
+    content = described(tmp_path / "attributions", "attributions/text_0")
+    assert (content["outputs"], content["unit"]) == (["the output"], "log-odds")
     with pytest.raises(ValueError, match="`method` must be one of 'auto', 'shapley'.* Received: method='gradients'"):
         callbacks.Attributions(tmp_path, [text], method="gradients")
+
+
+def test_the_work_for_an_attribution_is_kept_within_bounds(tmp_path):
+    model, text = recurrent(2), np.tile(TEXTS[0], 8)
+    with pytest.raises(ValueError, match="`max_work` must be .*Received: max_work=0"):
+        callbacks.Attributions(tmp_path, [text], max_work=0)
+    for work in (3000, 60_000):
+        look(model, callbacks.Attributions(tmp_path / str(work), [text], max_work=work))
+    errors = {}
+    for work in (3000, 60_000):
+        [(_, value)] = points(tmp_path / str(work) / "attributions", "attributions/text_0")
+        errors[work] = value[43:83]
+        one = analysis.attribution(model, text[None], target=int(value[0, 0]), max_work=work)
+        np.testing.assert_allclose(value[2:42, 0], one.shares[0], atol=4 * one.standard_error.max())
+    assert 0 < errors[60_000].max() < errors[3000].max()
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -332,6 +332,18 @@ HOSTILE = {
     "shares of more steps than names": (*shares((5, 1)), r"\(4, outputs\), of at most 1 outputs. Received: \(5, 1\)"),
     "shares in more outputs than there are": (*shares((4, 2)), r"\(4, outputs\), of at most 1 .* Received: \(4, 2\)"),
     "shares in no output": (*shares((4, 1), 1), r"integers in \[0, 1\), the numbers of outputs. Received: 1 to 1"),
+    "errors that are missing": (
+        *of("attribution", (5, 1), method="shapley", symbols=["a"], outputs=["x"], errors=True, both=True),
+        r"\(6, outputs\), of at most 1 outputs. Received: \(5, 1\)",
+    ),
+    "errors that are no switch": (
+        *of("attribution", (5, 1), method="shapley", symbols=["a"], outputs=["x"], errors=1),
+        "errors must be true or false. Received: 1",
+    ),
+    "a reason that is no text": (
+        *of("attribution", (4, 1), method="shapley", symbols=["a"], outputs=["x"], reason=["x"]),
+        "reason must be a text. Received:",
+    ),
     "shares without a method": (*shares((4, 1), method=""), "method must be a name. Received: ''"),
     "pairs of more steps than names": (*pairs((3, 3)), SHAPE + r"\(2, 2\). Received: \(3, 3\)"),
     "pairs in a row": (*pairs((2, 1)), SHAPE + r"\(2, 2\). Received: \(2, 1\)"),

@@ -214,6 +214,30 @@ def written_text(folder, symbols, terms):
     write(folder, "interp_rnn/contributions", values, described)
 
 
+def test_attributions_of_older_and_newer_logs_are_read(tmp_path):
+    named = {"symbols": ["not", "good"], "outputs": ["no", "yes"]}
+    before = schema.metadata("attribution", method="telescoping", unit="nats", **named)
+    rows = [[1, 0], [0.75, 0.25], [1, 0], [0.0986123, 0], [0, 0]]
+    write(tmp_path / "before", "interp_rnn/attributions/text_0", np.array(rows, np.float32), before)
+    now = schema.metadata("attribution", method="shapley", unit="logit", errors=True, both=True, **named)
+    rows = [[1, 0], [0.995, 0.005], [6, 0], [-0.7, 0], [0, 0], [0.05, 0.05], [0.05, 0.05], [5.3, 0]]
+    write(tmp_path / "now", "interp_rnn/attributions/text_0", np.array(rows, np.float32), now)
+    with opened_over(tmp_path, "reads") as opened:
+        opened.open("reads", run="before")
+        assert opened.one(".headline").text == "before says “yes”, 75% sure; largest share: “not” (+1.00 nats)."
+        assert "By telescoping: what each token added to “yes” over “no”" in opened.text()
+        assert "They add up to the difference of the two logits." in opened.text()
+        assert not opened.all(".interval")
+        opened.open("reads", run="now")
+        said = "now says “yes”, >99% sure (logit 5.3); largest Shapley value: “not” (+6.00 ± 0.20 nats)."
+        assert opened.one(".headline").text == said
+        assert "which a probability of 0.9950 hardly shows any more" in opened.text()
+        assert len(opened.all(".interval")) == 2
+        opened.open("overview")
+        headlines = {one.text for one in opened.all(".card .headline")}
+        assert said in headlines
+
+
 def test_words_have_room_and_are_not_cut(tmp_path):
     words = [
         *("the first half is boring . then it becomes a haunting , beautiful film".split()),

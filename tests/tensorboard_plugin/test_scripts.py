@@ -1,6 +1,7 @@
 """The page's own modules: scales in Node, the renderer in Chromium."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -220,6 +221,147 @@ class TestSentences:
 
 
 SENTENCES = ("render", "scales", "bars", "outputs")
+READ = """
+const tensor = {shape: [rows.length, rows[0].length], values: Float32Array.from(rows.flat())};
+const page = {entries: [{kind: 'attribution'}], read: async () => series, part: async () => tensor};
+const [{methods: [method], symbols}] = await readings.textsOf(page);
+const reading = await method.load(0, symbols.length);
+const pair = readings.pairOf(reading, {});
+const lead = readings.leadOf(reading, pair);
+const plain = (parts) => parts.map((part) => part.tag ? part.children[0] : part).join('');
+"""
+SAID = """{
+  name: method.name,
+  headline: plain(outputs.sentence('', reading, symbols, lead, pair)),
+  note: outputs.noteOn(reading, pair.map((o) => reading.outputs[o]).join(' over ')),
+  sum: outputs.sumOf(reading, lead, pair, []),
+  near: outputs.saturation(reading, pair),
+}"""
+
+
+def read_by_a_page(rows, expression=SAID, **description):
+    """What a page makes of the rows of an attribution; by default its sentences."""
+    series = {"method": "shapley", "symbols": ["not", "good"], "outputs": ["the output"], "steps": [0], **description}
+    given = f"const series = {json.dumps(series)}, rows = {json.dumps(rows)};"
+    code = f"process.stdout.write(JSON.stringify({expression}))"
+    program = f"{script(*SENTENCES, 'readings')}\n(async () => {{ {given} {READ} {code} }})();"
+    return json.loads(subprocess.run([NODE, "-e", program], capture_output=True, text=True, check=True).stdout)
+
+
+@with_node
+class TestAttributions:
+    def test_exact_values_of_log_odds(self):
+        rows = [[0], [0.961], [-1.0], [3.71], [0.5], [0], [0], [3.21]]
+        found = read_by_a_page(rows, unit="log-odds", errors=True, both=True)
+        assert found == {
+            "name": "Shapley attribution",
+            "headline": "The network says log-odds 3.21, probability 0.961; raised most by “good” (+3.71 nats).",
+            "note": "Exact Shapley values: what each token adds to the log-odds of the output, or takes from it, in "
+            "nats, on average over all orders in which the tokens come.",
+            "sum": "They add up to the log-odds.",
+            "near": "",
+        }
+
+    def test_estimates_have_intervals(self):
+        rows = [[0], [0.961], [-1.0], [3.71], [0.5], [0.01], [0.1], [3.21]]
+        found = read_by_a_page(rows, unit="log-odds", errors=True, both=True)
+        assert found["headline"].endswith("; raised most by “good” (+3.71 ± 0.20 nats).")
+        assert found["note"].startswith("Shapley values, ±: 95% interval: ")
+        rows[2:4] = [[3.5], [-0.79]]
+        rows[5:7] = [[1.0], [1.0]]
+        assert read_by_a_page(rows, unit="log-odds", errors=True, both=True)["headline"].endswith(
+            "; raised most by “not” (+3.50 ± 1.96 nats)."
+        )
+        rows[3] = [-0.79 + 2]
+        assert read_by_a_page(rows, unit="log-odds", errors=True, both=True)["headline"].endswith(
+            "(+3.50 ± 1.96 nats), as far as the intervals tell."
+        )
+        margin = "outputs.errorOf(reading, [0, 1], pair)"
+        assert read_by_a_page(rows, margin, errors=True, both=True) == pytest.approx(2 * 1.96)
+
+    @pytest.mark.parametrize(
+        ("method", "note"),
+        [
+            ("telescoping", "By telescoping: what each token added to .* as the tokens came one after another."),
+            ("path_integral", "By a path integral: what each token added to .* as all tokens were faded in together."),
+            ("occlusion", "By occlusion: what .* would lose, in nats, if the token alone were taken away."),
+            ("contributions", "Contributions: what each token added to the log-odds of the output, .* in nats."),
+        ],
+    )
+    @pytest.mark.parametrize("missed", [0.21, 0.001, 0])
+    def test_no_method_says_that_shares_add_up_where_they_do_not(self, method, note, missed):
+        rows = [[0], [0.62], [0.3], [0.2 - missed], [0], [0.5]]
+        found = read_by_a_page(rows, method=method, unit="log-odds", both=True)
+        assert re.fullmatch(note, found["note"])
+        if missed == 0.21:
+            ending = ": what is lost without one or another need not add up" if method == "occlusion" else ""
+            assert found["sum"] == f"The shares miss the change of the log-odds by 0.21 nats of 0.5 nats{ending}."
+            assert "add up to" not in str(found)
+        else:
+            assert found["sum"] == f"They add up to the log-odds{', but for 0.001 nats' * (missed > 0)}."
+
+    def test_what_is_lost_without_a_token_is_not_said_to_have_raised_the_output(self):
+        rows = [[0], [0.62], [0.3], [0.25], [0], [0.5]]
+        found = read_by_a_page(rows, method="occlusion", unit="log-odds", both=True)
+        assert found["headline"].endswith("; taking away “not” would lower it most, by 0.300 nats.")
+
+    def test_a_gap_in_the_sum_is_that_of_the_outputs_compared(self):
+        rows = [[0, 1], [0.7, 0.3], [2, 1], [1, 1], [0, 0], [3, 1]]  # the second misses 1, so does their difference
+        said = {"method": "path_integral", "outputs": ["up", "down"], "unit": "logit", "both": True}
+        found = read_by_a_page(rows, **said)
+        assert found["sum"] == "The shares miss the change of the difference of the two logits by 1 nats of 2 nats."
+        rows[3][1] = 0
+        assert read_by_a_page(rows, **said)["sum"] == "They add up to the difference of the two logits."
+
+    @pytest.mark.parametrize("part", [0.9934, 0.004])
+    def test_a_probability_near_0_or_1_has_a_sentence(self, part):
+        rows = [[0], [part], [2], [3], [0], [5]]
+        said = read_by_a_page(rows, method="telescoping", unit="log-odds", both=True)["near"]
+        shown = {0.9934: "0.9934", 0.004: "0.0040"}[part]
+        assert said == f"The bars say what moved the log-odds, which a probability of {shown} hardly shows any more."
+        rows = [[0], [part], [0.1], [part - 0.6], [0.5]]
+        said = read_by_a_page(rows, method="telescoping", unit="probability", values=True)["near"]
+        assert said == f"A probability of {shown} hardly changes, whatever a token says: split the logit instead."
+
+    def test_a_choice_has_its_probability_and_its_logit(self):
+        rows = [[1, 0], [0.96, 0.04], [3, 0], [0.2, 0], [0, 0], [0, 0], [0, 0], [3.2, 0.0]]
+        found = read_by_a_page(rows, outputs=["no", "yes"], unit="logit", errors=True, both=True)
+        assert found["headline"] == (
+            "The network says “yes”, 96% sure (logit 3.2); largest Shapley value: “not” (+3.00 nats)."
+        )
+
+    def test_outputs_that_share_no_probability_have_their_own(self):
+        rows = [[1, 0], [0.96, 0.9], [3, 0], [0.2, 2.2], [0, 0], [3.2, 2.2]]
+        said = {"outputs": ["no", "yes"], "unit": "log-odds", "both": True}
+        found = read_by_a_page(rows, **said)
+        assert found["headline"].startswith("The network says “yes”, log-odds 3.2, probability 0.960; ")
+        parts = read_by_a_page(rows, "[0, 1].map(reading.probability)", **said)
+        assert parts == pytest.approx([0.96, 0.9])
+
+    def test_a_target_has_its_name_and_a_group_its_number(self):
+        rows = [[0], [3.21], [-1.0], [3.71], [0.5], [0.961]]
+        said = {"outputs": ["output 3 (index 2)"], "symbols": ["group 1", "group 2"], "groups": True, "values": True}
+        found = read_by_a_page(rows, **said, unit="logit", both=True)
+        assert found["headline"] == (
+            "The network says logit 3.21, probability 0.961 for output 3 (index 2); "
+            "raised most by group 2 (+3.71 nats)."
+        )
+        assert "all orders in which the groups come" in found["note"]
+
+    def test_older_logs_are_read(self):
+        """They have probabilities alone, and shares of these, or of logits in nats."""
+        rows = [[1, 0], [0.75, 0.25], [1, 0], [0.0986123, 0], [0, 0]]
+        found = read_by_a_page(rows, method="telescoping", outputs=["no", "yes"], unit="nats")
+        assert found["headline"] == "The network says “yes”, 75% sure; largest share: “not” (+1.00 nats)."
+        assert found["sum"] == "They add up to the difference of the two logits."
+        assert found["near"] == ""
+        rows = [[1, 0], [0.75, 0.25], [0.2, -0.2], [0.05, -0.05], [0.5, 0.5]]
+        found = read_by_a_page(rows, method="telescoping", outputs=["no", "yes"])
+        assert found["headline"] == "The network says “yes”, 75% sure; largest share: “not” (+0.400)."
+        assert found["sum"] == "They add up to the difference of the two outputs."
+        found = read_by_a_page([[0], [0.75], [0.2], [0.1], [0.5]], method="occlusion")
+        assert found["headline"] == "The network says 0.75; taking away “not” would lower it most, by 0.200."
+        assert found["sum"].startswith("The shares miss the change of the output by 0.05 of 0.25: ")
 
 
 @pytest.fixture(scope="module")

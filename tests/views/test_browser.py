@@ -1,5 +1,7 @@
 """Saved pages in Chromium with no network: nothing is requested, and the page's own policy refuses nothing."""
 
+import csv
+import dataclasses
 import itertools
 import json
 import re
@@ -269,6 +271,93 @@ def test_the_sequences_of_a_batch_are_switched_by_a_click(page, tmp_path):
         assert ("lowered" in headline) is (share < 0)
     shown = page.one("main").text
     assert not any(word in shown for word in ("token", "text", "symbol"))
+
+
+def shown_split(**options):
+    """Two texts of 40 words that an LSTM with a sigmoid has read."""
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(9, 4), keras.layers.LSTM(8)])
+    model.add(keras.layers.Dense(1, "sigmoid"))
+    model.set_weights([3 * weight for weight in model.get_weights()])
+    texts = np.random.default_rng(1).integers(0, 9, (2, 40))
+    return analysis.attribution(model, texts, alphabet="not a good film at all , but long".split(), **options)
+
+
+def saved_table(page, folder):
+    """The rows of the file that a page saves, header first."""
+    page.save_to(folder)
+    page.button("Download CSV").click()
+    [file] = page.until(lambda: list(folder.glob("*.csv")))
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.reader(lines))
+
+
+def test_estimates_have_their_unit_and_their_intervals(page, tmp_path):
+    split = shown_split(max_work=4000)
+    show(page, split, tmp_path)
+    logit, p = (f"{number:.4g}".replace("-", "−") for number in (split.output[0], split.probability[0]))
+    assert page.one(".headline").text.startswith(f"The network says log-odds {logit}, probability {float(p):.3f} for ")
+    assert " ± " in page.one(".headline").text
+    shown = page.text()
+    assert "Shapley values, ±: 95% interval: what each token adds to the log-odds of output 1 (index 0)" in shown
+    assert "the budget was spent before the standard errors" in shown
+    assert re.search(r"(They|they) add up to the log-odds\.", shown)
+    margins = 1.96 * split.standard_error[0]
+    for place, label in enumerate(page.labels()):
+        value, margin = re.search(r": ([+−]?[\d.]+) ± <?([\d.]+) nats for output 1$", label).groups()
+        np.testing.assert_allclose(float(value.replace("−", "-")), split.shares[0, place], atol=2e-3)
+        np.testing.assert_allclose(float(margin), margins[place], atol=2e-3)
+    assert len(page.all(".strip .interval")) == 40
+    boxes = page.run(
+        "return [...document.querySelectorAll('.strip .token')].map((one) => ['.interval', 'rect.for, rect.against']"
+        ".map((part) => one.querySelector(part)?.getBBox()).map((box) => box && [box.y, box.height]))"
+    )
+    heights = [(interval[1], bar[1]) for interval, bar in boxes if bar is not None and bar[1] > 20]
+    reach = [
+        (2 * m, abs(s)) for m, s, (_, bar) in zip(margins, split.shares[0], boxes, strict=True) if bar and bar[1] > 20
+    ]
+    for (tall, high), (width, value) in zip(heights, reach, strict=True):
+        if width < 2 * value:  # all of the interval is on one side of the text
+            np.testing.assert_allclose(tall / high, width / value, rtol=2e-2)
+    head, first, *_ = saved_table(page, tmp_path)
+    assert head == [
+        *("index", "position", "token", "share of the log-odds of output 1 (index 0), in nats"),
+        *("bar, nats", "±, 95% interval, nats"),
+    ]
+    np.testing.assert_allclose([*map(float, first[3:])], [*[split.shares[0, 0]] * 2, margins[0]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["occlusion", "path_integral", "telescoping", "shapley"])
+def test_a_page_says_that_shares_add_up_where_they_do(page, method, tmp_path):
+    split = shown_split(method=method)
+    if method == "path_integral":
+        split = dataclasses.replace(split, shares=0.7 * split.shares, features=None)
+    show(page, split, tmp_path)
+    for sequence in (0, 1):
+        page.all("[aria-label=sequence] button")[sequence].click()
+        page.until(lambda sequence=sequence: pressed(page)[sequence][1] == "true")
+        missed = abs(split.reference_output + split.shares.sum(axis=1) - split.output)[sequence]
+        change = abs(split.output - split.reference_output)[sequence]
+        shown = page.text()
+        if missed > 0.01 * change:
+            said = re.search(r"The shares miss the change of the log-odds by ([\d.]+) nats of ([\d.]+) nats", shown)
+            np.testing.assert_allclose([*map(float, said.groups())], [missed, change], rtol=6e-2)
+            assert "add up to" not in shown
+        else:
+            assert "add up to the log-odds" in shown
+        assert (missed > 0.01 * change) == (method in ("occlusion", "path_integral"))
+
+
+def test_groups_and_a_probability_near_1_are_said(page, tmp_path):
+    split = shown_split(groups=np.arange(40) // 8)
+    near = dataclasses.replace(split, probability=np.full(2, 0.9953))
+    show(page, near, tmp_path)
+    assert len(page.tokens()) == 5
+    assert page.tokens() == list(split.tokens[0])
+    shown = page.text()
+    assert "Exact Shapley values: what each group adds to the log-odds" in shown
+    assert "The bars say what moved the log-odds, which a probability of 0.9953 hardly shows any more." in shown
+    assert saved_table(page, tmp_path)[0][:3] == ["index", "position", "group"]
 
 
 def padded_model():

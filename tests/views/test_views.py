@@ -25,6 +25,7 @@ from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.automata.networks import Agreement, TrainingReport
 from keras_interp_rnn.views import html as html_views
 from keras_interp_rnn.views import interactive, svg, tags
+from keras_interp_rnn.views import text as text_views
 from tensorboard_plugins.interp_rnn import document, recording, tokens
 from tests.automata.networks import network_of
 
@@ -114,6 +115,16 @@ def hostile_contributions():
     return analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE)
 
 
+def estimates():
+    """Shapley values with intervals, of a probability near 1, and of which a budget was spent."""
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(3, 4), keras.layers.LSTM(4)])
+    model.add(keras.layers.Dense(1, "sigmoid", bias_initializer=keras.initializers.Constant(7.0)))
+    model.set_weights([2 * weight for weight in model.get_weights()])
+    text = np.random.default_rng(0).integers(0, 3, (1, 24))
+    return analysis.attribution(model, text, alphabet=HOSTILE, max_work=1000)
+
+
 TOKENS = ("padding", *HOSTILE)
 RESULTS = {
     "contributions": hostile_contributions,
@@ -157,6 +168,7 @@ RESULTS = {
     "interactions": lambda: analysis.interactions(model_of_symbols(), [0, 1, 2, 0], alphabet=HOSTILE),
     "interactions of vectors": lambda: analysis.interactions(built_gru(), np.random.default_rng(0).normal(size=(4, 3))),
     "attribution": lambda: analysis.attribution(classifier(), np.array([[1, 2, 3], [3, 3, 1]]), target=0),
+    "estimates of log-odds": lambda: estimates(),
     "fixed points of a cell": lambda: analysis.fixed_points(built_gru(), np.zeros(3), num_starts=16),
     "a result without a view of its own": lambda: analysis.fixed_points(model_of_symbols()),
     "an affine map": lambda: analysis.affine_map(model_of_symbols(), [0]),
@@ -173,6 +185,7 @@ VIEWS = {
     "attribution": "reads",
     "interactions": "reads",
     "interactions of vectors": "reads",
+    "estimates of log-odds": "reads",
     "explanation": "states",
     "trace": "reads",
     "automaton": "states",
@@ -579,7 +592,9 @@ def test_legends_call_the_colours_by_their_names():
     assert not re.search(r"\bred\b", legend + script)
 
 
-@pytest.mark.parametrize("name", ["words", "attribution", "fixed points of a cell", "Shapley values"])
+@pytest.mark.parametrize(
+    "name", ["words", "attribution", "estimates of log-odds", "fixed points of a cell", "Shapley values"]
+)
 def test_a_printed_result_has_at_most_twenty_lines(name):
     assert 2 <= len(str(made(name)).splitlines()) <= 20
 
@@ -704,11 +719,157 @@ def series_split(**options):
     return analysis.attribution(model, x, **options)
 
 
+def of_sequence(split, number):
+    """The same of one sequence of a batch."""
+    arrays = ("shares", "output", "reference_output", "targets", "read", "standard_error", "probability", "num_runs")
+    there = {name: getattr(split, name) for name in arrays if getattr(split, name) is not None}
+    return dataclasses.replace(split, **{name: array[number : number + 1] for name, array in there.items()})
+
+
+WORDS = ["not", "a", "good", "film", "at", "all", ",", "but", "long"]
+
+
+def of_words(activation, outputs=1, scale=1.0, length=9, **options):
+    """Shares of two texts in the outputs of an LSTM; a larger scale brings probabilities nearer to 0 and 1."""
+    keras.utils.set_random_seed(3)
+    head = keras.layers.Dense(outputs, activation)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(9, 4)])
+    model.add(keras.layers.LSTM(8))
+    model.add(head)
+    model.set_weights([3 * weight for weight in model.get_weights()])
+    head.set_weights([scale * weight for weight in head.get_weights()])
+    texts = np.random.default_rng(1).integers(0, 9, (2, length))
+    return analysis.attribution(model, texts, alphabet=WORDS, **options)
+
+
+class TestWhatIsExplained:
+    def test_log_odds_stand_beside_their_probability(self):
+        split = of_words("sigmoid")
+        head, how, columns, *_ = str(split).splitlines()
+        p = 1 / (1 + np.exp(-split.output[0]))
+        assert head == (
+            f"sequence 1 of 2, output 1 (index 0): log-odds {split.output[0]:.4f}, probability {p:.3f}, "
+            f"and {split.reference_output[0]:.4f} without any step"
+        )
+        assert how.startswith("exact Shapley values: no exact sum over the steps is known for this network; residual")
+        assert columns.split() == ["position", "read", *"share of the log-odds, in nats".split()]
+        [tag] = interactive.view_of(of_sequence(split, 0)).data["runs"][""].values()
+        assert (tag["series"]["unit"], tag["series"]["both"], tag["series"]["errors"]) == ("log-odds", True, True)
+        rows = array(tag["steps"]["0"]["slices"][0])[:, 0]
+        np.testing.assert_allclose(rows[1:11], [split.output[0], *split.shares[0]], rtol=1e-6)
+        np.testing.assert_array_equal(rows[12:21], 0)
+        np.testing.assert_allclose(rows[21], p, rtol=1e-6)
+
+    def test_several_logits_have_a_column_each(self):
+        split = of_words("softmax", 3, target=[0, 2])
+        head, _, columns, *_ = str(split).splitlines()
+        for k, name in enumerate(("output 1 (index 0)", "output 3 (index 2)")):
+            value, part = split.output[0, k], split.probability[0, k]
+            assert f"{name}: logit {value:.4f}, probability {part:.3f}, and " in head
+        assert re.fullmatch(r"position  read    +output 1 +output 3  shares of the logits, in nats", columns)
+
+    def test_probabilities_alone_have_no_nats(self):
+        split = of_words("softmax", 3, of="probability")
+        head, _, columns, *_ = str(split).splitlines()
+        assert f": probability {split.output[0]:.4f}, and " in head
+        assert columns.endswith("share of the probability")
+
+    @pytest.mark.parametrize("of", ["logit", "probability"])
+    def test_a_probability_near_0_or_1_has_a_sentence(self, of):
+        plain, near = of_words("sigmoid", of=of), of_words("sigmoid", scale=40, of=of)
+        p = text_views.chance(float(near.output[0] if of == "probability" else near.probability[0]))
+        said = {
+            "logit": f"the shares say what moved the log-odds, which a probability of {p} hardly shows any more",
+            "probability": f"a probability of {p} hardly changes, whatever is read: split the logit instead "
+            "(of='logit')",
+        }[of]
+        assert str(near).splitlines()[2] == said
+        assert "hardly" not in str(plain)
+
+    @pytest.mark.parametrize(
+        ("part", "shown"),
+        [(0.961, "0.961"), (0.99321, "0.9932"), (0.0011, "0.0011"), (1.0, "above 0.999999"), (1e-9, "below 0.000001")],
+    )
+    def test_a_probability_has_the_digits_that_tell_it_from_0_and_1(self, part, shown):
+        assert text_views.chance(part) == shown
+
+    def test_estimates_have_their_intervals_and_what_limited_them(self):
+        split = of_words("sigmoid", length=40, max_work=2000)
+        assert not split.exact
+        _, how, columns, others, *rows = str(split).splitlines()
+        assert how.startswith(
+            "Shapley values, ±: 95 % interval: no exact sum over the steps is known for this network; "
+        )
+        assert "; the budget was spent before the standard errors" in how
+        assert columns.endswith(" share of the log-odds, in nats")
+        assert "±" not in others
+        for row in rows:
+            place, _, share, _, margin, *_ = row.split()
+            np.testing.assert_allclose(float(share), split.shares[0, int(place) - 1], rtol=1e-2)
+            np.testing.assert_allclose(float(margin), 1.96 * split.standard_error[0, int(place) - 1], rtol=6e-2)
+
+    def test_groups_are_counted_and_named(self):
+        split = of_words("sigmoid", groups=[0, 0, 1, 1, 2, 2, 2, 3, 3])
+        *_, columns, first, second, third, last = str(split).splitlines()
+        assert columns.split()[:3] == ["group", "read", "share"]
+        for number, row in enumerate((first, second, third, last), start=1):
+            assert row.split()[0] == str(number)
+            assert f" {split.tokens[0][number - 1]} " in row
+        tag = interactive.view_of(split).data["runs"][""]["sequence_0"]["series"]
+        assert (tag["groups"], tag["vectors"], tag["symbols"]) == (True, False, list(split.tokens[0]))
+
+    def test_groups_of_vectors_have_numbers(self):
+        split = series_split(target=0, groups=np.arange(24) // 6)
+        assert [row.split()[0] for row in str(split).splitlines()[3:]] == [*"1234"]
+        tag = interactive.view_of(split).data["runs"][""]["sequence_0"]["series"]
+        assert (tag["groups"], tag["vectors"]) == (True, False)
+        assert tag["symbols"] == [f"group {number}" for number in (1, 2, 3, 4)]
+
+
+class TestSums:
+    """What a sum misses is said of the sequence that is shown."""
+
+    def test_occlusion_says_by_how_much_its_shares_miss_the_change(self):
+        split = of_words("sigmoid", scale=2, method="occlusion")
+        for number in (0, 1):
+            one = of_sequence(split, number)
+            missed, change = (
+                abs(one.reference_output + one.shares.sum() - one.output)[0],
+                abs(one.output - one.reference_output)[0],
+            )
+            assert missed > 0.01 * change
+            how = str(one).splitlines()[1]
+            assert how.endswith(f"the shares miss the change of the output by {missed:.2g} of {change:.2g}")
+        assert str(split).splitlines()[1].endswith("; 1 of the other sequences misses more than 1 % of the change")
+
+    def test_a_path_integral_that_misses_says_so_and_one_that_does_not_has_its_residual(self):
+        split = series_split(target=0, method="path_integral")
+        assert re.search(r"residual of the sum \d\.\de[+-]\d\d$", str(split).splitlines()[1])
+        shares = split.shares.copy()
+        shares[1, 0] += 0.5
+        wrong = dataclasses.replace(split, shares=shares, features=None)
+        how = str(wrong).splitlines()[1]
+        assert "residual of the sum" in how  # of the first sequence, which is right
+        assert how.endswith("; 1 of the other sequences misses more than 1 % of the change")
+        assert "the shares miss the change of the output by 0.5 of " in str(of_sequence(wrong, 1)).splitlines()[1]
+
+    def test_of_several_outputs_that_one_is_named_whose_sum_is_wrong(self):
+        split = of_words("softmax", 3, target=[0, 2], method="telescoping")
+        shares = split.shares.copy()
+        shares[0, 0, 1] += 0.5
+        how = str(dataclasses.replace(split, shares=shares)).splitlines()[1]
+        change = abs(split.output - split.reference_output)[0, 1]
+        assert how.endswith(f"; the shares miss the change of output 3 by 0.5 of {change:.2g}")
+
+    def test_telescoping_has_a_residual_of_rounding(self):
+        assert "residual of the sum" in str(of_words("sigmoid", method="telescoping"))
+
+
 def test_the_steps_that_are_not_listed_have_a_sum():
     split = series_split(target=0)
     head, _, columns, others, *steps = str(split).splitlines()
     assert head.startswith("sequence 1 of 3, ")
-    assert columns.split() == ["step", "share"]
+    assert columns.split() == ["step", *"share of the output".split()]
     count, name, rest = others.split()
     assert (count, name) == ("9", "others")
     listed = {int(line.split()[0]) - 1: float(line.split()[1]) for line in steps}
@@ -721,11 +882,11 @@ def test_the_steps_that_are_not_listed_have_a_sum():
 
 def test_masked_steps_are_said_to_be_masked():
     split = series_split(target=0)
-    hard = dataclasses.replace(split, **{name: getattr(split, name)[1:] for name in ("shares", "output", "read")})
-    hard = dataclasses.replace(hard, reference_output=split.reference_output[1:], targets=split.targets[1:])
+    hard = of_sequence(split, 1)
     assert "9 others" in str(hard)
     assert "  4 of them masked" in str(hard).splitlines()[3]
-    short = dataclasses.replace(hard, shares=hard.shares[:, 12:], read=hard.read[:, 12:])
+    errors = hard.standard_error[:, 12:]
+    short = dataclasses.replace(hard, shares=hard.shares[:, 12:], read=hard.read[:, 12:], standard_error=errors)
     assert [line.endswith("masked") for line in str(short).splitlines()[3:]] == [False] * 8 + [True] * 4
 
 

@@ -218,7 +218,8 @@ def top_attribution(
     """Splits the outputs after one text among its steps: all outputs, or the 16 most probable of more than 64.
 
     Args:
-        network, method, alphabet, max_work: as `attribution`.
+        network, method, alphabet: as `attribution`.
+        max_work: as `attribution`; None for 2^17 updates, or 128 runs and at least 4 for each step.
         text: ids (time,), or a string or a list of symbols, if the ids have names.
 
     Raises:
@@ -227,7 +228,7 @@ def top_attribution(
     ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
     reading = read_inputs(network, ids, alphabet)
     network, names = reading.network, reading.names
-    found = _split(reading, _most_probable, _Asked(method, max_work=max_work))
+    found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     unit = found.unit
@@ -237,7 +238,7 @@ def top_attribution(
         whole, unit = softmax(whole, axis=-1), "logit"
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(ids, names)
-    arrays = top, whole[0, top], found.shares[0], found.reference_output[0]
+    arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors = None if found.standard_error is None else found.standard_error[0]
     return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors)
@@ -259,6 +260,8 @@ class _Asked(NamedTuple):
     tolerance: float = 0.05
     of: str = "logit"
     max_work: int | None = None
+    usual_work: tuple[int, int] = (UPDATES, RUNS)
+    """The default of `max_work`: updates of the state, or runs."""
 
     def check(self) -> None:
         """Raises ValueError for an argument out of range, or one that the method does not take."""
@@ -414,7 +417,7 @@ def _estimates(
 ) -> Iterator[Estimate]:
     sizes = [len(places) for places in players.places]
     if isinstance(opened, Chain) and is_read_by_steps(opened):
-        budgets = divided(UPDATES if asked.max_work is None else asked.max_work, sizes)
+        budgets = divided(asked.usual_work[0] if asked.max_work is None else asked.max_work, sizes)
         for row, (columns, budget) in enumerate(zip(top, budgets, strict=True)):
             game = Prefixes(opened, row, absent[row], players.of_steps[row])
             yield by_prefixes(game, columns, asked.tolerance, budget, np.random.default_rng(0))
@@ -437,7 +440,9 @@ def _estimates(
         return np.split(np.concatenate(found), ends[:-1])
 
     rngs = [np.random.default_rng(0) for _ in sizes]
-    yield from by_running(run, sizes, asked.tolerance, RUNS if asked.max_work is None else asked.max_work, rngs)
+    yield from by_running(
+        run, sizes, asked.tolerance, asked.usual_work[1] if asked.max_work is None else asked.max_work, rngs
+    )
 
 
 def activated(outputs: Array, activation: str | None) -> Array | None:

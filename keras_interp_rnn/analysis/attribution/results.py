@@ -93,7 +93,8 @@ class TopAttribution(Result):
         tokens: (T,), the names of what is read.
         top: (K,), the outputs, the most probable first.
         predicted: (K,), their probabilities by a softmax; the value of a single output.
-        shares: (T, K). reference_output: (K,), the outputs with no step there.
+        shares: (T, K). reference_output: (K,), the outputs with no step there, in `unit`.
+        output: (K,), those of the text.
         outputs: the names of all outputs.
         residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
@@ -104,6 +105,7 @@ class TopAttribution(Result):
     predicted: Array
     shares: Array
     reference_output: Array
+    output: Array
     outputs: tuple[str, ...]
     residual: float
     method: str

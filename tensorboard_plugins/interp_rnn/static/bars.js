@@ -33,8 +33,9 @@ function widthOf(text, font) {
 }
 
 /** The drawing, a description.
- * tokens: [{name, value (null for none), says, off (whether it was not read)}]; options: width, picked, onpick(i), format (of a
- * value), onfocus(i), noun (what a token is called), outputs (`outcomes`), opened (a set of lines that were unfolded), onopen(line). */
+ * tokens: [{name, value (null for none), margin (of its interval; 0 for none), says, off (whether it was not read)}];
+ * options: width, picked, onpick(i), onfocus(i), format (of a value), noun (what a token is called), outputs (`outcomes`), opened
+ * (a set of lines that were unfolded), onopen(line). */
 export function strip(tokens, options) {
   const {width, outputs = [], format, noun = 'token'} = options;
   const beside = outputs.length && width >= 720;
@@ -44,7 +45,7 @@ export function strip(tokens, options) {
   const numbered = tokens.map(({value}) => format(value ?? 0));
   const label = LETTER * Math.max(...numbered.map((text) => text.length)) + 2;
   const room = label * tokens.length <= across; // for every label
-  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, limit: Math.max(...tokens.map(({value}) => Math.abs(value ?? 0)), 1e-9)};
+  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, limit: Math.max(...tokens.map(({value, margin = 0}) => Math.abs(value ?? 0) + margin), 1e-9)};
   const labelled = new Set(room ? [...tokens.keys()].filter((i) => reach(tokens[i].value, look) >= VISIBLE) : [...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
     .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
   const lines = wrapped(tokens, across, look);
@@ -100,10 +101,16 @@ function wrapped(tokens, across, {letters, size, font, label}) {
 
 const reach = (value, {limit, tall}) => (Math.abs(value ?? 0) / limit) * tall;
 
+/** How high a token's bar is with its interval, on its own side of the text. */
+const peak = ({value, margin = 0}, look) => reach(Math.abs(value ?? 0) + margin, look);
+
+/** How far the interval of a token is on the other side of the text. */
+const beyond = ({value, margin = 0}, look) => reach(Math.max(0, margin - Math.abs(value ?? 0)), look);
+
 /** How far the bars of a line reach up and down, labels included. */
 function span(line, tokens, look, labels) {
   const side = (sign) => Math.max(2, ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) > 0)
-    .map(([i]) => reach(tokens[i].value, look) + (labels.has(i) ? 15 + labels.get(i).raised : 0)));
+    .map(([i]) => peak(tokens[i], look) + (labels.has(i) ? 15 + labels.get(i).raised : 0)), ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) < 0).map(([i]) => beyond(tokens[i], look)));
   return [side(1), side(-1)];
 }
 
@@ -122,6 +129,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
     const {name, value, says, off} = tokens[i];
     const tip = `${noun === 'step' ? `step ${name}` : name}: ${says}`;
     const high = reach(value, look);
+    const top = peak(tokens[i], look);
     const above = value > 0;
     const box = {x: x + (letters ? 1 : 3), width: Math.max(1, wide - (letters ? 2 : 6)), y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
     return h('g', {key: i, class: `token${i === picked ? ' picked' : ''}${off ? ' off' : ''}`, role: onpick ? 'button' : 'img', tabindex: i === current ? 0 : -1,
@@ -129,11 +137,22 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
       onfocus: onfocus ? () => onfocus(i) : null, onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
     h('rect', {x, y: top, width: wide, height: below + down - top, class: 'hit'}),
     high >= VISIBLE ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
+    tokens[i].margin ? h('path', {class: 'interval', d: interval(x + wide / 2, tokens[i], look, text - 3, below)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
       textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
-    labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - high - labels.get(i).raised : below + high + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
+    labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - top - labels.get(i).raised : below + top + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
   }));
   return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
+}
+
+/** The interval of a token, from end to end with a bar across each, interrupted by the text. */
+function interval(x, token, look, above, below) {
+  const up = token.value > 0;
+  const side = (from, to) => `M${(x - 3).toFixed(1)} ${to.toFixed(1)}h6m-3 0V${from.toFixed(1)}`;
+  const at = (far, onTop) => (onTop ? above - far : below + far);
+  const [far, over] = [peak(token, look), beyond(token, look)];
+  const near = reach(Math.max(0, Math.abs(token.value ?? 0) - token.margin), look);
+  return `${side(at(near, up), at(far, up))}${over ? side(at(0, !up), at(over, !up)) : `M${(x - 3).toFixed(1)} ${at(near, up).toFixed(1)}h6`}`;
 }
 
 /** The labels of those tokens of a line whose labels have room, the largest first: their middles, and by how much they are raised
@@ -142,11 +161,11 @@ function spaced(line, tokens, look, labelled, format) {
   const boxes = [];
   const labels = new Map();
   const largest = line.places.filter(([i]) => labelled.has(i)).sort((a, b) => Math.abs(tokens[b[0]].value) - Math.abs(tokens[a[0]].value));
-  const bars = line.places.map(([i, x, wide]) => ({i, sign: Math.sign(tokens[i].value ?? 0), from: x, to: x + wide, high: reach(tokens[i].value, look)}));
+  const bars = line.places.map(([i, x, wide]) => ({i, sign: Math.sign(tokens[i].value ?? 0), from: x, to: x + wide, high: peak(tokens[i], look)}));
   for (const [i, x, wide] of largest) {
     const half = (LETTER / 2) * format(tokens[i].value).length;
     const middle = Math.max(half, x + wide / 2); // within the drawing
-    const box = {sign: Math.sign(tokens[i].value), from: middle - half, to: middle + half, high: reach(tokens[i].value, look)};
+    const box = {sign: Math.sign(tokens[i].value), from: middle - half, to: middle + half, high: peak(tokens[i], look)};
     const meets = (other) => other.sign === box.sign && other.from < box.to && other.to > box.from;
     const beside = Math.max(0, ...bars.filter((bar) => bar.i !== i && meets(bar)).map((bar) => bar.high - box.high));
     if (beside > 0.75 * RAISED) continue; // it would seem to be the number of that bar

@@ -1,7 +1,7 @@
 // What a network says: probabilities of its outputs, and the sentence about a reading.
 
 import {h} from './render.js';
-import {percent, shown, signedColumn} from './scales.js';
+import {percent, ROUNDING, shown, signedColumn} from './scales.js';
 import {blank, brief, isSpace} from './bars.js';
 
 export function softmax(logits) {
@@ -26,7 +26,7 @@ export function says(outputs, logits, shared = 1) {
 }
 
 /** A name in quotes, unless it is only the number of an output. */
-export const quoted = (name) => (/^(the )?output\b/.test(name) ? name : `“${name}”`);
+export const quoted = (name) => (/^((the )?output\b|group \d+$)/.test(name) ? name : `“${name}”`);
 
 /** What the numbers of a reading are, by kind. about(lead, reading): the note on the bars. largest: what the headline calls the
  * number of a token. moved(place): what raised or lowered a single output. would: what changes it, where the numbers are losses. */
@@ -36,8 +36,16 @@ const KINDS = {
     largest: 'term', moved: (place) => `the term of ${place}`,
   },
   share: {
-    about: (lead, {noun, unit}) => `Bars: what each ${noun} added to ${lead}, or took from it, in ${named(unit)}.`,
+    about: (lead, reading) => `${BY[reading.method] ?? 'Bars'}: what each ${reading.noun} added to ${split(lead, reading)}, or took from it, ${inUnit(reading)}${HOW[reading.method]?.(reading.noun) ?? ''}.`,
     largest: 'share', moved: (place) => place,
+  },
+  average: {
+    about: (lead, reading) => `${reading.error ? 'Shapley values, ±: 95% interval' : 'Exact Shapley values'}: what each ${reading.noun} adds to ${split(lead, reading)}, or takes from it, ${inUnit(reading)}, on average over all orders in which the ${reading.noun}s come.`,
+    largest: 'Shapley value', moved: (place) => place,
+  },
+  taken: {
+    about: (lead, reading) => `By occlusion: what ${split(lead, reading)} would lose, ${inUnit(reading)}, if the ${reading.noun} alone were taken away.`,
+    would: 'taking away',
   },
   shapley: {
     about: (lead, {noun, unit, outputs, verdict}) => `Bars: what knowing each ${noun} changes in ${verdict && outputs.length === 1 ? 'the verdict, 1 for accepted and 0 for rejected' : `${lead}, in ${named(unit)}`}, on average over what else is known.`,
@@ -58,6 +66,70 @@ const KINDS = {
 
 const named = (unit) => unit || 'the unit of the output';
 
+const BY = {telescoping: 'By telescoping', path_integral: 'By a path integral', contributions: 'Contributions'};
+
+/** What a share of each method depends on. */
+const HOW = {
+  telescoping: (noun) => `, as the ${noun}s came one after another`,
+  path_integral: (noun) => `, as all ${noun}s were faded in together`,
+};
+
+/** What is split: "the log-odds of output 1", or the output itself. */
+const split = (lead, {quantity}) => (quantity ? `the ${quantity} of ${lead}` : lead);
+
+const inUnit = ({unit, quantity}) => `in ${unit || (quantity ? `parts of a ${quantity}` : named(unit))}`;
+
+/** A probability as a number, with the digits that tell it from 0 and 1. */
+export function chance(part) {
+  if (part > 0.01 && part < 0.99) return part.toFixed(3);
+  const near = Math.min(part, 1 - part);
+  if (near < 1e-6) return part > 0.5 ? 'above 0.999999' : 'below 0.000001';
+  return part.toFixed(1 - Math.floor(Math.log10(near)));
+}
+
+/** The bound of the 95 % interval of a bar, of some tokens and one output over another: at most the sum of theirs. */
+export const errorOf = ({error}, group, [first, second]) => (error ? group.reduce((sum, i) => sum + error(i, first) + (second === undefined ? 0 : error(i, second)), 0) : 0);
+
+/** A number with its interval: "+3.04 ± 0.02". */
+export function withMargin(value, margin, format) {
+  if (!margin) return format(value);
+  const text = format(margin).replace('+', '');
+  return `${format(value)} ± ${/[1-9]/.test(text) ? text : `<${text.replace(/.$/, '1')}`}`;
+}
+
+const SMALL = 0.01; // of a change, which a sum may miss; of a probability, which hardly changes
+const SEEN = 0.001; // of a change, which is said where a sum misses it
+
+/** Whether bars add up, in a sentence. rest: what they are said to add up with. */
+export function sumOf(reading, lead, pair, rest) {
+  if (!reading.rest.length) return '';
+  const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
+  const values = [...Array(reading.tokens).keys()].map(lead);
+  const terms = [...reading.rest.map(([, of]) => over(of)), ...values];
+  const end = over(reading.outcome ?? reading.logits);
+  const change = Math.abs(end - reading.rest.reduce((sum, [, of]) => sum + over(of), 0));
+  const missed = Math.abs(end - terms.reduce((sum, term) => sum + term, 0));
+  const size = terms.reduce((sum, term) => sum + Math.abs(term), Math.abs(end));
+  const what = pair.length > 1 ? `the difference of the two ${reading.quantity ? plural(reading.quantity) : reading.unit ? 'logits' : 'outputs'}` : reading.quantity ? `the ${reading.quantity}` : 'the output';
+  if (missed > SMALL * change + ROUNDING * size) {
+    const [lost, all] = [missed, change].map((number) => withUnit(shown(Number(number.toPrecision(2))), reading));
+    return `The shares miss the change of ${what} by ${lost} of ${all}${reading.kind === 'taken' ? ': what is lost without one or another need not add up' : ''}.`;
+  }
+  const gap = missed > SEEN * change + ROUNDING * size ? `, but for ${withUnit(shown(Number(missed.toPrecision(2))), reading)}` : '';
+  return `${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${what}${gap}.`;
+}
+
+const plural = (quantity) => ({logit: 'logits', probability: 'probabilities'})[quantity] ?? quantity;
+
+/** Where a probability is near 0 or 1, in a sentence: what that means for shares. */
+export function saturation({quantity, probability, outputs, noun}, [first]) {
+  const part = probability?.(first);
+  if (part === undefined || !quantity || (part >= SMALL && part <= 1 - SMALL)) return '';
+  const name = outputs.length > 1 ? ` of ${quoted(brief(outputs[first]))}` : '';
+  if (quantity === 'probability') return `A probability of ${chance(part)}${name} hardly changes, whatever a ${noun} says: split the logit instead.`;
+  return `The bars say what moved the ${quantity}${name}, which a probability of ${chance(part)} hardly shows any more.`;
+}
+
 const number = (value) => shown(value).replace(/^-/, '−');
 
 /** A number as text with the unit of a reading. */
@@ -77,20 +149,29 @@ export function sentence(run, reading, symbols, lead, pair) {
   const one = second === undefined;
   const strong = (text) => h('b', {class: !one && order[0] === first ? 'for' : null}, text);
   const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
-  const ending = [strongest(reading, symbols, lead, one, compared), '.'];
+  const ending = [strongest(reading, symbols, lead, pair, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
   if (one && reading.of && outputs[0] !== 'the output') return [who, ' says ', strong(`${number(all[0])} for ${quoted(outputs[0])}`), ...ending];
-  if (one) return [who, ' says ', strong(number(all[0])), ...ending];
-  if (values) return [who, ' says ', strong(`${number(all[first])} for ${quoted(outputs[first])}`), `, ${number(all[second])} for ${quoted(outputs[second])}`, ...ending];
+  if (one) return [who, ' says ', strong(value(reading, 0)), reading.quantity && outputs[0] !== 'the output' ? ` for ${quoted(outputs[0])}` : '', ...ending];
+  if (values) return [who, ' says ', strong(`${value(reading, first)} for ${quoted(outputs[first])}`), `, ${value(reading, second)} for ${quoted(outputs[second])}`, ...ending];
+  if (reading.odds) return [who, ' says ', strong(quoted(outputs[order[0]])), `, ${value(reading, order[0])}`, ...ending];
   if (verdict) return [who, ' says ', strong(quoted(outputs[order[0]])), ...ending];
   const [[winner, part]] = ranked(outputs, all, others ? 1 - others.probability : 1);
-  return [who, ' says ', strong(quoted(winner)), `, ${percent(part, 0)} sure`, ...ending];
+  return [who, ' says ', strong(quoted(winner)), `, ${percent(part, 0)} sure`, reading.quantity === 'logit' ? ` (logit ${number(reading.outcome(order[0]))})` : '', ...ending];
+}
+
+/** An output in words: "log-odds 3.21, probability 0.961". */
+function value({quantity, outcome, logits, probability}, o) {
+  const part = quantity && probability ? `probability ${chance(probability(o))}` : '';
+  if (!quantity) return number(logits(o));
+  return quantity === 'probability' ? part : [`${quantity} ${number(outcome(o))}`, part].filter(Boolean).join(', ');
 }
 
 /** The end of a headline: the token with the largest number. Of a single output that is a sum, the one that moved it most in the
  * direction in which it moved, and the one that moved it further the other way, if there is one. */
-function strongest(reading, symbols, lead, one, compared) {
+function strongest(reading, symbols, lead, pair, compared) {
   const {kind, noun, tokens, rest} = reading;
+  const one = pair.length === 1;
   const {largest, moved, would} = KINDS[kind];
   const numbers = symbols.slice(0, tokens).map((_, i) => lead(i));
   const format = signedColumn(numbers);
@@ -98,21 +179,24 @@ function strongest(reading, symbols, lead, one, compared) {
   const most = top(Math.abs);
   if (!/[1-9]/.test(numbers.length ? format(numbers[most]) : '')) return '';
   const place = (i) => placeOf(symbols, i, noun);
-  const value = (i) => withUnit(format(numbers[i]), reading);
+  const margin = (i) => errorOf(reading, [i], pair);
+  const value = (i) => withUnit(withMargin(numbers[i], margin(i), format), reading);
   if (reading.of) return `; ${place(reading.picked)} acts most with ${place(most)} (${value(most)})`;
   if (would) {
     const by = withUnit(format(Math.abs(numbers[most])).slice(1), reading);
     const verb = numbers[most] > 0 ? 'lower' : 'raise';
     return `; ${would} ${place(most)} would ${verb} ${one ? 'it' : `the lead${compared}`} most, by ${by}${kind === 'replaced' ? ' on average' : ''}`;
   }
-  if (!one) return `; largest ${largest}${compared}: ${place(most)} (${value(most)})`;
-  const by = reading.logits(0) - rest.reduce((sum, [, of]) => sum + of(0), 0);
+  /** Whether the intervals tell the largest from all others. */
+  const unsure = (best, size) => (numbers.some((_, i) => i !== best && size(numbers[i]) + margin(i) > size(numbers[best]) - margin(best)) && margin(best) ? ', as far as the intervals tell' : '');
+  if (!one) return `; largest ${largest}${compared}: ${place(most)} (${value(most)})${unsure(most, Math.abs)}`;
+  const by = (reading.outcome ?? reading.logits)(0) - rest.reduce((sum, [, of]) => sum + of(0), 0);
   const sign = Math.sign(by) || Math.sign(numbers[most]);
   const along = top((number) => sign * number);
   const verb = (i) => (numbers[i] > 0 ? 'raised' : 'lowered');
-  if (sign * numbers[along] <= 0) return `; ${verb(most)} most by ${moved(place(most))} (${value(most)})`;
+  if (sign * numbers[along] <= 0) return `; ${verb(most)} most by ${moved(place(most))} (${value(most)})${unsure(most, Math.abs)}`;
   const against = along === most ? '' : `, though ${moved(place(most))} ${verb(most)} it more (${value(most)})`;
-  return `; ${verb(along)} most by ${moved(place(along))} (${value(along)})${against}`;
+  return `; ${verb(along)} most by ${moved(place(along))} (${value(along)})${unsure(along, (number) => sign * number)}${against}`;
 }
 
 /** Where a token stands, in words: a letter in its word, a space before one, a step by its number; one of several alike by its
@@ -120,7 +204,7 @@ function strongest(reading, symbols, lead, one, compared) {
 export function placeOf(symbols, i, noun = 'symbol') {
   if (noun === 'step') return `step ${symbols[i]}`;
   const alike = (place, among) => (among.filter((name) => name === symbols[i]).length > 1 ? `${place} at position ${i + 1}` : place);
-  if (blank(symbols)) return alike(`“${symbols[i]}”`, symbols);
+  if (blank(symbols)) return alike(quoted(symbols[i]), symbols);
   const wordAt = (from) => {
     let [start, end] = [from, from];
     while (start > 0 && !isSpace(symbols[start - 1])) start -= 1;

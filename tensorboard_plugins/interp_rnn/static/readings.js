@@ -1,11 +1,16 @@
 // How a network reads a text, by each method that was logged: one number a token for an output, and what the network says.
 
+import {ROUNDING} from './scales.js';
+
 /** A method is {id, name, entry, series, load(step, target)}; a reading, what it loads:
  * kind, what the numbers are (KINDS of outputs.js), of which noun, in which unit, '' for the output's own; outputs, their names;
  * value(i, o), of token i, counted from 0, for output o; tokens, how many have one; feature(i, f, o), if there are `features`;
  * of(i), of pairs the reading of those of another token than `picked`, and at(i, j), the number of a pair;
- * rest, [name, of(o)] of what the tokens do not have; logits(o), the sum of all; sums, whether they do; values, whether
- * several outputs are no probabilities; verdict, whether they are a finite automaton's. */
+ * rest, [name, of(o)] of what the tokens do not have; logits(o), the sum of all; values, whether several outputs share no
+ * probability; verdict, whether they are a finite automaton's.
+ * An attribution also has its method and the reason for it; quantity, what is split of an output: its logit, log-odds, probability, or
+ * '' for itself; outcome(o), that of an output; probability(o), where it is known; error(i, o), half the width of the 95 %
+ * interval of a value, if values are estimates; odds, whether each output has a probability of its own. */
 const METHODS = {
   contributions: (page, entry, series) => [{
     id: 'contributions', name: 'Contributions', entry, series, earlier: true,
@@ -21,18 +26,8 @@ const METHODS = {
     },
   }],
   attribution: (page, entry, series) => [{
-    id: `attribution by ${series.method}`, name: series.method[0].toUpperCase() + series.method.slice(1).replaceAll('_', ' '), entry, series,
-    load: async (step) => {
-      const {shape: [, K], values} = await page.part(entry, step, 0);
-      const {symbols: {length: T}, features = 0} = series;
-      const says = values.subarray(K, 2 * K);
-      const left = series.outputs.length - K;
-      const noun = series.vectors ? 'step' : 'token';
-      return {kind: 'share', noun, unit: series.unit ?? '', outputs: [...values.subarray(0, K)].map((number) => series.outputs[number]), tokens: T, value: (i, o) => values[(i + 2) * K + o],
-        features, feature: (i, f, o) => values[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
-        rest: [[`the output without any ${noun}`, (o) => values[(T + 2) * K + o]]], logits: (o) => (series.values || (K === 1 && !left) ? says[o] : Math.log(says[o])), sums: series.method !== 'occlusion',
-        values: series.values && K > 1, others: left ? {count: left, probability: Math.max(0, 1 - says.reduce((sum, part) => sum + part, 0))} : null};
-    },
+    id: `attribution by ${series.method}`, name: series.method === 'shapley' ? 'Shapley attribution' : series.method[0].toUpperCase() + series.method.slice(1).replaceAll('_', ' '), entry, series,
+    load: async (step) => attributed(series, await page.part(entry, step, 0)),
   }],
   interactions: (page, entry, series) => [{
     id: 'interactions', name: 'Pairs', entry, series,
@@ -50,13 +45,39 @@ const METHODS = {
 };
 METHODS.top_contributions = METHODS.contributions;
 
+const INTERVAL = 1.96; // standard errors on each side of an estimate, of its 95 % interval
+
+/** The shares of the tokens of a text, or of groups of them, as kinds/attribution.py documents them. */
+function attributed(series, {shape: [, K], values: numbers}) {
+  const {symbols: {length: T}, method, reason, unit = '', features = 0, errors, values, vectors, groups} = series;
+  const row = (r) => (o) => numbers[r * K + o];
+  const uncertain = T + 3 + T * features;
+  const other = series.both ? row(uncertain + (errors ? T : 0)) : null;
+  const names = [...numbers.subarray(0, K)].map((number) => series.outputs[number]);
+  const left = series.outputs.length - K;
+  const single = series.outputs.length === 1;
+  const noun = groups ? 'group' : vectors ? 'step' : 'token';
+  const before = unit === 'nats'; // of logits, as older logs say, which have probabilities alone
+  const said = row(1);
+  const outcome = values ? said : other ?? (before ? (o) => Math.log(said(o)) : said);
+  const odds = unit === 'log-odds';
+  return {
+    kind: method === 'shapley' ? 'average' : method === 'occlusion' ? 'taken' : 'share', method, reason, noun, outputs: names, tokens: T, value: (i, o) => numbers[(i + 2) * K + o],
+    quantity: before ? '' : unit, unit: ['nats', 'logit', 'log-odds'].includes(unit) ? 'nats' : '',
+    error: errors && numbers.subarray(uncertain * K, (uncertain + T) * K).some((one) => one > 0) ? (i, o) => INTERVAL * numbers[(uncertain + i) * K + o] : null,
+    features, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
+    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds,
+    probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
+    logits: values || single || odds ? outcome : (o) => Math.log(said(o)),
+    values: values && K > 1, others: left ? {count: left, probability: odds ? null : Math.max(0, 1 - numbers.subarray(K, 2 * K).reduce((sum, part) => sum + part, 0))} : null,
+  };
+}
+
 /** The unit of the outputs: logits, if there are several. */
 const unitOf = (outputs) => (outputs.length > 1 ? 'nats' : '');
 
-const ROUNDING = 2 ** -20; // of the sum of the sizes of terms, which a page has in 32 bits
-
 const summed = (reading) => ({
-  sums: true, noun: 'symbol',
+  noun: 'symbol',
   logits: (o) => {
     const terms = [...reading.rest.map(([, of]) => of(o)), ...[...Array(reading.tokens).keys()].map((i) => reading.value(i, o))];
     const [sum, size] = [terms.reduce((all, term) => all + term, 0), terms.reduce((all, term) => all + Math.abs(term), 0)];
@@ -73,14 +94,14 @@ export const ofTerms = ({start, bias, ...reading}) => ({
 
 /** A reading of what an output loses, value(i, o), where a token is deleted. */
 export const ofDeletions = (reading) => ({
-  kind: 'deleted', noun: 'symbol', unit: unitOf(reading.outputs), rest: [], sums: false, ...reading,
+  kind: 'deleted', noun: 'symbol', unit: unitOf(reading.outputs), rest: [], ...reading,
 });
 
 /** What a token changes together with each other one: at first a token of the strongest pair. */
 function inPairs({symbols: {length: T}, output, says, unit = '', index, vectors, masked, r_squared: explained}, values) {
   const at = (i, j) => values[i * T + j];
   const of = (picked) => ({
-    kind: 'pair', noun: vectors ? 'step' : 'token', unit, outputs: [output], tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says, sums: false,
+    kind: 'pair', noun: vectors ? 'step' : 'token', unit, outputs: [output], tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says,
     masked, index, explained, picked, at, of,
   });
   return of(Math.floor(values.reduce((best, value, pair) => (Math.abs(value) > Math.abs(values[best]) ? pair : best), 0) / T));

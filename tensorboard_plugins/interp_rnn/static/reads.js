@@ -1,6 +1,6 @@
 // What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
 
-import {noteOn, quoted, ranked, placeOf, says, sentence, withUnit} from './outputs.js';
+import {errorOf, noteOn, quoted, ranked, placeOf, saturation, says, sentence, sumOf, withMargin, withUnit} from './outputs.js';
 import {leadOf, pairOf, textsOf} from './readings.js';
 import {h, patch} from './render.js';
 import {column, percent, points, shown, signedColumn} from './scales.js';
@@ -96,13 +96,15 @@ export async function drawTexts(body, page, texts) {
     const inFull = pair.map((o) => quoted(reading.outputs[o])).join(' over ');
     const names = pair.map((o) => quoted(brief(reading.outputs[o])));
     const against = names.join(' over ');
+    const margins = groups.map((group) => errorOf(reading, group, pair));
     const masked = new Set(reading.masked);
     const asks = reading.without || drawn.answers;
     const picked = reading.of ? reading.picked : asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
     const tokens = groups.map((group, g) => {
       const off = group.every((i) => masked.has(i));
-      return {name: group.map((i) => symbols[i]).join(''), value: values[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? 'masked, not read' : `${withUnit(format(values[g]), reading)} for ${against}`};
+      return {name: group.map((i) => symbols[i]).join(''), value: values[g], margin: margins[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? 'masked, not read' : `${withUnit(withMargin(values[g], margins[g], format), reading)} for ${against}`};
     });
+    const near = saturation(reading, pair);
     const outputs = outcomesOf(reading);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
     const rest = reading.rest.map(([name, of]) => [format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0)), name])
@@ -112,10 +114,13 @@ export async function drawTexts(body, page, texts) {
       h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull, symbols), ' ', reading.of
         ? [h('b', {class: 'for'}, 'Blue'), ': more together, ', h('b', {class: 'against'}, 'orange'), ': less.'] : names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
-        : [h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it.'],
-      reading.sums ? ` ${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${names.length > 1 ? `the difference of the two ${reading.unit ? 'logits' : 'outputs'}` : 'the output'}.` : '',
+        : [h('b', {class: 'for'}, 'Blue'), reading.kind === 'taken' ? ' holds it up, ' : ' raised it, ', h('b', {class: 'against'}, 'orange'), reading.kind === 'taken' ? ' holds it down.' : ' lowered it.'],
+      ` ${sumOf(reading, lead, pair, rest)}`,
+      reading.error && (pair.length > 1 || state.words) ? ' Intervals of differences and of sums are at most as wide as drawn.' : '',
       masked.size && !reading.of ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
-      reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here; the others have ${percent(reading.others.probability)} together.` : ''),
+      reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here${reading.others.probability === null ? '' : `; the others have ${percent(reading.others.probability)} together`}.` : ''),
+      near ? h('p', {class: 'note', key: 'near'}, near) : null,
+      reading.reason ? h('p', {class: 'note', key: 'reason'}, `Why this method: ${reading.reason}.`) : null,
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened,
         onpick: reading.of ? pick : asks ? (i) => choose({picked: i === picked ? null : i}) : null, onfocus: reading.of ? pick : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
@@ -126,7 +131,7 @@ export async function drawTexts(body, page, texts) {
       chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length && !reading.of ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
       fold('numbers', 'The numbers', () => (reading.of ? numbers(pairTable(reading, false), drawn.vectors ? 2 : 4)
-        : numbers(table(tokens, pair, groups).map(([, ...seen]) => seen), drawn.vectors ? 1 : 2))),
+        : numbers(table(tokens, pair, groups).map(([, ...seen]) => seen), drawn.vectors ? 1 : 2, pair.length))),
     ];
   }
 
@@ -175,7 +180,7 @@ export async function drawTexts(body, page, texts) {
     const alternatives = single === null || !answers || unread ? [] : changes.series.alternatives;
     const instead = alternatives.includes(state.instead) ? state.instead : alternatives.find((name) => name !== symbols[single]);
     const rows = [
-      ['as it is', says(reading.outputs, logits, shared)],
+      ['as it is', reading.odds ? outcomesOf(reading).slice(0, 2).map(([name, part]) => `${quoted(name)} ${percent(part)}`).join(', then ') : says(reading.outputs, logits, shared)],
       reading.without ? [`without this term of the sum${reading.others ? `, among the ${reading.outputs.length} outputs` : ''}`, says(reading.outputs, without)] : null,
       single !== null && !unread && answers?.deleted ? ['deleted', says(changes.series.outputs, answers.deleted(single))] : null,
       instead === undefined ? null : [['replaced by ', h('select', {'aria-label': 'replaced by', value: instead, onchange: (event) => choose({instead: event.target.value})},
@@ -205,12 +210,14 @@ export async function drawTexts(body, page, texts) {
 
   function table(tokens, pair, groups) {
     const {reading} = drawn;
-    const names = pair.map((o) => reading.outputs[o]);
-    const of = (group, o) => group.reduce((sum, i) => sum + reading.value(i, o), 0);
+    const of = (o) => (reading.quantity ? `share of the ${reading.quantity} of ${reading.outputs[o]}${reading.unit && `, in ${reading.unit}`}` : reading.outputs[o]);
+    const sized = (name) => (reading.unit ? `${name}, ${reading.unit}` : name);
+    const sum = (group, o) => group.reduce((sum, i) => sum + reading.value(i, o), 0);
     const place = (index, position, name) => (drawn.vectors ? [index, name] : [index, position, name]);
-    return [[...place('index', 'position', reading.noun), ...names, reading.unit ? `bar, ${reading.unit}` : 'bar'],
-      ...groups.map((group, g) => (tokens[g].off ? null : [...place(group[0], group[0] + 1, tokens[g].name), ...pair.map((o) => of(group, o)), tokens[g].value])).filter(Boolean),
-      ...reading.rest.map(([name, value]) => [...place('', '', name), ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0)])];
+    const margin = (number) => (reading.error ? [number] : []);
+    return [[...place('index', 'position', reading.noun), ...pair.map(of), sized('bar'), ...margin(sized('±, 95% interval'))],
+      ...groups.map((group, g) => (tokens[g].off ? null : [...place(group[0], group[0] + 1, tokens[g].name), ...pair.map((o) => sum(group, o)), tokens[g].value, ...margin(tokens[g].margin)])).filter(Boolean),
+      ...reading.rest.map(([name, value]) => [...place('', '', name), ...pair.map(value), value(pair[0]) - (pair.length > 1 ? value(pair[1]) : 0), ...margin(0)])];
   }
 
   function plain() {
@@ -246,15 +253,17 @@ export async function card(page) {
   const values = symbols.map((_, i) => lead(i));
   const format = signedColumn(values);
   const shownOutputs = outcomesOf(reading).slice(0, 3);
+  const margin = (i) => errorOf(reading, [i], pair);
   return {
     sentence: sentence(page.title, reading, symbols, lead, pair),
-    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], says: withUnit(format(values[i]), reading)})), {width, format, noun: reading.noun, onopen: () => {},
+    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], margin: margin(i), says: withUnit(withMargin(values[i], margin(i), format), reading)})), {width, format, noun: reading.noun, onopen: () => {},
       outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))}),
   };
 }
 
-/** The most probable outputs, if they share a probability. */
-function outcomesOf({outputs, logits, others, values, verdict}) {
+/** The most probable outputs, if they share a probability, or each has its own. */
+function outcomesOf({outputs, logits, others, values, verdict, quantity, probability}) {
+  if (quantity && probability && (values || outputs.length === 1 || quantity === 'log-odds')) return outputs.map((name, o) => [name, probability(o), o]).sort((a, b) => b[1] - a[1]);
   return values || verdict ? [] : ranked(outputs, outputs.map((_, o) => logits(o)), others ? 1 - others.probability : 1);
 }
 
@@ -297,10 +306,10 @@ function tableOf(head, rows) {
     h('tbody', {}, rows.map((row) => h('tr', {}, row.map((cell) => h('td', {}, cell)))))));
 }
 
-/** What the bars show, as a table: of a long text the largest. names: how many columns have no numbers. */
-function numbers(lines, names) {
+/** What the bars show, as a table: of a long text the largest. names: how many columns have no numbers; outputs: how many precede that of the bars. */
+function numbers(lines, names, outputs = lines[0].length - 1 - names) {
   const [head, ...rows] = lines;
-  const bar = head.length - 1;
+  const bar = names + outputs;
   const kept = new Set([...rows].sort((a, b) => Math.abs(b[bar]) - Math.abs(a[bar])).slice(0, ROWS));
   const formats = head.map((_, c) => (c < names ? String : column(rows.map((row) => row[c]))));
   return [rows.length > ROWS ? h('p', {class: 'note'}, `The ${ROWS} largest of ${rows.length}; all are in the file that is saved.`) : null,

@@ -56,6 +56,9 @@ function powers(low, high, count) {
   return between.length > 1 ? between.sort((a, b) => a - b) : [low, high];
 }
 
+/** What sums of terms may miss, which a page has in 32 bits, in parts of the sum of their sizes. */
+export const ROUNDING = 2 ** -20;
+
 /** A number with four digits. */
 export function shown(value) {
   if (value === null || Number.isNaN(value)) return '–';
