@@ -219,11 +219,15 @@ def attribution(result: Attribution) -> str:
 
 def _unit(result: Attribution) -> str:
     """The whole that shares are parts of, and its unit: "of the log-odds, in nats"."""
-    several = result.targets.ndim == 2
+    if result.targets.ndim == 1:
+        return f"of {_in_nats(result.unit or 'output')}"
     plural = {"": "outputs", "logit": "logits", "probability": "probabilities"}
-    kind = plural.get(result.unit, result.unit) if several else result.unit or "output"
-    nats = ", in nats" if result.unit in ("logit", "log-odds") else ""
-    return f"{' shares ' * several}of the {kind}{nats}"
+    return f" shares of {_in_nats(plural.get(result.unit, result.unit))}"
+
+
+def _in_nats(unit: str) -> str:
+    """A unit of a result in words: "the log-odds, in nats"."""
+    return f"the {unit}{', in nats' if unit in ('logit', 'logits', 'log-odds') else ''}"
 
 
 def _explained(result: Attribution) -> str:
@@ -295,9 +299,10 @@ def interactions(result: Interactions) -> str:
     """The pairs with the largest interactions, in words, each with a bar."""
     pairs = result.top(ITEMS)
     count = int(result.players.sum())
+    unit = f" in {_in_nats(result.unit)}" if result.unit else ""
     lines = [
         f"{result.output_name}: {result.output:.4f}, {result.reference_output:.4f} without any step",
-        f"{result.index.capitalize()} interactions{f' in {result.unit}' if result.unit else ''}, {how_exact(result)}",
+        f"{result.index.capitalize()} interactions{unit}, {how_exact(result)}",
     ]
     if not pairs:
         return "\n".join([*lines, f"no pair among {counted(count, 'step')} that can be there or not"])

@@ -371,7 +371,7 @@ def test_texts_name_the_pairs():
     assert (pairs.name(1), analysis.interactions(keras.layers.GRU(2), np.ones((2, 1))).name(1)) == ("very", "step 2")
     lines = str(pairs).splitlines()
     assert lines[0] == f"the output: {pairs.output:.4f}, {pairs.reference_output:.4f} without any step"
-    assert lines[1] == "Shapley interactions in log-odds, exact: all 32 coalitions of 5 players"
+    assert lines[1] == "Shapley interactions in the log-odds, in nats, exact: all 32 coalitions of 5 players"
     assert lines[2] == "10 pairs; below 0 they add less together than apart, above 0 more"
     words = ['"not"', '"very" (2)', '"great"', '"film"', '"very" (5)']
     assert lines[3].startswith(f"{words[i]} with {words[j]}:")

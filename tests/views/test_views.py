@@ -826,6 +826,16 @@ class TestWhatIsExplained:
         assert tag["symbols"] == [f"group {number}" for number in (1, 2, 3, 4)]
 
 
+@pytest.mark.parametrize(("activation", "unit"), [("sigmoid", "log-odds"), ("softmax", "logit"), (None, "")])
+def test_pairs_have_the_unit_of_shares(activation, unit):
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(9, 4), keras.layers.LSTM(8)])
+    model.add(keras.layers.Dense(3 if activation == "softmax" else 1, activation))
+    pairs = analysis.interactions(model, [1, 5, 2, 7], alphabet=WORDS)
+    said = f" in the {unit}, in nats," if unit else ","
+    assert str(pairs).splitlines()[1].startswith(f"Shapley interactions{said} ")
+
+
 class TestSums:
     """What a sum misses is said of the sequence that is shown."""
 

@@ -52,7 +52,7 @@ const KINDS = {
     largest: 'Shapley value', moved: (place) => `knowing ${place}`,
   },
   pair: {
-    about: (lead, {noun, unit, index, explained}, symbols, picked) => `Bars: what each ${noun} and ${placeOf(symbols, picked, noun)} change together in ${lead}, less what they change apart, in ${named(unit)}, on average over what else is there (${index[0].toUpperCase()}${index.slice(1)} interactions${explained === undefined ? '' : `, of an affine surrogate that explains ${percent(explained)} of the variance over coalitions`}).`,
+    about: (lead, {noun, index, explained, ...reading}, symbols, picked) => `Bars: what each ${noun} and ${placeOf(symbols, picked, noun)} change together in ${split(lead, reading)}, less what they change apart, ${inUnit(reading)}, on average over what else is there (${index[0].toUpperCase()}${index.slice(1)} interactions${explained === undefined ? '' : `, of an affine surrogate that explains ${percent(explained)} of the variance over coalitions`}).`,
   },
   deleted: {
     about: (lead, {noun, unit}) => `Bars: by how much ${lead} falls when the ${noun} is deleted, in ${named(unit)}; the network has read every such text.`,
@@ -151,8 +151,7 @@ export function sentence(run, reading, symbols, lead, pair) {
   const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
   const ending = [strongest(reading, symbols, lead, pair, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
-  if (one && reading.of && outputs[0] !== 'the output') return [who, ' says ', strong(`${number(all[0])} for ${quoted(outputs[0])}`), ...ending];
-  if (one) return [who, ' says ', strong(value(reading, 0)), reading.quantity && outputs[0] !== 'the output' ? ` for ${quoted(outputs[0])}` : '', ...ending];
+  if (one) return [who, ' says ', strong(value(reading, 0)), (reading.quantity || reading.of) && outputs[0] !== 'the output' ? ` for ${quoted(outputs[0])}` : '', ...ending];
   if (values) return [who, ' says ', strong(`${value(reading, first)} for ${quoted(outputs[first])}`), `, ${value(reading, second)} for ${quoted(outputs[second])}`, ...ending];
   if (reading.odds) return [who, ' says ', strong(quoted(outputs[order[0]])), `, ${value(reading, order[0])}`, ...ending];
   if (verdict) return [who, ' says ', strong(quoted(outputs[order[0]])), ...ending];

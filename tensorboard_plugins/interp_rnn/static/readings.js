@@ -45,6 +45,9 @@ const METHODS = {
 };
 METHODS.top_contributions = METHODS.contributions;
 
+/** What follows a number of a unit of an attribution; older logs have "nats" for logits. */
+const suffixOf = (unit) => (['nats', 'logit', 'log-odds'].includes(unit) ? 'nats' : '');
+
 const INTERVAL = 1.96; // standard errors on each side of an estimate, of its 95 % interval
 
 /** The shares of the tokens of a text, or of groups of them, as kinds/attribution.py documents them. */
@@ -63,7 +66,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
   const odds = unit === 'log-odds';
   return {
     kind: method === 'shapley' ? 'average' : method === 'occlusion' ? 'taken' : 'share', method, reason, noun, outputs: names, tokens: T, value: (i, o) => numbers[(i + 2) * K + o],
-    quantity: before ? '' : unit, unit: ['nats', 'logit', 'log-odds'].includes(unit) ? 'nats' : '',
+    quantity: before ? '' : unit, unit: suffixOf(unit),
     error: errors && numbers.subarray(uncertain * K, (uncertain + T) * K).some((one) => one > 0) ? (i, o) => INTERVAL * numbers[(uncertain + i) * K + o] : null,
     features, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
     rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds,
@@ -101,7 +104,7 @@ export const ofDeletions = (reading) => ({
 function inPairs({symbols: {length: T}, output, says, unit = '', index, vectors, masked, r_squared: explained}, values) {
   const at = (i, j) => values[i * T + j];
   const of = (picked) => ({
-    kind: 'pair', noun: vectors ? 'step' : 'token', unit, outputs: [output], tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says,
+    kind: 'pair', noun: vectors ? 'step' : 'token', quantity: unit, unit: suffixOf(unit), outputs: [output], outcome: () => says, tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says,
     masked, index, explained, picked, at, of,
   });
   return of(Math.floor(values.reduce((best, value, pair) => (Math.abs(value) > Math.abs(values[best]) ? pair : best), 0) / T));
