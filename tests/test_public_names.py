@@ -20,7 +20,7 @@ NAMES = {
         regularizers views
     """,
     "keras_interp_rnn.analysis": """
-        AffineMap Background BackoffModel Basis CompositionTable affine_map attribution balanced_basis
+        AffineMap Background BackoffModel Basis CompositionTable affine_map affine_surrogate attribution balanced_basis
         bias_norms change_basis contributions equivalent explain
         fixed_points generate homogeneous_matrices input_output_jacobian interactions jacobian_singular_values
         lyapunov_exponents mean_state minimize patching phase_portrait phrases prototypes readout_basis

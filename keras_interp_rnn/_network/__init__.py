@@ -35,7 +35,7 @@ from keras_interp_rnn._network.graph import (
     predict_on_batch,
 )
 from keras_interp_rnn._network.linear_recurrences import feature_addends
-from keras_interp_rnn._network.made_isans import isan_like, isan_of
+from keras_interp_rnn._network.made_isans import isan_like, isan_model, isan_of
 from keras_interp_rnn._network.quantities import run_with_quantities
 from keras_interp_rnn._network.recurrent import (
     apply_head,
@@ -104,6 +104,7 @@ __all__ = [
     "evaluate",
     "feature_addends",
     "isan_like",
+    "isan_model",
     "isan_of",
     "is_text",
     "predict_on_batch",

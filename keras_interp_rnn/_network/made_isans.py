@@ -1,12 +1,14 @@
-"""ISAN layers made of arrays."""
+"""ISAN layers and models made of arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._network.affine_reading import AffineReading
 from keras_interp_rnn._types import Array
 
@@ -36,6 +38,24 @@ def isan_of(kernel: Array, bias: Array, initial_state: Array, *, dtype: str, ret
         len(initial_state), len(kernel), recurrent_constraint=None, return_sequences=return_sequences, dtype=dtype
     )
     return _built(layer, kernel, bias, initial_state)
+
+
+def isan_model(
+    kernel: Array, bias: Array, initial_state: Array, readout: tuple[Array, Array], names: Sequence[str]
+) -> Any:
+    """A model in float64 of an ISAN with these weights, whose last state a Dense layer reads.
+
+    Args:
+        readout: the matrix and the bias of the Dense layer. names: of the symbols.
+    """
+    registered = keras.saving.get_registered_object
+    alphabet = registered("keras_interp_rnn>AlphabetLayer")(registered("keras_interp_rnn>Alphabet")(list(names)))
+    with _backend.double_precision():
+        layer = isan_of(kernel, bias, initial_state, dtype="float64")
+        head = keras.layers.Dense(readout[1].size, dtype="float64")
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet, layer, head])
+        head.set_weights([*readout])
+    return model
 
 
 def _built(layer: Any, kernel: Array, bias: Array, initial_state: Array) -> Any:

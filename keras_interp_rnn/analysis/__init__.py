@@ -12,7 +12,7 @@
 """
 
 from keras_interp_rnn.affine import AffineMap
-from keras_interp_rnn.analysis.attribution import attribution
+from keras_interp_rnn.analysis.attribution import affine_surrogate, attribution
 from keras_interp_rnn.analysis.baselines import BackoffModel
 from keras_interp_rnn.analysis.fixed_points import fixed_points
 from keras_interp_rnn.analysis.generation import generate
@@ -50,6 +50,7 @@ __all__ = [
     "Basis",
     "CompositionTable",
     "affine_map",
+    "affine_surrogate",
     "attribution",
     "balanced_basis",
     "bias_norms",

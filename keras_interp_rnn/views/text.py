@@ -16,7 +16,7 @@ from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._io import in_terminal
 from keras_interp_rnn._results import FOR, as_text, nth, output_name, rgb, separator, symbol_name, text_of, visible
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution import Attribution
+from keras_interp_rnn.analysis.attribution import AffineSurrogate, Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -332,6 +332,33 @@ def step_in_words(result: Interactions, step: int) -> str:
         return nth("step", step)
     name = result.tokens[step]
     return f'"{name}" ({step + 1})' if result.tokens.count(name) > 1 else f'"{name}"'
+
+
+@as_text.register
+def affine_surrogate(result: AffineSurrogate) -> str:
+    """To what it was fitted, what it explains, and that it is no more than that."""
+    steps = len(result.word)
+    percent = "none" if result.r_squared <= 0 else f"{_below_one(result.r_squared)} %"
+    unseen = f"over {result.num_held_out} coalitions that it has not seen"
+    output = output_name(None, result.target, 0)
+    unit = f" ({result.unit})" if result.unit else ""
+    fitted = f"{counted(result.num_runs, 'run')} along this text"
+    if not result.num_held_out:
+        fitted, unseen = f"all {counted(result.num_runs, 'coalition')} of this text", "over them"
+    return "\n".join(
+        [
+            f"an affine network fitted to {fitted}, {counted(steps, 'step')}; explains {percent} of the variance "
+            f"{unseen}; what it misses is not in its numbers",
+            f"{output}{unit}: {result.output:.4f} by the network, {result.surrogate_output:.4f} by the surrogate, of "
+            f"rank {result.rank}",
+        ]
+    )
+
+
+def _below_one(fraction: float) -> str:
+    """A part in percent, with as many digits as it takes not to be 100."""
+    digits = next((d for d in range(1, 7) if round(100 * fraction, d) < 100), None)
+    return "100" if digits is None else f"{100 * fraction:.{digits}f}"
 
 
 @as_text.register

@@ -56,6 +56,7 @@ FUNCTIONS = {
     "truncate": lambda model: analysis.truncate(model, 2, sequences=[TEXT]),
     "attribution": lambda model: analysis.attribution(model, IDS, target=0),
     "interactions": lambda model: analysis.interactions(model, TEXT),
+    "affine_surrogate": lambda model: analysis.affine_surrogate(model, TEXT, target=0),
     "substitutions": lambda model: analysis.substitutions(model, TEXT, alternatives=[1, 2, 3]),
     "trace": lambda model: analysis.trace(model, IDS),
     "patching": lambda model: analysis.patching(model, IDS[:1], corrupted=IDS[1:]),

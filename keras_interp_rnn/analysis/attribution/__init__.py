@@ -1,5 +1,6 @@
 """The share of each step of a sequence in the outputs of any recurrent network."""
 
+from keras_interp_rnn.analysis.attribution.affine_surrogate import AffineSurrogate, affine_surrogate
 from keras_interp_rnn.analysis.attribution.attribution import (
     MANY_OUTPUTS,
     METHODS,
@@ -14,8 +15,10 @@ __all__ = [
     "MANY_OUTPUTS",
     "METHODS",
     "TOP",
+    "AffineSurrogate",
     "Attribution",
     "TopAttribution",
+    "affine_surrogate",
     "attribution",
     "row_slices",
     "top_attribution",
