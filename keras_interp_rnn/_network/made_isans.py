@@ -28,7 +28,9 @@ def isan_like(network: Any, kernel: Array, bias: Array, initial_state: Array, dt
     return _built(type(template).from_config(config), kernel, bias, initial_state)
 
 
-def isan_of(kernel: Array, bias: Array, initial_state: Array, *, dtype: str, return_sequences: bool = False) -> Any:
+def isan_of(
+    kernel: Array, bias: Array, initial_state: Array, *, dtype: str, return_sequences: bool = False
+) -> keras.Layer:
     """A built `layers.ISAN` with these weights; of no unit, one with a unit that stays 0."""
     if not len(initial_state):
         kernel, bias, initial_state = np.zeros((len(kernel), 1, 1)), np.zeros((len(kernel), 1)), np.zeros(1)
@@ -42,7 +44,7 @@ def isan_of(kernel: Array, bias: Array, initial_state: Array, *, dtype: str, ret
 
 def isan_model(
     kernel: Array, bias: Array, initial_state: Array, readout: tuple[Array, Array], names: Sequence[str]
-) -> Any:
+) -> keras.Model:
     """A model in float64 of an ISAN with these weights, whose last state a Dense layer reads.
 
     Args:

@@ -16,7 +16,7 @@ from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._io import in_terminal
 from keras_interp_rnn._results import FOR, as_text, nth, output_name, rgb, separator, symbol_name, text_of, visible
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution import AffineSurrogate, Attribution
+from keras_interp_rnn.analysis.attribution import AffineSurrogate, Attribution, ShareAgreement, ShareRanking
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions, WordContributions
@@ -50,6 +50,8 @@ WIDTH = 24
 """Maximum number of signs of a bar."""
 ITEMS = 15
 """Maximum number of lines about words, steps, symbols, lags or points."""
+OUTPUTS = 4
+"""Maximum number of outputs whose shares are ranked."""
 QUESTIONS = 2
 """Number of words that are asked for a label."""
 VALUES = 6
@@ -332,6 +334,71 @@ def step_in_words(result: Interactions, step: int) -> str:
         return nth("step", step)
     name = result.tokens[step]
     return f'"{name}" ({step + 1})' if result.tokens.count(name) > 1 else f'"{name}"'
+
+
+@as_text.register
+def share_ranking(result: ShareRanking) -> str:
+    """A line for each of the first tokens: how often it is read, and its mean absolute and its mean share.
+
+    Of several outputs the first ones have some lines each.
+    """
+    outputs = np.unique(result.outputs)
+    shown = outputs[:OUTPUTS]
+    if not len(outputs):
+        return f"Shares of no {result.kind}"
+    lines = [
+        f"mean shares by {result.kind}{f', in {result.unit}' if result.unit else ''}, "
+        f"{counted(result.num_sequences, 'sequence')}; ± standard error over sequences"
+    ]
+    rows = [np.flatnonzero(result.outputs == output) for output in shown]
+    limit = ITEMS if len(shown) == 1 else ITEMS // len(shown) - 1
+    wide = max(len(result.kind), *(len(result.names[i]) for of_output in rows for i in of_output[:limit]))
+    wide = min(wide, WORD // 2)
+    head = f"{result.kind:{wide}}   count   mean |share|           mean share"
+    for output, of_output in zip(shown, rows, strict=True):
+        if len(shown) > 1:
+            lines.append(f"{output_name(None, int(output), 0)}:")
+        lines += [head] if output == shown[0] else []
+        for i in of_output[:limit]:
+            name = result.names[i] if len(result.names[i]) <= wide else f"{result.names[i][: wide - 1]}…"
+            absolute = _with_error(result.mean_absolute[i], result.standard_error_absolute[i], "")
+            signed = _with_error(result.mean[i], result.standard_error[i], "+")
+            lines.append(f"{name:{wide}} {result.counts[i]:>7,}   {absolute:20} {signed}".rstrip())
+    left = len(result.names) - sum(min(limit, len(of_output)) for of_output in rows)
+    more = f", of {counted(len(outputs) - len(shown), 'further output')} too" if len(outputs) > len(shown) else ""
+    return "\n".join([*lines, *([f"and {left:,} more{more}"] if left else [])])
+
+
+def _with_error(value: float, error: float, sign: str) -> str:
+    return f"{value:{sign}.3g}{f' ± {error:.2g}' if math.isfinite(error) else ''}"
+
+
+@as_text.register
+def share_agreement(result: ShareAgreement) -> str:
+    """How far all shares agree, and a line for each of the sequences that agree least."""
+    first, second = (method.replace("_", " ") for method in result.methods)
+    overall = zip(np.ravel(result.overall_correlation), np.ravel(result.overall_rank_correlation), strict=True)
+    largest = result.same_largest[np.isfinite(result.same_largest)]
+    apart = result.difference[np.isfinite(result.difference)]
+    lines = [
+        f"{first} and {second}, {counted(len(result.correlation), 'sequence')}: shares of all steps correlate "
+        + ", ".join(f"{pearson:.3f} (their ranks {ranks:.3f})" for pearson, ranks in overall),
+        f"the largest share is that of the same step in {int(largest.sum())} of {len(largest)}",
+    ]
+    if len(apart):
+        lines.append(f"they differ by {apart.mean():.1%} of the range of the first ones, in the mean")
+    table = [x.reshape(len(x), -1) for x in (result.correlation, result.rank_correlation, result.difference)]
+    if not table[0].size:
+        return lines[0]
+    worst = np.argsort(-np.nan_to_num(table[2], nan=-1).max(axis=1), kind="stable")[: ITEMS // 3]
+    lines += ["the sequences that differ most:", "sequence  correlation  of ranks  difference"]
+    for i in worst:
+        numbers = zip(*(x[i] for x in table), strict=True)
+        cells = ";  ".join(
+            f"{pearson:11.3f}  {ranks:8.3f}  {difference:10.1%}" for pearson, ranks, difference in numbers
+        )
+        lines.append(f"{i + 1:>8}  {cells}")
+    return "\n".join(lines)
 
 
 @as_text.register

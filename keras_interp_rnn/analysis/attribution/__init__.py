@@ -9,7 +9,7 @@ from keras_interp_rnn.analysis.attribution.attribution import (
     top_attribution,
 )
 from keras_interp_rnn.analysis.attribution.opening import row_slices
-from keras_interp_rnn.analysis.attribution.results import Attribution, TopAttribution
+from keras_interp_rnn.analysis.attribution.results import Attribution, ShareAgreement, ShareRanking, TopAttribution
 
 __all__ = [
     "MANY_OUTPUTS",
@@ -17,6 +17,8 @@ __all__ = [
     "TOP",
     "AffineSurrogate",
     "Attribution",
+    "ShareAgreement",
+    "ShareRanking",
     "TopAttribution",
     "affine_surrogate",
     "attribution",

@@ -114,8 +114,8 @@ class AffineSurrogate(Result):
 
 
 def affine_surrogate(
-    network: Any,
-    sequence: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
+    network: object,
+    sequence: ArrayLike | str | Sequence[object] | Mapping[str, object],
     *,
     target: int | None = None,
     step: int = -1,

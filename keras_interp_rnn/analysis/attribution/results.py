@@ -1,14 +1,18 @@
-"""The results of `attribution`."""
+"""The results of `attribution`: shares, their means by token over a data set, and how far two results agree."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from keras_interp_rnn._checks import integer
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._results import Result, nth, output_name
 from keras_interp_rnn._types import Array
 
 
@@ -34,6 +38,8 @@ class Attribution(Result):
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
         read: bool (batch, time), False at steps that the network itself masks for all that read them, whose shares are
             0; None if the masks are not known.
+
+    `split[i]` has sequence i alone, `split[2:5]` some of them, and `len(split)` is the size of the batch.
 
     Sequences, steps and features are indices from 0. Views count them from 1.
 
@@ -69,6 +75,171 @@ class Attribution(Result):
         """As `output`, |reference_output + sum of shares - output|."""
         return np.asarray(np.abs(self.reference_output + self.shares.sum(axis=1) - self.output))
 
+    def __len__(self) -> int:
+        return len(self.shares)
+
+    def __iter__(self) -> Iterator[Attribution]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Attribution:
+        """One sequence, from 0 or negative from the end, or a slice of them; `difference` stays that of all.
+
+        Raises:
+            IndexError: for a sequence that is not there.
+        """
+        if not isinstance(index, slice):
+            if not is_integer(index):
+                raise TypeError(
+                    f"A sequence must be an integer or a slice. Received: {index!r}. Pass split[0] or split[:3]."
+                )
+            place = operator.index(index)
+            if not -len(self) <= place < len(self):
+                raise IndexError(
+                    f"A sequence must be an index in [{-len(self)}, {len(self)}). Received: {index}. There are "
+                    f"{len(self)} of them, counted from 0."
+                )
+            index = slice(place % len(self), place % len(self) + 1)
+
+        def part(array: Array | None) -> Array | None:
+            return None if array is None else array[index]
+
+        return replace(
+            self,
+            shares=self.shares[index],
+            output=self.output[index],
+            reference_output=self.reference_output[index],
+            residual=float(self.residuals[index].max(initial=0.0)),
+            targets=self.targets[index],
+            features=part(self.features),
+            tokens=self.tokens[index],
+            read=None if self.read is None else self.read[index],
+            standard_error=part(self.standard_error),
+            num_runs=None if self.num_runs is None else self.num_runs[index],
+            probability=part(self.probability),
+            groups=None if self.groups is None else self.groups[index],
+        )
+
+    def ranking(self) -> ShareRanking:
+        """The mean share of each token, and its mean absolute share; of each step where tokens have no names.
+
+        Of several outputs each has rows of its own: of `target=None`, the sequences whose largest output it is. Masked
+        steps are left out.
+
+        Returns:
+            `ShareRanking`, the largest mean absolute share first.
+        """
+        count, places = self.shares.shape[:2]
+        read, targets = self._read(), self.targets.reshape(count, -1)
+        kind = "token" if self.tokens else "step" if self.groups is None else "group"
+        names = self.tokens or (tuple(nth(kind, i) for i in range(places)),) * count
+        known = {name: i for i, name in enumerate(dict.fromkeys(name for row in names for name in row))}
+        codes = np.array([[known[name] for name in row] for row in names], np.int64).reshape(count, places)
+        shares = self.shares.reshape(count, places, -1)
+        rows = []
+        for output in np.unique(targets):
+            explains = targets == output
+            sequence, place = np.nonzero(read & explains.any(axis=1)[:, None])
+            values = shares[sequence, place, explains.argmax(axis=1)[sequence]]
+            code, token = np.unique(codes[sequence, place], return_inverse=True)
+            means = [_means(x, token, sequence, len(code)) for x in (values, np.abs(values))]
+            order = np.argsort(-means[1][0], kind="stable")
+            found = [np.full(len(code), output), code, np.bincount(token, minlength=len(code)), *means[0], *means[1]]
+            rows.append([column[order] for column in found])
+        columns = [np.concatenate(column) for column in zip(*rows, strict=True)] or [np.zeros(0, np.int64)] * 7
+        outputs, code, counts, mean, error, mean_absolute, error_absolute = columns
+        ordered = tuple(known)
+        return ShareRanking(
+            names=tuple(ordered[i] for i in code),
+            outputs=outputs,
+            counts=counts,
+            mean=mean,
+            standard_error=error,
+            mean_absolute=mean_absolute,
+            standard_error_absolute=error_absolute,
+            num_sequences=count,
+            kind=kind,
+            unit=self.unit,
+        )
+
+    def agreement(self, other: Attribution) -> ShareAgreement:
+        """How far another attribution of the same sequences has the same shares: of another method, or another network.
+
+        Args:
+            other: for the same outputs and steps. A step counts that either of both reads.
+
+        Returns:
+            `ShareAgreement`, with differences in parts of the range of the shares here.
+
+        Raises:
+            ValueError: if the sequences, their tokens, groups or explained outputs differ, or if one explains
+                probabilities and the other does not.
+        """
+        self._check_comparable(other)
+        count, places = self.shares.shape[:2]
+        first, second = (split.shares.reshape(count, places, -1) for split in (self, other))
+        read = self._read() | other._read()
+        found = np.full((4, count, first.shape[2]), np.nan)
+        for row, steps in enumerate(read):
+            for k in range(first.shape[2]) if steps.any() else ():
+                a, b = first[row, steps, k], second[row, steps, k]
+                width = np.ptp(a)
+                found[0, row, k], found[1, row, k] = _correlation(a, b), _correlation(rankdata(a), rankdata(b))
+                found[2, row, k] = np.abs(a).argmax() == np.abs(b).argmax()
+                found[3, row, k] = np.abs(a - b).mean() / width if width > 0 else np.nan
+        pooled = [
+            [_correlation(a, b), _correlation(rankdata(a), rankdata(b))]
+            for a, b in zip(first[read].T, second[read].T, strict=True)
+        ]
+        shape = self.output.shape
+        overall = np.array(pooled).reshape(-1, 2).T.reshape(2, *shape[1:])
+        correlation, ranks, same, difference = (x.reshape(shape) for x in found)
+        return ShareAgreement(
+            correlation=correlation,
+            rank_correlation=ranks,
+            same_largest=same,
+            difference=difference,
+            overall_correlation=overall[0],
+            overall_rank_correlation=overall[1],
+            methods=(self.method, other.method),
+        )
+
+    def _read(self) -> NDArray[np.bool_]:
+        """Bool (batch, places), which of them are read."""
+        if self.read is not None:
+            return self.read
+        read = np.full(self.shares.shape[:2], self.groups is None)
+        if self.groups is not None:
+            np.put_along_axis(read, self.groups, True, axis=1)
+        return read
+
+    def _check_comparable(self, other: object) -> None:
+        if not isinstance(other, Attribution):
+            raise ValueError(
+                f"`other` must be an Attribution. Received: a {type(other).__name__}. Pass what analysis.attribution "
+                "returns."
+            )
+
+        groups = [None if split.groups is None else split.groups.tolist() for split in (self, other)]
+        received = ""
+        if self.shares.shape != other.shares.shape:
+            received = f"shares of shapes {self.shares.shape} and {other.shares.shape}"
+        elif self.tokens and other.tokens and self.tokens != other.tokens:
+            row = next(i for i, pair in enumerate(zip(self.tokens, other.tokens, strict=True)) if pair[0] != pair[1])
+            received = f"other tokens in {nth('sequence', row)}"
+        elif groups[0] != groups[1]:
+            received = "other groups"
+        elif (self.targets != other.targets).any():
+            row = int(np.flatnonzero((self.targets != other.targets).reshape(len(self), -1).any(axis=1))[0])
+            outputs = [output_name(None, np.ravel(split.targets[row])[0], 0) for split in (self, other)]
+            received = f"{outputs[0]} and {outputs[1]} in {nth('sequence', row)}"
+        elif (self.unit == "probability") != (other.unit == "probability"):
+            received = "shares in a probability, and others that are not"
+        if received:
+            raise ValueError(
+                "Two attributions that are compared must be of the same sequences, groups and outputs. Received: "
+                f"{received}. Pass the same inputs, names, `groups`, `target` and `of` to both."
+            )
+
     def top(self, num_steps: int = 5, *, sequence: int = 0, output: int = 0) -> list[tuple[int, float]]:
         """The steps with the largest shares by absolute value, the largest first.
 
@@ -83,6 +254,80 @@ class Attribution(Result):
         integer("num_steps", num_steps, 0)
         row = self.shares[sequence].reshape(self.shares.shape[1], -1)[:, output]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
+
+
+def _means(values: Array, token: NDArray[np.intp], sequence: NDArray[np.intp], num_tokens: int) -> tuple[Array, Array]:
+    """The means of tokens and their standard errors over sequences, in which a token may occur several times."""
+    counts = np.bincount(token, minlength=num_tokens)
+    means = np.bincount(token, values, num_tokens) / counts
+    pairs, pair = np.unique(np.stack([token, sequence]), axis=1, return_inverse=True)
+    apart = np.bincount(pair.ravel(), values - means[token])  # of each token in each sequence
+    groups = np.bincount(pairs[0], minlength=num_tokens)
+    squares = np.bincount(pairs[0], apart**2, num_tokens)
+    scale = np.where(groups > 1, groups / np.maximum(groups - 1, 1), np.nan)
+    return means, np.sqrt(scale * squares) / counts
+
+
+def _correlation(first: Array, second: Array) -> float:
+    """Pearson's; NaN where one of both does not vary."""
+    if not len(first):
+        return np.nan
+    a, b = first - first.mean(), second - second.mean()
+    scale = np.sqrt((a @ a) * (b @ b))
+    return float(np.clip(a @ b / scale, -1, 1)) if scale > 0 else np.nan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShareRanking(Result):
+    r"""Mean shares by token over a data set, a row for each output and token; the largest mean absolute share first.
+
+    Attributes:
+        names: of the tokens, or "step 1" and so on where there are none, "group 1" of groups.
+        outputs: (rows,), the index of the output in which the shares are.
+        counts: (rows,), how often a token is read.
+        mean, mean_absolute: (rows,), of its shares. standard_error, standard_error_absolute: of both, over sequences,
+            in which occurrences may depend on each other; NaN for a token of one sequence.
+        num_sequences: of the data set. kind: "token", "step" or "group". unit: as of `Attribution`.
+
+    Example: see `attribution`.
+    """
+
+    names: tuple[str, ...]
+    outputs: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    mean: Array
+    standard_error: Array
+    mean_absolute: Array
+    standard_error_absolute: Array
+    num_sequences: int
+    kind: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShareAgreement(Result):
+    r"""How far two attributions of the same sequences agree.
+
+    Attributes:
+        correlation, rank_correlation: as `output` of `Attribution`, of the shares of the steps that are read, Pearson's
+            and that of their ranks; NaN where shares do not vary.
+        same_largest: as `output`, 1 where the largest share, by absolute value, is that of the same step, otherwise 0;
+            NaN where no step is read.
+        difference: as `output`, the mean absolute difference of shares, in parts of the range of the first ones; NaN
+            where these do not vary.
+        overall_correlation, overall_rank_correlation: () or (K,), of the steps of all sequences together.
+        methods: the names of both.
+
+    Example: see `attribution`.
+    """
+
+    correlation: Array
+    rank_correlation: Array
+    same_largest: Array
+    difference: Array
+    overall_correlation: Array
+    overall_rank_correlation: Array
+    methods: tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
