@@ -28,7 +28,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from turns import in_turn
 
 from benchmarks.environment import environment
 from benchmarks.games import shapley_values
+from benchmarks.records import into_readme, where
 from keras_interp_rnn import analysis, automata
 
 LENGTH, FEATURES, UNITS = 12, 8, 16
@@ -286,6 +287,20 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
 
 
+def lines_of(record: dict[str, Any]) -> Iterator[str]:
+    networks = record["networks"]
+    right = ", ".join(format(one["right"], ".1%") for one in networks)
+    changes = np.abs(np.concatenate([one["sums"] for one in networks]))
+    yield f"{where(record)} {len(networks)} networks; of all words right: {right}. |f(word) - f(reference)|:"
+    yield f"{changes.min():.2f} to {changes.max():.2f}, median {np.median(changes):.2f}.\n"
+    yield f"| package | method | ms for {record['words']} words | of shap's exact | residual | error | Pearson | Spearman |"
+    yield f"|{'---|' * 8}"
+    rows = record["rows"]
+    exact_ms = [one["ms"] for row in rows if row["method"] == "ExactExplainer" for one in row["networks"]]
+    for row in rows:
+        yield line(f"{row['package']} {record['packages'][row['package']]}", row["method"], row["networks"], exact_ms)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--words", type=int, default=32, help="words that are explained; default: %(default)s")
@@ -294,7 +309,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of which the median time is shown; default: %(default)s")
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--table", type=Path, help="print the table of such a file, and measure nothing")
+    parser.add_argument("--write", action="store_true", help="with --table, into benchmarks/README.md")
     args = parser.parse_args()
+    if args.table:
+        found = list(lines_of(json.loads(args.table.read_text())))
+        print(*found, sep="\n")
+        if args.write:
+            into_readme("explainers", found)
+        return
     if args.smoke:
         args.words, args.seeds, args.epochs, args.rounds = 2, 1, 1, 1
     networks, games = [], []
@@ -316,19 +339,12 @@ def main() -> None:
     for name in ("shap", "shapiq", "captum", "xplique"):
         if name not in versions:
             print(f"{name}: not installed; its explainers are left out.")
-    print(f"{args.seeds} networks; of all words right: {', '.join(format(one['right'], '.1%') for one in networks)}.")
-    changes = np.abs(np.concatenate([one["sums"] for one in networks]))
-    print(f"|f(word) - f(reference)|: {changes.min():.2f} to {changes.max():.2f}, median {np.median(changes):.2f}.\n")
-    print(f"| package | method | ms for {args.words} words | of shap's exact | residual | error | Pearson | Spearman |")
-    print(f"|{'---|' * 8}")
-    exact_ms = [row["ms"] for row in rows.get(("shap", "ExactExplainer"), [])]
-    for (package, name), found in rows.items():
-        print(line(f"{package} {versions[package]}", name, found, exact_ms))
+    record = {**environment(), "packages": versions, "networks": networks, "words": args.words}
+    record["rows"] = [
+        {"package": package, "method": name, "networks": found} for (package, name), found in rows.items()
+    ]
+    print(*lines_of(record), sep="\n")
     if args.out:
-        record = {**environment(), "packages": versions, "networks": networks}
-        record["rows"] = [
-            {"package": package, "method": name, "networks": found} for (package, name), found in rows.items()
-        ]
         args.out.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 

@@ -29,11 +29,16 @@ class Record:
 
     @property
     def where(self) -> str:
-        """When and where the lines were made, in words."""
-        found = next(line["environment"] for line in reversed(self.lines) if "environment" in line)
-        versions = {**found["versions"], **found.get("packages", {})}
-        named = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-        return f"{found['date']}, commit `{found['commit']}`, one thread of {found['hardware']}; {named}."
+        """When and where the newest lines were made, in words."""
+        return where(next(line["environment"] for line in reversed(self.lines) if "environment" in line))
+
+
+def where(environment: dict[str, Any]) -> str:
+    """When and where something was measured, in words."""
+    versions = {**environment["versions"], **environment.get("packages", {})}
+    named = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    commit, hardware = environment["commit"], environment["hardware"]
+    return f"{environment['date']}, commit `{commit}`, one thread of {hardware}; {named}."
 
 
 def into_readme(name: str, lines: Iterable[str]) -> None:
