@@ -293,7 +293,8 @@ def lines_of(record: dict[str, Any]) -> Iterator[str]:
     changes = np.abs(np.concatenate([one["sums"] for one in networks]))
     yield f"{where(record)} {len(networks)} networks; of all words right: {right}. |f(word) - f(reference)|:"
     yield f"{changes.min():.2f} to {changes.max():.2f}, median {np.median(changes):.2f}.\n"
-    yield f"| package | method | ms for {record['words']} words | of shap's exact | residual | error | Pearson | Spearman |"
+    columns = f"ms for {record['words']} words | of shap's exact | residual | error | Pearson | Spearman"
+    yield f"| package | method | {columns} |"
     yield f"|{'---|' * 8}"
     rows = record["rows"]
     exact_ms = [one["ms"] for row in rows if row["method"] == "ExactExplainer" for one in row["networks"]]
