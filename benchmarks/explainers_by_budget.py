@@ -315,7 +315,8 @@ def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
                 for count in budgets:
                     own = [line for line in some if line["method"] == method and line["budget"] in (count, 0)]
                     found = [_mean(line, key) for line in own if key in line]
-                    cells.append(format(np.mean(found), form) if len(found) == len(own) and own else "")
+                    whole = bool(own) and len(found) == len(own)
+                    cells.append("" if not whole else format(np.mean(found), form if np.mean(found) < 1e4 else ".0e"))
             yield f"| {method} | {' | '.join(cells)} |"
     yield "\nHere, and the best of the others, error (ms):\n"
     yield "| network | steps | runs | here | the best of the others | in as little time as here |"
