@@ -12,6 +12,7 @@ const FOLDED = 8; // lines, above which those that matter little are folded
 const MATTERS = 0.12; // of the largest bar
 const LABELS = 8; // where not all have room
 const VISIBLE = 0.7; // height of the lowest bar that is drawn
+const SEEN = 1; // half of the height of the smallest interval that is drawn
 const LETTER = 7.2; // width of a letter of a label
 const RAISED = 13; // height of a label
 const BESIDE = 230; // width of the outputs beside a text
@@ -137,7 +138,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
       onfocus: onfocus ? () => onfocus(i) : null, onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
     h('rect', {x, y: top, width: wide, height: below + down - top, class: 'hit'}),
     high >= VISIBLE ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
-    tokens[i].margin ? h('path', {class: 'interval', d: interval(x + wide / 2, tokens[i], look, text - 3, below)}) : null,
+    reach(tokens[i].margin, look) >= SEEN ? h('path', {class: 'interval', d: interval(x + wide / 2, tokens[i], look, text - 3, below)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
       textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
     labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - top - labels.get(i).raised : below + top + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
