@@ -143,7 +143,8 @@ def test_shares_of_features_are_the_integrals_of_finite_differences(name):
     for way, (t, feature) in zip(ways, places, strict=True):
         way[t, feature] = step
     ends = [reference + s * (x - reference) + sign * ways[:, None] for sign in (1, -1) for s in points]
-    outputs = computed(model, np.concatenate(ends).reshape(-1, *x.shape[1:]).astype("float32"))[:, 0]
+    with explained(model):
+        outputs = computed(model, np.concatenate(ends).reshape(-1, *x.shape[1:]).astype("float32"))[:, 0]
     ahead, back = outputs.reshape(2, len(points), len(places), len(x)).mean(axis=1)
     for i, (t, feature) in enumerate(places):
         expected = (ahead - back)[i] / (2 * step) * (x - reference)[:, t, feature]

@@ -358,16 +358,15 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
     differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
     players = players_of(asked.groups, opened.mask & differs)
     features = errors = runs = None
+    ends = without_steps, np.take_along_axis(whole, top, axis=1)
     if method == "shapley":
-        shares, errors, runs, note = _by_shapley(opened, absent, top, players, asked)
+        shares, errors, runs, note = _by_shapley(opened, absent, top, players, ends, asked)
         reason = f"{reason}; {note}" if note else reason
     elif method == "path_integral":
-        ends = without_steps, np.take_along_axis(whole, top, axis=1)
         features = path_integral(opened, absent, top, ends, asked.num_points)
         shares = features.reshape(*features.shape[:2], -1, features.shape[-1]).sum(axis=2)
         features = None if players.groups is not None else features
     else:
-        ends = without_steps, np.take_along_axis(whole, top, axis=1)
         shares = by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
     return _Split(
         shares=shares if method == "shapley" else players.sums(shares),
@@ -392,14 +391,14 @@ def _or(first: Array | None, second: Array) -> Array:
 
 
 def _by_shapley(
-    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, asked: _Asked
+    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
 ) -> tuple[Array, Array, NDArray[np.int64], str]:
     """Shares (batch, places, K), their standard errors, the runs of each sequence, and what limited them."""
     count = len(top)
     shares, errors = np.zeros((2, count, players.num_places, top.shape[1]))
     runs, limited = np.zeros(count, np.int64), 0
     progress = Count("attribution: sequence", count)
-    for row, found in enumerate(_estimates(opened, absent, top, players, asked)):
+    for row, found in enumerate(_estimates(opened, absent, top, players, ends, asked)):
         shares[row, players.places[row]], errors[row, players.places[row]] = found.values, found.errors
         runs[row] = found.runs
         limited += found.is_limited
@@ -408,12 +407,12 @@ def _by_shapley(
     if count > 1:
         say("")
     of = "" if count == 1 else f" of {limited} of {count} sequences"
-    note = f"the budget was spent before the standard errors{of} were below {asked.tolerance:.0%} of the range"
+    note = f"the budget was spent before the standard errors{of} were below {100 * asked.tolerance:g}% of the range"
     return shares, errors, runs, note if limited else ""
 
 
 def _estimates(
-    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, asked: _Asked
+    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
 ) -> Iterator[Estimate]:
     sizes = [len(places) for places in players.places]
     if isinstance(opened, Chain) and is_read_by_steps(opened):
@@ -428,8 +427,8 @@ def _estimates(
             return []
         sequence = np.repeat(rows, [len(given) for given in coalitions])
         there = np.ones((len(sequence), opened.inputs.shape[1]), bool)
-        ends = np.cumsum([len(given) for given in coalitions])
-        for row, given, of_row in zip(rows, coalitions, np.split(there, ends[:-1]), strict=True):
+        places = np.cumsum([len(given) for given in coalitions])[:-1]
+        for row, given, of_row in zip(rows, coalitions, np.split(there, places), strict=True):
             varies = players.of_steps[row] >= 0
             of_row[:, varies] = given[:, players.of_steps[row][varies]]
         there = there.reshape(*there.shape, *[1] * (opened.inputs.ndim - 2))
@@ -437,7 +436,12 @@ def _estimates(
         for part in row_slices(opened, len(sequence)):
             x = np.where(there[part], opened.inputs[sequence[part]], absent[sequence[part]])
             found.append(np.take_along_axis(opened.run(x, sequence[part]), top[sequence[part]], axis=1))
-        return np.split(np.concatenate(found), ends[:-1])
+        # Digits of a row differ from batch to batch: the sum is held to those of the ends.
+        values, (without, whole) = np.concatenate(found), ends
+        all_of_them = np.concatenate([given.all(axis=1) for given in coalitions])[:, None]
+        nobody = np.concatenate([~given.any(axis=1) for given in coalitions])[:, None]
+        values = np.where(all_of_them, whole[sequence], np.where(nobody, without[sequence], values))
+        return np.split(values, places)
 
     rngs = [np.random.default_rng(0) for _ in sizes]
     yield from by_running(
