@@ -131,7 +131,7 @@ ATOL = 1e-12 if keras.backend.backend() == "tensorflow" else 1e-5
 """Keras's own outputs go through float32 on JAX and torch: tests/tolerances.py."""
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(6)
 @pytest.mark.parametrize(("name", "masked"), CASES, ids=str)
 def test_every_coalition_has_the_output_of_the_network(name, masked):
     seed = CASES.index((name, masked))
@@ -152,7 +152,7 @@ def test_every_coalition_has_the_output_of_the_network(name, masked):
             assert game.runs == len(some) + 9
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(4)
 @pytest.mark.parametrize(("name", "masked"), CASES, ids=str)
 def test_with_enough_states_the_automaton_is_the_network(name, masked):
     """Of two directions too, whose head is affine here."""

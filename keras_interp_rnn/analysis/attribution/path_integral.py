@@ -47,7 +47,7 @@ def path_integral(
                 f"The path integral of {nth('sequence', row)}{others} misses the change of the "
                 f"output by up to {missed:.2g} with {points} points, so the shares do not add up. "
                 "Choose method='shapley', whose shares do.",
-                stacklevel=5,
+                stacklevel=4,
             )
     return shares
 

@@ -124,6 +124,7 @@ def test_the_logit_is_explained_in_whatever_way_a_network_makes_its_probabilitie
         np.testing.assert_allclose(shares, expected, atol=1e-5)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("method", ["telescoping", "path_integral", "occlusion"])
 def test_other_methods_explain_the_logit_too(method):
     model = randomized(HEADS["a graph"]("softmax"))

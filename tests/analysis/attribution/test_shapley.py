@@ -161,7 +161,8 @@ def test_few_groups_of_a_long_text_are_exact():
     np.testing.assert_allclose(split.shares[0], expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("steps", [66, 67, 130])
+@pytest.mark.core(1)
+@pytest.mark.parametrize("steps", [67, 66, 130])
 def test_long_texts_have_estimates(steps):
     model, x = lstm(), vectors(1, steps)
     groups = np.arange(steps)
@@ -224,6 +225,7 @@ def two_inputs(steps):
 GRAPHS = {"two Bidirectional": two_bidirectional, "attention": attention, "a subclass": own, "two inputs": two_inputs}
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_any_graph_has_exact_values_up_to_eight_players_and_estimates_above(name):
     steps = 10
