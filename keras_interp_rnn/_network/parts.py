@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._network.arrays import as_float64
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.equations import NUMPY
 
 Mask = NDArray[np.bool_]
@@ -274,3 +274,23 @@ class Activation(ByKeras):
 
 EACH_STEP = (Linear, Featurewise, Activation)
 """Parts that treat every step by itself."""
+
+
+def probabilities_by(operation: keras.Operation) -> str | None:
+    """The activation, "softmax" or "sigmoid", by which a layer or an operation makes probabilities of logits."""
+    layer = operation.layer if type(operation) is keras.layers.TimeDistributed else operation
+    if not isinstance(layer, keras.layers.Layer):
+        along_features = operation_name(layer) == "Sigmoid" or (operation_name(layer) == "Softmax" and layer.axis == -1)
+        return operation_name(layer).lower() if along_features else None
+    parts = parts_of(layer)
+    last = parts[-1] if parts else None
+    return PROBABILITIES.get(last.function) if isinstance(last, Activation) else None
+
+
+def logits_by(operation: keras.Operation, x: Tensor) -> Tensor:
+    """The logits (rows, ...), as a tensor, that an operation of `probabilities_by` makes probabilities of."""
+    layer = operation.layer if type(operation) is keras.layers.TimeDistributed else operation
+    if type(layer) is not keras.layers.Dense:
+        return x
+    product = ops.matmul(ops.cast(x, layer.compute_dtype), ops.cast(layer.kernel, layer.compute_dtype))
+    return product if layer.bias is None else ops.add(product, ops.cast(layer.bias, layer.compute_dtype))

@@ -5,16 +5,12 @@ reference vector takes the place of the steps of all others. Coalitions that agr
 there. So all 2^n coalitions of n steps take 2^(n + 1) - 2 updates of the state in place of n 2^n, and the n + 1
 coalitions of an order of the steps about half as many. A mean over the steps joins the state as a running sum. Two
 directions are two trees, joined where their outputs are.
-
-`merged` also joins states that are merely alike: a layered automaton with so many states at most before each player,
-which reads a coalition in n steps of a table. It is a surrogate of the network, whose Shapley values are exact.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +29,6 @@ Coalitions = NDArray[np.bool_]
 
 ENTRIES = 2**18
 """Entries of a level's widest array, above which a level is read in parts: they fit a cache, and bound the memory."""
-
-NODES = 48
-"""Maximum number of Gauss-Legendre nodes of Owen's integral over the merged automaton."""
 
 
 class _Cell(NamedTuple):
@@ -105,7 +98,7 @@ def is_read_by_steps(chain: Chain) -> bool:
     return _layout(chain, 0) is not None
 
 
-class _Direction:
+class Direction:
     """A sequence that is read in one direction, each step by its own vector (1) or by the one in its place (0).
 
     Attributes:
@@ -213,7 +206,8 @@ class Prefixes:
     """A sequence of a chain as a function of coalitions.
 
     Attributes:
-        num_players: n. runs: of how many coalitions the outputs were computed.
+        num_players: n. players: (time,), the player of each step, negative for one that is always there.
+        directions: in which the sequence is read. runs: of how many coalitions the outputs were computed.
 
     Args:
         chain: the network. row: which sequence of its batch.
@@ -229,30 +223,30 @@ class Prefixes:
         for part, mask in layout.below:
             both = part.forward(both, None if mask is None else np.stack([mask, mask]))
         self._layout = layout
-        self._directions = [_Direction(layout, side, both) for side in layout.sides]
-        self._players = np.asarray(players)
-        self.num_players = int(self._players.max(initial=-1)) + 1
+        self.directions = [Direction(layout, side, both) for side in layout.sides]
+        self.players = np.asarray(players)
+        self.num_players = int(self.players.max(initial=-1)) + 1
         self.runs = 0
 
     @property
     def num_steps(self) -> int:
         """How many steps of a sequence are read, of two directions in both."""
-        return sum(len(direction.steps) for direction in self._directions)
+        return sum(len(direction.steps) for direction in self.directions)
 
     @property
     def updates(self) -> int:
         """How often a state was updated."""
-        return sum(direction.count for direction in self._directions)
+        return sum(direction.count for direction in self.directions)
 
     def outputs(self, coalitions: Coalitions) -> Array:
         """(m, outputs) for coalitions (m, n)."""
         coalitions = np.asarray(coalitions, bool)
         self.runs += len(coalitions)
-        return self._head([self._read(direction, coalitions) for direction in self._directions])
+        return self.head([self._read(direction, coalitions) for direction in self.directions])
 
-    def _read(self, direction: _Direction, coalitions: Coalitions) -> Array:
+    def _read(self, direction: Direction, coalitions: Coalitions) -> Array:
         """The values that the head reads of a direction, (m, units)."""
-        order = list(dict.fromkeys(self._players[t] for t in direction.steps if self._players[t] >= 0))
+        order = list(dict.fromkeys(self.players[t] for t in direction.steps if self.players[t] >= 0))
         sorted_rows = np.lexsort(coalitions[:, order[::-1]].T) if order else np.arange(len(coalitions))
         limit = max(64, ENTRIES // direction.width)
         found = []
@@ -266,17 +260,17 @@ class Prefixes:
 
     def levels(self, coalitions: Coalitions) -> Iterator[Level]:
         """The steps of a network of one direction, each for the prefixes of coalitions (m, n) that differ."""
-        [direction] = self._directions
+        [direction] = self.directions
         self.runs += len(coalitions)
         return self._levels(direction, np.asarray(coalitions, bool))
 
-    def _levels(self, direction: _Direction, coalitions: Coalitions) -> Iterator[Level]:
+    def _levels(self, direction: Direction, coalitions: Coalitions) -> Iterator[Level]:
         nodes, node = direction.start(), np.zeros(len(coalitions), np.intp)
         known: set[int] = set()
         of_node: dict[int, NDArray[np.intp]] = {}  # whether a player of several steps is there, for each node
-        remaining = {int(p): int((self._players[direction.steps] == p).sum()) for p in set(self._players.tolist())}
+        remaining = {int(p): int((self.players[direction.steps] == p).sum()) for p in set(self.players.tolist())}
         for t in direction.steps:
-            player = int(self._players[t])
+            player = int(self.players[t])
             before, there = nodes, np.ones(len(nodes[0]), np.intp)
             if player in known:
                 there = of_node[player]
@@ -295,20 +289,20 @@ class Prefixes:
         """(2^n, outputs) for all coalitions; in the index of a coalition bit i is that of player i."""
         self.runs += 2**self.num_players
         found = []
-        for direction in self._directions:
+        for direction in self.directions:
             leaves: list[tuple[NDArray[np.intp], Array]] = []
             self._expand(direction, 0, direction.start(), np.zeros(1, np.intp), leaves)
             codes = np.concatenate([codes for codes, _ in leaves])
             values = np.concatenate([values for _, values in leaves])
             ordered = np.empty((2**self.num_players, values.shape[1]))
             ordered[codes] = values
-            met = sum(1 << int(p) for p in np.unique(self._players[direction.steps]) if p >= 0)
+            met = sum(1 << int(p) for p in np.unique(self.players[direction.steps]) if p >= 0)
             found.append(ordered[np.arange(2**self.num_players) & met])
-        return self._head(found)
+        return self.head(found)
 
     def _expand(
         self,
-        direction: _Direction,
+        direction: Direction,
         place: int,
         nodes: Nodes,
         codes: NDArray[np.intp],
@@ -318,10 +312,10 @@ class Prefixes:
         limit = max(64, ENTRIES // direction.width)
         for i in range(place, len(direction.steps)):
             t = direction.steps[i]
-            player = int(self._players[t])
+            player = int(self.players[t])
             if player < 0:
                 there = np.ones(len(codes), np.intp)
-            elif player in self._players[direction.steps[:i]]:
+            elif player in self.players[direction.steps[:i]]:
                 there = codes >> player & 1
             else:
                 if 2 * len(codes) > limit and len(codes) > 1:
@@ -335,7 +329,7 @@ class Prefixes:
             nodes = direction.step(t, nodes, there)
         leaves.append((codes, direction.result(nodes)))
 
-    def _head(self, results: Sequence[Array]) -> Array:
+    def head(self, results: Sequence[Array]) -> Array:
         """The outputs, from what the head reads of each direction."""
         mode = self._layout.merge_mode
         if mode is None:
@@ -355,75 +349,6 @@ class Prefixes:
             found.append(y.reshape(len(y), -1))
         return np.concatenate(found)
 
-    @property
-    def can_merge(self) -> bool:
-        """Whether the steps of each player follow each other."""
-        of_players = self._players[self._players >= 0]
-        return len(list(itertools.groupby(of_players))) == self.num_players
-
-    def merged(self, num_states: int) -> Merged:
-        """The network with at most so many states of this sequence before each player, and in each direction."""
-        nodes, weights = np.polynomial.legendre.leggauss(min(NODES, self.num_players // 2 + 1))
-        q, weights = (nodes + 1) / 2, weights / 2
-        automata, means = [], []
-        for direction in self._directions:
-            layers, masses, last, mass = self._merge(direction, num_states, q, weights)
-            result = direction.result(last)
-            total = mass @ weights
-            automata.append((layers, masses, result))
-            means.append(total @ result / total.sum())
-        shared = self._head([mean[None] for mean in means])
-        directions = []
-        for i, (layers, masses, result) in enumerate(automata):
-            read = [np.broadcast_to(mean, (len(result), len(mean))) for mean in means]
-            read[i] = result
-            directions.append(_MergedDirection(layers, masses, self._head(read) - (shared if i else 0.0)))
-        return Merged(self.num_players, directions, q, weights)
-
-    def _merge(
-        self, direction: _Direction, num_states: int, q: Array, weights: Array
-    ) -> tuple[list[_Layer], list[Array], Nodes, Array]:
-        nodes, mass = direction.start(), np.ones((1, len(q)))
-        layers, masses = [], []
-        players = _without_gaps(self._players[direction.steps])
-        for player, run in itertools.groupby(zip(players.tolist(), direction.steps, strict=True), lambda pair: pair[0]):
-            steps = [t for _, t in run]
-            if player < 0:
-                for t in steps:
-                    nodes = direction.step(t, nodes, np.ones(len(nodes[0]), np.intp))
-                continue
-            there = np.repeat([0, 1], len(nodes[0]))
-            masses.append(mass)
-            mass = np.concatenate([mass * (1 - q), mass * q])
-            nodes = [np.concatenate([x, x]) for x in nodes]
-            for t in steps:
-                nodes = direction.step(t, nodes, there if self._players[t] >= 0 else np.ones_like(there))
-            label = np.arange(len(there))
-            if len(there) > num_states:
-                states = np.concatenate(nodes, axis=1)
-                weight = mass @ weights
-                order, starts = cells(states, weight, num_states)
-                label[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
-                mass = np.add.reduceat(mass[order], starts, axis=0)
-                part = (
-                    weight[order, None]
-                    / np.repeat(np.add.reduceat(weight[order], starts), np.diff([*starts, len(order)]))[:, None]
-                )
-                states = np.add.reduceat(states[order] * part, starts, axis=0)
-                nodes = np.split(states, np.cumsum([x.shape[1] for x in nodes])[:-1], axis=1)
-            layers.append(_Layer(player, label.reshape(2, -1)))
-        return layers, masses, nodes, mass
-
-
-def _without_gaps(players: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The players of steps, where steps that are always there count to a player that is before and after them."""
-
-    def filled(players: NDArray[np.intp]) -> NDArray[np.intp]:
-        return players[np.maximum.accumulate(np.where(players >= 0, np.arange(len(players)), 0))]
-
-    before, after = filled(players), filled(players[::-1])[::-1]
-    return np.where(before == after, before, players)
-
 
 class Level(NamedTuple):
     """A step for all prefixes that differ.
@@ -439,93 +364,3 @@ class Level(NamedTuple):
     before: Nodes
     after: Nodes
     node: NDArray[np.intp]
-
-
-class _Layer(NamedTuple):
-    """The states before a player, and those after it, (2, states): without it, and with it."""
-
-    player: int
-    next: NDArray[np.intp]
-
-
-class _MergedDirection(NamedTuple):
-    """The layers of an automaton, the mass (states, nodes) of the states before each, and the last states' outputs."""
-
-    layers: Sequence[_Layer]
-    masses: Sequence[Array]
-    outputs: Array
-
-
-@dataclass(frozen=True)
-class Merged:
-    """A layered automaton for each direction, whose outputs add up.
-
-    Attributes:
-        num_players: n. nodes, weights: (Q,), of Owen's integral.
-    """
-
-    num_players: int
-    directions: Sequence[_MergedDirection]
-    nodes: Array
-    weights: Array
-
-    def outputs(self, coalitions: Coalitions) -> Array:
-        """(m, outputs) for coalitions (m, n)."""
-        total = np.zeros(())
-        for direction in self.directions:
-            state = np.zeros(len(coalitions), np.intp)
-            for layer in direction.layers:
-                state = layer.next[coalitions[:, layer.player].astype(np.intp), state]
-            total = total + direction.outputs[state]
-        return total
-
-    def shapley_values(self) -> Array:
-        """(n, outputs): phi_i = int_0^1 E[v(S with i) - v(S without)] dq, S with each other player with chance q."""
-        q = self.nodes[:, None]
-        values = np.zeros((self.num_players, self.directions[0].outputs.shape[1]))
-        for direction in self.directions:
-            outputs = direction.outputs
-            ahead = np.broadcast_to(outputs[:, None], (len(outputs), len(self.nodes), outputs.shape[1]))
-            for layer, mass in zip(reversed(direction.layers), reversed(direction.masses), strict=True):
-                without, having = ahead[layer.next[0]], ahead[layer.next[1]]
-                difference = having - without
-                values[layer.player] += np.einsum("q,sq,sqo->o", self.weights, mass, difference, optimize=True)
-                ahead = without + q * difference
-        return values
-
-
-def cells(points: Array, weights: Array, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Divides points (N, d) into at most `count` cells of like ones.
-
-    A cell is split at the weighted mean of the coordinate of its largest weighted variance. In each round those half
-    of the cells are split that vary most.
-
-    Returns:
-        The points in the order of their cells, and where each cell starts in it.
-    """
-    order, starts = np.arange(len(points)), np.zeros(1, np.intp)
-    centred = points - points.mean(axis=0)  # variances keep their digits
-    moments = np.concatenate([centred, centred * centred], axis=1) * weights[:, None]
-    d = points.shape[1]
-    while len(starts) < count:
-        sizes = np.diff(np.append(starts, len(order)))
-        total = np.maximum(np.add.reduceat(weights[order], starts), 1e-300)[:, None]
-        first, second = np.split(np.add.reduceat(moments[order], starts, axis=0), [d], axis=1)
-        mean = first / total
-        spread = second - first * mean
-        axis = spread.argmax(axis=1)
-        score = np.where(sizes > 1, spread.sum(axis=1), -1.0)
-        most = min(count - len(starts), max(1, len(starts) // 2))
-        split = np.zeros(len(starts), bool)
-        split[np.argpartition(-score, most - 1)[:most] if most < len(score) else slice(None)] = True
-        split &= score > 1e-18
-        cell = np.repeat(np.arange(len(starts)), sizes)
-        right = (centred[order, axis[cell]] > mean[np.arange(len(starts)), axis][cell]) & split[cell]
-        keys = 2 * cell + right
-        resorted = np.argsort(keys, kind="stable")
-        order, keys = order[resorted], keys[resorted]
-        new = np.flatnonzero(np.diff(keys, prepend=-1))
-        if len(new) == len(starts):
-            break
-        starts = new
-    return order, starts

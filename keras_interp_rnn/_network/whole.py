@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ from keras_interp_rnn._network.graph import (
     vocabulary_sizes,
     warn_of_lost_masks,
 )
-from keras_interp_rnn._network.parts import PROBABILITIES, Activation, Linear, parts_of
+from keras_interp_rnn._network.parts import logits_by, probabilities_by
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -563,7 +564,7 @@ class Whole:
 
 
 class _End(NamedTuple):
-    """The operation by which a model makes its probabilities, and what it makes them of."""
+    """Where a model makes its probabilities of logits, by which activation, and the logits from what it reads there."""
 
     path: Path
     activation: str
@@ -571,27 +572,13 @@ class _End(NamedTuple):
 
 
 def _end(model: keras.Model) -> _End | None:
-    """The end of a model whose last operation is, or applies, a softmax over the last axis or a sigmoid."""
     operation, node = made_by(model.outputs[0])
     path: Path = (id(node),)
     while isinstance(operation, keras.Model) and runs_its_graph(operation):
         operation, node = made_by(operation.outputs[0])
         path = (*path, id(node))
-    parts = parts_of(operation) or []
-    last = parts[-1] if parts else None
-    if not isinstance(last, Activation) or last.function not in PROBABILITIES:
-        return None
-    kind = PROBABILITIES[last.function]
-    if not isinstance(parts[0], Linear):
-        return _End(path, kind, lambda x: x)
-    layer = parts[0].layer
-
-    def dense(x: Tensor) -> Tensor:
-        kernel, bias = (None if w is None else ops.cast(w, layer.compute_dtype) for w in (layer.kernel, layer.bias))
-        product = ops.matmul(ops.cast(x, layer.compute_dtype), kernel)
-        return product if bias is None else ops.add(product, bias)
-
-    return _End(path, kind, dense)
+    activation = probabilities_by(operation)
+    return None if activation is None else _End(path, activation, functools.partial(logits_by, operation))
 
 
 def _masks_of(node: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """Shapley values of the steps of a sequence: exact where that is cheap, otherwise with a standard error.
 
 - A network that is read step by step, of up to 16 players: exact, from all coalitions by the tree of prefixes.
-- More players: the exact values of the network with like states merged (`_network.prefixes`), and what these miss, by
+- More players: the exact values of the network with like states merged (`merging`), and what these miss, by
   a regression over complementary pairs of coalitions (`coalitions`). The states and the pairs double until the largest
   standard error is small enough, or the budget of updates of the state is spent.
 - Any other network: exact up to 8 players, otherwise the regression alone.
@@ -26,9 +26,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network.prefixes import Merged, Prefixes
+from keras_interp_rnn._network.prefixes import Prefixes
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, exact_values, regression
+from keras_interp_rnn.analysis.attribution.merging import Merged, can_merge, merged
 
 EXACT_PLAYERS, EXACT_RUNS = 16, 8
 """Maximum number of players of exact values, where prefixes share their states, and where each coalition is a run."""
@@ -72,7 +73,7 @@ def by_prefixes(
     states = int(np.clip(2 ** int(np.log2(max(budget / (4 * steps), 1))), FEWEST, STATES))
     while True:
         seen.add(pairs.draw(states - len(pairs.coalitions)))
-        values, errors = seen.values(pairs, game.merged(states) if game.can_merge else None, columns)
+        values, errors = seen.values(pairs, merged(game, states) if can_merge(game) else None, columns)
         if _is_near(values, errors, tolerance, np.abs(seen.ends).max()):
             return Estimate(values, errors, game.runs)
         if game.updates + 8 * states * steps > budget:
