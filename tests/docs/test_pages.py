@@ -33,7 +33,7 @@ RUN = [
     "exact.md",
     "notes/mean-field.md",
 ]
-ROUNDING = re.compile(r"\b\d(\.\d+)?e-1[5-9]\b")
+ROUNDING = re.compile(r"\b\d(\.\d+)?e-1[3-9]\b")
 """A residual that differs between machines."""
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
