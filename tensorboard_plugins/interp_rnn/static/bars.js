@@ -130,7 +130,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
     const {name, value, says, off} = tokens[i];
     const tip = `${noun === 'step' ? `step ${name}` : name}: ${says}`;
     const high = reach(value, look);
-    const top = peak(tokens[i], look);
+    const far = peak(tokens[i], look);
     const above = value > 0;
     const box = {x: x + (letters ? 1 : 3), width: Math.max(1, wide - (letters ? 2 : 6)), y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
     return h('g', {key: i, class: `token${i === picked ? ' picked' : ''}${off ? ' off' : ''}`, role: onpick ? 'button' : 'img', tabindex: i === current ? 0 : -1,
@@ -141,7 +141,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
     reach(tokens[i].margin, look) >= SEEN ? h('path', {class: 'interval', d: interval(x + wide / 2, tokens[i], look, text - 3, below)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
       textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
-    labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - top - labels.get(i).raised : below + top + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
+    labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - far - labels.get(i).raised : below + far + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
   }));
   return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
 }
