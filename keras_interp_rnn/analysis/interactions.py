@@ -14,7 +14,8 @@ where none is.
 For a network that is an affine map for each symbol, f is a product of factors of degree 1
 (`analysis.weighted.games`), the integrand is a polynomial of degree T - 2, and Gauss-Legendre quadrature with
 ceil((T - 1) / 2) nodes is exact. One pass over the word has the states that each earlier symbol changes, of all nodes.
-For any other network the sum over all coalitions is taken (`analysis.attribution.pairs`).
+For any other network the sum over all coalitions is taken (`analysis.attribution.pairs`); where these are too many, the
+interactions are those of its affine surrogate, which is such a network.
 
 Reference: Grabisch and Roubens, "An axiomatic approach to the concept of interaction among players in cooperative
 games", International Journal of Game Theory, 1999; Owen, "Multilinear extensions of games", Management Science, 1972;
@@ -23,7 +24,8 @@ Banzhaf, "Weighted voting doesn't work", Rutgers Law Review, 1965.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +38,7 @@ from keras_interp_rnn._network.graph import last_activation
 from keras_interp_rnn._network.whole import are_several, read_inputs
 from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
+from keras_interp_rnn.analysis.attribution.affine_surrogate import AffineSurrogate, affine_surrogate
 from keras_interp_rnn.analysis.attribution.attribution import UNITS, unit_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import batch_of_one
@@ -159,7 +162,9 @@ def interactions(
     Units: of the output: of a softmax the logit of the class, of a sigmoid the log-odds, unless `of` is "probability".
     Exactness: exact for affine maps and sequences of any length. Of other networks exact to 16 players, from the
         outputs of all coalitions, if they are read step by step (layers one after the other, as in `attribution`), and
-        to 8 players if not. `residual` is the largest gap of an identity.
+        to 8 players if not. For more players those of `affine_surrogate`, if the network is read step by step in one
+        direction: `exact` is then False, and `r_squared` how much of the network the surrogate explains. `residual` is
+        the largest gap of an identity.
     Cost: O(T^3 n^2) for affine maps, K times that for a Markov background; otherwise 2^(T + 1) updates of the state.
     Example:
 
@@ -188,7 +193,8 @@ def interactions(
     reading = read_inputs(network, batch_of_one(network, sequence, alphabet), alphabet, with_respect_to)
     game = open_sequence(reading, reference, groups, of)
     if game.num_players > game.max_players:
-        raise _too_many(game)
+        fit = functools.partial(affine_surrogate, target=target, reference=reference, groups=groups, of=of)
+        return _of_surrogate(game, functools.partial(fit, network, sequence, alphabet=alphabet), index)
     num_outputs = game.ends.shape[1]
     chosen = _chosen(target, game.ends[1])
     outputs = game.all_outputs()[:, [chosen]]
@@ -200,7 +206,7 @@ def interactions(
         first, last = outputs[bits, 0] - outputs[0, 0], outputs[-1, 0] - outputs[-1 - bits, 0]
         residual = gap_of_sums(values.sum(axis=1), first, last)
     reason = f"all {len(outputs):,} coalitions of {game.num_players} players{game.reason}"
-    name = output_name(reading.names, chosen, num_outputs) if num_outputs > 1 else "the output"
+    name = output_name(game.names, chosen, num_outputs) if num_outputs > 1 else "the output"
     values, there = _at_places(game.players, np.arange(game.num_players), values)
     return Interactions(
         values=values,
@@ -306,6 +312,39 @@ def _of_affine_maps(
         output_name=_name_of_output(form, chosen),
         unit=unit_of(activation if activation in UNITS else None, "logit"),
         tokens=_names(players, (names,)),
+    )
+
+
+def _of_surrogate(game: OneSequence, fit: Callable[[], AffineSurrogate], index: str) -> Interactions:
+    """The interactions of the affine surrogate of a network along a sequence."""
+    if not game.is_read_by_steps:
+        raise _too_many(game)
+    try:
+        surrogate = fit()
+    except ValueError as error:
+        raise _too_many(game) from error
+    pairs = interactions(surrogate.model, surrogate.word, index=index, background=surrogate.background)
+    # The word is in the order in which the network reads.
+    there = np.zeros(len(pairs.values), bool)
+    there[game.players.places[0]] = True
+    values = np.zeros_like(pairs.values)
+    values[np.ix_(surrogate.word, surrogate.word)] = pairs.values
+    num_outputs = game.ends.shape[1]
+    return Interactions(
+        values=values * there * there[:, None],
+        players=there,
+        index=index,
+        exact=False,
+        r_squared=surrogate.r_squared,
+        residual=pairs.residual,
+        method="affine surrogate",
+        reason=f"{game.num_players} players have too many coalitions; it was fitted to {surrogate.num_runs:,} of them",
+        target=surrogate.target,
+        output=float(game.ends[1, surrogate.target]),
+        reference_output=float(game.ends[0, surrogate.target]),
+        output_name=output_name(game.names, surrogate.target, num_outputs) if num_outputs > 1 else "the output",
+        unit=game.unit,
+        tokens=surrogate.tokens,
     )
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import sys
 
 import keras
 import numpy as np
@@ -408,8 +409,9 @@ def test_what_has_no_pairs_is_refused():
     ):
         with pytest.raises(ValueError, match=rule):
             analysis.interactions(pair, word, **options)
+    both_ways = randomized(OTHERS["two directions"]())
     with pytest.raises(ValueError, match="at most 16 players .* Received: 17"):
-        analysis.interactions(classifier(), [1] * 17)
+        analysis.interactions(both_ways, np.random.default_rng(0).normal(size=(17, 3)))
     graph = randomized(OTHERS["convolution"]())
     with pytest.raises(ValueError, match="at most 8 players .* Received: 9"):
         analysis.interactions(graph, np.random.default_rng(0).normal(size=(9, 3)))
@@ -473,3 +475,46 @@ def test_floats_are_no_symbols_of_affine_maps():
         analysis.interactions(model, [1.0, 2.0])
     same = analysis.interactions(model, np.array([[1, 2]]))
     np.testing.assert_array_equal(same.values, analysis.interactions(model, [1, 2]).values)
+
+
+def longer(model, x, **options):
+    """The exact pairs, and those of the surrogate of the same network and sequence."""
+    exact = analysis.interactions(model, x, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[exact_interactions.__module__], "EXACT_PLAYERS", 4)
+        return exact, analysis.interactions(model, x, **options)
+
+
+@both_indices
+@pytest.mark.parametrize("backwards", [False, True])
+def test_more_than_sixteen_steps_have_the_pairs_of_the_affine_surrogate(backwards, index):
+    recurrent = keras.layers.GRU(3, go_backwards=backwards)
+    model = randomized(vectors(recurrent, keras.layers.Dense(1, "sigmoid")), scale=0.5)
+    exact, pairs = longer(model, np.random.default_rng(2).normal(size=(8, 3)), index=index)
+    assert (pairs.method, pairs.exact, exact.exact) == ("affine surrogate", False, True)
+    assert 0.98 < pairs.r_squared <= 1
+    assert pairs.output == pytest.approx(exact.output)
+    assert pairs.reference_output == pytest.approx(exact.reference_output)
+    assert (pairs.unit, pairs.target) == (exact.unit, exact.target)
+    above = np.triu_indices(8, 1)
+    assert np.corrcoef(exact.values[above], pairs.values[above])[0, 1] > 0.98
+    assert "of an affine surrogate that explains" in str(pairs)
+    assert pairs._repr_html_()
+
+
+def test_a_surrogate_leaves_padding_out_and_names_groups():
+    model = classifier(mask_zero=True)
+    ids = [3, 1, 0, 0, 2, 5, 4, 1]
+    exact, pairs = longer(model, ids, groups=[0, 0, 1, 1, 2, 3, 4, 5])
+    assert pairs.method == "affine surrogate"
+    assert pairs.tokens == exact.tokens
+    assert pairs.players.tolist() == exact.players.tolist() == [True, False, True, True, True, True]
+    assert not pairs.values[1].any()
+    assert np.corrcoef(exact.values.ravel(), pairs.values.ravel())[0, 1] > 0.9
+
+
+def test_sixty_steps_of_an_lstm_have_pairs():
+    pairs = analysis.interactions(classifier(), np.random.default_rng(0).integers(1, 6, 60))
+    assert pairs.values.shape == (60, 60)
+    assert pairs.r_squared < 1
+    assert "the 15 strongest of 1,770 pairs" in str(pairs)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._network import Names
 from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading
@@ -72,7 +73,7 @@ class OneSequence:
     Attributes:
         opened: the network, before its last activation if the logit is explained. absent: the vectors (1, time, ...) in
             place of steps that are not there. players: the steps or groups.
-        unit: of the outputs. reason: how the network is run, if not in float64.
+        unit: of the outputs. reason: how the network is run, if not in float64. names: of the ids that are read.
     """
 
     opened: Opened
@@ -80,6 +81,7 @@ class OneSequence:
     players: Players
     unit: str
     reason: str
+    names: Names | None
 
     @property
     def num_players(self) -> int:
@@ -121,7 +123,7 @@ def open_sequence(reading: Reading, reference: ArrayLike | None, groups: ArrayLi
     opened = opened.before_activation() if of == "logit" else opened
     absent = absent_vectors(reference, opened.inputs, opened.reads_symbols)
     differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
-    game = OneSequence(opened, absent, players_of(groups, opened.mask & differs), unit, reason)
+    game = OneSequence(opened, absent, players_of(groups, opened.mask & differs), unit, reason, reading.names)
     if not np.isfinite(game.ends[0]).all():
         output = int(np.flatnonzero(~np.isfinite(game.ends[0]))[0])
         raise ValueError(
