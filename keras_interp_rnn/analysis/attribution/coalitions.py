@@ -12,10 +12,11 @@ A sample takes complementary pairs of coalitions, S and the rest, and sizes as o
 without repeats. Half of the difference of a pair is what the odd orders of the game make: the even ones, interactions
 of two among them, drop out of the regression.
 
-What is regressed is v less a game whose Shapley values are known, such as that of a merged automaton (regression
-adjustment), so that c is small. Its prior is normal with mean 0 and variance t^2, that of t flat, and the variance of
-the noise the most probable one. So with few pairs the values stay near the known ones, and with many they are those of
-the regression. Standard errors are those of the posterior, a Student's t of n - 1 degrees, as many as tell of t^2.
+What is regressed is v less a part, none, half or all, of a game whose Shapley values are known, such as that of a
+merged automaton (regression adjustment), so that c is small: an automaton says little of a network that nearly adds up
+its steps. The prior of c is normal with mean 0 and variance t^2, that of t flat, and the variance of the noise the most
+probable one. So with few pairs the values stay near the known ones, and with many they are those of the regression.
+Standard errors are those of the posterior, a Student's t of n - 1 degrees, as many as tell of t^2.
 
 Reference: Shapley, 1953; Lundberg and Lee, NeurIPS 2017; Musco and Witter, arXiv:2410.01917, 2024; Witter, Liu and
 Musco, arXiv:2506.11849, 2025.
@@ -26,6 +27,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +58,10 @@ def sizes_of(n: int) -> NDArray[np.intp]:
     for _ in range(n):
         sizes = np.concatenate([sizes, sizes + 1])
     return sizes
+
+
+FACTORS = (0.0, 0.5, 1.0)
+"""How much of a known game is taken away before the regression; the sample says which is most probable."""
 
 
 class Pairs:
@@ -155,38 +161,57 @@ class Pairs:
         return np.asarray((mass / np.maximum(self._taken, 1))[small - 1])
 
 
-def regression(pairs: Pairs, differences: Array, whole: Array) -> tuple[Array, Array]:
+class Known(NamedTuple):
+    """A game whose Shapley values (n, K) are known, and the differences (m, K) of pairs of coalitions in it."""
+
+    values: Array
+    differences: Array
+
+
+def regression(pairs: Pairs, differences: Array, whole: Array, known: Known | None = None) -> tuple[Array, Array]:
     """The Shapley values (n, K) of a game, and their standard errors.
 
     Args:
         differences: (m, K), the value of each of `pairs.coalitions` less that of the rest.
         whole: (K,), v(N) - v(empty), the sum of the values.
+        known: a game that is much like this one.
     """
     n, sizes = pairs.num_players, pairs.coalitions.sum(axis=1)
+    if known is None:
+        known = Known(np.zeros((n, len(whole))), np.zeros_like(differences))
     root = np.sqrt(pairs.weights * len(sizes))[:, None]
-    rows = (pairs.coalitions - (sizes / n)[:, None]) * root
-    # Half of the difference, less that of a game of equal players.
-    seen = (differences / 2 - (sizes / n - 0.5)[:, None] * whole) * root
-    left, scale, right = np.linalg.svd(rows, full_matrices=False)
+    left, scale, right = np.linalg.svd((pairs.coalitions - (sizes / n)[:, None]) * root, full_matrices=False)
     kept = scale > 1e-9 * scale[0]
     left, scale, right = left[:, kept], scale[kept], right[kept]
-    along, squares = left.T @ seen, scale**2
+
+    def seen(differences: Array, whole: Array) -> Array:
+        """Half of the differences, less those of a game of equal players."""
+        return np.asarray((differences / 2 - (sizes / n - 0.5)[:, None] * whole) * root)
+
+    of_game, of_known = seen(differences, whole), seen(known.differences, known.values.sum(axis=0))
     if pairs.are_all:
-        values = right.T @ (along / scale[:, None])
+        values = right.T @ (left.T @ of_game / scale[:, None])
         return values + whole / n, np.zeros_like(values)
+    squares, ridges = scale**2, RIDGES[:, None] * len(sizes) / n
+    fit = squares / (squares + ridges)
     # Directions that no pair tells of, orthogonal to the sum, keep the variance t^2.
     unknown = np.maximum(1 - 1 / n - (right**2).sum(axis=0), 0.0)
-    values, errors = np.empty((2, n, seen.shape[1]))
-    for k, y in enumerate(seen.T):
-        ridges = RIDGES[:, None] * len(y) / n
-        fit = squares / (squares + ridges)
-        noise = np.maximum(y @ y - fit @ along[:, k] ** 2, 1e-300 + 1e-14 * (y @ y)) / len(y)
-        spread = np.sqrt(noise / ridges[:, 0])
-        evidence = -0.5 * (np.log1p(squares / ridges).sum(axis=1) + len(y) * np.log(noise)) + np.log(spread)
-        chance = np.exp(evidence - evidence.max())
+    spreads = (1 / (squares + ridges)) @ right**2 + unknown / ridges
+    values, errors = np.empty((2, n, len(whole)))
+    for k in range(len(whole)):
+        evidence, means, variances = [], [], []
+        for factor in FACTORS if of_known[:, k].any() else (0.0,):
+            y = of_game[:, k] - factor * of_known[:, k]
+            along = left.T @ y
+            noise = np.maximum(y @ y - fit @ along**2, 1e-300 + 1e-14 * (y @ y)) / len(y)
+            # The logarithm of the probability of the sample, and of a flat prior on t, over ridges that are alike.
+            fitting = -0.5 * (np.log1p(squares / ridges).sum(axis=1) + len(y) * np.log(noise))
+            evidence.append(fitting + 0.5 * np.log(noise / ridges[:, 0]))
+            rest = whole[k] - factor * known.values[:, k].sum()
+            means.append((fit * (along / scale)) @ right + rest / n + factor * known.values[:, k])
+            variances.append(noise[:, None] * spreads)
+        chance, each = np.exp(np.array(evidence) - np.max(evidence)).ravel(), np.concatenate(means)
         chance /= chance.sum()
-        means = (fit * (along[:, k] / scale)) @ right
-        variances = noise[:, None] * ((1 / (squares + ridges)) @ right**2 + unknown / ridges)
-        values[:, k] = chance @ means
-        errors[:, k] = np.sqrt(chance @ (variances + (means - values[:, k]) ** 2))
-    return values + whole / n, errors * np.sqrt((n - 1) / max(n - 3, 1))
+        values[:, k] = chance @ each
+        errors[:, k] = np.sqrt(chance @ (np.concatenate(variances) + (each - values[:, k]) ** 2))
+    return values, errors * np.sqrt((n - 1) / max(n - 3, 1))

@@ -15,8 +15,8 @@ from keras_interp_rnn.analysis.attribution.opening import Opened, row_slices
 MOST_POINTS = 1024
 """Maximum number of points of the quadrature."""
 
-GAP = 0.01
-"""The gap of the sum that asks for no more points, in parts of the change of the output."""
+GAP, ROUNDING = 0.01, 1e-6
+"""The gap of the sum that asks for no more points: in parts of the change of the output, and of the outputs."""
 
 
 def path_integral(
@@ -37,7 +37,10 @@ def path_integral(
         while len(left):
             shares[left, ..., k] = _quadrature(opened, absent, columns, left, points)
             gap = np.abs(shares[left, ..., k].reshape(len(left), -1).sum(axis=1) - change[left, k])
-            left = left[gap > GAP * np.abs(change[left, k])]
+            allowed = np.maximum(
+                GAP * np.abs(change[left, k]), ROUNDING * np.abs([end[left, k] for end in ends]).max(axis=0)
+            )
+            left, gap = left[gap > allowed], gap[gap > allowed]
             if points >= MOST_POINTS:
                 break
             points = min(2 * points, MOST_POINTS)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._network.prefixes import Prefixes
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, exact_values, regression
+from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Known, Pairs, exact_values, regression
 from keras_interp_rnn.analysis.attribution.merging import Merged, can_merge, merged
 
 EXACT_PLAYERS, EXACT_RUNS = 16, 8
@@ -70,7 +70,7 @@ def by_prefixes(
         return Estimate(values, np.zeros_like(values), game.runs)
     pairs, seen = Pairs(n, rng), _Seen(n, lambda rows: game.outputs(rows)[:, columns])
     steps = game.num_steps
-    states = int(np.clip(2 ** int(np.log2(max(budget / (4 * steps), 1))), FEWEST, STATES))
+    states = int(np.clip(budget // (4 * steps), FEWEST, STATES))
     while True:
         seen.add(pairs.draw(states - len(pairs.coalitions)))
         values, errors = seen.values(pairs, merged(game, states) if can_merge(game) else None, columns)
@@ -107,18 +107,12 @@ class _Seen:
         self.sides = np.concatenate([self.sides, new], axis=1)
 
     def values(self, pairs: Pairs, known: Merged | None, columns: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The values and their standard errors; `known` has exact ones, to which what it misses is added."""
-        sides, ends = self.sides, self.ends
-        exact = np.zeros((pairs.num_players, len(columns)))
-        if known is not None:
-            n = pairs.num_players
-            nobody_and_all = np.repeat([[False], [True]], n, axis=1)
-            outputs = known.outputs(np.concatenate([self.coalitions, ~self.coalitions, nobody_and_all]))[:, columns]
-            sides, ends = sides - outputs[:-2].reshape(sides.shape), ends - outputs[-2:]
-            exact = known.shapley_values()[:, columns]
-            exact = exact + (outputs[-1] - outputs[-2] - exact.sum(axis=0)) / n  # of the quadrature, with many players
-        missed, errors = regression(pairs, sides[0] - sides[1], ends[1] - ends[0])
-        return exact + missed, errors
+        """The values and their standard errors; `known` has exact ones of a game that is much like this one."""
+        differences, whole = self.sides[0] - self.sides[1], self.ends[1] - self.ends[0]
+        if known is None:
+            return regression(pairs, differences, whole)
+        first, second = (known.outputs(rows)[:, columns] for rows in (self.coalitions, ~self.coalitions))
+        return regression(pairs, differences, whole, Known(known.shapley_values()[:, columns], first - second))
 
 
 def _is_near(values: Array, errors: Array, tolerance: float, scale: float) -> bool:
