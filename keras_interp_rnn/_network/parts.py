@@ -278,11 +278,7 @@ EACH_STEP = (Linear, Featurewise, Activation)
 
 def probabilities_by(operation: keras.Operation) -> str | None:
     """The activation, "softmax" or "sigmoid", by which a layer or an operation makes probabilities of logits."""
-    layer = operation.layer if type(operation) is keras.layers.TimeDistributed else operation
-    if not isinstance(layer, keras.layers.Layer):
-        along_features = operation_name(layer) == "Sigmoid" or (operation_name(layer) == "Softmax" and layer.axis == -1)
-        return operation_name(layer).lower() if along_features else None
-    parts = parts_of(layer)
+    parts = parts_of(operation)
     last = parts[-1] if parts else None
     return PROBABILITIES.get(last.function) if isinstance(last, Activation) else None
 

@@ -9,7 +9,8 @@ from keras import ops
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._network.chain import open_chain
-from keras_interp_rnn._network.prefixes import Prefixes, cells, is_read_by_steps
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn.analysis.attribution.merging import can_merge, cells, merged
 from tests.network.test_own_equations import EulerCell, SilentCell
 from tests.oracles.shapley import coalitions, shapley_values
 from tests.samples import passing_masks_on
@@ -168,12 +169,12 @@ def test_with_enough_states_the_automaton_is_the_network(name, masked):
             return run(model, variants(some, x[row], absent, players), step)
 
         known = players[players >= 0]
-        assert game.can_merge == (len(list(itertools.groupby(known))) == len(set(known)))
-        if game.can_merge:
-            merged = game.merged(2**STEPS)
-            np.testing.assert_allclose(merged.outputs(some), value(some), atol=ATOL)
+        assert can_merge(game) == (len(list(itertools.groupby(known))) == len(set(known)))
+        if can_merge(game):
+            automaton = merged(game, 2**STEPS)
+            np.testing.assert_allclose(automaton.outputs(some), value(some), atol=ATOL)
             expected = shapley_values(value, some.shape[1])
-            np.testing.assert_allclose(merged.shapley_values(), expected, atol=ATOL)
+            np.testing.assert_allclose(automaton.shapley_values(), expected, atol=ATOL)
 
 
 @pytest.mark.core(3)
@@ -222,7 +223,7 @@ def test_an_isan_reads_distributions_over_its_symbols():
     expected = run(head, np.array(expected))
     game = Prefixes(chain, 0, np.full((STEPS, 5), 0.2), np.arange(STEPS))
     np.testing.assert_allclose(game.all_outputs(), expected, atol=1e-12)
-    np.testing.assert_allclose(game.merged(64).outputs(some), expected, atol=1e-12)
+    np.testing.assert_allclose(merged(game, 64).outputs(some), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("limit", [8, 2**18])
@@ -302,6 +303,6 @@ def test_more_states_are_nearer_to_the_network(name):
     model, x, absent = drawn(name, False, 1)
     game = Prefixes(open_chain(model, x), 0, absent, np.arange(STEPS))
     expected = game.all_outputs()
-    missed = [np.abs(game.merged(number).outputs(coalitions(STEPS)) - expected).max() for number in (1, 8, 64)]
+    missed = [np.abs(merged(game, number).outputs(coalitions(STEPS)) - expected).max() for number in (1, 8, 64)]
     assert missed[0] > missed[1] > missed[2]
     assert missed[2] < 1e-12
