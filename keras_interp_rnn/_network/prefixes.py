@@ -98,6 +98,12 @@ def is_read_by_steps(chain: Chain) -> bool:
     return _layout(chain, 0) is not None
 
 
+def steps_before_output(chain: Chain) -> Mask:
+    """The steps (time,) that can change the output: of a sequence of outputs those up to the one that is computed."""
+    layout, steps = _layout(chain, 0), np.arange(chain.inputs.shape[1])
+    return steps <= (steps[-1] if layout is None or layout.last is None or layout.merge_mode else layout.last)
+
+
 class Direction:
     """A sequence that is read in one direction, each step by its own vector (1) or by the one in its place (0).
 

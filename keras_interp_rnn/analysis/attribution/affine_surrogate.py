@@ -53,7 +53,7 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.attribution import unit_of
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
-from keras_interp_rnn.analysis.attribution.opening import absent_vectors, batch_of_one, opened_for
+from keras_interp_rnn.analysis.attribution.opening import absent_vectors, batch_of_one, opened_for, steps_that_count
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
 
 MAX_STEPS = 512
@@ -174,8 +174,7 @@ def affine_surrogate(
     integer("num_runs", num_runs, 16)
     reading = read_inputs(network, batch_of_one(network, sequence, alphabet), alphabet)
     chain, absent, unit = _opened(reading, step, reference, of)
-    differs = (chain.inputs != absent).reshape(*chain.mask.shape, -1).any(axis=-1)
-    players = players_of(groups, chain.mask & differs)
+    players = players_of(groups, steps_that_count(chain, absent))
     _check_places(players, chain.inputs.shape[1])
     game = Prefixes(chain, 0, absent[0], players.of_steps[0])
     ends = game.outputs(np.repeat([[False], [True]], game.num_players, axis=1))

@@ -59,6 +59,7 @@ from keras_interp_rnn.analysis.attribution.opening import (
     opened_for,
     outputs_of,
     row_slices,
+    steps_that_count,
 )
 from keras_interp_rnn.analysis.attribution.path_integral import path_integral
 from keras_interp_rnn.analysis.attribution.replacing import by_replacing
@@ -355,8 +356,7 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
             f"{without_steps[row, output]} for sequence {row + 1}. Pass another `reference`."
         )
     probabilities = activated(whole, activation) if asked.of == "logit" else None
-    differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
-    players = players_of(asked.groups, opened.mask & differs)
+    players = players_of(asked.groups, steps_that_count(opened, absent))
     features = errors = runs = None
     ends = without_steps, np.take_along_axis(whole, top, axis=1)
     if method == "shapley":
@@ -444,9 +444,8 @@ def _estimates(
         return np.split(values, places)
 
     rngs = [np.random.default_rng(0) for _ in sizes]
-    yield from by_running(
-        run, sizes, asked.tolerance, asked.usual_work[1] if asked.max_work is None else asked.max_work, rngs
-    )
+    limits = [max(asked.usual_work[1], 4 * n) if asked.max_work is None else asked.max_work for n in sizes]
+    yield from by_running(run, sizes, asked.tolerance, limits, rngs)
 
 
 def activated(outputs: Array, activation: str | None) -> Array | None:

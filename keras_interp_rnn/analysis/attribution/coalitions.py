@@ -13,10 +13,10 @@ without repeats. Half of the difference of a pair is what the odd orders of the 
 of two among them, drop out of the regression.
 
 What is regressed is v less a part, none, half or all, of a game whose Shapley values are known, such as that of a
-merged automaton (regression adjustment), so that c is small: an automaton says little of a network that nearly adds up
-its steps. The prior of c is normal with mean 0 and variance t^2, that of t flat, and the variance of the noise the most
-probable one. So with few pairs the values stay near the known ones, and with many they are those of the regression.
-Standard errors are those of the posterior, a Student's t of n - 1 degrees, as many as tell of t^2.
+merged automaton (regression adjustment), so that c is small: an automaton tells little of a network that nearly adds
+up its steps. The prior of c is normal with mean 0 and variance t^2, that of t flat, and the variance of the noise the
+most probable one. So with few pairs the values stay near the known ones, and with many they are those of the
+regression. Standard errors are those of the posterior, a Student's t of n - 1 degrees, as many as tell of t^2.
 
 Reference: Shapley, 1953; Lundberg and Lee, NeurIPS 2017; Musco and Witter, arXiv:2410.01917, 2024; Witter, Liu and
 Musco, arXiv:2506.11849, 2025.
@@ -61,7 +61,7 @@ def sizes_of(n: int) -> NDArray[np.intp]:
 
 
 FACTORS = (0.0, 0.5, 1.0)
-"""How much of a known game is taken away before the regression; the sample says which is most probable."""
+"""How much of a known game is taken away before the regression; which of them is most probable, the sample tells."""
 
 
 class Pairs:

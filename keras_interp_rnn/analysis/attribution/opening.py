@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._network import GivenNames, as_array, is_text, read_text, resolve_names
 from keras_interp_rnn._network.agreement import nothing
 from keras_interp_rnn._network.chain import Chain, Differs, NotAChain, open_chain
+from keras_interp_rnn._network.prefixes import steps_before_output
 from keras_interp_rnn._network.whole import Reading, Whole, are_several, as_model, one_row
 from keras_interp_rnn._types import Array
 
@@ -61,6 +62,13 @@ def _is_padding(ids: NDArray[Any], masked: NDArray[np.bool_]) -> bool:
     """Whether steps that are masked are those of one id. Those of vectors may be any."""
     of_others = bool(np.isin(ids[~masked], ids[masked]).any()) if ids.shape == masked.shape else False
     return ids.shape != masked.shape or (len(np.unique(ids[masked])) < 2 and not of_others)
+
+
+def steps_that_count(opened: Opened, absent: Array) -> NDArray[np.bool_]:
+    """The steps (batch, time) that are read before what is explained, and differ from those in their place."""
+    differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
+    counts = steps_before_output(opened) if isinstance(opened, Chain) else np.ones(opened.mask.shape[1], bool)
+    return np.asarray(opened.mask & differs & counts)
 
 
 def outputs_of(opened: Opened, x: Array, rows: NDArray[np.intp]) -> Array:

@@ -30,7 +30,13 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.attribution import unit_of
 from keras_interp_rnn.analysis.attribution.coalitions import sizes_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
-from keras_interp_rnn.analysis.attribution.opening import Opened, absent_vectors, opened_for, outputs_of
+from keras_interp_rnn.analysis.attribution.opening import (
+    Opened,
+    absent_vectors,
+    opened_for,
+    outputs_of,
+    steps_that_count,
+)
 from keras_interp_rnn.analysis.attribution.shapley import EXACT_PLAYERS, EXACT_RUNS
 
 
@@ -122,8 +128,8 @@ def open_sequence(reading: Reading, reference: ArrayLike | None, groups: ArrayLi
     unit = unit_of(opened.activation, of)
     opened = opened.before_activation() if of == "logit" else opened
     absent = absent_vectors(reference, opened.inputs, opened.reads_symbols)
-    differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
-    game = OneSequence(opened, absent, players_of(groups, opened.mask & differs), unit, reason, reading.names)
+    players = players_of(groups, steps_that_count(opened, absent))
+    game = OneSequence(opened, absent, players, unit, reason, reading.names)
     if not np.isfinite(game.ends[0]).all():
         output = int(np.flatnonzero(~np.isfinite(game.ends[0]))[0])
         raise ValueError(

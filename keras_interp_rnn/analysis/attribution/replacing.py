@@ -9,7 +9,7 @@ from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.groups import players_of
-from keras_interp_rnn.analysis.attribution.opening import Opened, row_slices
+from keras_interp_rnn.analysis.attribution.opening import Opened, row_slices, steps_that_count
 
 
 def by_replacing(
@@ -24,8 +24,7 @@ def by_replacing(
 
 def _by_prefixes(opened: Chain, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
     """Each sequence from the state at its first difference from another one: half of the steps."""
-    differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
-    players = players_of(None, opened.mask & differs)
+    players = players_of(None, steps_that_count(opened, absent))
     shares = np.zeros((*opened.mask.shape, outputs.shape[1]))
     for row, (places, columns) in enumerate(zip(players.places, outputs, strict=True)):
         n = len(places)

@@ -124,14 +124,14 @@ def by_running(
     run: Callable[[NDArray[np.intp], Sequence[Coalitions]], Sequence[Array]],
     num_players: Sequence[int],
     tolerance: float,
-    budget: int,
+    budgets: Sequence[int],
     rngs: Sequence[np.random.Generator],
 ) -> Iterator[Estimate]:
     """The values of sequences whose coalitions are run one by one, many sequences at a time.
 
     Args:
         run: from the indices of sequences and some coalitions of each to the values (m, K) of these.
-        num_players: of each sequence. budget: the number of runs of each.
+        num_players: of each sequence. budgets: the number of runs of each, unless they are exact.
     """
     count = len(num_players)
     found: dict[int, Estimate] = {}
@@ -147,7 +147,7 @@ def by_running(
         nobody_and_all = [np.repeat([[False], [True]], num_players[i], axis=1) for i in left]
         ends = dict(zip(left.tolist(), run(left, nobody_and_all), strict=True))
     while len(left):
-        new = [pairs[i].draw(_wanted(num_players[i], len(pairs[i].coalitions))) for i in left.tolist()]
+        new = [pairs[i].draw(_wanted(num_players[i], len(pairs[i].coalitions), budgets[i])) for i in left.tolist()]
         outputs = run(left, [np.concatenate([rows, ~rows]) for rows in new])
         for i, of_new in zip(left.tolist(), outputs, strict=True):
             of_pairs = of_new.reshape(2, -1, of_new.shape[1])
@@ -155,12 +155,12 @@ def by_running(
             values, errors = regression(pairs[i], sides[i][0] - sides[i][1], ends[i][1] - ends[i][0])
             runs = 2 * len(pairs[i].coalitions) + 2
             is_near = _is_near(values, errors, tolerance, np.abs(ends[i]).max())
-            if is_near or 2 * runs > max(budget, 4 * num_players[i]) + 4:
+            if is_near or 2 * runs > budgets[i] + 4:
                 found[i] = Estimate(values, errors, runs, not is_near)
         left = np.array([i for i in left if i not in found], np.intp)
     return (found[i] for i in range(count))
 
 
-def _wanted(num_players: int, have: int) -> int:
-    """How many more pairs to draw: at first 64, or one for each player; then as many as there are."""
-    return have or max(PAIRS, num_players)
+def _wanted(num_players: int, have: int, budget: int) -> int:
+    """How many more pairs to draw: at first 64, or one for each player, within the budget; then as many again."""
+    return have or max(1, min(max(PAIRS, num_players), budget // 2 - 1))
