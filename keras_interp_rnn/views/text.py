@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._io import in_terminal
@@ -239,9 +239,24 @@ def _explained(result: Attribution) -> str:
     probability = [None] * len(targets) if result.probability is None else np.ravel(result.probability[0]).tolist()
     for target, value, start, part in zip(targets, output, without, probability, strict=True):
         unit = f"{result.unit} " * bool(result.unit)
+        whole, nothing = _ends(value, start, result.unit)
         known = "" if part is None else f", probability {chance(part)}"
-        found.append(f"{output_name(None, target, 0)}: {unit}{value:.4f}{known}, and {start:.4f} without any step")
+        found.append(f"{output_name(None, target, 0)}: {unit}{whole}{known}, and {nothing} without any step")
     return "; ".join(found)
+
+
+def _ends(output: float, reference_output: float, unit: str) -> tuple[str, str]:
+    """An output and that without any step, with the digits that tell them from 0, from 1 and from each other."""
+    scale = max(abs(output), abs(reference_output))
+
+    def digits(value: float, other: float) -> str:
+        if unit == "probability" and not SMALL <= value <= 1 - SMALL:
+            return chance(value)
+        sizes = [size for size in (abs(value), abs(value - other)) if size > ROUNDING * scale]
+        decimals = max(4, 1 - math.floor(math.log10(min(sizes)))) if sizes else 4
+        return f"{value:.{decimals}f}" if decimals <= 8 else f"{value:.2g}"
+
+    return digits(output, reference_output), digits(reference_output, output)
 
 
 def _method(result: Attribution, estimated: bool) -> str:
@@ -280,10 +295,14 @@ def _saturated(result: Attribution) -> list[str]:
     if not near:
         return []
     name = f" of {output_name(None, np.ravel(result.targets[0])[near[0]], 0, again=True)}" if len(parts) > 1 else ""
-    what = f"a probability of {chance(parts[near[0]])}{name}"
-    if result.unit == "probability":
-        return [f"{what} hardly changes, whatever is read: split the logit instead (of='logit')"]
-    return [f"the shares say what moved the {result.unit}, which {what} hardly shows any more"]
+    return [_near_certainty(f"{chance(parts[near[0]])}{name}", result.unit, "the shares say what moved")]
+
+
+def _near_certainty(probability: str, unit: str, moved: str) -> str:
+    """What a probability near 0 or 1 means for what is split, of that unit."""
+    if unit == "probability":
+        return f"a probability of {probability} hardly changes, whatever is read: split the logit instead (of='logit')"
+    return f"{moved} the {unit}, which a probability of {probability} hardly shows any more"
 
 
 def chance(part: float) -> str:
@@ -302,10 +321,14 @@ def interactions(result: Interactions) -> str:
     pairs = result.top(ITEMS)
     count = int(result.players.sum())
     unit = f" in {_in_nats(result.unit)}" if result.unit else ""
+    whole, nothing = _ends(result.output, result.reference_output, result.unit)
     lines = [
-        f"{result.output_name}: {result.output:.4f}, {result.reference_output:.4f} without any step",
+        f"{result.output_name}: {whole}, {nothing} without any step",
         f"{result.index.capitalize()} interactions{unit}, {how_exact(result)}",
     ]
+    part = {"probability": result.output, "log-odds": float(expit(result.output))}.get(result.unit)
+    if part is not None and not SMALL <= part <= 1 - SMALL:
+        lines.append(_near_certainty(chance(part), result.unit, "the pairs say what steps change together in"))
     if not pairs:
         return "\n".join([*lines, f"no pair among {counted(count, 'step')} that can be there or not"])
     num_pairs = count * (count - 1) // 2

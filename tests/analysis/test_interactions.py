@@ -354,6 +354,21 @@ def test_the_sequence_may_have_the_axis_of_a_batch_and_ids_names():
         analysis.interactions(model, [[1, 5, 2], [1, 2, 3]])
 
 
+@pytest.mark.parametrize(
+    ("of", "said"), [("logit", "the pairs say what steps change together in the log-odds, which "), ("probability", "")]
+)
+def test_pairs_near_certainty_say_so(of, said):
+    model = classifier()
+    assert "hardly" not in str(analysis.interactions(model, [1, 5, 2], of=of))
+    head = model.layers[-1]
+    head.set_weights([head.get_weights()[0], np.full_like(head.get_weights()[1], 9.0)])
+    pairs = analysis.interactions(model, [1, 5, 2], of=of)
+    line = str(pairs).splitlines()[2]
+    assert line.startswith(f"{said}a probability of 0.999")
+    assert "hardly" in line
+    assert "1.0000" not in str(pairs)
+
+
 def test_one_of_several_inputs_has_pairs():
     ids, more = keras.Input((None,), dtype="int32", name="ids"), keras.Input((2,), name="more")
     state = keras.layers.GRU(3)(keras.layers.Embedding(5, 2)(ids))

@@ -88,6 +88,9 @@ class TestScales:
             ),
             ("[3.2, -0.5, 0].map(column([3.2, -0.5, 0]))", ["3.20", "−0.50", "0.00"]),
             ("[3.2, -0.5, 0.0001, -0.0001].map(signedColumn([3.2]))", ["+3.20", "−0.50", "0.00", "0.00"]),
+            ("[3e-5, -2e-6, 0].map(signedColumn([3e-5, -2e-6]))", ["+0.0000300", "−0.0000020", "0.0000000"]),
+            ("[3e-9, -2e-12, 0].map(signedColumn([3e-9]))", ["+3.00e-9", "−2.00e-12", "0"]),
+            ("[3e-9, 0].map(signedColumn([3e-9], 1e-7))", ["0.0000", "0.0000"]),
             ("[1234.5, 2].map(signedColumn([1234.5, 2]))", ["+1235", "+2"]),
             ("[1, 0.9999, 0.5, 0.0001, 0].map((p) => percent(p))", ["100.0%", ">99.9%", "50.0%", "<0.1%", "0.0%"]),
             ("[0.963, 0.999].map((p) => percent(p, 0))", ["96%", ">99%"]),
@@ -223,18 +226,19 @@ class TestSentences:
 SENTENCES = ("render", "scales", "bars", "outputs")
 READ = """
 const tensor = {shape: [rows.length, rows[0].length], values: Float32Array.from(rows.flat())};
-const page = {entries: [{kind: 'attribution'}], read: async () => series, part: async () => tensor};
+const page = {entries: [{kind: series.kind ?? 'attribution'}], read: async () => series, part: async () => tensor};
 const [{methods: [method], symbols}] = await readings.textsOf(page);
 const reading = await method.load(0, symbols.length);
 const pair = readings.pairOf(reading, {});
 const lead = readings.leadOf(reading, pair);
+const format = outputs.formatOf(reading, symbols.map((_, i) => lead(i)), pair);
 const plain = (parts) => parts.map((part) => part.tag ? part.children[0] : part).join('');
 """
 SAID = """{
   name: method.name,
   headline: plain(outputs.sentence('', reading, symbols, lead, pair)),
-  note: outputs.noteOn(reading, pair.map((o) => reading.outputs[o]).join(' over ')),
-  sum: outputs.sumOf(reading, lead, pair, []),
+  note: outputs.noteOn(reading, pair.map((o) => reading.outputs[o]).join(' over '), symbols),
+  sum: outputs.sumOf(reading, lead, pair, outputs.restOf(reading, pair, format)),
   near: outputs.saturation(reading, pair),
 }"""
 
@@ -258,7 +262,7 @@ class TestAttributions:
             "headline": "The network says log-odds 3.21, probability 0.961; raised most by “good” (+3.71 nats).",
             "note": "Exact Shapley values: what each token adds to the log-odds of the output, or takes from it, in "
             "nats, on average over all orders in which the tokens come.",
-            "sum": "They add up to the log-odds.",
+            "sum": "With +0.50 of the output without any token they add up to the log-odds.",
             "near": "",
         }
 
@@ -347,6 +351,71 @@ class TestAttributions:
             "raised most by group 2 (+3.71 nats)."
         )
         assert "all orders in which the groups come" in found["note"]
+
+    @pytest.mark.parametrize(
+        ("method", "way"), [("telescoping", "came one after another"), ("path_integral", "were faded")]
+    )
+    def test_groups_have_the_shares_of_their_steps(self, method, way):
+        rows = [[0], [0.5], [0.25], [0.25], [0]]
+        note = read_by_a_page(rows, method=method, groups=True, symbols=["group 1", "group 2"])["note"]
+        assert f"steps {way}" in note
+        assert "groups" not in note
+
+    def test_small_outputs_have_the_digits_that_matter(self):
+        rows = [[0], [3e-5], [4e-6], [6e-6], [2e-5]]
+        found = read_by_a_page(rows, values=True)
+        assert found["headline"] == "The network says 3.0e-5; raised most by “good” (+0.00000600)."
+        assert found["sum"] == "With +0.00002000 of the output without any token they add up to the output."
+        rows = [
+            [0],
+            [0.99996],
+            [
+                1e-5,
+            ],
+            [-2e-5],
+            [0.99997],
+        ]
+        found = read_by_a_page(rows, values=True, unit="probability", outputs=["output 2 (index 1)"])
+        assert found["headline"].startswith(
+            "The network says probability 0.999960 for output 2 (index 1); lowered most"
+        )
+        assert "of the output without any token" in found["sum"]
+
+    def test_a_reference_is_said_where_the_bars_are_too_large_for_its_digits_or_all_0(self):
+        found = read_by_a_page([[0], [3e-5], [0], [0], [3e-5]], values=True)
+        assert found["sum"] == "With +3.0e-5 of the output without any token they add up to the output."
+        assert found["headline"] == "The network says 3.0e-5."
+        found = read_by_a_page([[0], [0.503], [300], [-299.5], [0.003]], values=True)
+        assert found["sum"] == "With +0.003 of the output without any token they add up to the output."
+
+    def test_rounding_is_no_share(self):
+        assert read_by_a_page([[0], [0.5], [1e-9], [-1e-9], [0.5]], values=True)["headline"] == "The network says 0.5."
+
+    @pytest.mark.parametrize("says", [0.75, 0.9934, 0.004])
+    def test_pairs_of_a_probability_have_it_in_words(self, says):
+        found = read_by_a_page(
+            [[0, 0.25], [0.25, 0]],
+            kind="interactions",
+            output="output 2 (index 1)",
+            says=says,
+            index="shapley",
+            unit="probability",
+        )
+        shown = {0.75: "0.750", 0.9934: "0.9934", 0.004: "0.0040"}[says]
+        assert found["headline"] == (
+            f"The network says probability {shown} for output 2 (index 1); “not” acts most with “good” (+0.250)."
+        )
+        near = f"A probability of {shown} hardly changes, whatever a token says: split the logit instead."
+        assert found["near"] == (near if says != 0.75 else "")
+
+    def test_pairs_of_log_odds_have_the_probability_too(self):
+        said = {"kind": "interactions", "output": "the output", "index": "shapley", "unit": "log-odds"}
+        found = read_by_a_page([[0, 0.25], [0.25, 0]], says=8.0, **said)
+        assert found["headline"].startswith("The network says log-odds 8, probability 0.99966; “not” acts most with")
+        assert found["near"] == (
+            "The bars say what tokens change together in the log-odds, which a probability of 0.99966 hardly shows any "
+            "more."
+        )
 
     def test_older_logs_are_read(self):
         """They have probabilities alone, and shares of these, or of logits in nats."""

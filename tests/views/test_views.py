@@ -808,6 +808,29 @@ class TestWhatIsExplained:
             np.testing.assert_allclose(float(share), split.shares[0, int(place) - 1], rtol=1e-2)
             np.testing.assert_allclose(float(margin), 1.96 * split.standard_error[0, int(place) - 1], rtol=6e-2)
 
+    @pytest.mark.parametrize(
+        ("output", "without", "unit", "shown"),
+        [
+            (7.15684, -0.5, "log-odds", ("7.1568", "-0.5000")),
+            (3e-5, 2e-5, "", ("0.000030", "0.000020")),
+            (0.5, 3e-9, "", ("0.5000", "0.0000")),
+            (4e-12, 1e-12, "", ("4e-12", "1e-12")),
+            (0.0, 0.6328, "", ("0.0000", "0.6328")),
+            (0.99997, 0.6, "probability", ("0.999970", "0.6000")),
+            (0.50002, 0.5, "", ("0.500020", "0.500000")),
+        ],
+    )
+    def test_outputs_have_the_digits_that_tell_them_apart(self, output, without, unit, shown):
+        split = dataclasses.replace(
+            of_words("sigmoid"),
+            output=np.array([output] * 2),
+            reference_output=np.array([without] * 2),
+            unit=unit,
+            probability=None,
+        )
+        unit = f"{unit} " * bool(unit)
+        assert f": {unit}{shown[0]}, and {shown[1]} without any step\n" in str(split)
+
     def test_groups_are_counted_and_named(self):
         split = of_words("sigmoid", groups=[0, 0, 1, 1, 2, 2, 2, 3, 3])
         *_, columns, first, second, third, last = str(split).splitlines()

@@ -70,9 +70,12 @@ const BY = {telescoping: 'By telescoping', path_integral: 'By a path integral', 
 
 /** What a share of each method depends on. */
 const HOW = {
-  telescoping: (noun) => `, as the ${noun}s came one after another`,
-  path_integral: (noun) => `, as all ${noun}s were faded in together`,
+  telescoping: (noun) => `, as the ${singly(noun)}s came one after another`,
+  path_integral: (noun) => `, as all ${singly(noun)}s were faded in together`,
 };
+
+/** What comes by itself: the share of a group is the sum of those of its steps. */
+const singly = (noun) => (noun === 'group' ? 'step' : noun);
 
 /** What is split: "the log-odds of output 1", or the output itself. */
 const split = (lead, {quantity}) => (quantity ? `the ${quantity} of ${lead}` : lead);
@@ -119,15 +122,31 @@ export function sumOf(reading, lead, pair, rest) {
   return `${rest.length ? `With ${rest.join(' and ')} they` : 'They'} add up to ${what}${gap}.`;
 }
 
+/** What bars do not have and the sum needs, as text: "+0.52 of the output without any step". format: of the bars. */
+export function restOf(reading, pair, format) {
+  const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
+  const rest = reading.rest.map(([name, of]) => [over(of), name]);
+  const end = over(reading.outcome ?? reading.logits);
+  const least = SEEN * Math.abs(end - rest.reduce((sum, [value]) => sum + value, 0)) + ROUNDING * rest.reduce((sum, [value]) => sum + Math.abs(value), Math.abs(end));
+  const text = (value) => (/[1-9]/.test(format(value)) ? format(value) : Math.abs(value) > least ? `${value > 0 ? '+' : '−'}${shown(Math.abs(value))}` : '');
+  return rest.map(([value, name]) => [text(value), name]).filter(([value]) => value).map(([value, name]) => `${value} of ${name}`);
+}
+
+/** The format of the bars of a reading. */
+export function formatOf({outcome, logits, rest}, values, [first, second]) {
+  const over = (of) => Math.abs(of(first) - (second === undefined ? 0 : of(second)));
+  return signedColumn(values, ROUNDING * rest.reduce((sum, [, of]) => sum + over(of), over(outcome ?? logits)));
+}
+
 const plural = (quantity) => ({logit: 'logits', probability: 'probabilities'})[quantity] ?? quantity;
 
 /** Where a probability is near 0 or 1, in a sentence: what that means for shares. */
-export function saturation({quantity, probability, outputs, noun}, [first]) {
+export function saturation({quantity, probability, outputs, noun, kind}, [first]) {
   const part = probability?.(first);
   if (part === undefined || !quantity || (part >= SMALL && part <= 1 - SMALL)) return '';
   const name = outputs.length > 1 ? ` of ${quoted(brief(outputs[first]))}` : '';
   if (quantity === 'probability') return `A probability of ${chance(part)}${name} hardly changes, whatever a ${noun} says: split the logit instead.`;
-  return `The bars say what moved the ${quantity}${name}, which a probability of ${chance(part)} hardly shows any more.`;
+  return `The bars say what ${kind === 'pair' ? `${noun}s change together in` : 'moved'} the ${quantity}${name}, which a probability of ${chance(part)} hardly shows any more.`;
 }
 
 const number = (value) => shown(value).replace(/^-/, '−');
@@ -173,7 +192,7 @@ function strongest(reading, symbols, lead, pair, compared) {
   const one = pair.length === 1;
   const {largest, moved, would} = KINDS[kind];
   const numbers = symbols.slice(0, tokens).map((_, i) => lead(i));
-  const format = signedColumn(numbers);
+  const format = formatOf(reading, numbers, pair);
   const top = (size) => numbers.reduce((best, value, i) => (size(value) > size(numbers[best]) ? i : best), 0);
   const most = top(Math.abs);
   if (!/[1-9]/.test(numbers.length ? format(numbers[most]) : '')) return '';

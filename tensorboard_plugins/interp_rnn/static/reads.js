@@ -1,9 +1,9 @@
 // What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
 
-import {errorOf, noteOn, quoted, ranked, placeOf, saturation, says, sentence, sumOf, withMargin, withUnit} from './outputs.js';
+import {errorOf, formatOf, noteOn, quoted, ranked, placeOf, restOf, saturation, says, sentence, sumOf, withMargin, withUnit} from './outputs.js';
 import {leadOf, pairOf, textsOf} from './readings.js';
 import {h, patch} from './render.js';
-import {column, percent, points, shown, signedColumn} from './scales.js';
+import {column, percent, points, shown} from './scales.js';
 import {blank, brief, isSpace, strip} from './bars.js';
 import {logging} from './texts.js';
 import {mapOf, traceFold} from './traces.js';
@@ -92,7 +92,7 @@ export async function drawTexts(body, page, texts) {
     const lead = leadOf(reading, pair);
     const groups = state.words && !reading.of ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
     const values = groups.map((group) => group.reduce((sum, i) => sum + lead(i), 0));
-    const format = signedColumn(values);
+    const format = formatOf(reading, values, pair);
     const inFull = pair.map((o) => quoted(reading.outputs[o])).join(' over ');
     const names = pair.map((o) => quoted(brief(reading.outputs[o])));
     const against = names.join(' over ');
@@ -107,8 +107,7 @@ export async function drawTexts(body, page, texts) {
     const near = saturation(reading, pair);
     const outputs = outcomesOf(reading);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
-    const rest = reading.rest.map(([name, of]) => [format(of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0)), name])
-      .filter(([value]) => /[1-9]/.test(value)).map(([value, name]) => `${value} of ${name}`);
+    const rest = restOf(reading, pair, format);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
       h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull, symbols), ' ', reading.of
@@ -151,11 +150,11 @@ export async function drawTexts(body, page, texts) {
   }
 
   /** A row for each pair. */
-  function pairTable({at, masked, noun, unit}, indices = true) {
+  function pairTable({at, masked, noun, unit, quantity, outputs: [output]}, indices = true) {
     const {symbols, vectors} = drawn;
     const there = [...symbols.keys()].filter((i) => !masked?.includes(i));
     const place = (index, position, name) => [...(indices ? [index] : []), ...(vectors ? [] : [position]), name];
-    return [[...place('index', 'position', noun), ...place('index of the other', 'position of the other', 'the other'), unit ? `interaction, ${unit}` : 'interaction'],
+    return [[...place('index', 'position', noun), ...place('index of the other', 'position of the other', 'the other'), `interaction in ${quantity && `the ${quantity} of `}${output}${unit && `, in ${unit}`}`],
       ...there.flatMap((i) => there.filter((j) => j > i).map((j) => [...place(i, i + 1, symbols[i]), ...place(j, j + 1, symbols[j]), at(i, j)]))];
   }
 
@@ -251,7 +250,7 @@ export async function card(page) {
   const pair = pairOf(reading, {});
   const lead = leadOf(reading, pair);
   const values = symbols.map((_, i) => lead(i));
-  const format = signedColumn(values);
+  const format = formatOf(reading, values, pair);
   const shownOutputs = outcomesOf(reading).slice(0, 3);
   const margin = (i) => errorOf(reading, [i], pair);
   return {

@@ -68,16 +68,18 @@ export function shown(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** Numbers of one column: all with the decimals that the largest needs for three digits, at most four. */
-export function column(values) {
+/** Numbers of one column: all with the decimals that the largest needs for three digits; very small ones with an exponent.
+ * noise: what rounding leaves; if no number is larger, all are as good as 0. */
+export function column(values, noise = 0) {
   const largest = values.filter(Number.isFinite).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const decimals = largest ? Math.max(0, Math.min(4, 2 - Math.floor(Math.log10(largest)))) : 0;
-  return (value) => (Number.isFinite(value) ? value.toFixed(decimals).replace('-', '−') : '–');
+  const decimals = largest ? Math.max(0, 2 - Math.floor(Math.log10(largest))) : 0;
+  const text = (value) => (largest <= noise ? value.toFixed(Math.min(4, decimals)) : decimals <= 8 ? value.toFixed(decimals) : value === 0 ? '0' : value.toExponential(2));
+  return (value) => (Number.isFinite(value) ? text(value).replace(/^-/, '−') : '–');
 }
 
 /** The same with a sign before numbers that are shown as other than 0. */
-export function signedColumn(values) {
-  const plain = column(values);
+export function signedColumn(values, noise = 0) {
+  const plain = column(values, noise);
   return (value) => {
     const text = plain(value);
     if (!/[1-9]/.test(text)) return text.replace('−', '');
