@@ -139,6 +139,16 @@ class AffineReading:
             )
 
     @property
+    def masks_zero(self) -> bool:
+        """Whether steps of the id 0 are masked, as by an Embedding, so that they leave the state as it is."""
+        return self.flow is not None and self._read.mask == "zero" and isan_models.is_linear_recurrence(self.cell)
+
+    @property
+    def _read(self) -> Any:
+        """What the layer reads of the symbols."""
+        return isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+
+    @property
     def cell(self) -> Any:
         """The cell, whose weights are there and finite."""
         return _built_cell(self.layer)
@@ -167,7 +177,7 @@ class AffineReading:
 
     def _weights(self, cell: Any, vectors: Array | None) -> ISANWeights:
         """Those of a cell, which reads what the network makes of the symbols."""
-        read = isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+        read = self._read
         if isan_models.is_linear_recurrence(cell):
             kernel, bias = affine_maps(cell, _vectors(cell, vectors, read.embedding))
             if vectors is None and read.mask == "zero":
@@ -185,7 +195,7 @@ class AffineReading:
 
         Measured against the same computation in extended precision, and widened.
         """
-        cell, read = self.cell, isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+        cell, read = self.cell, self._read
         if isan_models.is_linear_recurrence(cell):
             vectors = _vectors(cell, None, read.embedding)
             narrow, wide = (affine_maps(cell, vectors, dtype) for dtype in (np.float64, np.longdouble))
@@ -218,7 +228,7 @@ class AffineReading:
 
     def parameters(self) -> list[Any]:
         """All that makes the maps of a network: two networks with equal ones are equal."""
-        cell, read = self.cell, isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+        cell, read = self.cell, self._read
         known = equations_of(cell, as_float64)
         embedding = None if read.embedding is None else as_float64(read.embedding.embeddings)
         return [type(known), *vars(known).values(), embedding, read.mask]

@@ -137,7 +137,8 @@ def interactions(
             a linear recurrence over symbols with a Dense head, its layer with or without a readout, a
             `WeightedAutomaton`, a `DFA`, a `Certificate` that holds. Or any network that `attribution` takes.
         sequence: one of its sequences: ids (T,), vectors (T, features), or a text, if the ids have names; with or
-            without an axis of 1 for the batch. For a model with several inputs a list, or a dict by their names.
+            without an axis of 1 for the batch. For a model with several inputs a list, or a dict by their names. Masked
+            steps, such as padding, are no players and stay.
         index: "shapley" for the Shapley interaction index, "banzhaf" for that of Banzhaf.
         target: index of the output to explain; None for the largest one. Of outputs at every step the last are meant.
         background: of a network whose symbols are affine maps the distribution of unknown symbols, as in
@@ -145,7 +146,7 @@ def interactions(
         reference: the vectors that replace steps which are not there, as in `attribution`: (features,) or
             (T, features). None for `background` where symbols are affine maps, otherwise for the one of `attribution`.
         groups: int (T,), the number of the group of each step, from 0: steps of a group are one player. For affine maps
-            the symbols of a group must follow one another.
+            the symbols of a group must follow one another, masked steps aside.
         of: "logit" for what is before a softmax or a sigmoid at the end, "probability" for what is after it.
         alphabet: names of the ids; by default those that a model carries.
         with_respect_to: as in `attribution`, which of several inputs the steps are of.
@@ -269,9 +270,11 @@ def _of_affine_maps(
     if not len(word):
         raise ValueError("`sequence` must have at least one symbol. Received: a word without any.")
     background = background_over(form.num_symbols, background)
-    players = players_of(groups, np.ones((1, len(word)), bool))
-    runs = np.split(np.arange(len(word)), np.flatnonzero(np.diff(players.of_steps[0])) + 1)
-    order = players.of_steps[0][[run[0] for run in runs]]
+    read = form.reads(word)
+    players = players_of(groups, read[None])
+    of_steps = players.of_steps[0][read]
+    runs = np.split(np.arange(len(of_steps)), np.flatnonzero(np.diff(of_steps)) + 1) if len(of_steps) else []
+    order = of_steps[np.array([run[0] for run in runs], np.intp)]
     if len(set(order.tolist())) < len(order):
         raise ValueError(
             "`groups` of symbols that are affine maps must be of symbols that follow one another. Received: "
@@ -280,7 +283,7 @@ def _of_affine_maps(
     outputs = form.outputs(word)
     chosen = _chosen(target, outputs)
     initial, maps, final = form.homogeneous()
-    game = Game(initial, maps, final[:, [chosen]], word, background, runs)
+    game = Game(initial, maps, final[:, [chosen]], word[read], background, runs)
     count = len(runs)
     values, residual = np.zeros((count, count)), np.nan
     with np.errstate(all="ignore"):
@@ -289,7 +292,7 @@ def _of_affine_maps(
             values = game.second_derivatives(np.array([0.5]), np.ones(1))
         else:
             # The integrand is of degree count - 2.
-            for q, weights in quadrature(max(1, count // 2), game.bytes_of_a_state * 5 * count):
+            for q, weights in quadrature(max(1, count // 2), game.bytes_of_a_state * 5 * max(1, count)):
                 values += game.second_derivatives(q, weights)
             first, last = (game.derivatives(np.array([q]), np.ones(1))[:, 0] for q in (0.0, 1.0))
             residual = gap_of_sums(values.sum(axis=1), first, last)

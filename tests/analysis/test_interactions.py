@@ -533,3 +533,24 @@ def test_sixty_steps_of_an_lstm_have_pairs():
     assert pairs.values.shape == (60, 60)
     assert pairs.r_squared < 1
     assert "the 15 strongest of 1,770 pairs" in str(pairs)
+
+
+@both_indices
+def test_padding_of_affine_maps_is_no_player_and_stays(index):
+    model = randomized(symbols(keras.layers.Embedding(6, 3, mask_zero=True), layers.MinGRU(4), keras.layers.Dense(1)))
+    short = analysis.interactions(model, [1, 5, 2], index=index)
+    for word, kept in (([1, 5, 2, 0, 0], [0, 1, 2]), ([0, 1, 0, 5, 2], [1, 3, 4])):
+        pairs = analysis.interactions(model, word, index=index)
+        assert pairs.method == "affine maps"
+        assert np.flatnonzero(pairs.players).tolist() == kept
+        np.testing.assert_allclose(pairs.values[np.ix_(kept, kept)], short.values, rtol=0, atol=1e-14)
+        assert np.count_nonzero(pairs.values) == 6
+        assert (pairs.output, pairs.reference_output) == (short.output, short.reference_output)
+    one = analysis.interactions(model, [1, 0, 1, 5, 2, 0], groups=[0, 1, 0, 2, 3, 4], index=index)
+    same = analysis.interactions(model, [1, 1, 5, 2], groups=[0, 0, 1, 2], index=index)
+    assert one.players.tolist() == [True, False, True, True, False]
+    kept = [0, 2, 3]
+    np.testing.assert_allclose(one.values[np.ix_(kept, kept)], same.values, rtol=0, atol=1e-14)
+    nothing = analysis.interactions(model, [0, 0], index=index)
+    assert not nothing.players.any()
+    assert nothing.output == nothing.reference_output

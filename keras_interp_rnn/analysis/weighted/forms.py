@@ -56,6 +56,7 @@ class AffineForm:
             are the stored weights.
         parameters: of which they were computed, for a comparison.
         head_rounding: a bound of the rounding of each entry of readout (n, outputs) and offset; None of stored weights.
+        masked: the id of steps that the network masks, whose map is the identity; None if there is none.
     """
 
     initial: Array
@@ -70,6 +71,7 @@ class AffineForm:
     rounding: tuple[Array, Array] | None = None
     parameters: Sequence[Any] = ()
     head_rounding: Array | None = None
+    masked: int | None = None
 
     @property
     def units(self) -> int:
@@ -113,13 +115,19 @@ class AffineForm:
         kernel, bias = self.kernel[order], self.bias[order]
         off = None if self.rounding is None else (self.rounding[0][order], self.rounding[1][order])
         same = self.parameters if order == sorted(order) else ()
-        return replace(self, kernel=kernel, bias=bias, alphabet=tuple(alphabet), rounding=off, parameters=same)
+        masked = None if self.masked is None else order.index(self.masked)
+        known = {"alphabet": tuple(alphabet), "rounding": off, "parameters": same, "masked": masked}
+        return replace(self, kernel=kernel, bias=bias, **known)
 
     def labelled(self, labels: Sequence[Hashable]) -> AffineForm:
         """The same network with its outputs in another order of its labels."""
         assert self.labels is not None
         order = [list(self.labels).index(label) for label in labels]
         return replace(self, readout=self.readout[:, order], offset=self.offset[order], labels=tuple(labels))
+
+    def reads(self, word: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which steps of a word of ids are read: those that are not masked."""
+        return np.ones(len(word), bool) if self.masked is None else word != self.masked
 
     def ids(self, word: Any) -> NDArray[np.int64]:
         """The ids of a word of symbols or ids; raises ValueError as `word_ids`."""
@@ -194,6 +202,7 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
         rounding=off,
         parameters=parameters,
         head_rounding=np.full(head.matrix.shape, of_head) if of_head else None,
+        masked=0 if reading.masks_zero else None,
     )
 
 

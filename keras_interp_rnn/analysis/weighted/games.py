@@ -35,7 +35,7 @@ class Game:
 
     Args:
         initial, maps, final: (n,), (K, n, n) and (n, outputs), the network.
-        word: ids (T,), T >= 1.
+        word: ids (T,).
         background: over the K symbols.
         players: the steps of each player, which follow one another: all steps, in their order. By default each step is
             a player.
@@ -158,9 +158,10 @@ def _along(background: Background, maps: Array, steps: int) -> tuple[Array, list
         None where it does not move; for each step the maps of what may be drawn, or the mean map of independent
         symbols.
     """
-    chances = background.initial
+    chances, at_least_one = background.initial, max(steps, 1)
     if background.transitions is None:
-        return np.ones(1), [None] * steps, [np.einsum("k,kij->ij", chances, maps)[None]] * steps
+        mean = np.einsum("k,kij->ij", chances, maps)[None]
+        return np.ones(1), [None] * at_least_one, [mean] * at_least_one
     support = np.flatnonzero(chances)
     first, drawn = chances[support], [_some(maps, support)]
     moves: list[Array | None] = [None]

@@ -43,7 +43,7 @@ class ShapleyValues(Contributions):
         symbols: (T,), the word.
         targets: (1,), the step whose outputs are explained.
         values: (T + 1, 1, outputs); `values[t, 0]` is $\phi_t$ of symbol t >= 1. Row 0, of the initial state, is 0, and
-            so are the rows of symbols after the target.
+            so are the rows of symbols after the target, and of masked steps.
         bias: (outputs,), $E f$: the mean outputs over words of the background.
         logits: (1, outputs), $f(x)$, computed by the recurrence.
         residual: largest |sum of values - (f(x) - E f)|.
@@ -79,7 +79,8 @@ def shapley_values(
             before the activation are explained; a layer or a cell; a pair (layer, readout); or a `WeightedAutomaton`, a
             `DFA`, a `Certificate` that holds. The output of a `DFA`, and of the automaton in a certificate, is 1 for
             words that it accepts and 0 for others.
-        sequence: the word, T >= 1, as ids, or as symbols of the alphabet if there is one.
+        sequence: the word, T >= 1, as ids, or as symbols of the alphabet if there is one. Steps that a model masks, as
+            by an Embedding with `mask_zero`, are no players: the values are those of the word without them.
         background: distribution of the unknown symbols: a `Background`, or (K,) probabilities of independent symbols;
             None for uniform ones. It does not depend on the known symbols.
         target: the step whose outputs are explained, in [1, T], or negative from the end. Later symbols are not read.
@@ -113,12 +114,13 @@ def shapley_values(
     end = _checked_target(target, len(word))
     background = background_over(form.num_symbols, background)
     initial, maps, final = form.homogeneous()
-    game = Game(initial, maps, final, word[:end], background)
+    read = np.flatnonzero(form.reads(word[:end]))
+    game = Game(initial, maps, final, word[read], background)
     values = np.zeros((len(word) + 1, 1, final.shape[1]))
     bytes_per_node = game.bytes_of_a_state * (2 * end + 8 * final.shape[1])
     with np.errstate(all="ignore"):
-        for nodes, weights in quadrature(-(-end // 2), bytes_per_node):
-            values[1 : end + 1, 0] += game.derivatives(nodes, weights)
+        for nodes, weights in quadrature(max(1, -(-len(read) // 2)), bytes_per_node):
+            values[1 + read, 0] += game.derivatives(nodes, weights)
         mean, logits = game.mean(), form.outputs(word[:end])
     check_range("Shapley values", (values, mean, logits))
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))

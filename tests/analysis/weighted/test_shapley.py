@@ -220,3 +220,23 @@ def test_refuses_invalid_arguments():
     ):
         with pytest.raises(ValueError, match=rule):
             analysis.shapley_values(network, text, **options)
+
+
+def test_masked_steps_are_no_players_and_stay():
+    parts = [keras.layers.Embedding(6, 3, mask_zero=True), layers.MinGRU(4), keras.layers.Dense(2)]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(size=w.shape) for w in model.get_weights()])
+    short = analysis.shapley_values(model, [1, 5, 2])
+    for word, kept in (([1, 5, 2, 0, 0], [0, 1, 2]), ([0, 1, 0, 5, 2], [1, 3, 4])):
+        shares = analysis.shapley_values(model, word)
+        assert shares.residual < 1e-12
+        np.testing.assert_allclose(shares.values[1:][kept], short.values[1:], rtol=0, atol=1e-14)
+        assert not np.delete(shares.values[1:], kept, axis=0).any()
+        np.testing.assert_array_equal(shares.bias, short.bias)
+        np.testing.assert_array_equal(shares.logits, short.logits)
+    background = analysis.Background([0.0, 0.5, 0.5, 0, 0, 0], np.full((6, 6), 1 / 6))
+    for given in (None, background):
+        nothing = analysis.shapley_values(model, [0, 0, 3], target=2, background=given)
+        assert not nothing.values.any()
+        np.testing.assert_array_equal(nothing.bias, nothing.logits[0])
