@@ -145,7 +145,7 @@ class AffineReading:
 
     @property
     def _read(self) -> Any:
-        """What the layer reads of the symbols."""
+        """The value that the layer reads, made of the symbols."""
         return isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
 
     @property

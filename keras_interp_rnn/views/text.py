@@ -410,9 +410,9 @@ def share_agreement(result: ShareAgreement) -> str:
     ]
     if len(apart):
         lines.append(f"they differ by {apart.mean():.1%} of the range of the first ones, in the mean")
-    table = [x.reshape(len(x), -1) for x in (result.correlation, result.rank_correlation, result.difference)]
-    if not table[0].size:
+    if not result.correlation.size:
         return lines[0]
+    table = [x.reshape(len(x), -1) for x in (result.correlation, result.rank_correlation, result.difference)]
     worst = np.argsort(-np.nan_to_num(table[2], nan=-1).max(axis=1), kind="stable")[: ITEMS // 3]
     lines += ["the sequences that differ most:", "sequence  correlation  of ranks  difference"]
     for i in worst:

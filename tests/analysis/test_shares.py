@@ -200,3 +200,28 @@ def test_agreement_with_another_question_is_refused(received):
     split = split_of(network(2), target=0)
     with pytest.raises(ValueError, match=received):
         split.agreement(OTHERS[received](split))
+
+
+@pytest.mark.parametrize("options", [{}, {"target": [0, 1]}])
+def test_no_sequences_have_an_empty_ranking_and_agreement(options):
+    none = split_of(network(2), **options)[0:0]
+    ranking, agreement = none.ranking(), none.agreement(none)
+    assert (ranking.names, len(ranking.mean), ranking.num_sequences) == ((), 0, 0)
+    assert agreement.correlation.shape == agreement.difference.shape == none.output.shape
+    assert np.isnan(agreement.overall_correlation).all()
+    assert str(ranking).startswith("Shares of no ")
+    assert "0 sequences" in str(agreement)
+    with pytest.raises(ValueError, match=r"`sequence` must be an integer in \[0, 0\).* Sequences here: 0"):
+        none.top()
+
+
+def test_the_largest_shares_are_of_a_sequence_and_an_output_that_are_there():
+    split = split_of(network(2), target=[0, 1])
+    assert split.top(2, sequence=-1, output=-1) == split.top(2, sequence=4, output=1)
+    for options, rule in (
+        ({"sequence": 7}, r"`sequence` must be an integer in \[-5, 5\). Received: sequence=7"),
+        ({"sequence": slice(2)}, "`sequence` must be an integer"),
+        ({"output": 3}, r"`output` must be an integer in \[-2, 2\). Received: output=3"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            split.top(**options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,12 +129,12 @@ class Attribution(Result):
             `ShareRanking`, the largest mean absolute share first.
         """
         count, places = self.shares.shape[:2]
-        read, targets = self._read(), self.targets.reshape(count, -1)
+        read, targets = self._read(), _with_outputs(self.targets, 2)
         kind = "token" if self.tokens else "step" if self.groups is None else "group"
         names = self.tokens or (tuple(nth(kind, i) for i in range(places)),) * count
         known = {name: i for i, name in enumerate(dict.fromkeys(name for row in names for name in row))}
         codes = np.array([[known[name] for name in row] for row in names], np.int64).reshape(count, places)
-        shares = self.shares.reshape(count, places, -1)
+        shares = _with_outputs(self.shares, 3)
         rows = []
         for output in np.unique(targets):
             explains = targets == output
@@ -164,6 +164,9 @@ class Attribution(Result):
     def agreement(self, other: Attribution) -> ShareAgreement:
         """How far another attribution of the same sequences has the same shares: of another method, or another network.
 
+        That the sequences are the same is up to you: only their shapes, tokens, groups, targets and units are compared.
+        Of vectors, which have no tokens, other inputs of the same shape are not noticed.
+
         Args:
             other: for the same outputs and steps. A step counts that either of both reads.
 
@@ -171,14 +174,13 @@ class Attribution(Result):
             `ShareAgreement`, with differences in parts of the range of the shares here.
 
         Raises:
-            ValueError: if the sequences, their tokens, groups or explained outputs differ, or if one explains
+            ValueError: if the shapes, tokens, groups or explained outputs of the sequences differ, or if one explains
                 probabilities and the other does not.
         """
         self._check_comparable(other)
-        count, places = self.shares.shape[:2]
-        first, second = (split.shares.reshape(count, places, -1) for split in (self, other))
+        first, second = (_with_outputs(split.shares, 3) for split in (self, other))
         read = self._read() | other._read()
-        found = np.full((4, count, first.shape[2]), np.nan)
+        found = np.full((4, len(first), first.shape[2]), np.nan)
         for row, steps in enumerate(read):
             for k in range(first.shape[2]) if steps.any() else ():
                 a, b = first[row, steps, k], second[row, steps, k]
@@ -245,15 +247,26 @@ class Attribution(Result):
 
         Args:
             num_steps: maximum number of steps.
-            sequence: which sequence of the batch.
-            output: which of the explained outputs.
+            sequence: which sequence of the batch, from 0 or negative from the end.
+            output: which of the explained outputs, likewise.
 
         Returns:
             [(step, share), ...]; steps count from 0.
+
+        Raises:
+            ValueError: for a sequence that is not there, or an output that is not explained.
         """
         integer("num_steps", num_steps, 0)
-        row = self.shares[sequence].reshape(self.shares.shape[1], -1)[:, output]
+        shares = _with_outputs(self.shares, 3)
+        count, _, num_outputs = shares.shape
+        row = shares[integer("sequence", sequence, -count, f"Sequences here: {count}.", below=count)]
+        row = row[:, integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
+
+
+def _with_outputs(array: NDArray[Any], ndim: int) -> NDArray[Any]:
+    """An array whose last axis is that of the outputs, of which there may be one without an axis."""
+    return array if array.ndim == ndim else array[..., None]
 
 
 def _means(values: Array, token: NDArray[np.intp], sequence: NDArray[np.intp], num_tokens: int) -> tuple[Array, Array]:

@@ -116,8 +116,8 @@ class AffineForm:
         off = None if self.rounding is None else (self.rounding[0][order], self.rounding[1][order])
         same = self.parameters if order == sorted(order) else ()
         masked = None if self.masked is None else order.index(self.masked)
-        known = {"alphabet": tuple(alphabet), "rounding": off, "parameters": same, "masked": masked}
-        return replace(self, kernel=kernel, bias=bias, **known)
+        form = replace(self, kernel=kernel, bias=bias, alphabet=tuple(alphabet))
+        return replace(form, rounding=off, parameters=same, masked=masked)
 
     def labelled(self, labels: Sequence[Hashable]) -> AffineForm:
         """The same network with its outputs in another order of its labels."""
