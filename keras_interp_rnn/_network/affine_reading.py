@@ -20,7 +20,7 @@ from keras_interp_rnn._network.arrays import (
     check_finite,
     without_unread,
 )
-from keras_interp_rnn._network.graph import call_of, warn_of_lost_masks
+from keras_interp_rnn._network.graph import call_of, makes_mask, warn_of_lost_masks
 from keras_interp_rnn._network.linear_recurrences import affine_maps
 from keras_interp_rnn._network.parts import Linear
 from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, resolve_names
@@ -405,7 +405,7 @@ class AffineReading:
         if [bool(read.reason) for called, read in self.flow.isans if called is head.layer] != [True]:
             return False
         parts = list(walk_layers(self.network))
-        masked = any(_makes_mask(part) for part in parts)
+        masked = any(makes_mask(part) for part in parts)
         stateful = any(getattr(part, "stateful", False) for part in parts)
         inside = any(layer is head.layer for layer in self.network.layers)
         if not inside or masked or stateful or not isan_models.is_linear_recurrence(head.layer):
@@ -443,12 +443,6 @@ class AffineReading:
         if activation is not None:
             outputs = as_float64(activation(keras.ops.convert_to_tensor(outputs)))
         return at_step(self.network, own, step), outputs
-
-
-def _makes_mask(layer: Any) -> bool:
-    """Whether a layer may make a mask of what it reads: an Embedding, a Masking, a user's layer."""
-    own = type(layer).compute_mask.__module__.split(".")[0] not in ("keras", __name__.split(".")[0])
-    return own or bool(getattr(layer, "mask_zero", False)) or isinstance(layer, keras.layers.Masking)
 
 
 def _built_cell(layer: Any) -> Any:

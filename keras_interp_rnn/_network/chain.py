@@ -35,7 +35,14 @@ from keras_interp_rnn._network.arrays import (
     in_rank,
     without_unread,
 )
-from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks, vocabulary_sizes, warn_of_lost_masks
+from keras_interp_rnn._network.graph import (
+    Masked,
+    evaluate,
+    makes_mask,
+    run_with_masks,
+    vocabulary_sizes,
+    warn_of_lost_masks,
+)
 from keras_interp_rnn._network.parts import EACH_STEP, PROBABILITIES, Activation, ByKeras, Mask, Part, parts_of
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._types import Array
@@ -281,6 +288,11 @@ def _masks_given(network: Any, calls: Sequence[_Call], x: Any, mask: Any) -> lis
     """For each call the mask (batch, time) that it is given when the network reads x; None where it is given none."""
     if not isinstance(network, keras.Model):
         return [None if mask is None else np.asarray(mask, bool)]
+    layers = [layer for layer in walk_layers(network) if layer is not network]
+    if not any(isinstance(layer, keras.Model) or makes_mask(layer) for layer in layers) and all(
+        len(call.node.input_tensors) == 1 for call in calls
+    ):
+        return [None] * len(calls)
     found: dict[int, list[Any]] = {}
 
     def note(operation: Any, node: Any, mask: Any, outputs: list[Masked]) -> None:

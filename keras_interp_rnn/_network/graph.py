@@ -236,6 +236,12 @@ def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
     return tree.map_structure(lambda rows: rows[:batch_size], model.predict_on_batch(inputs))
 
 
+def makes_mask(layer: Any) -> bool:
+    """Whether a layer may make a mask of what it reads: an Embedding, a Masking, a user's layer."""
+    own = type(layer).compute_mask.__module__.split(".")[0] not in ("keras", __name__.split(".")[0])
+    return own or bool(getattr(layer, "mask_zero", False)) or isinstance(layer, keras.layers.Masking)
+
+
 def last_activation(model: Any) -> str | None:
     """The name of the activation that makes the first output of a Sequential or functional model.
 
