@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -22,9 +23,9 @@ from keras_interp_rnn._network.arrays import (
 )
 from keras_interp_rnn._network.graph import call_of, makes_mask, warn_of_lost_masks
 from keras_interp_rnn._network.linear_recurrences import affine_maps
-from keras_interp_rnn._network.parts import Linear
+from keras_interp_rnn._network.parts import PROBABILITIES, Linear
 from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, resolve_names
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.affine import AffineMap
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -327,6 +328,17 @@ class AffineReading:
             AffineMap(head.matrix, shift @ head.matrix + head.offset),
         )
 
+    @property
+    def activation(self) -> Callable[..., Tensor] | None:
+        """The function that a model applies to its logits in the end; None for none, and of a layer or a cell."""
+        ends = () if self.flow is None else self.flow.outputs
+        return next((value.activation for value in ends if value.kind == "activated logits"), None)
+
+    @property
+    def explains_logits(self) -> bool:
+        """Whether the logits are what is to be explained: where nothing, a softmax or a sigmoid follows them."""
+        return self.activation is None or self.activation in PROBABILITIES
+
     def splits(self) -> bool:
         """Whether every logit is a sum over what is read, given nothing but that: not of a stack.
 
@@ -438,10 +450,8 @@ class AffineReading:
             return None
         computed = self.network(keras.ops.convert_to_tensor(inputs), training=False)
         own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
-        ends = () if self.flow is None else self.flow.outputs
-        activation = next((value.activation for value in ends if value.kind == "activated logits"), None)
-        if activation is not None:
-            outputs = as_float64(activation(keras.ops.convert_to_tensor(outputs)))
+        if self.activation is not None:
+            outputs = as_float64(self.activation(keras.ops.convert_to_tensor(outputs)))
         return at_step(self.network, own, step), outputs
 
 

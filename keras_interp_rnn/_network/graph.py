@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import made_by, nodes_of
 from keras_interp_rnn._network.arrays import check_id_range
+from keras_interp_rnn._types import Tensor
 
 Value = TypeVar("Value")
 
@@ -236,6 +237,11 @@ def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
     return tree.map_structure(lambda rows: rows[:batch_size], model.predict_on_batch(inputs))
 
 
+def place_of(tensor: Tensor, outputs: Sequence[Tensor]) -> int:
+    """Which of the outputs of a call a tensor is."""
+    return [id(output) for output in outputs].index(id(tensor))
+
+
 def makes_mask(layer: Any) -> bool:
     """Whether a layer may make a mask of what it reads: an Embedding, a Masking, a user's layer."""
     own = type(layer).compute_mask.__module__.split(".")[0] not in ("keras", __name__.split(".")[0])
@@ -249,6 +255,7 @@ def last_activation(model: Any) -> str | None:
     """
     operation: Any = model
     node: Any = None
+    tensor: Tensor | None = None
     while True:
         if isinstance(operation, keras.layers.TimeDistributed):
             operation = operation.layer
@@ -256,11 +263,13 @@ def last_activation(model: Any) -> str | None:
             outputs = tree.flatten(getattr(operation, "outputs", None))
             if not outputs or outputs[0] is None:  # a subclassed model
                 return None
-            operation, node = made_by(outputs[0])
+            tensor = outputs[0 if tensor is None else place_of(tensor, node.output_tensors)]
+            operation, node = made_by(tensor)
         elif isinstance(operation, PASSING_ON) or (
             isinstance(operation, keras.layers.Activation) and operation.activation is keras.activations.linear
         ):
-            operation, node = made_by(node.input_tensors[0])
+            tensor = node.input_tensors[0]
+            operation, node = made_by(tensor)
         else:
             break
     if isinstance(operation, keras.layers.RNN):  # its states are the outputs

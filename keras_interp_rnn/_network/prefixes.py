@@ -239,6 +239,17 @@ class Prefixes:
         """How many steps of a sequence are read, of two directions in both."""
         return sum(len(direction.steps) for direction in self.directions)
 
+    def updates_of_all(self, players: NDArray[np.intp]) -> int:
+        """How often a state is updated for all coalitions of players (time,) of a sequence of the batch."""
+        total = 0
+        for direction in self.directions:
+            of_steps = players[direction.steps]
+            _, first = np.unique(of_steps[of_steps >= 0], return_index=True)
+            places = np.flatnonzero(of_steps >= 0)[first]
+            met = np.searchsorted(np.sort(places), np.arange(len(of_steps)), side="right")
+            total += sum(2 ** int(number) for number in met)
+        return total
+
     @property
     def updates(self) -> int:
         """How often a state was updated."""

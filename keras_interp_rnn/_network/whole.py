@@ -31,7 +31,9 @@ from keras_interp_rnn._network.graph import (
     Masked,
     check_ids,
     evaluate,
+    makes_mask,
     mask_after,
+    place_of,
     read_by,
     run_with_masks,
     runs_its_graph,
@@ -41,7 +43,7 @@ from keras_interp_rnn._network.graph import (
     vocabulary_sizes,
     warn_of_lost_masks,
 )
-from keras_interp_rnn._network.parts import logits_by, probabilities_by
+from keras_interp_rnn._network.parts import IDENTITIES, logits_by, probabilities_by
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -572,13 +574,18 @@ class _End(NamedTuple):
 
 
 def _end(model: keras.Model) -> _End | None:
-    operation, node = made_by(model.outputs[0])
-    path: Path = (id(node),)
-    while isinstance(operation, keras.Model) and runs_its_graph(operation):
-        operation, node = made_by(operation.outputs[0])
-        path = (*path, id(node))
+    tensor = model.outputs[0]
+    path: Path = ()
+    while True:
+        operation, node = made_by(tensor)
+        if isinstance(operation, keras.Model) and runs_its_graph(operation):
+            path, tensor = (*path, id(node)), operation.outputs[place_of(tensor, node.output_tensors)]
+        elif type(operation) in IDENTITIES and node.input_tensors:
+            tensor = node.input_tensors[0]
+        else:
+            break
     activation = probabilities_by(operation)
-    return None if activation is None else _End(path, activation, functools.partial(logits_by, operation))
+    return None if activation is None else _End((*path, id(node)), activation, functools.partial(logits_by, operation))
 
 
 def _masks_of(node: Any) -> list[Any]:
@@ -594,7 +601,9 @@ def _run(operation: Any, node: Any, known: Mapping[int, Edge]) -> list[Tensor]:
     if takes_mask(operation) and mask is not None and kwargs.get("mask") is None:
         kwargs = {**kwargs, "mask": mask}
     tensors: list[Tensor] = tree.flatten(operation(*args, **kwargs))
-    return tensors
+    # A mask that a layer makes of vectors that vary would go on with its tensors: masks are those of the sequences.
+    makes = isinstance(operation, keras.layers.Layer) and makes_mask(operation)
+    return [ops.copy(x) for x in tensors] if makes else tensors
 
 
 def _check(model: keras.Model, recurrent: bool) -> None:

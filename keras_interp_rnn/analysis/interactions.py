@@ -33,15 +33,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._network import GivenNames, check_range, token_names
+from keras_interp_rnn._network import AffineReading, GivenNames, check_range, token_names
 from keras_interp_rnn._network.graph import last_activation
 from keras_interp_rnn._network.whole import are_several, read_inputs
 from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.analysis.attribution.affine_surrogate import AffineSurrogate, affine_surrogate
-from keras_interp_rnn.analysis.attribution.attribution import UNITS, unit_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
-from keras_interp_rnn.analysis.attribution.opening import batch_of_one
+from keras_interp_rnn.analysis.attribution.opening import UNITS, batch_of_one
 from keras_interp_rnn.analysis.attribution.pairs import OneSequence, exact_interactions, gap_of_sums, open_sequence
 from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
@@ -237,7 +236,7 @@ def _as_affine_maps(
 ) -> tuple[AffineForm, NDArray[np.int64]] | None:
     """A network as affine maps of symbols, and the word, if it is that and its logits are explained."""
     by_vectors = reference is not None or with_respect_to is not None
-    if isinstance(network, NO_MODELS):
+    if isinstance(network, NO_MODELS) and not callable(network):
         if by_vectors:
             raise ValueError(
                 "`reference` and `with_respect_to` must be None for an automaton and for a pair of a layer and a "
@@ -251,6 +250,8 @@ def _as_affine_maps(
     if batch.ndim != 2 or len(batch) != 1:
         return None  # vectors, or several sequences
     try:
+        if not AffineReading(network).explains_logits:
+            return None
         form = affine_form(network, alphabet=alphabet)
     except ValueError:
         return None
@@ -297,7 +298,7 @@ def _of_affine_maps(
             first, last = (game.derivatives(np.array([q]), np.ones(1))[:, 0] for q in (0.0, 1.0))
             residual = gap_of_sums(values.sum(axis=1), first, last)
     check_range("Interactions", (values, mean, outputs))
-    activation = last_activation(network) if not isinstance(network, NO_MODELS) else None
+    activation = last_activation(network) if not (isinstance(network, NO_MODELS) and not callable(network)) else None
     names = tuple(symbol_name(form.alphabet, int(symbol)) for symbol in word)
     values, there = _at_places(players, order, values)
     return Interactions(
@@ -313,7 +314,7 @@ def _of_affine_maps(
         output=float(outputs[chosen]),
         reference_output=float(mean[0]),
         output_name=_name_of_output(form, chosen),
-        unit=unit_of(activation if activation in UNITS else None, "logit"),
+        unit=UNITS.get(activation or "", ""),
         tokens=_names(players, (names,)),
     )
 

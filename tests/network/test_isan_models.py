@@ -303,9 +303,14 @@ def test_of_a_head_with_an_activation_the_logits_before_it_are_split(name: str) 
     np.testing.assert_allclose(ops.convert_to_numpy(activated), output[0], rtol=1e-5, atol=1e-5)
     shares = analysis.shapley_values(model, TEXT)
     np.testing.assert_allclose(shares.logits[0], split.logits[-1])
-    by_steps = analysis.attribution(model, TEXT[None], target=1)
-    assert (by_steps.method, by_steps.output[0]) == ("contributions", split.logits[-1, 1])
+    by_steps = analysis.attribution(model, TEXT[None], target=1, method="contributions")
+    assert by_steps.output[0] == split.logits[-1, 1]
     assert by_steps.difference < 1e-5
+    of_output = analysis.attribution(model, TEXT[None], target=1)  # which an activation makes of the sum
+    are_logits = name in ("linear", "softmax", "sigmoid")
+    assert of_output.method == ("contributions" if are_logits else "shapley")
+    right = split.logits[-1, 1] if are_logits else output[0, -1, 1]
+    np.testing.assert_allclose(of_output.output, [right], atol=1e-5)
     assert analysis.minimize(model).residual < 1e-8
 
 

@@ -50,10 +50,15 @@ from keras_interp_rnn._network.prefixes import Level, Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading, read_inputs
 from keras_interp_rnn._results import Result, nth
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.attribution import unit_of
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
-from keras_interp_rnn.analysis.attribution.opening import absent_vectors, batch_of_one, opened_for, steps_that_count
+from keras_interp_rnn.analysis.attribution.opening import (
+    absent_vectors,
+    as_explained,
+    batch_of_one,
+    opened_for,
+    steps_that_count,
+)
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
 
 MAX_STEPS = 512
@@ -226,8 +231,9 @@ def _opened(reading: Reading, step: int, reference: ArrayLike | None, of: str) -
             "A network must be read in one direction, so that its state tells of all that was read. Received: "
             f"{name}, with a Bidirectional layer. {remedy}"
         )
-    unit = unit_of(opened.activation, of)
-    opened = opened.before_activation() if of == "logit" else opened
+    explained, _, unit, _ = as_explained(opened, of)
+    assert isinstance(explained, Chain)
+    opened = explained
     return opened, absent_vectors(reference, opened.inputs, opened.reads_symbols), unit
 
 

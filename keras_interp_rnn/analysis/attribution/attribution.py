@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
@@ -47,6 +47,7 @@ from keras_interp_rnn._network import (
 from keras_interp_rnn._network.arrays import is_float, without_unread
 from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.graph import last_activation
+from keras_interp_rnn._network.parts import PROBABILITIES
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading, read_inputs
 from keras_interp_rnn._results import output_name
@@ -54,8 +55,11 @@ from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import (
+    UNITS,
     Opened,
     absent_vectors,
+    activated,
+    as_explained,
     opened_for,
     outputs_of,
     row_slices,
@@ -65,6 +69,7 @@ from keras_interp_rnn.analysis.attribution.path_integral import path_integral
 from keras_interp_rnn.analysis.attribution.replacing import by_replacing
 from keras_interp_rnn.analysis.attribution.results import Attribution, TopAttribution
 from keras_interp_rnn.analysis.attribution.shapley import (
+    EXACT_PLAYERS,
     RUNS,
     UPDATES,
     Estimate,
@@ -78,9 +83,6 @@ METHODS = ("auto", "shapley", "telescoping", "path_integral", "occlusion", "cont
 
 MANY_OUTPUTS, TOP = 64, 16
 """Above 64 outputs a view has the 16 most probable ones alone."""
-
-UNITS = {"softmax": "logit", "sigmoid": "log-odds"}
-"""Activation at the end of a network -> the unit of the outputs that are explained under it."""
 
 
 def attribution(
@@ -130,8 +132,9 @@ def attribution(
         tolerance: of "shapley", the largest standard error of a sequence, in parts of the range of its shares.
         of: "logit" for the logit, or log-odds, under a softmax, or sigmoid, at the end of the network; "probability"
             for what that makes of it. Of other networks the output.
-        max_work: of "shapley", updates of the state in a call, which its sequences share; or, for a network that is not
-            read step by step, runs of each sequence. None for 2^20 updates, or 512 runs and at least 4 for each step.
+        max_work: of "shapley", updates of the state in a call, which its sequences share, but for 256 a step that the
+            coarsest estimate takes; or, for a network that is not read step by step, runs of each sequence. None for
+            2^20 updates, or 512 runs and at least 4 for each step.
 
     Returns:
         `Attribution`.
@@ -142,8 +145,9 @@ def attribution(
             a weight or an input at a step that is read is not finite; if an argument is out of range.
 
     Units: `unit` of the result: "logit" and "log-odds" in nats; "" for the output's own.
-    Exactness: Shapley values are exact while 2^(steps + 1) updates of the state are within `max_work` and at most 2^17
-        (16 steps that are read and differ from the reference). Otherwise they are estimates with standard errors: exact
+    Exactness: Shapley values of up to 16 steps or groups that are read and differ from the reference are exact while
+        the updates of the state are within `max_work`: 2^(steps + 1), if all steps differ. Of a network that is not
+        read step by step those of up to 8 are. Otherwise they are estimates with standard errors: exact
         values of the network with like states merged, and a regression on what these miss. float64 for a chain of
         layers whose cells have known equations and whose other layers are Dense, normalizations, softmax or mean
         pooling. Any other network, such as one with several inputs, attention or convolutions, is run and
@@ -342,12 +346,10 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
     else:
         reason = f"no exact sum over the steps is known for this network{reason}"
     method = "shapley" if method == "auto" else method
-    top = np.asarray(choose(opened.output), np.int64)
-    own, activation = opened.output, opened.activation
-    opened = opened.before_activation() if asked.of == "logit" else opened
+    own, each = opened.output, np.arange(len(opened.inputs))
+    opened, whole, unit, probabilities = as_explained(opened, asked.of)
+    top = np.asarray(choose(own if probabilities is None else whole), np.int64)
     absent = absent_vectors(asked.reference, opened.inputs, opened.reads_symbols)
-    each = np.arange(len(opened.inputs))
-    whole = outputs_of(opened, opened.inputs, each)
     without_steps = np.take_along_axis(outputs_of(opened, absent, each), top, axis=1)
     if not np.isfinite(without_steps).all():
         row, output = (int(index[0]) for index in np.nonzero(~np.isfinite(without_steps)))
@@ -355,7 +357,6 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
             "The outputs of a network must be numbers where no step is there. Received: "
             f"{without_steps[row, output]} for sequence {row + 1}. Pass another `reference`."
         )
-    probabilities = activated(whole, activation) if asked.of == "logit" else None
     players = players_of(asked.groups, steps_that_count(opened, absent))
     features = errors = runs = None
     ends = without_steps, np.take_along_axis(whole, top, axis=1)
@@ -376,7 +377,7 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
         difference=float(np.abs(np.take_along_axis(_or(probabilities, whole) - own, top, axis=1)).max()),
         method=method,
         reason=reason,
-        unit=unit_of(activation, asked.of),
+        unit=unit,
         probabilities=probabilities,
         features=features,
         read=players.read(opened.mask),
@@ -416,7 +417,12 @@ def _estimates(
 ) -> Iterator[Estimate]:
     sizes = [len(places) for places in players.places]
     if isinstance(opened, Chain) and is_read_by_steps(opened):
-        budgets = divided(asked.usual_work[0] if asked.max_work is None else asked.max_work, sizes)
+        first = Prefixes(opened, 0, absent[0], players.of_steps[0])
+        of_exact = [
+            first.updates_of_all(of_steps) if n <= EXACT_PLAYERS else None
+            for n, of_steps in zip(sizes, players.of_steps, strict=True)
+        ]
+        budgets = divided(asked.usual_work[0] if asked.max_work is None else asked.max_work, of_exact)
         for row, (columns, budget) in enumerate(zip(top, budgets, strict=True)):
             game = Prefixes(opened, row, absent[row], players.of_steps[row])
             yield by_prefixes(game, columns, asked.tolerance, budget, np.random.default_rng(0))
@@ -448,29 +454,14 @@ def _estimates(
     yield from by_running(run, sizes, asked.tolerance, limits, rngs)
 
 
-def activated(outputs: Array, activation: str | None) -> Array | None:
-    """The probabilities of logits; None where no activation makes them."""
-    if activation is None:
-        return None
-    return np.asarray(softmax(outputs, axis=-1) if activation == "softmax" else expit(outputs))
-
-
-def unit_of(activation: str | None, of: str) -> str:
-    """The unit of what is explained: "" for the outputs' own."""
-    if activation is None:
-        return ""
-    return UNITS[activation] if of == "logit" else "probability"
-
-
 ASKED = "it was asked for"
 """The reason for a method that the user chose."""
 
 
 def _splits_exactly(network: Any, of: str) -> bool:
-    if of == "probability" and last_activation(network) in UNITS:
-        return False
     try:
-        return AffineReading(network).splits()
+        reading = AffineReading(network)
+        return reading.explains_logits and (of == "logit" or reading.activation is None) and reading.splits()
     except ValueError:
         return False
 
@@ -479,13 +470,15 @@ def _by_contributions(
     reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked: _Asked, reason: str
 ) -> _Split:
     network, step = reading.network, asked.step
-    activation = last_activation(network)
-    activation = activation if activation in UNITS else None
+    affine = AffineReading(network)
+    activation = PROBABILITIES.get(affine.activation)
     if asked.of == "probability" and activation is not None:
         raise ValueError(
             f"Contributions are of the {UNITS[activation]}s before a {activation}, so of must be 'logit'. Received: "
             "method='contributions', of='probability'. Choose method='shapley'."
         )
+    if not affine.explains_logits:
+        reason = f"{reason}; of the outputs before their {last_activation(network) or 'activation'}"
     rows = as_array("The inputs", reading.arrays[0])
     if not rows.ndim or not len(rows):
         raise ValueError(f"The inputs must be at least one sequence (batch, time). Received: shape={rows.shape}.")
@@ -497,7 +490,6 @@ def _by_contributions(
     pairs = list(zip(splits, top, strict=True))
     shares = np.stack([split.values[1:, 0, outputs] for split, outputs in pairs])
     without_symbols = np.stack([(split.bias + split.values[0, 0])[outputs] for split, outputs in pairs])
-    affine = AffineReading(network)
     found = affine.outputs_at(rows, logits, step)
     difference = np.nan if found is None else np.abs(np.take_along_axis(found[1] - found[0], top, axis=1)).max()
     calls = () if affine.flow is None else affine.flow.isans
@@ -513,8 +505,8 @@ def _by_contributions(
         difference=float(difference),
         method="contributions",
         reason=reason,
-        unit=unit_of(activation, "logit"),
-        probabilities=activated(logits, activation),
+        unit=UNITS.get(activation or "", ""),
+        probabilities=None if activation is None else activated(logits, activation),
         read=None if read is None else players.read(read),
         players=players,
     )

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
 
 from keras_interp_rnn._network import GivenNames, as_array, is_text, read_text, resolve_names
 from keras_interp_rnn._network.agreement import nothing
@@ -39,6 +40,13 @@ def batch_of_one(network: Any, sequence: object, alphabet: GivenNames | None) ->
     return given[None] if given.ndim == rank - 1 else given
 
 
+MAX_APART = 5e-3
+"""The largest difference of probabilities from those of the network, which may be of half precision."""
+
+UNITS = {"softmax": "logit", "sigmoid": "log-odds"}
+"""Activation at the end of a network -> the unit of the outputs that are explained under it."""
+
+
 def opened_for(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened, str]:
     """The network as a function, and why it is not run in float64; "" where it is."""
     network, inputs, how = reading.network, reading.arrays, {"absent": absent, "own": reading.own}
@@ -62,6 +70,28 @@ def _is_padding(ids: NDArray[Any], masked: NDArray[np.bool_]) -> bool:
     """Whether steps that are masked are those of one id. Those of vectors may be any."""
     of_others = bool(np.isin(ids[~masked], ids[masked]).any()) if ids.shape == masked.shape else False
     return ids.shape != masked.shape or (len(np.unique(ids[masked])) < 2 and not of_others)
+
+
+def as_explained(opened: Opened, of: str) -> tuple[Opened, Array, str, Array | None]:
+    """The function that is explained, its outputs (batch, outputs), their unit, and the probabilities of logits.
+
+    Args:
+        of: "logit" for what a softmax or a sigmoid at the end makes probabilities of; "probability" for the outputs.
+    """
+    each, activation = np.arange(len(opened.inputs)), opened.activation
+    if of == "logit" and activation:
+        before = opened.before_activation()
+        logits = outputs_of(before, before.inputs, each)
+        probabilities = activated(logits, activation)
+        if np.allclose(probabilities, opened.output, rtol=0.0, atol=MAX_APART):  # no other axis, and no mask
+            return before, logits, UNITS[activation], probabilities
+        activation = None
+    return opened, outputs_of(opened, opened.inputs, each), "probability" if activation else "", None
+
+
+def activated(logits: Array, activation: str) -> Array:
+    """The probabilities that an activation makes of logits."""
+    return np.asarray(softmax(logits, axis=-1) if activation == "softmax" else expit(logits))
 
 
 def steps_that_count(opened: Opened, absent: Array) -> NDArray[np.bool_]:

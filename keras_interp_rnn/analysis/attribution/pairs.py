@@ -27,12 +27,12 @@ from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.attribution import unit_of
 from keras_interp_rnn.analysis.attribution.coalitions import sizes_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import (
     Opened,
     absent_vectors,
+    as_explained,
     opened_for,
     outputs_of,
     steps_that_count,
@@ -125,8 +125,7 @@ def open_sequence(reading: Reading, reference: ArrayLike | None, groups: ArrayLi
     opened, reason = opened_for(reading, None, -1, functools.partial(absent_vectors, reference))
     if len(opened.inputs) != 1:
         raise ValueError(f"One sequence must be given. Received: {len(opened.inputs)}. Pass one row of the batch.")
-    unit = unit_of(opened.activation, of)
-    opened = opened.before_activation() if of == "logit" else opened
+    opened, _, unit, _ = as_explained(opened, of)
     absent = absent_vectors(reference, opened.inputs, opened.reads_symbols)
     players = players_of(groups, steps_that_count(opened, absent))
     game = OneSequence(opened, absent, players, unit, reason, reading.names)

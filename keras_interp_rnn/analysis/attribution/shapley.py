@@ -1,6 +1,7 @@
 """Shapley values of the steps of a sequence: exact where that is cheap, otherwise with a standard error.
 
-- A network that is read step by step, of up to 16 players: exact, from all coalitions by the tree of prefixes.
+- A network that is read step by step, of up to 16 players: exact, from all coalitions by the tree of prefixes, if its
+  updates of the state are within the budget.
 - More players: the exact values of the network with like states merged (`merging`), and what these miss, by
   a regression over complementary pairs of coalitions (`coalitions`). The states and the pairs double until the largest
   standard error is small enough, or the budget of updates of the state is spent.
@@ -37,7 +38,7 @@ EXACT_PLAYERS, EXACT_RUNS = 16, 8
 UPDATES, RUNS = 2**20, 512
 """The default budgets: updates of the state of one call, and runs of each sequence where prefixes share nothing."""
 
-STATES, PAIRS, FEWEST = 256, 64, 64
+STATES, PAIRS, FEWEST = 256, 63, 64
 """The states and the pairs to begin with: of a network that is read step by step, and of another; and the fewest."""
 
 
@@ -62,14 +63,13 @@ def by_prefixes(
         columns: (K,), the outputs. tolerance: of the largest standard error, in parts of the range of the values.
         budget: the number of updates of the state.
     """
-    n = game.num_players
+    n, steps = game.num_players, game.num_steps
     if n == 0:
         return Estimate(np.zeros((0, len(columns))), np.zeros((0, len(columns))), 0)
-    if n <= EXACT_PLAYERS and 2 ** (n + 1) <= max(budget, 2**9):
+    if n <= EXACT_PLAYERS and game.updates_of_all(game.players) <= max(budget, 4 * FEWEST * steps):
         values = exact_values(game.all_outputs()[:, columns])
         return Estimate(values, np.zeros_like(values), game.runs)
     pairs, seen = Pairs(n, rng), _Seen(n, lambda rows: game.outputs(rows)[:, columns])
-    steps = game.num_steps
     states = int(np.clip(budget // (4 * steps), FEWEST, STATES))
     while True:
         seen.add(pairs.draw(states - len(pairs.coalitions)))
@@ -81,13 +81,22 @@ def by_prefixes(
         states *= 2
 
 
-def divided(budget: int, num_players: Sequence[int]) -> list[int]:
-    """The budget of each sequence: what exact values of short ones leave over is for the longer ones."""
-    found = [0] * len(num_players)
-    for k, i in enumerate(np.argsort(num_players, kind="stable").tolist()):
-        n = num_players[i]
-        found[i] = budget // (len(num_players) - k)
-        budget -= min(found[i], 2 ** (n + 1)) if n <= EXACT_PLAYERS else found[i]
+def divided(budget: int, of_exact: Sequence[int | None]) -> list[int]:
+    """The budget of each sequence: what exact values of some leave over is for those that have none.
+
+    Args:
+        of_exact: the updates of the exact values of each sequence; None of too many players.
+    """
+    found = [0] * len(of_exact)
+    costs = [budget + 1 if cost is None else cost for cost in of_exact]
+    share = budget // max(1, len(costs))
+    for k, i in enumerate(np.argsort(costs, kind="stable").tolist()):
+        if costs[i] <= share:  # the rest have equal parts, whatever their order
+            budget -= costs[i]
+            share = budget // max(1, len(costs) - k - 1)
+            found[i] = costs[i]
+        else:
+            found[i] = share
     return found
 
 

@@ -184,7 +184,7 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     if readout is None:
         if isinstance(network, tuple) and len(network) == 2:
             network, readout = network
-        elif isinstance(network, ReadNetwork):
+        elif isinstance(network, ReadNetwork) and not callable(network):  # no model with such attributes
             network, readout = network.layer, network.readout
     reading = AffineReading(network, alphabet).forwards()
     (kernel, bias, start), head = reading.weights(), reading.readout(readout)
