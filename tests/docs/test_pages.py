@@ -84,3 +84,19 @@ def test_the_first_picture_is_of_a_review_that_is_judged_as_the_readme_says():
         np.testing.assert_allclose(shares[word], value, atol=5e-3)
         assert re.search(rf'"{word}"\s\S*\s?\(?{abs(value):.2f}', readme), word
     assert f"{split.output[0]:.2f}" in readme
+
+
+LIMIT = re.compile(r"up\s+to\s+16\s+(steps|words|tokens|players|of\s+them)")
+
+
+def test_no_sentence_says_that_16_steps_are_exact_for_every_network():
+    """They are for networks that are read step by step; for others 8 are."""
+    root = DOCS.parent
+    sources = [*root.glob("*.md"), *DOCS.glob("*.md"), root / "paper" / "paper.md"]
+    found = 0
+    for page in sources:
+        for block in re.split(r"\n\s*\n|\n(?=[|-] )", page.read_text(encoding="utf-8")):
+            if LIMIT.search(block):
+                found += 1
+                assert re.search(r"step\s+by\s+step|under\s+attention", block), f"{page.name}: {block}"
+    assert found >= 10

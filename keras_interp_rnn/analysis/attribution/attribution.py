@@ -5,7 +5,7 @@ makes of ids. With f the output that is explained, x the sequence and r the refe
 
 - shapley: $a_t$ is the Shapley value of step t in the game whose value of a set of steps is f of x at these steps and r
   at all others: what the step changes, on average over all orders in which the steps come. The sum is f(x) - f(r).
-  Exact for up to 16 steps, with a standard error for more (`shapley`).
+  Exact for up to 16 steps if the network is read step by step, 8 if not, with a standard error for more (`shapley`).
 - telescoping: $a_t = f(x_1 \dots x_t, r \dots r) - f(x_1 \dots x_{t-1}, r \dots r)$, one of these orders. The sum is
   f(x) - f(r). Interactions count for the later of two steps: in "not good" all that "not" does to "good" is in the
   share of "good". Steps are in the order of the inputs, for Bidirectional layers too.
@@ -127,8 +127,9 @@ def attribution(
             misses the change of the output by less than a hundredth of it.
         alphabet: names of the ids: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a text layer of Keras; by
             default the names that a model carries, or the ids.
-        groups: int (time,) or (batch, time), from 0: the group of each step, such as the word of each token. Groups
-            come and go as one, and have one share each. None for each step by itself.
+        groups: int (time,) or (batch, time), from 0: the group of each step, such as the word of each token. A group
+            has one share. Of "shapley" its steps come and go together; of "telescoping", "path_integral" and
+            "contributions" it has the sum of the shares of its steps. None for each step by itself.
         tolerance: of "shapley", the largest standard error of a sequence, in parts of the range of its shares.
         of: "logit" for the logit, or log-odds, under a softmax, or sigmoid, at the end of the network; "probability"
             for what that makes of it. Of other networks the output.
