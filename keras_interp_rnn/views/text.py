@@ -299,7 +299,7 @@ def _saturated(result: Attribution) -> list[str]:
 
 
 def _near_certainty(probability: str, unit: str, moved: str) -> str:
-    """What a probability near 0 or 1 means for what is split, of that unit."""
+    """A sentence about a probability near 0 or 1 and a unit in which it is split."""
     if unit == "probability":
         return f"a probability of {probability} hardly changes, whatever is read: split the logit instead (of='logit')"
     return f"{moved} the {unit}, which a probability of {probability} hardly shows any more"
