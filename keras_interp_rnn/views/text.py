@@ -157,8 +157,9 @@ def surprising_event(result: SurprisingEvent) -> str:
 def attribution(result: Attribution) -> str:
     """The steps with the largest shares of the first sequence, in its order, and the sum of the other steps.
 
-    Each line also has half the width of the 95 % interval of an estimate, and the feature with the largest share of the
-    step, if there are features. Sequences, steps and features count from 1; `Attribution.top` returns indices.
+    Each line also has half the width of the 95 % interval of an estimate, that of the sum at most so much, and the
+    feature with the largest share of the step, if there are features. Sequences, steps and features count from 1;
+    `Attribution.top` returns indices.
     """
     if not len(result.shares):
         return "Shares of no sequence"
@@ -174,6 +175,8 @@ def attribution(result: Attribution) -> str:
     features = None if result.features is None else result.features[0].reshape(num_places, -1, rows.shape[1])
     several = features is not None and features.shape[1] > 1
     others = np.delete(np.arange(num_places), strongest)
+    # Errors are correlated: that of a sum is at most their sum, and as the total is exact, at most that of the rest.
+    most = np.minimum(margins[others].sum(axis=0), margins[strongest].sum(axis=0))
     masked = set() if result.read is None else set(np.flatnonzero(~result.read[0]).tolist())
     wide = max(8, len(f"{len(others)} others"))
     place = "group" if result.groups is not None else "position" if result.tokens else "step"
@@ -206,7 +209,8 @@ def attribution(result: Attribution) -> str:
     if len(others):
         hidden = len(masked.intersection(others.tolist()))
         note = f"  {hidden} of them masked" if hidden else ""
-        rest = line(f"{len(others)} others", "", shares[others].sum(axis=0), np.zeros(rows.shape[1]))
+        note = f"{note}  ±: at most" if estimated else note
+        rest = line(f"{len(others)} others", "", shares[others].sum(axis=0), most)
         lines.append(f"{rest}{note}".rstrip())
     for i, row in zip(strongest, rows, strict=True):
         text = line(str(i + 1), names[i], row, margins[i])

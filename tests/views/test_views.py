@@ -802,7 +802,13 @@ class TestWhatIsExplained:
         )
         assert "; the budget was spent before the standard errors" in how
         assert columns.endswith(" share of the log-odds, in nats")
-        assert "±" not in others
+        margins = 1.96 * split.standard_error[0]
+        listed = [int(row.split()[0]) - 1 for row in rows]
+        most = min(margins[listed].sum(), np.delete(margins, listed).sum())
+        _, _, total, _, margin, *note = others.split()
+        np.testing.assert_allclose(float(total), np.delete(split.shares[0], listed).sum(), rtol=1e-2)
+        np.testing.assert_allclose(float(margin), most, rtol=6e-2)
+        assert " ".join(note) == "±: at most"
         for row in rows:
             place, _, share, _, margin, *_ = row.split()
             np.testing.assert_allclose(float(share), split.shares[0, int(place) - 1], rtol=1e-2)
