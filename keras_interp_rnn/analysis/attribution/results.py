@@ -350,12 +350,14 @@ class TopAttribution(Result):
     Attributes:
         tokens: (T,), the names of what is read.
         top: (K,), the outputs, the most probable first.
-        predicted: (K,), their probabilities by a softmax; the value of a single output.
+        predicted: (K,), their probabilities, or their values: of a single output, and with `values`.
         shares: (T, K). reference_output: (K,), the outputs with no step there, in `unit`.
         output: (K,), those of the text.
         outputs: the names of all outputs.
-        residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities.
+        residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities,
+            if the loss that the network is compiled with does.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
+        values: whether several outputs are no probabilities, nor logits of any.
     """
 
     tokens: tuple[str, ...]
@@ -370,3 +372,4 @@ class TopAttribution(Result):
     unit: str = ""
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None
+    values: bool = False
