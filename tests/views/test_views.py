@@ -909,7 +909,8 @@ def test_the_steps_that_are_not_listed_have_a_sum():
     head, _, columns, others, *steps = str(split).splitlines()
     assert head.startswith("sequence 1 of 3, ")
     assert columns.split() == ["step", *"share of the output".split()]
-    count, name, rest = others.split()
+    count, name, rest, _, _, *note = others.split()
+    assert " ".join(note) == "±: at most"
     assert (count, name) == ("9", "others")
     listed = {int(line.split()[0]) - 1: float(line.split()[1]) for line in steps}
     assert sorted(listed) == sorted(step for step, _ in split.top(15))
