@@ -31,8 +31,6 @@ class BitsPerSymbol(keras.losses.Loss):
     2.0
     """
 
-    from_logits = True
-
     def __init__(self, name: str = "bits_per_symbol", reduction: str = "sum_over_batch_size", **kwargs: Any) -> None:
         super().__init__(name=name, reduction=reduction, **kwargs)
 

@@ -145,7 +145,7 @@ class AffineReading:
         return self.flow is not None and self._read.mask == "zero" and isan_models.is_linear_recurrence(self.cell)
 
     @property
-    def _read(self) -> Any:
+    def _read(self) -> isan_models.Value:
         """The value that the layer reads, made of the symbols."""
         return isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
 

@@ -293,19 +293,6 @@ def gives_probabilities(model: Any, rows: NDArray[Any]) -> bool:
     return ends_in_softmax(model) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
 
-def is_trained_on_logits(network: Any) -> bool:
-    """Whether a network was compiled with the cross-entropy of one choice, from logits."""
-    loss = getattr(network, "loss", None)
-    if isinstance(loss, (list, tuple)) and len(loss) == 1:
-        loss = loss[0]
-    if isinstance(loss, functools.partial):
-        name = getattr(loss.func, "__name__", "")
-        return name.endswith("categorical_crossentropy") and loss.keywords.get("from_logits") is True
-    if isinstance(loss, (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)):
-        return False
-    return getattr(loss, "from_logits", False) is True
-
-
 def check_logits(model: Any, outputs: NDArray[Any] | None = None) -> None:
     """Raises ValueError if a model gives neither logits nor, by a softmax, probabilities: its head may have sigmoids.
 

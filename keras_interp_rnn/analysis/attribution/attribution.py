@@ -40,7 +40,6 @@ from keras_interp_rnn._network import (
     GivenNames,
     as_array,
     gives_probabilities,
-    is_trained_on_logits,
     read_text,
     resolve_names,
     token_names,
@@ -222,9 +221,7 @@ def top_attribution(
     alphabet: GivenNames | None = None,
     max_work: int | None = None,
 ) -> TopAttribution:
-    """Splits the outputs after one text among its steps: all outputs, or the 16 largest of more than 64.
-
-    Outputs that nothing makes probabilities are logits if the network was compiled with a loss of logits of one choice.
+    """Splits the outputs after one text among its steps: all outputs, or the 16 most probable of more than 64.
 
     Args:
         network, method, alphabet: as `attribution`.
@@ -235,26 +232,22 @@ def top_attribution(
         ValueError: as `attribution`.
     """
     ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
-    trained = is_trained_on_logits(network)
     reading = read_inputs(network, ids, alphabet)
     network, names = reading.network, reading.names
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
-    unit, values = found.unit, False
+    unit = found.unit
     if found.probabilities is not None:
         whole = found.probabilities
     elif num > 1 and not gives_probabilities(network, whole):
-        if trained:
-            whole, unit = softmax(whole, axis=-1), "logit"
-        else:
-            values = True
+        whole, unit = softmax(whole, axis=-1), "logit"
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(ids, names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors = None if found.standard_error is None else found.standard_error[0]
-    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors, values)
+    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,7 +264,7 @@ class Attribution(Result):
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 
 
-def _with_outputs(array: NDArray[Any], ndim: int) -> NDArray[Any]:
+def _with_outputs(array: NDArray[np.generic], ndim: int) -> NDArray[np.generic]:
     """An array whose last axis is that of the outputs, of which there may be one without an axis."""
     return array if array.ndim == ndim else array[..., None]
 
@@ -350,14 +350,12 @@ class TopAttribution(Result):
     Attributes:
         tokens: (T,), the names of what is read.
         top: (K,), the outputs, the most probable first.
-        predicted: (K,), their probabilities, or their values: of a single output, and with `values`.
+        predicted: (K,), their probabilities by a softmax; the value of a single output.
         shares: (T, K). reference_output: (K,), the outputs with no step there, in `unit`.
         output: (K,), those of the text.
         outputs: the names of all outputs.
-        residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities,
-            if the loss that the network is compiled with does.
+        residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
-        values: whether several outputs are no probabilities, nor logits of any.
     """
 
     tokens: tuple[str, ...]
@@ -372,4 +370,3 @@ class TopAttribution(Result):
     unit: str = ""
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None
-    values: bool = False
