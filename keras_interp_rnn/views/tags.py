@@ -192,17 +192,18 @@ def attributions(result: Attribution) -> list[Tag]:
 @of.register
 def interactions(result: Interactions) -> Tag:
     """The interactions of all pairs of steps, and steps that are no players."""
-    steps = len(result.values)
+    steps, grouped = len(result.values), result.groups is not None
     return result.values.astype(np.float32), {
         "kind": "interactions",
-        "symbols": list(result.tokens) or _numbers(steps),
-        "vectors": not result.tokens,
+        "symbols": list(result.tokens) or ([result.name(i) for i in range(steps)] if grouped else _numbers(steps)),
+        "vectors": not result.tokens and not grouped,
+        **({"groups": True} if grouped else {}),
         "output": result.output_name,
         "says": result.output,
         "index": result.index,
         "masked": masked_steps(result.players),
         **({"unit": result.unit} if result.unit else {}),
-        **({} if result.exact else {"r_squared": result.r_squared}),
+        **({} if result.exact else {"r_squared": max(0.0, result.r_squared or 0.0)}),
     }
 
 

@@ -61,6 +61,8 @@ INTERVAL = 1.96
 SMALL, ROUNDING = 0.01, 2**-20
 """Maximum gap of a sum, in parts of a change, and of rounding, in parts of the sizes of its terms. A probability nearer
 to 0 or 1 than the first hardly changes."""
+MISSED = 0.1
+"""Maximum gap of the output of a surrogate, in parts of its change, for its pairs to be read."""
 MAX_SYMBOLS, LINE = 4, 100
 """Maximum number of symbols of a state's largest edge that are listed, and of characters of a line of an edge."""
 
@@ -334,14 +336,16 @@ def interactions(result: Interactions) -> str:
     if part is not None and not SMALL <= part <= 1 - SMALL:
         lines.append(_near_certainty(chance(part), result.unit, "the pairs say what steps change together in"))
     if not pairs:
-        return "\n".join([*lines, f"no pair among {counted(count, 'step')} that can be there or not"])
+        return "\n".join([*lines, f"no pair among {counted(count, result.kind)} that can be there or not"])
+    lines += _trust(result)
     num_pairs = count * (count - 1) // 2
     most = (
         f"the {len(pairs)} strongest of {num_pairs:,} pairs" if num_pairs > len(pairs) else counted(num_pairs, "pair")
     )
     lines.append(f"{most}; below 0 they add less together than apart, above 0 more")
     named = [f"{step_in_words(result, i)} with {step_in_words(result, j)}:" for i, j, _ in pairs]
-    wide, scale = max(map(len, named)), max(abs(pairs[0][2]), 1e-300)
+    rounding = ROUNDING * (abs(result.output) + abs(result.reference_output))
+    wide, scale = max(map(len, named)), max(abs(pairs[0][2]), rounding, 1e-300)
     decimals = max(0, min(2 - math.floor(math.log10(scale)), 9))
     for name, (_, _, value) in zip(named, pairs, strict=True):
         lines.append(f"{name:{wide}}  {value:+.{decimals}f}  {_bar(value / scale)}".rstrip())
@@ -350,15 +354,30 @@ def interactions(result: Interactions) -> str:
 
 def how_exact(result: Interactions) -> str:
     """Whether interactions are exact, and why; or how well the surrogate explains the network."""
-    if result.exact:
+    if result.r_squared is None:
         return f"exact: {result.reason}"
-    return f"of an affine surrogate that explains {result.r_squared:.1%} of the variance over coalitions"
+    return f"of an affine surrogate that explains {_percent(result.r_squared)} of the variance over coalitions"
+
+
+def _trust(result: Interactions) -> list[str]:
+    """How far the pairs of a surrogate are to be trusted."""
+    if result.surrogate_output is None:
+        return []
+    missed, change = abs(result.output - result.surrogate_output), abs(result.output - result.reference_output)
+    if missed > MISSED * change + ROUNDING * abs(result.output):
+        return [
+            f"the surrogate misses the output by {missed:.2g} of a change of {change:.2g}: do not rely on its pairs"
+        ]
+    return ["estimates: pairs are small differences of outputs, and may be off by much more than the outputs are"]
 
 
 def step_in_words(result: Interactions, step: int) -> str:
-    """The name of what is read at a step, with its position if it occurs twice; the number of a step of vectors."""
+    """The name of what is read at a step, with its position if it occurs twice; the number of a step of vectors.
+
+    With groups those of a group.
+    """
     if not result.tokens:
-        return nth("step", step)
+        return nth(result.kind, step)
     name = result.tokens[step]
     return f'"{name}" ({step + 1})' if result.tokens.count(name) > 1 else f'"{name}"'
 
@@ -431,9 +450,9 @@ def share_agreement(result: ShareAgreement) -> str:
 @as_text.register
 def affine_surrogate(result: AffineSurrogate) -> str:
     """To what it was fitted, what it explains, and that it is no more than that."""
-    steps = len(result.word)
-    percent = "none" if result.r_squared <= 0 else f"{_below_one(result.r_squared)} %"
-    unseen = f"over {result.num_held_out} coalitions that it has not seen"
+    steps = counted(len(result.word), "step" if result.groups is None else "group")
+    percent = _percent(result.r_squared)
+    unseen = f"over {result.num_held_out} coalitions that it has not seen, the text and the empty one"
     output = output_name(None, result.target, 0)
     unit = f" ({result.unit})" if result.unit else ""
     fitted = f"{counted(result.num_runs, 'run')} along this text"
@@ -441,7 +460,7 @@ def affine_surrogate(result: AffineSurrogate) -> str:
         fitted, unseen = f"all {counted(result.num_runs, 'coalition')} of this text", "over them"
     return "\n".join(
         [
-            f"an affine network fitted to {fitted}, {counted(steps, 'step')}; explains {percent} of the variance "
+            f"an affine network fitted to {fitted}, {steps}; explains {percent} of the variance "
             f"{unseen}; what it misses is not in its numbers",
             f"{output}{unit}: {result.output:.4f} by the network, {result.surrogate_output:.4f} by the surrogate, of "
             f"rank {result.rank}",
@@ -449,10 +468,12 @@ def affine_surrogate(result: AffineSurrogate) -> str:
     )
 
 
-def _below_one(fraction: float) -> str:
-    """A part in percent, with as many digits as it takes not to be 100."""
-    digits = next((d for d in range(1, 7) if round(100 * fraction, d) < 100), None)
-    return "100" if digits is None else f"{100 * fraction:.{digits}f}"
+def _percent(r_squared: float) -> str:
+    """R^2 in percent, with as many digits as it takes not to be 100; "none" where nothing is explained."""
+    if r_squared <= 0:
+        return "none"
+    digits = next((d for d in range(1, 7) if round(100 * r_squared, d) < 100), None)
+    return "100 %" if digits is None else f"{100 * r_squared:.{digits}f} %"
 
 
 @as_text.register

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 
 import keras
 import numpy as np
@@ -267,7 +268,10 @@ def test_it_says_how_much_it_explains():
     model, word = embedded(keras.layers.GRU(4)), np.array([1, 2, 3, 4, 4, 3, 2, 1])
     text = str(analysis.affine_surrogate(model, word, num_runs=80))
     assert re.search(r"fitted to 80 runs along this text, 8 steps; explains [\d.]+ % of the variance", text)
-    assert "over 20 coalitions that it has not seen; what it misses is not in its numbers" in text
+    assert (
+        "over 20 coalitions that it has not seen, the text and the empty one; what it misses is not in its numbers"
+        in text
+    )
     assert "fitted to all 16 coalitions of this text" in str(analysis.affine_surrogate(model, word[:4]))
 
 
@@ -293,3 +297,41 @@ REFUSED = {
 def test_refuses_in_one_sentence(rule):
     with pytest.raises(ValueError, match=rule):
         REFUSED[rule]()
+
+
+def conjunction():
+    """A network whose output is 1 if all twenty steps are there, and otherwise 0 but for rounding."""
+    cell = keras.layers.SimpleRNN(1, activation="linear", use_bias=False)
+    model = keras.Sequential([keras.Input((None, 1)), cell, keras.layers.Dense(1, "relu")])
+    model.set_weights([np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), np.full(1, -19.0)])
+    return model, np.ones((20, 1))
+
+
+def test_the_text_and_the_one_without_a_step_count_in_r_squared():
+    model, x = conjunction()
+    surrogate = analysis.affine_surrogate(model, x)
+    assert surrogate.output == 1
+    assert surrogate.surrogate_output < 0.5
+    assert surrogate.r_squared < 0.9
+
+
+def test_outputs_that_do_not_vary_are_explained_only_if_they_are_predicted():
+    outputs, weights = np.full(4, 3.0), np.full(4, 0.25)
+    explained = sys.modules[analysis.affine_surrogate.__module__]._explained
+    assert explained(outputs, outputs + 1e-12, weights) == 1
+    assert explained(outputs, outputs + [0, 0, 0, 0.5], weights) == -np.inf
+
+
+def test_groups_of_vectors_are_called_groups():
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    surrogate = analysis.affine_surrogate(keras.layers.GRU(3), x, groups=[0, 0, 1, 1, 2, 2])
+    assert "of this text, 3 groups;" in str(surrogate)
+    assert surrogate.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    model = embedded(keras.layers.GRU(4))
+    twice = analysis.affine_surrogate(model, [1, 2, 1, 2], groups=[0, 0, 1, 1])
+    assert list(analysis.contributions(twice.model, twice.word).alphabet)[:2] == ["12 (group 1)", "12 (group 2)"]
+
+
+def test_all_coalitions_are_fitted_if_they_are_few_more_than_num_runs():
+    x = np.random.default_rng(0).normal(size=(10, 2))
+    assert analysis.affine_surrogate(keras.layers.GRU(3), x).num_runs == 1024

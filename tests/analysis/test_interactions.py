@@ -12,6 +12,7 @@ from keras import ops
 from keras_interp_rnn import analysis, layers, presets
 from keras_interp_rnn.analysis.attribution.pairs import exact_interactions
 from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, certify, tomita
+from keras_interp_rnn.views import tags
 from tests.analysis.weighted.networks import drawn
 from tests.analysis.weighted.test_shapley import CHAIN, PROBABILITIES, textbook
 from tests.automata.networks import network_of
@@ -554,3 +555,61 @@ def test_padding_of_affine_maps_is_no_player_and_stays(index):
     nothing = analysis.interactions(model, [0, 0], index=index)
     assert not nothing.players.any()
     assert nothing.output == nothing.reference_output
+
+
+def test_a_surrogate_that_misses_the_output_of_the_text_is_said_to():
+    cell = keras.layers.SimpleRNN(1, activation="linear", use_bias=False)
+    model = vectors(cell, keras.layers.Dense(1, "relu"))
+    model.set_weights([np.ones((3, 1)) / 3, np.ones((1, 1)), np.ones((1, 1)), np.full(1, -19.0)])
+    pairs = analysis.interactions(model, np.ones((20, 3)))
+    assert pairs.output == pytest.approx(1, abs=1e-5)
+    missed = pairs.output - pairs.surrogate_output
+    assert missed > 0.5
+    assert pairs.r_squared < 0.9
+    assert f"the surrogate misses the output by {missed:.2g} of a change of 1: do not rely on its pairs" in str(pairs)
+    near = analysis.interactions(classifier(), np.random.default_rng(0).integers(1, 6, 20))
+    assert near.surrogate_output == pytest.approx(near.output, rel=0.05)
+    assert "\nestimates: pairs are small differences of outputs" in str(near)
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "rule"),
+    [
+        (20, {"target": 7}, r"`target` must be an integer in \[0, 1\). Received: target=7"),
+        (36, {"groups": [*range(18)] * 2}, "steps of a group must follow one another"),
+        (600, {}, "at most 512 steps"),
+    ],
+)
+def test_what_has_no_surrogate_is_refused_by_its_own_rule(steps, options, rule):
+    with pytest.raises(ValueError, match=rule):
+        analysis.interactions(classifier(), np.random.default_rng(0).integers(1, 6, steps), **options)
+
+
+def test_a_wrong_target_is_refused_before_too_many_players():
+    with pytest.raises(ValueError, match=r"`target` must be an integer in \[0, 2\)"):
+        analysis.interactions(randomized(OTHERS["two directions"]()), np.ones((17, 3)), target=7)
+
+
+def test_groups_of_vectors_are_called_groups():
+    x = np.random.default_rng(0).normal(size=(6, 3))
+    for model, sequence in ((randomized(OTHERS["LSTM"]()), x), (classifier(), [1, 2, 3, 1, 2, 3])):
+        pairs = analysis.interactions(model, sequence, groups=[0, 0, 1, 1, 2, 2])
+        assert pairs.groups.tolist() == [0, 0, 1, 1, 2, 2]
+        assert pairs.kind == "group"
+    pairs = analysis.interactions(randomized(OTHERS["LSTM"]()), x, groups=[0, 0, 1, 1, 2, 2])
+    assert pairs.name(1) == "group 2"
+    assert "group 1 with group 2:" in str(pairs)
+    assert "step" not in str(pairs).split("\n", 1)[1]
+    values, tag = tags.interactions(pairs)
+    assert (tag["symbols"], tag["vectors"], tag["groups"]) == (["group 1", "group 2", "group 3"], False, True)
+    one = analysis.interactions(randomized(OTHERS["LSTM"]()), x, groups=[0] * 6)
+    assert "no pair among 1 group that" in str(one)
+
+
+def test_pairs_of_rounding_have_no_bars():
+    model = randomized(vectors(keras.layers.SimpleRNN(2, activation="linear"), keras.layers.Dense(1)), scale=0.5)
+    pairs = analysis.interactions(model, np.random.default_rng(0).normal(size=(5, 3)))
+    assert 0 < np.abs(pairs.values).max() < 1e-12
+    bars = [line.split()[-1] for line in str(pairs).splitlines() if " with step " in line]
+    assert len(bars) == 10
+    assert not any(set(bar) <= set("#-") for bar in bars)

@@ -92,14 +92,17 @@ class AffineSurrogate(Result):
         word: (T,), the ids of the text, all steps present, in the order in which the network reads them.
         background: of `analysis.shapley_values`: every step is absent.
         r_squared: the share of the variance of the network's output over coalitions, all sizes alike, that the
-            surrogate explains. Below 0 the mean output explains more.
-        num_held_out: the number of coalitions on which it was measured, none of which is in the fit; 0 if all
-            coalitions are in the fit, which are those on which it was measured then.
+            surrogate explains. Below 0 the mean output explains more; -inf where the output does not vary and the
+            surrogate misses it. It is of the output: differences of outputs, such as interactions, may be much worse.
+        num_held_out: the number of coalitions on which it was measured, none of which is in the fit, besides the text
+            and the one with no step, which are; 0 if all coalitions are in the fit, which are those on which it was
+            measured then.
         num_runs: the number of coalitions to which the surrogate was fitted. rank: the largest of its states' ranks.
         target: the index of the output. output: its value for the text, by the network, before a softmax or a sigmoid
             at the end; surrogate_output: by the surrogate.
         unit: as of `Attribution`; "" for the output's own.
         tokens: (T,), the names of what is read; () for vectors.
+        groups: (steps,), the group of each step; None if there are none.
 
     Example: see `affine_surrogate`.
     """
@@ -116,6 +119,7 @@ class AffineSurrogate(Result):
     surrogate_output: float
     unit: str = ""
     tokens: tuple[str, ...] = ()
+    groups: NDArray[np.int64] | None = None
 
 
 def affine_surrogate(
@@ -149,7 +153,8 @@ def affine_surrogate(
         of: "logit" for the logit, or log-odds, under a softmax, or sigmoid, at the end; "probability" for what that
             makes of it.
         alphabet: names of the ids; by default the names that a model carries.
-        num_runs: maximum number of coalitions to which the surrogate is fitted. A quarter as many are held out.
+        num_runs: maximum number of coalitions to which the surrogate is fitted; a quarter as many are held out. If
+            there are no more than both together, it is fitted to all: to the 1,024 of ten steps for 960.
 
     Returns:
         `AffineSurrogate`.
@@ -161,7 +166,8 @@ def affine_surrogate(
     Units: of the output: `unit` of the result.
     Exactness: an approximation; `r_squared` is its quality. It is the network, to rounding, if along the text that is
         affine in at most 12 coordinates of its state, as an ISAN or a `MinGRU` of so many units is.
-    Cost: num_runs T updates of the state at most, and O(T num_runs n^2) for the fit.
+    Cost: 2.25 num_runs T updates of the state at most, of two passes over the fit and one over what is held out, and
+        O(T num_runs n^2) for the fit.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -182,7 +188,7 @@ def affine_surrogate(
     players = players_of(groups, steps_that_count(chain, absent))
     _check_places(players, chain.inputs.shape[1])
     game = Prefixes(chain, 0, absent[0], players.of_steps[0])
-    ends = game.outputs(np.repeat([[False], [True]], game.num_players, axis=1))
+    ends = game.outputs(_nobody_and_all(game.num_players))
     if not np.isfinite(ends).all():
         raise ValueError(
             "The outputs of a network must be numbers, also where no step is there. Received: "
@@ -191,10 +197,11 @@ def affine_surrogate(
     chosen = int(ends[1].argmax()) if target is None else integer("target", target, 0, below=ends.shape[1])
     fitted, held_out = _coalitions(game.num_players, num_runs)
     surrogate = _fit(game, fitted, game.outputs(fitted)[:, [chosen]], players.columns[0])
-    tested = held_out if len(held_out) else fitted
+    tested = np.concatenate([held_out, _nobody_and_all(game.num_players)]) if len(held_out) else fitted
     arrays, order = surrogate.arrays(players.num_places)
     [tokens] = players.names(token_names(reading.arrays[reading.varies], reading.names)) or ((),)
-    names = _names(tokens or [nth("step" if groups is None else "group", i) for i in range(players.num_places)])
+    kind = "step" if groups is None else "group"
+    names = _names(tokens or [nth(kind, i) for i in range(players.num_places)], kind)
     return AffineSurrogate(
         model=isan_model(*arrays, names),
         word=order,
@@ -208,6 +215,7 @@ def affine_surrogate(
         surrogate_output=float(surrogate.outputs(np.ones((1, game.num_players), bool))[0, 0]),
         unit=unit,
         tokens=tuple(tokens),
+        groups=None if players.groups is None else players.groups[0],
     )
 
 
@@ -266,8 +274,11 @@ def _coalitions(num_players: int, num_runs: int) -> tuple[Coalitions, Coalitions
     held_out = np.zeros(len(drawn), bool)
     held_out[by_size[places.astype(np.intp)]] = True
     fitted, tested = drawn[~held_out], drawn[held_out]
-    nobody_and_all = np.repeat([[False], [True]], n, axis=1)
-    return np.concatenate([fitted, ~fitted, nobody_and_all]), np.concatenate([tested, ~tested])
+    return np.concatenate([fitted, ~fitted, _nobody_and_all(n)]), np.concatenate([tested, ~tested])
+
+
+def _nobody_and_all(num_players: int) -> Coalitions:
+    return np.repeat([[False], [True]], num_players, axis=1)
 
 
 def _weights(coalitions: Coalitions) -> Array:
@@ -278,11 +289,12 @@ def _weights(coalitions: Coalitions) -> Array:
 
 
 def _explained(outputs: Array, predicted: Array, weights: Array) -> float:
-    """R^2; 1 for outputs that do not vary."""
-    varied = weights @ (outputs - weights @ outputs) ** 2
-    if varied <= (1e-12 * np.abs(outputs).max()) ** 2:
-        return 1.0
-    return float(1 - weights @ (outputs - predicted) ** 2 / varied)
+    """R^2; of outputs that do not vary 1 where they are predicted, and otherwise -inf."""
+    scale = np.abs(outputs).max()
+    varied, missed = weights @ (outputs - weights @ outputs) ** 2, weights @ (outputs - predicted) ** 2
+    if varied <= (1e-12 * scale) ** 2:
+        return 1.0 if missed <= (1e-9 * scale) ** 2 else -np.inf
+    return float(1 - missed / varied)
 
 
 class _Prefixes(NamedTuple):
@@ -473,9 +485,13 @@ def _regression(x: Array, y: Array, weights: Array, are_all: bool) -> tuple[Arra
     return matrix, goal - mean @ matrix
 
 
-def _names(tokens: Sequence[str]) -> list[str]:
-    """Distinct names of the symbols: what is read, with its step where that is read more than once, and its absence."""
-    places = [f"{token} ({nth('step', i)})" for i, token in enumerate(tokens)]
+def _names(tokens: Sequence[str], kind: str) -> list[str]:
+    """Distinct names of the symbols: what is read, with its place where that is read more than once, and its absence.
+
+    Args:
+        kind: of the places, "step" or "group".
+    """
+    places = [f"{token} ({nth(kind, i)})" for i, token in enumerate(tokens)]
     present = [place if tokens.count(token) > 1 else token for token, place in zip(tokens, places, strict=True)]
     names = [*present, *(f"{name} absent" for name in present)]
     return names if len(set(names)) == len(names) else [*places, *(f"{place} absent" for place in places)]

@@ -98,6 +98,15 @@ class OneSequence:
         return isinstance(self.opened, Chain) and is_read_by_steps(self.opened)
 
     @property
+    def is_read_in_one_direction(self) -> bool:
+        """Whether it is read by steps, all of them in one order."""
+        return (
+            isinstance(self.opened, Chain)
+            and is_read_by_steps(self.opened)
+            and len({cell.order.step for cell in self.opened.cells}) == 1
+        )
+
+    @property
     def max_players(self) -> int:
         """How many players have all their coalitions run."""
         return EXACT_PLAYERS if self.is_read_by_steps else EXACT_RUNS

@@ -4,8 +4,8 @@ A slice is the whole.
 
 Description: symbols, the T names; output, the name of the output that is explained, and says, its value; index, of the
 interactions. It may have unit, of the values; vectors, whether vectors were read, so that the symbols are the numbers
-of steps; masked, the tokens that cannot be taken away, from 0; r_squared, the share of the variance that is explained,
-where the values are those of a surrogate.
+of steps; groups, whether these are groups of steps; masked, the tokens that cannot be taken away, from 0; r_squared,
+the share of the variance that is explained, where the values are those of a surrogate.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class _Interactions(ArrayKind):
         Rule("index", "a name", name),
         Rule("unit", "a name", name, needed=False),
         Rule("vectors", "true or false", flag, needed=False),
+        Rule("groups", "true or false", flag, needed=False),
         Rule("masked", "numbers of tokens", lambda value: list_of(value, integer), needed=False),
         Rule("r_squared", "a number", number, needed=False),
     )

@@ -101,12 +101,12 @@ export const ofDeletions = (reading) => ({
 });
 
 /** What a token changes together with each other one: at first a token of the strongest pair. */
-function inPairs({symbols: {length: T}, output, says, unit = '', index, vectors, masked, r_squared: explained}, values) {
+function inPairs({symbols: {length: T}, output, says, unit = '', index, vectors, groups, masked, r_squared: explained}, values) {
   const at = (i, j) => values[i * T + j];
   const part = {probability: says, 'log-odds': 1 / (1 + Math.exp(-says))}[unit];
   const probability = part === undefined ? null : () => part;
   const of = (picked) => ({
-    kind: 'pair', noun: vectors ? 'step' : 'token', quantity: unit, unit: suffixOf(unit), outputs: [output], outcome: () => says, probability, tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says,
+    kind: 'pair', noun: groups ? 'group' : vectors ? 'step' : 'token', quantity: unit, unit: suffixOf(unit), outputs: [output], outcome: () => says, probability, tokens: T, value: (i) => at(picked, i), rest: [], logits: () => says,
     masked, index, explained, picked, at, of,
   });
   return of(Math.floor(values.reduce((best, value, pair) => (Math.abs(value) > Math.abs(values[best]) ? pair : best), 0) / T));
