@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.environment import environment
 from benchmarks.games import Game, Network, exact, unbiased
-from benchmarks.records import Record, into_readme
+from benchmarks.records import Record, show
 from keras_interp_rnn import analysis
 
 NAMES = ("LSTM of brackets", "GRU of events", "Bidirectional LSTM", "LSTM over GRU", "LSTM, mean pooling")
@@ -125,11 +125,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.table:
-        record = Record(args.table)
-        found = [record.where, "", *table(record.lines)]
-        print(*found, sep="\n")
-        if args.write:
-            into_readme("attribution_intervals", found)
+        show(args.table, "attribution_intervals", table, write=args.write)
         return
     seeds = SEEDS
     if args.smoke:

@@ -37,7 +37,7 @@ import numpy as np
 
 from benchmarks.environment import environment
 from benchmarks.games import Network
-from benchmarks.records import Record, into_readme
+from benchmarks.records import Record, show
 from keras_interp_rnn import analysis
 
 Shares = Callable[..., np.ndarray]
@@ -333,11 +333,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.table:
-        record = Record(args.table)
-        found = [record.where, "", *tables(record.lines)]
-        print(*found, sep="\n")
-        if args.write:
-            into_readme("attribution_planted", found)
+        show(args.table, "attribution_planted", tables, write=args.write)
         return
     if args.smoke:
         args.texts, args.updates = 2, 2

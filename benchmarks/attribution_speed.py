@@ -27,7 +27,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.environment import environment
-from benchmarks.records import Record, into_readme
+from benchmarks.records import Record, show
 from keras_interp_rnn import analysis
 
 UNITS = 32
@@ -96,11 +96,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.table:
-        record = Record(args.table)
-        found = [record.where, "", *table(record.lines)]
-        print(*found, sep="\n")
-        if args.write:
-            into_readme("attribution_speed", found)
+        show(args.table, "attribution_speed", table, write=args.write)
         return
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)

@@ -44,7 +44,7 @@ import tensorflow as tf
 from benchmarks.environment import environment
 from benchmarks.games import Game, Network, exact, merits, unbiased
 from benchmarks.networks_of_words import KINDS
-from benchmarks.records import Record, into_readme
+from benchmarks.records import Record, show
 from keras_interp_rnn import analysis, presets
 
 RUNS = (15, 60, 240, 960)
@@ -390,11 +390,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.table:
-        record = Record(args.table)
-        found = [record.where, "", *tables(record.lines)]
-        print(*found, sep="\n")
-        if args.write:
-            into_readme("explainers_by_budget", found)
+        record = show(args.table, "explainers_by_budget", tables, write=args.write)
         if args.figure:
             draw(record.lines, args.figure)
         return

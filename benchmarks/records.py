@@ -33,6 +33,16 @@ class Record:
         return where(next(line["environment"] for line in reversed(self.lines) if "environment" in line))
 
 
+def show(path: Path, name: str, tables: Callable[[list[dict[str, Any]]], Iterable[str]], *, write: bool) -> Record:
+    """Prints the tables of a record, and with `write` puts them into benchmarks/README.md."""
+    record = Record(path)
+    found = [record.where, "", *tables(record.lines)]
+    print(*found, sep="\n")
+    if write:
+        into_readme(name, found)
+    return record
+
+
 def where(environment: dict[str, Any]) -> str:
     """When and where something was measured, in words."""
     versions = {**environment["versions"], **environment.get("packages", {})}

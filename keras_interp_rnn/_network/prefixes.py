@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,14 +88,14 @@ def _layout(chain: Chain, row: int) -> _Layout | None:
     mean, mask = rest[len(each)]
     if not isinstance(mean, Mean) or (each and mode is not None):
         return None
-    sides[0] = [*sides[0], *each] if each else sides[0]
+    sides[0] = [*sides[0], *each]
     head = [part for part, _ in rest[len(each) + 1 :]]
     return _Layout(below, sides, head, mode, True, np.ones(chain.inputs.shape[1], bool) if mask is None else mask)
 
 
-def is_read_by_steps(chain: Chain) -> bool:
-    """Whether a chain reads sequences step by step, so that `Prefixes` takes it."""
-    return _layout(chain, 0) is not None
+def is_read_by_steps(network: object) -> TypeGuard[Chain]:
+    """Whether a network is a chain that reads sequences step by step, so that `Prefixes` takes it."""
+    return isinstance(network, Chain) and _layout(network, 0) is not None
 
 
 def steps_before_output(chain: Chain) -> Mask:

@@ -50,7 +50,7 @@ from keras_interp_rnn._network.prefixes import Level, Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading, read_inputs
 from keras_interp_rnn._results import Result, nth
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs
+from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, all_coalitions, nobody_and_all
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import (
     absent_vectors,
@@ -188,7 +188,7 @@ def affine_surrogate(
     players = players_of(groups, steps_that_count(chain, absent))
     _check_places(players, chain.inputs.shape[1])
     game = Prefixes(chain, 0, absent[0], players.of_steps[0])
-    ends = game.outputs(_nobody_and_all(game.num_players))
+    ends = game.outputs(nobody_and_all(game.num_players))
     if not np.isfinite(ends).all():
         raise ValueError(
             "The outputs of a network must be numbers, also where no step is there. Received: "
@@ -197,7 +197,7 @@ def affine_surrogate(
     chosen = int(ends[1].argmax()) if target is None else integer("target", target, 0, below=ends.shape[1])
     fitted, held_out = _coalitions(game.num_players, num_runs)
     surrogate = _fit(game, fitted, game.outputs(fitted)[:, [chosen]], players.columns[0])
-    tested = np.concatenate([held_out, _nobody_and_all(game.num_players)]) if len(held_out) else fitted
+    tested = np.concatenate([held_out, nobody_and_all(game.num_players)]) if len(held_out) else fitted
     arrays, order = surrogate.arrays(players.num_places)
     [tokens] = players.names(token_names(reading.arrays[reading.varies], reading.names)) or ((),)
     kind = "step" if groups is None else "group"
@@ -228,7 +228,7 @@ def _opened(reading: Reading, step: int, reference: ArrayLike | None, of: str) -
             f"{opened.inputs.shape[:2]} (batch, time). Pass one row of the batch."
         )
     name, remedy = reading.network.name, "Use analysis.attribution, which takes any network."
-    if not isinstance(opened, Chain) or not is_read_by_steps(opened):
+    if not is_read_by_steps(opened):
         why = reason.removeprefix("; ") or "some layer above its recurrent ones reads several steps at a time"
         raise ValueError(
             "A network must be read step by step, layer after layer in one direction, so that its state tells of what "
@@ -264,7 +264,7 @@ def _coalitions(num_players: int, num_runs: int) -> tuple[Coalitions, Coalitions
     """Coalitions (m, n) for the fit, nobody and all among them, and others that are held out; all of few players."""
     n = num_players
     if 2**n <= num_runs + num_runs // HELD_OUT:
-        return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool), np.zeros((0, n), bool)
+        return all_coalitions(n), np.zeros((0, n), bool)
     rng = np.random.default_rng(0)
     pairs, num_held_out = Pairs(n, rng), num_runs // (2 * HELD_OUT)
     drawn = pairs.draw((num_runs - 2) // 2 + num_held_out)
@@ -274,11 +274,7 @@ def _coalitions(num_players: int, num_runs: int) -> tuple[Coalitions, Coalitions
     held_out = np.zeros(len(drawn), bool)
     held_out[by_size[places.astype(np.intp)]] = True
     fitted, tested = drawn[~held_out], drawn[held_out]
-    return np.concatenate([fitted, ~fitted, _nobody_and_all(n)]), np.concatenate([tested, ~tested])
-
-
-def _nobody_and_all(num_players: int) -> Coalitions:
-    return np.repeat([[False], [True]], num_players, axis=1)
+    return np.concatenate([fitted, ~fitted, nobody_and_all(n)]), np.concatenate([tested, ~tested])
 
 
 def _weights(coalitions: Coalitions) -> Array:

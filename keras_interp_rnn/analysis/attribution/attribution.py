@@ -45,7 +45,6 @@ from keras_interp_rnn._network import (
     token_names,
 )
 from keras_interp_rnn._network.arrays import is_float, without_unread
-from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.graph import last_activation
 from keras_interp_rnn._network.parts import PROBABILITIES
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
@@ -370,12 +369,13 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
         features = None if players.groups is not None else features
     else:
         shares = by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
+    computed = whole if probabilities is None else probabilities
     return _Split(
         shares=shares if method == "shapley" else players.sums(shares),
         top=top,
         all_outputs=whole,
         reference_output=without_steps,
-        difference=float(np.abs(np.take_along_axis(_or(probabilities, whole) - own, top, axis=1)).max()),
+        difference=float(np.abs(np.take_along_axis(computed - own, top, axis=1)).max()),
         method=method,
         reason=reason,
         unit=unit,
@@ -386,10 +386,6 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
         standard_error=errors,
         num_runs=runs,
     )
-
-
-def _or(first: Array | None, second: Array) -> Array:
-    return second if first is None else first
 
 
 def _by_shapley(
@@ -417,7 +413,7 @@ def _estimates(
     opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
 ) -> Iterator[Estimate]:
     sizes = [len(places) for places in players.places]
-    if isinstance(opened, Chain) and is_read_by_steps(opened):
+    if is_read_by_steps(opened):
         first = Prefixes(opened, 0, absent[0], players.of_steps[0])
         of_exact = [
             first.updates_of_all(of_steps) if n <= EXACT_PLAYERS else None
@@ -436,8 +432,7 @@ def _estimates(
         there = np.ones((len(sequence), opened.inputs.shape[1]), bool)
         places = np.cumsum([len(given) for given in coalitions])[:-1]
         for row, given, of_row in zip(rows, coalitions, np.split(there, places), strict=True):
-            varies = players.of_steps[row] >= 0
-            of_row[:, varies] = given[:, players.of_steps[row][varies]]
+            of_row[:] = players.steps_there(int(row), given)
         there = there.reshape(*there.shape, *[1] * (opened.inputs.ndim - 2))
         found = []
         for part in row_slices(opened, len(sequence)):

@@ -52,6 +52,16 @@ def exact_values(outputs: Array) -> Array:
     return np.stack([both.reshape(-1, 2, 2**i, both.shape[1])[:, 1].sum(axis=(0, 1)) - without for i in range(n)])
 
 
+def all_coalitions(num_players: int) -> Coalitions:
+    """(2^n, n); in the index of a coalition bit i is that of player i."""
+    return (np.arange(2**num_players)[:, None] >> np.arange(num_players) & 1).astype(bool)
+
+
+def nobody_and_all(num_players: int) -> Coalitions:
+    """(2, n)."""
+    return np.repeat([[False], [True]], num_players, axis=1)
+
+
 def sizes_of(n: int) -> NDArray[np.intp]:
     """(2^n,), the number of players of every coalition."""
     sizes = np.zeros(1, np.intp)

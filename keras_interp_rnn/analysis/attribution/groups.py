@@ -28,6 +28,13 @@ class Players(NamedTuple):
     of_steps: NDArray[np.intp]
     places: list[NDArray[np.intp]]
 
+    def steps_there(self, row: int, coalitions: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(m, time), the steps of a sequence that are there for coalitions (m, n) of its players."""
+        of_steps = self.of_steps[row]
+        there = np.ones((len(coalitions), len(of_steps)), bool)
+        there[:, of_steps >= 0] = coalitions[:, of_steps[of_steps >= 0]]
+        return there
+
     def sums(self, shares: Array) -> Array:
         """The shares (batch, places, ...) of steps (batch, time, ...)."""
         if self.groups is None:

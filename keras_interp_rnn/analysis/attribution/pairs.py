@@ -23,11 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._network import Names
-from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.coalitions import sizes_of
+from keras_interp_rnn.analysis.attribution.coalitions import all_coalitions, sizes_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import (
     Opened,
@@ -95,16 +94,12 @@ class OneSequence:
 
     @property
     def is_read_by_steps(self) -> bool:
-        return isinstance(self.opened, Chain) and is_read_by_steps(self.opened)
+        return is_read_by_steps(self.opened)
 
     @property
     def is_read_in_one_direction(self) -> bool:
         """Whether it is read by steps, all of them in one order."""
-        return (
-            isinstance(self.opened, Chain)
-            and is_read_by_steps(self.opened)
-            and len({cell.order.step for cell in self.opened.cells}) == 1
-        )
+        return is_read_by_steps(self.opened) and len({cell.order.step for cell in self.opened.cells}) == 1
 
     @property
     def max_players(self) -> int:
@@ -120,11 +115,9 @@ class OneSequence:
     def all_outputs(self) -> Array:
         """(2^n, outputs) for all coalitions; in the index of a coalition bit i is that of player i."""
         of_steps, n = self.players.of_steps[0], self.num_players
-        if isinstance(self.opened, Chain) and is_read_by_steps(self.opened):
+        if is_read_by_steps(self.opened):
             return Prefixes(self.opened, 0, self.absent[0], of_steps).all_outputs()
-        coalitions = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        there = np.ones((2**n, len(of_steps)), bool)
-        there[:, of_steps >= 0] = coalitions[:, of_steps[of_steps >= 0]]
+        there = self.players.steps_there(0, all_coalitions(n))
         x = np.where(there.reshape(*there.shape, *[1] * (self.absent.ndim - 2)), self.opened.inputs, self.absent)
         return outputs_of(self.opened, x, np.zeros(len(x), np.intp))
 

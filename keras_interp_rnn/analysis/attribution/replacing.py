@@ -16,7 +16,7 @@ def by_replacing(
     opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
 ) -> Array:
     """The shares of telescoping or of occlusion; `ends` are the outputs without any step and with all."""
-    if isinstance(opened, Chain) and is_read_by_steps(opened):
+    if is_read_by_steps(opened):
         return _by_prefixes(opened, absent, outputs, telescoping=telescoping)
     shares = _by_running(opened, absent, outputs, ends, telescoping=telescoping)
     return np.where(opened.mask[..., None], shares, 0.0)

@@ -29,7 +29,15 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._network.prefixes import Prefixes
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Known, Pairs, exact_values, regression
+from keras_interp_rnn.analysis.attribution.coalitions import (
+    Coalitions,
+    Known,
+    Pairs,
+    all_coalitions,
+    exact_values,
+    nobody_and_all,
+    regression,
+)
 from keras_interp_rnn.analysis.attribution.merging import Merged, can_merge, merged
 
 EXACT_PLAYERS, EXACT_RUNS = 16, 8
@@ -104,9 +112,8 @@ class _Seen:
     """The values of pairs of coalitions, and of nobody and all."""
 
     def __init__(self, num_players: int, outputs: Callable[[Coalitions], Array]) -> None:
-        nobody_and_all = np.repeat([[False], [True]], num_players, axis=1)
-        self.outputs, self.ends = outputs, outputs(nobody_and_all)
-        self.coalitions: Coalitions = nobody_and_all[:0]
+        self.outputs, self.ends = outputs, outputs(nobody_and_all(num_players))
+        self.coalitions: Coalitions = np.zeros((0, num_players), bool)
         self.sides: Array = np.zeros((2, 0, self.ends.shape[1]))
 
     def add(self, coalitions: Coalitions) -> None:
@@ -145,16 +152,16 @@ def by_running(
     count = len(num_players)
     found: dict[int, Estimate] = {}
     exact = np.array([i for i, n in enumerate(num_players) if n <= EXACT_RUNS], np.intp)
-    tables = [np.arange(2 ** num_players[i])[:, None] >> np.arange(num_players[i]) & 1 for i in exact]
-    for i, table in zip(exact, run(exact, [table.astype(bool) for table in tables]), strict=True):
+    tables = [all_coalitions(num_players[i]) for i in exact]
+    for i, table in zip(exact, run(exact, tables), strict=True):
         values = exact_values(table) if num_players[i] else np.zeros((0, table.shape[1]))
         found[int(i)] = Estimate(values, np.zeros_like(values), len(table))
     left = np.array([i for i in range(count) if i not in found], np.intp)
     pairs = {int(i): Pairs(num_players[i], rngs[i]) for i in left}
     sides: dict[int, Array] = {}
     if len(left):
-        nobody_and_all = [np.repeat([[False], [True]], num_players[i], axis=1) for i in left]
-        ends = dict(zip(left.tolist(), run(left, nobody_and_all), strict=True))
+        both = [nobody_and_all(num_players[i]) for i in left]
+        ends = dict(zip(left.tolist(), run(left, both), strict=True))
     while len(left):
         new = [pairs[i].draw(_wanted(num_players[i], len(pairs[i].coalitions), budgets[i])) for i in left.tolist()]
         outputs = run(left, [np.concatenate([rows, ~rows]) for rows in new])
