@@ -77,9 +77,12 @@ const HOW = {
 /** What comes by itself: the share of a group is the sum of those of its steps. */
 const singly = (noun) => (noun === 'group' ? 'step' : noun);
 
-/** What is split: "the log-odds of output 1", or the output itself. */
+/** What is split: "the log-odds of output 1", or the output itself.
+ * @param {string} lead @param {{quantity?: string}} reading */
 const split = (lead, {quantity}) => (quantity ? `the ${quantity} of ${lead}` : lead);
 
+/** "in nats".
+ * @param {{unit?: string, quantity?: string}} reading */
 const inUnit = ({unit, quantity}) => `in ${unit || (quantity ? `parts of a ${quantity}` : named(unit))}`;
 
 /** A probability as a number, with the digits that tell it from 0 and 1. */
@@ -90,7 +93,8 @@ export function chance(part) {
   return part.toFixed(1 - Math.floor(Math.log10(near)));
 }
 
-/** The bound of the 95 % interval of a bar, of some tokens and one output over another: at most the sum of theirs. */
+/** The bound of the 95 % interval of a bar, of some tokens and one output over another: at most the sum of theirs.
+ * @param {{error?: function(number, number): number}} reading @param {number[]} group @param {number[]} pair */
 export const errorOf = ({error}, group, [first, second]) => (error ? group.reduce((sum, i) => sum + error(i, first) + (second === undefined ? 0 : error(i, second)), 0) : 0);
 
 /** A number with its interval: "+3.04 ± 0.02". */
@@ -132,7 +136,8 @@ export function restOf(reading, pair, format) {
   return rest.map(([value, name]) => [text(value), name]).filter(([value]) => value).map(([value, name]) => `${value} of ${name}`);
 }
 
-/** The format of the bars of a reading. */
+/** The format of the bars of a reading.
+ * @param {Record<string, any>} reading @param {number[]} values @param {number[]} pair */
 export function formatOf({outcome, logits, rest}, values, [first, second]) {
   const over = (of) => Math.abs(of(first) - (second === undefined ? 0 : of(second)));
   return signedColumn(values, ROUNDING * rest.reduce((sum, [, of]) => sum + over(of), over(outcome ?? logits)));
@@ -140,7 +145,8 @@ export function formatOf({outcome, logits, rest}, values, [first, second]) {
 
 const plural = (quantity) => ({logit: 'logits', probability: 'probabilities'})[quantity] ?? quantity;
 
-/** Where a probability is near 0 or 1, in a sentence: what that means for shares. */
+/** Where a probability is near 0 or 1, in a sentence: what that means for shares.
+ * @param {Record<string, any>} reading @param {number[]} pair */
 export function saturation({quantity, probability, outputs, noun, kind}, [first]) {
   const part = probability?.(first);
   if (part === undefined || !quantity || (part >= SMALL && part <= 1 - SMALL)) return '';
