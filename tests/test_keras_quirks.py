@@ -74,6 +74,16 @@ def test_a_layer_that_passes_masks_on():
     assert ops.convert_to_numpy(layer(embedded)._keras_mask).tolist() == [[True, True, False]]
 
 
+def test_a_tensor_is_given_a_mask():
+    embedded = keras.layers.Embedding(5, 2, mask_zero=True)(np.array([[1, 2, 0]]))
+    for given in (None, [[False, True, True]]):
+        masked = keras_quirks.with_mask(embedded, None if given is None else ops.convert_to_tensor(given))
+        found = keras_quirks.mask_of(masked)
+        assert given == (None if found is None else ops.convert_to_numpy(found).tolist())
+        np.testing.assert_array_equal(ops.convert_to_numpy(masked), ops.convert_to_numpy(embedded))
+    assert ops.convert_to_numpy(keras_quirks.mask_of(embedded)).tolist() == [[True, True, False]]
+
+
 def test_a_callback_finds_the_others_and_the_call_of_fit():
     class Finds(keras.callbacks.Callback):
         def on_train_begin(self, logs=None):

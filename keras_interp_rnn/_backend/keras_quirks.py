@@ -12,6 +12,8 @@ from typing import Any
 
 import keras
 
+from keras_interp_rnn._types import Tensor
+
 CUT_GRAPH = (ValueError, KeyError)
 """Raised by a model whose outputs do not depend on its inputs: when it is made, or, in Keras 3.12, when called."""
 
@@ -124,6 +126,25 @@ def mask_of(x: Any) -> Any:
 
     Reader(autocast=False, dtype=keras.backend.standardize_dtype(x.dtype))(x)
     return found[0]
+
+
+def with_mask(x: Tensor, mask: Tensor | None) -> Tensor:
+    """The same tensor with this mask and no other, as a layer passes it on; None for no mask.
+
+    Holds: Keras 3.12 to 3.16.
+    Guarded by: tests/test_keras_quirks.py::test_a_tensor_is_given_a_mask.
+    """
+    if mask is None:
+        return keras.ops.copy(x)
+
+    class Giver(keras.layers.Layer):
+        def call(self, x: Tensor) -> Tensor:
+            return keras.ops.copy(x)  # a tensor keeps the mask that it has
+
+        def compute_mask(self, x: Tensor, previous_mask: Tensor | None) -> Tensor | None:
+            return mask
+
+    return Giver(autocast=False, dtype=keras.backend.standardize_dtype(x.dtype))(x)
 
 
 def made_by(x: keras.KerasTensor) -> tuple[Any, Any]:

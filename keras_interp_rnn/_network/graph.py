@@ -19,7 +19,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import made_by, nodes_of
+from keras_interp_rnn._backend.keras_quirks import made_by, mask_of, nodes_of, with_mask
 from keras_interp_rnn._network.arrays import check_id_range
 from keras_interp_rnn._types import Tensor
 
@@ -119,21 +119,18 @@ def run_with_masks(operation: Any, node: Any, known: dict[int, Masked], note: No
         inside = functools.partial(run_with_masks, note=note)
         return evaluate(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], inside)
     tensors = tree.flatten(operation(*args, **kwargs))
-    masks = tree.flatten(mask_after(operation, args[0], mask)) if args else [None]
-    outputs = [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
+    outputs = [Masked(x, mask_of(x)) for x in tensors]
     note(operation, node, mask, outputs)
     return outputs
 
 
 def read_by(operation: Any, node: Any, known: dict[int, Masked]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-    """The arguments of a call, its mask among them, and the mask that it is given: its own, or that of its input."""
+    """The arguments of a call, masks on their tensors, and the mask that it is given: its own, or that of its input."""
     reads = {id(tensor): known[id(tensor)] for tensor in node.input_tensors}
-    args, kwargs = node.arguments.fill_in({key: read.tensor for key, read in reads.items()})
+    args, kwargs = node.arguments.fill_in({key: with_mask(read.tensor, read.mask) for key, read in reads.items()})
     mask = kwargs.get("mask")
     if mask is None and node.arguments.args:
         mask = tree.map_structure(lambda x: reads[id(x)].mask if id(x) in reads else None, node.arguments.args[0])
-    if kwargs.get("mask") is None and takes_mask(operation) and any(x is not None for x in tree.flatten(mask)):
-        kwargs = {**kwargs, "mask": mask}
     return args, kwargs, mask
 
 

@@ -18,7 +18,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._backend.keras_quirks import operation_name
+from keras_interp_rnn._backend.keras_quirks import operation_name, with_mask
 from keras_interp_rnn._network.arrays import as_float64
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.equations import NUMPY
@@ -222,8 +222,8 @@ class ByKeras:
 
     def _run(self, x: Any) -> Any:
         takes = inspect.signature(getattr(self.function, "call", self.function)).parameters
-        arguments = {"training": False, "mask": self.mask if len(x.shape) == 3 else None}
-        return self.function(x, **{name: given for name, given in arguments.items() if name in takes})
+        masked = with_mask(x, self.mask if len(x.shape) == 3 else None)
+        return self.function(masked, **({"training": False} if "training" in takes else {}))
 
     def forward(self, x: Array, mask: Mask | None) -> Array:
         self.inputs, self.mask = x.astype(self.dtype), mask

@@ -178,14 +178,16 @@ def _outputs(model: keras.Model, inputs: list[Masked], walk: _Walk) -> list[Mask
         args, kwargs, mask = read_by(operation, node, known)
         if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
             return _outputs(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], walk)
-        tensors = _run(operation, args, kwargs, walk)
+        tensors = _run(operation, args, kwargs, mask, walk)
         masks = tree.flatten(mask_after(operation, args[0], mask)) if args else []
         return [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
 
     return evaluate(model, inputs, call)
 
 
-def _run(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], walk: _Walk) -> list[Tensor]:
+def _run(
+    operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], mask: Tensor | None, walk: _Walk
+) -> list[Tensor]:
     """The output tensors of one operation of the graph."""
     if isinstance(operation, keras.layers.RNN):
         others = [x for x in (*args[1:], kwargs.get("initial_state")) if x is not None]
@@ -195,7 +197,7 @@ def _run(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], walk: _W
                 "Recurrent layers must read forwards, each step alike, from their own initial state, to continue a "
                 f"text. Received: {operation.name}, which {what}. Rebuild it without that."
             )
-        return _recurrent(operation, args[0], kwargs.get("mask"), walk)
+        return _recurrent(operation, args[0], mask, walk)
     if isinstance(operation, keras.layers.Bidirectional):
         raise ValueError(
             f"Recurrent layers must read forwards to continue a text. Received: {operation.name}, which also reads "

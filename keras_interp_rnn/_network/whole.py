@@ -31,7 +31,6 @@ from keras_interp_rnn._network.graph import (
     Masked,
     check_ids,
     evaluate,
-    makes_mask,
     mask_after,
     place_of,
     read_by,
@@ -414,7 +413,7 @@ class Whole:
         ]
         replaced = {source.path for source in self._sources if source.replaces_ids}
 
-        def call(operation: Any, node: Any, known: Mapping[int, Edge], path: Path) -> list[Edge]:
+        def call(operation: Any, node: Any, known: Mapping[int, Any], path: Path) -> list[Edge]:
             recorded = self._recorded[path]
             if path in given and path not in replaced:
                 return [Edge(given[path], repeated(recorded[0].mask), VECTORS)]
@@ -429,7 +428,8 @@ class Whole:
             if self._leaves_out_end and self._end is not None and path == self._end.path:
                 tensors = [self._end.logits(read[id(node.input_tensors[0])].tensor)]
             else:
-                tensors = _run(operation, node, read)
+                args, kwargs, _ = read_by(operation, node, read)
+                tensors = tree.flatten(operation(*args, **kwargs))
             return [
                 Edge(tensor if kind == VECTORS else repeated(original), repeated(mask), kind)
                 for tensor, (original, mask, kind) in zip(tensors, recorded, strict=True)
@@ -591,19 +591,6 @@ def _end(model: keras.Model) -> _End | None:
 def _masks_of(node: Any) -> list[Any]:
     """The tensors that a call reads as masks."""
     return [x for name, given in node.arguments.kwargs.items() if name.endswith("mask") for x in tree.flatten(given)]
-
-
-def _run(operation: Any, node: Any, known: Mapping[int, Edge]) -> list[Tensor]:
-    """The outputs of an operation under the masks of the original sequences."""
-    args, kwargs = node.arguments.fill_in({id(tensor): known[id(tensor)].tensor for tensor in node.input_tensors})
-    first = node.arguments.args[0] if node.arguments.args else None
-    mask = known[id(first)].mask if id(first) in known else None
-    if takes_mask(operation) and mask is not None and kwargs.get("mask") is None:
-        kwargs = {**kwargs, "mask": mask}
-    tensors: list[Tensor] = tree.flatten(operation(*args, **kwargs))
-    # A mask that a layer makes of vectors that vary would go on with its tensors: masks are those of the sequences.
-    makes = isinstance(operation, keras.layers.Layer) and makes_mask(operation)
-    return [ops.copy(x) for x in tensors] if makes else tensors
 
 
 def _check(model: keras.Model, recurrent: bool) -> None:
