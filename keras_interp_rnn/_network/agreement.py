@@ -113,7 +113,8 @@ def runs_of(network: Any, run: Run, inputs: Sequence[NDArray[Any]], varies: int,
         with contextlib.suppress(Exception):
             found = run(batch.arrays)
             among, changed = found[batch.rows], found[batch.others]
-            if len(found) == len(batch.arrays[0]) and np.isfinite(changed[np.isfinite(output)]).all():
+            goes_on = not are_changed or np.isfinite(changed[np.isfinite(output)]).all()
+            if len(found) == len(batch.arrays[0]) and goes_on:
                 read = others if are_changed else None
                 return Given(network, run, arrays, read, output, changed if are_changed else None, among, batch)
     raise ValueError(
@@ -200,7 +201,7 @@ def difference(opened: Opened, given: Given, absent: Absent) -> tuple[float, flo
 def _allowed(network: Any, own: Array, found: Array, without: Array) -> Array:
     """The rounding of each output, and the part of its change that is put down to it."""
     size, moves = _size(own, found, without)
-    change = np.nan_to_num(np.abs(found - without), posinf=0.0)
+    change = np.nan_to_num(_apart(found, without), posinf=0.0)
     coarsest, epsilon = _coarsest(network)
     allowed: Array = MAX_DIFFERENCE[coarsest] * change + epsilon * (OF_OUTPUT * size + OF_STATES * moves + TINY)
     return allowed
@@ -292,7 +293,8 @@ def _check_repeats(given: Given, allowed: Array, rounding: Array) -> None:
 
 
 def _apart(first: Array, second: Array) -> Array:
-    return np.abs(np.where(first == second, 0.0, first - second))
+    with np.errstate(invalid="ignore"):  # of equal infinities
+        return np.abs(np.where(first == second, 0.0, first - second))
 
 
 def _first_apart(network: Any, inputs: Sequence[Any], batch: Batch) -> str | None:

@@ -59,10 +59,6 @@ class NotAChain(ValueError):
         self.received = received
 
 
-class Differs(NotAChain):
-    """Raised for a network whose chain computes something else than the network."""
-
-
 @dataclass(frozen=True)
 class Chain:
     """A network as a function of the vectors that it reads.
@@ -191,6 +187,7 @@ def open_chain(
         ValueError: if it has no recurrent layer; if a weight, an input or an output is not finite; if its layers carry
             states or draw noise, or mix the sequences of a batch; if there is no such step.
     """
+    check_own_mask(network, mask)
     if len(getattr(network, "inputs", None) or [0]) > 1:
         raise NotAChain(
             f"A model must have one input. Received: {network.name}, with {len(network.inputs)}. Pass the part that "
@@ -200,7 +197,6 @@ def open_chain(
     given = as_sequences(inputs)
     check_batched(network, given)
     given = in_rank(given, network.inputs[0]) if getattr(network, "inputs", None) else given
-    check_own_mask(network, mask)
     if not isinstance(network, (keras.Model, *RECURRENT)):
         raise ValueError(
             f"`network` must be a model with recurrent layers, or a recurrent layer. Received: {network!r}. Pass "
@@ -270,7 +266,7 @@ def open_chain(
             f"{network.name}, whose output is {apart[0]:.2g} from that of its layers run one after the other, where "
             f"the inputs change it by {apart[1]:.2g}"
         )
-        raise Differs(_refusal(received).args[0], received)
+        raise _refusal(received)
     warn_of_lost_masks(network)
     return chain.first(len(given))
 
@@ -440,6 +436,8 @@ def _run_by_steps(call: _Call, x: Any) -> Any:
 def _of_cells(layer: Any, sequences: bool) -> list[_Recurrent]:
     cells = list(getattr(layer.cell, "cells", [layer.cell]))
     starts = [as_float64(ops.cast(x, layer.variable_dtype))[0] for x in tree.flatten(layer.get_initial_state(1))]
+    if any(start.ndim != 1 for start in starts):
+        raise _refusal(f"{layer.name}, whose states are no vectors")
     parts = []
     for i, cell in enumerate(cells):
         count = len(tree.flatten(cell.state_size))

@@ -183,7 +183,7 @@ class _TextLayerNames(Names):
         if self.splits:
             blank = "" if self._layer.get_config()["split"] == "character" else " "
             text = [text if isinstance(text, str) else blank.join(text)]
-        elif not self._known or (isinstance(text, str) and not self._has_letters()):
+        elif not self._known or not len(text) or (isinstance(text, str) and not self._has_letters()):
             return super().encode(text)
         ids = np.asarray(ops.convert_to_numpy(self._layer(np.array([*text], object))), np.int64)
         return ids[0] if self.splits else ids
@@ -375,12 +375,13 @@ def as_strings(given: Any) -> Any:
 
 
 def is_text(given: Any) -> bool:
-    """Whether something is a string or a list of strings, not ids."""
+    """Whether something is a string or a list of strings, of which some may be empty lists, not ids."""
     given = as_strings(given)
     if isinstance(given, np.ndarray):
         return given.dtype.kind in "UT" or (given.dtype.kind == "O" and given.size > 0 and is_text(given.tolist()))
     if isinstance(given, (list, tuple)):
-        return len(given) > 0 and all(map(is_text, given))
+        written = [part for part in given if not isinstance(part, (list, tuple)) or len(part)]
+        return len(written) > 0 and all(map(is_text, written))
     return isinstance(given, str)
 
 

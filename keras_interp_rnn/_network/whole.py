@@ -18,14 +18,22 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 from keras import ops, tree
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import made_by, operation_name, walk_layers
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._network.agreement import Absent, difference, nothing, other_ids, runs_of
 from keras_interp_rnn._network.along import vocabulary_of
-from keras_interp_rnn._network.arrays import as_array, as_float64, at_step, check_finite, in_rank, without_unread
+from keras_interp_rnn._network.arrays import (
+    as_array,
+    as_float64,
+    as_mask,
+    at_step,
+    check_finite,
+    in_rank,
+    without_unread,
+)
 from keras_interp_rnn._network.chain import Rows, check_repeatable, without_recurrent_layer
 from keras_interp_rnn._network.graph import (
     Masked,
@@ -662,13 +670,12 @@ class Reading(NamedTuple):
         return tree.pack_sequence_as(self.network.input, list(arrays))
 
 
-def as_model(network: Any, inputs: Any) -> keras.Model:
-    """A model of a layer; a model as it is."""
-    if isinstance(network, keras.Model):
-        return network
-    given = as_array("The inputs", inputs)
-    x = keras.Input(given.shape[1:], dtype=str(given.dtype))
-    return keras.Model(x, network(x))
+def as_model(layer: keras.layers.Layer, inputs: Any, mask: ArrayLike | None = None) -> tuple[keras.Model, list[Any]]:
+    """A model of a layer, and its inputs: those of the layer, and its mask where there is one."""
+    given = [as_array("The inputs", inputs)]
+    given += [] if mask is None else [as_mask(mask, given[0].shape[:2])]
+    x, *of_mask = (keras.Input(array.shape[1:], dtype=str(array.dtype)) for array in given)
+    return keras.Model([x, *of_mask], layer(x, **dict(zip(["mask"], of_mask, strict=False)))), given
 
 
 def read_inputs(
@@ -693,7 +700,8 @@ def read_inputs(
     index, given = input_index(network, varies), listed_inputs(network, inputs)
     given = [read_strings(network, i, array) if i != index else array for i, array in enumerate(given)]
     network, names = resolve_names(network, alphabet, index)
-    given[index] = read_texts(given[index], names)
+    array = as_array("The inputs", read_texts(given[index], names))
+    given[index] = array.astype(np.int64) if array.dtype == bool and array.ndim < 3 else array
     return Reading(network, given, index, names, own)
 
 
@@ -726,7 +734,7 @@ def are_several(inputs: Any, model: Any = None) -> bool:
     if len(getattr(model, "inputs", None) or []) > 1:
         return True
     texts = [is_text(part) for part in inputs]
-    return any(getattr(part, "ndim", 0) > 1 for part in inputs) or (any(texts) and not all(texts))
+    return any(getattr(part, "ndim", 0) > 1 for part in inputs) or (any(texts) and not is_text(inputs))
 
 
 def one_row(model: Any, inputs: Any) -> Any:

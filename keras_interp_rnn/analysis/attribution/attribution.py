@@ -242,7 +242,7 @@ def top_attribution(
     elif num > 1 and not gives_probabilities(network, whole):
         whole, unit = softmax(whole, axis=-1), "logit"
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
-    [tokens] = token_names(ids, names)
+    [tokens] = token_names(reading.arrays[reading.varies], names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors = None if found.standard_error is None else found.standard_error[0]
@@ -369,13 +369,15 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
         features = None if players.groups is not None else features
     else:
         shares = by_replacing(opened, absent, top, ends, telescoping=method == "telescoping")
-    computed = whole if probabilities is None else probabilities
+    computed, given = (
+        np.take_along_axis(x, top, axis=1) for x in (whole if probabilities is None else probabilities, own)
+    )
     return _Split(
         shares=shares if method == "shapley" else players.sums(shares),
         top=top,
         all_outputs=whole,
         reference_output=without_steps,
-        difference=float(np.abs(np.take_along_axis(computed - own, top, axis=1)).max()),
+        difference=float(np.abs(computed - given).max()),
         method=method,
         reason=reason,
         unit=unit,

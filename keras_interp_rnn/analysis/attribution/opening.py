@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 
 from keras_interp_rnn._network import GivenNames, as_array, is_text, read_text, resolve_names
 from keras_interp_rnn._network.agreement import nothing
-from keras_interp_rnn._network.chain import Chain, Differs, NotAChain, open_chain
+from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
 from keras_interp_rnn._network.prefixes import steps_before_output
 from keras_interp_rnn._network.whole import Reading, Whole, are_several, as_model, one_row
 from keras_interp_rnn._types import Array
@@ -41,7 +41,8 @@ def batch_of_one(network: Any, sequence: object, alphabet: GivenNames | None) ->
 
 
 MAX_APART = 5e-3
-"""The largest difference of probabilities from those of the network, which may be of half precision."""
+"""The largest difference of probabilities from those of the network, which may be of half precision; under a softmax
+that makes none above a quarter, in parts of four times the largest one."""
 
 UNITS = {"softmax": "logit", "sigmoid": "log-odds"}
 """Activation at the end of a network -> the unit of the outputs that are explained under it."""
@@ -58,10 +59,10 @@ def opened_for(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Ope
             return chain, ""
         reason = "; Keras runs it in its own dtype, as its masks may be made of more than the padding"
     except NotAChain as error:
-        if isinstance(error, Differs) and mask is None:
-            network = as_model(network, inputs[0])
         if not hasattr(network, "outputs"):
-            raise
+            network, inputs = as_model(network, inputs[0], mask)
+            if len(network.outputs) > 1:
+                raise
         reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"
     return Whole(network, inputs, reading.varies, step, **how), reason
 
@@ -83,7 +84,9 @@ def as_explained(opened: Opened, of: str) -> tuple[Opened, Array, str, Array | N
         before = opened.before_activation()
         logits = outputs_of(before, before.inputs, each)
         probabilities = activated(logits, activation)
-        if np.allclose(probabilities, opened.output, rtol=0.0, atol=MAX_APART):  # no other axis, and no mask
+        apart = np.abs(probabilities - opened.output).max(axis=1)
+        size = np.minimum(1, 4 * opened.output.max(axis=1)) if activation == "softmax" else 1
+        if (apart <= MAX_APART * size).all():  # no other axis, and no mask
             return before, logits, UNITS[activation], probabilities
         activation = None
     return opened, outputs_of(opened, opened.inputs, each), "probability" if activation else "", None

@@ -30,7 +30,7 @@ class Attribution(Result):
             sum, not the shares: those of telescoping sum to the change of any function.
         difference: largest difference between `output` (after the activation) and the output that the network that was
             given computes in its own dtype; NaN for a stateful ISAN, which is not run.
-        method: the method that was used. reason: why it was used, and what limited it.
+        method: the method that was used. reason: why it was used, and what limited it, of all sequences of the call.
         targets: int, as `output`, the indices of the outputs.
         features: with "path_integral" the shares of the features of each step, (batch, time, features) or
             (batch, time, features, K), which sum to `shares`; None with other methods. For ids these are the features
@@ -82,7 +82,10 @@ class Attribution(Result):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: SupportsIndex | slice) -> Attribution:
-        """One sequence, from 0 or negative from the end, or a slice of them; `difference` stays that of all.
+        """One sequence, from 0 or negative from the end, or a slice of them.
+
+        `difference` and `reason` stay those of the whole batch: whether the budget limited a sequence is in its
+        `standard_error`.
 
         Raises:
             IndexError: for a sequence that is not there.

@@ -27,7 +27,9 @@ def shares_of(value, x):
     """The Shapley values of a function of sequences (rows, time, features), by all orders of the steps."""
 
     def of_sets(there):
-        return np.asarray(value(np.where(there[:, :, None], x, 0).astype("float32")), np.float64)
+        return np.asarray(
+            keras.ops.convert_to_numpy(value(np.where(there[:, :, None], x, 0).astype("float32"))), np.float64
+        )
 
     return shapley_values(of_sets, len(x))
 
@@ -53,6 +55,16 @@ def test_a_mask_that_a_layer_makes_of_absent_steps_is_not_passed_on():
         analysis.attribution(model, x, reference=np.full(FEATURES, 1e-12)).shares,
         atol=1e-5,
     )
+
+
+def test_small_probabilities_under_a_mask_are_explained_themselves():
+    inputs, allowed, classes = keras.Input((STEPS, FEATURES)), keras.Input((1000,), dtype="bool"), np.arange(1000)
+    probabilities = L.Softmax()(L.Dense(1000, kernel_initializer="zeros")(L.LSTM(4)(inputs)), mask=allowed)
+    split = analysis.attribution(
+        keras.Model([inputs, allowed], probabilities), [sequences(), np.tile(classes < 500, (2, 1))], target=1
+    )
+    assert split.unit == ""
+    np.testing.assert_allclose(split.output, 1 / 500, rtol=1e-5)
 
 
 @pytest.mark.parametrize("second", [True, False])
@@ -86,7 +98,7 @@ def test_an_isan_under_another_activation_is_explained_by_its_output(activation)
     ids = np.array([[1, 5, 2]])
     split = analysis.attribution(model, ids, target=1)
     assert split.method == "shapley"
-    np.testing.assert_allclose(split.output, np.asarray(model(ids))[:, 1], atol=1e-5)
+    np.testing.assert_allclose(split.output, keras.ops.convert_to_numpy(model(ids))[:, 1], atol=1e-5)
     np.testing.assert_allclose(analysis.interactions(model, ids[0], target=1).output, split.output[0], atol=1e-5)
 
 
@@ -100,7 +112,7 @@ def test_a_subclass_with_a_layer_and_a_readout_is_a_model():
             return 3 * keras.ops.tanh(self.readout(self.layer(ids)))
 
     model, ids = Model(), np.array([[1, 5, 2, 5]])
-    right = float(np.asarray(model(ids))[0, 0])
+    right = float(keras.ops.convert_to_numpy(model(ids))[0, 0])
     assert analysis.interactions(model, ids[0]).output == pytest.approx(right, abs=1e-6)
     with pytest.raises(ValueError, match="must"):
         analysis.shapley_values(model, ids[0])

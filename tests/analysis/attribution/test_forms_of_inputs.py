@@ -1,0 +1,76 @@
+"""Forms of inputs that mean the same: empty texts among others, and ids of dtype bool."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_interp_rnn import analysis, layers
+from keras_interp_rnn.analysis.attribution import top_attribution
+
+IDS = np.array([[1, 0, 1], [1, 1, 0]])
+
+
+def model_of_strings():
+    words = keras.layers.TextVectorization()
+    words.adapt(["a b c"])
+    return [keras.Input((1,), dtype="string"), words, *of_ids()]
+
+
+def of_ids():
+    return [keras.layers.Embedding(6, 3, mask_zero=True), keras.layers.GRU(4), keras.layers.Dense(1)]
+
+
+@pytest.mark.core(1)
+@pytest.mark.parametrize(("texts", "padded"), [([["a", "b"], []], ["a b", ""]), ([[], ["b"]], ["", "b"])])
+def test_an_empty_list_among_texts_is_an_empty_text(texts, padded):
+    model = keras.Sequential(model_of_strings())
+    found, expected = (analysis.attribution(model, given) for given in (texts, padded))
+    np.testing.assert_array_equal(found.shares, expected.shares)
+    assert found.tokens == expected.tokens
+    empty = texts.index([])
+    assert not found.shares[empty].any()
+    assert not found.read[empty].any()
+    names = keras.layers.StringLookup(vocabulary=["a", "b", "c"], mask_token="")
+    by_names = analysis.attribution(
+        keras.Sequential([keras.Input((None,), dtype="int32"), *of_ids()]), texts, alphabet=names
+    )
+    assert not by_names.shares[empty].any()
+
+
+@pytest.mark.core(1)
+@pytest.mark.parametrize("texts", [[["a"], []], [[], ["a", "b"]]])
+def test_an_empty_list_needs_padding_among_texts(texts):
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *of_ids()])
+    with pytest.raises(
+        ValueError, match="must have one length. Received: lengths from 0 to .*none of these names is pad"
+    ):
+        analysis.attribution(model, texts, alphabet="_ab")
+    with pytest.raises(ValueError, match="at least one of at least one step"):
+        analysis.attribution(model, [[], []], alphabet="_ab")
+
+
+NETWORKS = {
+    "embedded": lambda: keras.Sequential([keras.Input((None,), dtype="int32"), *of_ids()]),
+    "without an Input": lambda: keras.Sequential(of_ids()),
+    "symbols": lambda: keras.Sequential(
+        [keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(2)]
+    ),
+    "a layer": lambda: layers.ISAN(3, 4),
+}
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ids_of_dtype_bool_are_0_and_1(name):
+    model = NETWORKS[name]()
+    expected = analysis.attribution(model, IDS, target=0, method="shapley")
+    for given in (IDS == 1, (IDS == 1).tolist(), ops.convert_to_tensor(IDS == 1)):
+        found = analysis.attribution(model, given, target=0, method="shapley")
+        np.testing.assert_array_equal(found.shares, expected.shares)
+        assert found.tokens == expected.tokens
+
+
+@pytest.mark.core
+def test_a_text_of_dtype_bool_has_tokens():
+    assert top_attribution(NETWORKS["embedded"](), [True, False, True]).tokens == ("1", "0", "1")
