@@ -28,6 +28,10 @@ from keras_interp_rnn.automata.machines import Automaton
 
 MAX_FEATURE_SHARES = 2**20
 """Maximum number of shares of features in a page, of all sequences."""
+
+ROUNDING = 1e-14
+"""In parts of an output, below which a standard error is rounding."""
+
 Tag = tuple[Any, dict[str, Any]]
 """A tensor, and its description."""
 
@@ -123,12 +127,20 @@ def masked_steps(read: NDArray[np.bool_] | None) -> list[int]:
     return [] if read is None else np.flatnonzero(~read).tolist()
 
 
+def seen_errors(result: Attribution | TopAttribution) -> NDArray[np.float64]:
+    """The standard errors of shares, 0 where they are rounding of the output: of one that does not change at all."""
+    errors = np.zeros_like(result.shares) if result.standard_error is None else result.standard_error
+    size = np.fmax(np.abs(result.output), np.abs(result.reference_output))
+    of_steps = size[None] if isinstance(result, TopAttribution) else size[:, None]
+    return np.where(errors > ROUNDING * of_steps, errors, 0.0)
+
+
 @of.register
 def attribution(result: TopAttribution) -> Tag:
     """Shares of one text in its outputs, with their numbers, the prediction, and the outputs with and without steps."""
     parts = [result.top[None], result.predicted[None], result.shares, result.reference_output[None]]
     if result.standard_error is not None:
-        parts.append(result.standard_error)
+        parts.append(seen_errors(result))
     return np.concatenate([*parts, result.output[None]]).astype(np.float32), {
         "kind": "attribution",
         "method": result.method,
@@ -156,7 +168,7 @@ def attributions(result: Attribution) -> list[Tag]:
     first = np.broadcast_to(np.arange(columns), (count, columns))
     parts = [first[:, None], output[:, None], shares, without[:, None], features]
     if result.standard_error is not None:
-        parts.append(result.standard_error.reshape(count, length, columns))
+        parts.append(seen_errors(result).reshape(count, length, columns))
     if result.probability is not None:
         parts.append(result.probability.reshape(count, 1, columns))
     rows = np.concatenate(parts, axis=1)

@@ -38,6 +38,7 @@ from keras_interp_rnn.automata.inference import Evidence, Inference
 from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Edit, Transitions, label_of_edge
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.queries import Learned
+from keras_interp_rnn.views.tags import seen_errors
 
 MIN_HELD_OUT = 10
 """Minimum number of held-out words for an interval of the fraction that is right."""
@@ -167,10 +168,8 @@ def attribution(result: Attribution) -> str:
         return "Shares of no sequence"
     num_places = result.shares.shape[1]
     shares = result.shares[0].reshape(num_places, -1)
-    margins = np.zeros_like(shares)
-    if result.standard_error is not None:
-        margins = INTERVAL * result.standard_error[0].reshape(shares.shape)
-    estimated = bool(margins.any())
+    margins = INTERVAL * seen_errors(result)[0].reshape(shares.shape)
+    estimated = result.standard_error is not None and bool(result.standard_error[0].any())
     strongest = sorted(place for place, _ in result.top(ITEMS))
     rows = shares[strongest]
     scale = float(np.abs(rows).max(initial=0)) or 1e-300
@@ -211,7 +210,7 @@ def attribution(result: Attribution) -> str:
     if len(others):
         hidden = len(masked.intersection(others.tolist()))
         note = f"  {hidden} of them masked" if hidden else ""
-        note = f"{note}  ±: at most" if estimated else note
+        note = f"{note}  ±: at most" if most.any() else note
         rest = line(f"{len(others)} others", "", shares[others].sum(axis=0), most)
         lines.append(f"{rest}{note}".rstrip())
     for i, row in zip(strongest, rows, strict=True):
