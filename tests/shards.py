@@ -1,4 +1,4 @@
-"""All cases of all tests, in 24 shards of whole files, which can be stopped and continued.
+"""All cases of all tests on TensorFlow, and the core on JAX and torch, in 24 shards that can be stopped and continued.
 
     python -m tests.shards            # runs the shards that this tree has no green outcome of, two at a time
     python -m tests.shards 7/24       # runs one, whatever its outcome was
@@ -43,12 +43,13 @@ class Lane:
     Attributes:
         shards: the number of shards.
         minutes: after so long a shard is red.
-        backend: Keras's.
+        backend: Keras's. all_cases: of each test, and not the core alone, for every layer.
     """
 
     shards: int
     minutes: int
     backend: str = "tensorflow"
+    all_cases: bool = True
 
 
 LANES = {
@@ -56,8 +57,8 @@ LANES = {
     "keras": Lane(12, 40),
     "processes": Lane(3, 40),
     "browsers": Lane(2, 30),
-    "jax": Lane(2, 60, "jax"),
-    "torch": Lane(2, 60, "torch"),
+    "jax": Lane(2, 60, "jax", all_cases=False),
+    "torch": Lane(2, 60, "torch", all_cases=False),
 }
 NUM_SHARDS = sum(lane.shards for lane in LANES.values())
 PROCESSES = ("tests/examples/", "tests/test_benchmarks.py", "tests/docs/test_notebooks.py", "tests/docs/test_site.py")
@@ -194,9 +195,10 @@ def _pytest(lane: str, files: list[str], log: Path) -> tuple[int, list[tuple[str
     """The exit status of pytest, and name, seconds and outcome of each case."""
     report = log.with_suffix(".xml")
     one_thread = dict.fromkeys(("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS"), "1")
-    every_layer = {"EVERY_LAYER": "1"}
+    every_layer = {"EVERY_LAYER": "1"} if LANES[lane].all_cases else {}
     environment = {**os.environ, **one_thread, **every_layer, "KERAS_BACKEND": LANES[lane].backend}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
+    core = [] if LANES[lane].all_cases else ["-m", "not matrix"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *core, *files]
     command += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
     with log.open("w", encoding="utf-8") as output:
         try:

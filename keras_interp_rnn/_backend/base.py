@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import abc
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import keras
 import numpy as np
+
+from keras_interp_rnn._types import Tensor
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 Tensors = tuple[Any, ...]
@@ -54,6 +56,12 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         """A function of tensors as the layers of a model may be run: plainly, and compiled."""
+
+    def compiled_for_all_sizes(
+        self, function: Callable[..., Tensor], inputs: Sequence[keras.KerasTensor]
+    ) -> Callable[..., Tensor] | None:
+        """A function of tensors, compiled once for all sizes that `inputs` leave open; None where each size is."""
+        return None
 
     @abc.abstractmethod
     def static_values(self, x: Any) -> np.ndarray | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import keras
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_interp_rnn._backend.base import Backend, Step, Tensors
+from keras_interp_rnn._types import Tensor
 
 ONE_EACH = "initial_state must hold one state for each sequence. Received batches of sequences and of states:"
 
@@ -45,6 +46,15 @@ class TensorFlow(Backend):
 
     def ways_to_run(self, function: Callable[..., Any]) -> list[Callable[..., Any]]:
         return [function, tf.function(function, jit_compile=True)]
+
+    def compiled_for_all_sizes(
+        self, function: Callable[..., Tensor], inputs: Sequence[keras.KerasTensor]
+    ) -> Callable[..., Tensor] | None:
+        if any(x.sparse or x.ragged for x in inputs):
+            return None
+        signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]
+        compiled: Callable[..., Tensor] = tf.function(function, input_signature=signature, autograph=False)
+        return compiled
 
     def static_values(self, x: Any) -> np.ndarray | None:
         return x.numpy() if hasattr(x, "numpy") and "CPU" in x.device else None

@@ -20,6 +20,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
+from keras_interp_rnn._backend.network_runs import own_outputs
 from keras_interp_rnn._network.agreement import Absent, difference, nothing, runs_of
 from keras_interp_rnn._network.along import CellAlong, draws_noise, vocabulary_of
 from keras_interp_rnn._network.arrays import (
@@ -222,7 +223,7 @@ def open_chain(
 
     def run(arrays: list[NDArray[Any]]) -> Array:
         of_rows = {name: np.resize(value, (len(arrays[0]), *value.shape[1:])) for name, value in masked.items()}
-        found = network(arrays[0], training=False, **of_rows) if own is None else own(arrays)
+        found = own_outputs(network, arrays[0], **of_rows) if own is None else own(arrays)
         return at_step(network, as_float64(tree.flatten(found)[0]), step)
 
     runs = runs_of(network, run, [given], 0, sizes[0])

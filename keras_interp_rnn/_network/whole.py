@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import made_by, operation_name, walk_layers
+from keras_interp_rnn._backend.network_runs import own_outputs
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._network.agreement import Absent, difference, nothing, other_ids, runs_of
 from keras_interp_rnn._network.along import vocabulary_of
@@ -180,7 +181,7 @@ class Whole:
 
         def run(arrays: list[NDArray[Any]]) -> Array:
             values = [ops.cast(x, tensor.dtype) for x, tensor in zip(arrays, model.inputs, strict=True)]
-            found = model(tree.pack_sequence_as(structure, values), training=False) if own is None else own(arrays)
+            found = own_outputs(model, tree.pack_sequence_as(structure, values)) if own is None else own(arrays)
             return at_step(model, as_float64(tree.flatten(found)[0]), step)
 
         runs = runs_of(model, run, arrays, varies, sizes[varies])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 
 class _NumPy:
@@ -14,7 +15,7 @@ class _NumPy:
     @staticmethod
     def sigmoid(x: Any) -> Any:
         """1 / (1 + exp(-x)), without overflow."""
-        return 0.5 + 0.5 * np.tanh(0.5 * x)
+        return 0.5 + 0.5 * np.tanh(0.5 * x) if np.iscomplexobj(x) else expit(x)
 
     @staticmethod
     def softplus(x: Any) -> Any:

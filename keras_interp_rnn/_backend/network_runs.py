@@ -1,0 +1,127 @@
+"""The outputs of a network itself, by a compiled function where they are asked for again and again.
+
+To compile a network takes longer than to run it a few times, so that it runs as it is at first. The function is kept as
+long as the network is as it was, but for the values of its weights, which are always those of the moment. Layers and
+functions of users, which may compute something else each time, are never compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_interp_rnn import _backend
+from keras_interp_rnn._backend.keras_quirks import walk_layers
+from keras_interp_rnn._types import Tensor
+
+AS_IT_IS = 3
+"""How often a network is run before it is compiled: to open it once takes so many runs."""
+
+OWN = ("keras", __name__.split(".")[0])
+PLAIN = (bool, int, float, str, type(None))
+
+Compiled = Callable[..., Tensor]
+
+
+@dataclass
+class _Run:
+    """A network's attributes when it was first run, how often it has been run, and the function compiled of it."""
+
+    attributes: list[object]
+    times: int = 0
+    compiled: Compiled | None = None
+
+
+_RUNS: weakref.WeakKeyDictionary[keras.Model, _Run] = weakref.WeakKeyDictionary()
+
+
+def own_outputs(network: keras.Layer, structure: Tensor, **arguments: Tensor) -> Tensor:
+    """The outputs outside training.
+
+    Args:
+        structure: the inputs, arrays or tensors, as the network is called with them. arguments: a mask.
+    """
+    compiled = None if arguments or not isinstance(network, keras.Model) else _compiled_run(network)
+    if compiled is not None:
+        with contextlib.suppress(Exception):  # the network itself raises the error that the user knows
+            given = zip(tree.flatten(structure), network.inputs, strict=True)
+            return compiled(*(ops.cast(ops.convert_to_tensor(x), tensor.dtype) for x, tensor in given))
+    return network(structure, training=False, **arguments)
+
+
+def _compiled_run(network: keras.Model) -> Compiled | None:
+    """The compiled function of a network as it is now; None while there is none."""
+    attributes = _attributes(network)
+    if attributes is None:
+        return None
+    known = _RUNS.get(network)
+    if known is None or not _are_equal(known.attributes, attributes):
+        known = _RUNS[network] = _Run(attributes)
+    known.times += 1
+    if known.times == AS_IT_IS + 1:
+        known.compiled = _compiled(network)
+    return known.compiled
+
+
+def _compiled(network: keras.Model) -> Compiled | None:
+    structure = network.inputs[0] if isinstance(network, keras.Sequential) else network.input
+    # The function must not keep the network, by which it is kept.
+    itself = weakref.ref(network)
+
+    def run(*inputs: Tensor) -> Tensor:
+        model = itself()
+        assert model is not None
+        return model(tree.pack_sequence_as(structure, list(inputs)), training=False)
+
+    return _backend.compiled_for_all_sizes(run, network.inputs)
+
+
+def _attributes(network: keras.Model) -> list[object] | None:
+    """All that a network computes with but the values of its weights; None for layers or functions of users."""
+    found: list[object] = []
+    objects: list[object] = [*walk_layers(network)]
+    for thing in objects:
+        values = vars(thing)
+        functions = [value for value in values.values() if callable(value)]
+        if not all(map(_is_own, [thing, *functions])):
+            return None
+        found += [weakref.ref(thing), type(thing).call] if isinstance(thing, keras.Layer) else [type(thing)]
+        for name, value in values.items():
+            found += [name, *_as_compared(value)]
+        parts = [value for value in values.values() if type(value).__module__.startswith(OWN[1])]
+        # As the transition of a state-regularized cell.
+        objects += [part for part in parts if not isinstance(part, (keras.Layer, tuple))]
+    return found
+
+
+def _is_own(thing: object) -> bool:
+    """Whether a layer, a function or another object is Keras's or this package's."""
+    module = inspect.getmodule(thing)
+    return module is not None and module.__name__.split(".")[0] in OWN
+
+
+def _as_compared(value: object) -> tuple[object, ...]:
+    if isinstance(value, PLAIN):
+        return (value,)
+    if isinstance(value, (tuple, list)) and all(isinstance(each, PLAIN) for each in value):
+        return tuple(value)
+    if isinstance(value, keras.Variable):
+        return (value.value,)
+    if isinstance(value, keras.DTypePolicy):
+        return (value.name,)
+    may_be_array = type(value).__module__.split(".")[0] not in ("builtins", "keras", "inspect")
+    return (value if may_be_array and (isinstance(value, np.ndarray) or ops.is_tensor(value)) else id(value),)
+
+
+def _are_equal(first: list[object], second: list[object]) -> bool:
+    def is_same(a: object, b: object) -> bool:
+        return a is b or (type(a) is type(b) and isinstance(a, (*PLAIN, weakref.ref)) and a == b)
+
+    return len(first) == len(second) and all(map(is_same, first, second))
