@@ -148,6 +148,7 @@ def attribution(result: TopAttribution) -> Tag:
         "outputs": list(result.outputs),
         **({"masked": masked_steps(result.read)} if masked_steps(result.read) else {}),
         **({"unit": result.unit} if result.unit else {}),
+        **({"values": True} if result.values else {}),
         "errors": result.standard_error is not None,
         "both": True,
     }

@@ -36,9 +36,9 @@ def described(folder: Path, tag: str) -> dict[str, Any]:
     return json.loads(found.plugin_data.content)
 
 
-def look(model: keras.Model, callback: keras.callbacks.Callback) -> None:
+def look(model: keras.Model, callback: keras.callbacks.Callback, loss: Any = "mse") -> None:
     """Lets a callback look at a model as before the first step of a training."""
-    model.compile(keras.optimizers.SGD(0.0), "mse")
+    model.compile(keras.optimizers.SGD(0.0), loss)
     callback.set_model(model)
     callback.on_train_begin()
     callback.on_train_end()

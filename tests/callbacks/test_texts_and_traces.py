@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from keras_interp_rnn import analysis, callbacks, layers
+from keras_interp_rnn import analysis, callbacks, layers, losses
 from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP
 from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
 from tests.callbacks.events import described, events, isan_network, look, points
@@ -43,6 +43,9 @@ def test_substitutions_are_those_of_analysis(tmp_path):
         assert (content["alternatives"], content["deletions"]) == (["a", "b"], len(text) > 1)
 
 
+OF_LOGITS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
 def recurrent(outputs, activation=None, sequences=False):
     keras.utils.set_random_seed(0)
     lstm = keras.layers.LSTM(4, return_sequences=sequences)
@@ -54,7 +57,7 @@ def recurrent(outputs, activation=None, sequences=False):
 @pytest.mark.parametrize("activation", [None, "softmax"])
 def test_attributions_are_those_of_analysis(tmp_path, method, activation):
     model, text = recurrent(3, activation, sequences=activation is None), TEXTS[0]
-    look(model, callbacks.Attributions(tmp_path, TEXTS, method=method, alphabet="_ab"))
+    look(model, callbacks.Attributions(tmp_path, TEXTS, method=method, alphabet="_ab"), OF_LOGITS)
     [(step, value)] = points(tmp_path / "attributions", "attributions/text_0")
     content = described(tmp_path / "attributions", "attributions/text_0")
     estimated = method == "auto"
@@ -81,7 +84,7 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
 def test_attributions_to_many_outputs_are_those_to_the_most_probable(tmp_path):
     outputs = MANY_OUTPUTS + 1
     model, text = recurrent(outputs), TEXTS[0]
-    look(model, callbacks.Attributions(tmp_path, [text]))
+    look(model, callbacks.Attributions(tmp_path, [text]), OF_LOGITS)
     [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
     logits = keras.ops.convert_to_numpy(model(text[None]))[0]
     assert value.shape == (2 * len(text) + 4, TOP)
@@ -90,6 +93,28 @@ def test_attributions_to_many_outputs_are_those_to_the_most_probable(tmp_path):
     np.testing.assert_allclose(value[2:-1].sum(axis=0), logits[value[0].astype(int)], atol=1e-6)
     np.testing.assert_allclose(value[-1], logits[value[0].astype(int)], atol=1e-6)
     assert len(described(tmp_path / "attributions", "attributions/text_0")["outputs"]) == outputs
+
+
+@pytest.mark.parametrize(
+    ("loss", "are_numbers"),
+    [
+        ("mse", True),
+        (["log_cosh"], True),
+        (keras.losses.Huber(), True),
+        (keras.losses.CategoricalCrossentropy(from_logits=True), False),
+        (losses.BitsPerSymbol(), False),
+        (lambda right, found: keras.ops.mean(found, axis=-1), False),
+    ],
+)
+def test_outputs_of_a_regression_are_no_logits(tmp_path, loss, are_numbers):
+    model, text = recurrent(3), TEXTS[0]
+    look(model, callbacks.Attributions(tmp_path, [text]), loss)
+    [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
+    content = described(tmp_path / "attributions", "attributions/text_0")
+    assert (content.get("unit", ""), content.get("values", False)) == (("", True) if are_numbers else ("logit", False))
+    outputs = keras.ops.convert_to_numpy(model(text[None]))[0]
+    expected = outputs if are_numbers else softmax(outputs)
+    np.testing.assert_allclose(value[1], expected[value[0].astype(int)], rtol=1e-5, atol=1e-6)
 
 
 def test_an_attribution_to_one_output_has_its_value(tmp_path):

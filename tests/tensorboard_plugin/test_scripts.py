@@ -342,6 +342,15 @@ class TestAttributions:
         parts = read_by_a_page(rows, "[0, 1].map(reading.probability)", **said)
         assert parts == pytest.approx([0.96, 0.9])
 
+    def test_outputs_of_a_regression_are_no_probabilities(self):
+        rows = [[1, 0], [2.5, -0.5], [1.5, 0], [1, -0.5], [0, 0], [2.5, -0.5]]
+        said = {"outputs": ["output 1", "output 2", "output 3"], "values": True, "both": True}
+        found = read_by_a_page(rows, **said)
+        assert found["headline"].startswith("The network says 2.5 for output 2, −0.5 for output 1; ")
+        assert "sure" not in str(found)
+        assert "logit" not in str(found)
+        assert read_by_a_page(rows, "reading.others", **said) == {"count": 1, "probability": None}
+
     def test_a_target_has_its_name_and_a_group_its_number(self):
         rows = [[0], [3.21], [-1.0], [3.71], [0.5], [0.961]]
         said = {"outputs": ["output 3 (index 2)"], "symbols": ["group 1", "group 2"], "groups": True, "values": True}

@@ -59,6 +59,7 @@ from keras_interp_rnn.analysis.attribution.opening import (
     absent_vectors,
     activated,
     as_explained,
+    is_regression,
     opened_for,
     outputs_of,
     row_slices,
@@ -220,7 +221,10 @@ def top_attribution(
     alphabet: GivenNames | None = None,
     max_work: int | None = None,
 ) -> TopAttribution:
-    """Splits the outputs after one text among its steps: all outputs, or the 16 most probable of more than 64.
+    """Splits the outputs after one text among its steps: all outputs, or the 16 largest of more than 64.
+
+    Several outputs that nothing makes probabilities are logits, unless the network was compiled with the loss of a
+    regression, as "mse".
 
     Args:
         network, method, alphabet: as `attribution`.
@@ -231,22 +235,24 @@ def top_attribution(
         ValueError: as `attribution`.
     """
     ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
+    of_numbers = is_regression(network)
     reading = read_inputs(network, ids, alphabet)
     network, names = reading.network, reading.names
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
-    unit = found.unit
+    unit, values = found.unit, False
     if found.probabilities is not None:
         whole = found.probabilities
     elif num > 1 and not gives_probabilities(network, whole):
-        whole, unit = softmax(whole, axis=-1), "logit"
+        values = of_numbers
+        whole, unit = (whole, unit) if values else (softmax(whole, axis=-1), "logit")
     outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
     [tokens] = token_names(reading.arrays[reading.varies], names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors = None if found.standard_error is None else found.standard_error[0]
-    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors)
+    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors, values)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:

@@ -353,12 +353,14 @@ class TopAttribution(Result):
     Attributes:
         tokens: (T,), the names of what is read.
         top: (K,), the outputs, the most probable first.
-        predicted: (K,), their probabilities by a softmax; the value of a single output.
+        predicted: (K,), their probabilities by a softmax, or their values: of a single output, and with `values`.
         shares: (T, K). reference_output: (K,), the outputs with no step there, in `unit`.
         output: (K,), those of the text.
         outputs: the names of all outputs.
-        residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities.
+        residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities,
+            but for those of a regression.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
+        values: whether these are several outputs of a regression.
     """
 
     tokens: tuple[str, ...]
@@ -373,3 +375,4 @@ class TopAttribution(Result):
     unit: str = ""
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None
+    values: bool = False

@@ -72,7 +72,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
     rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds,
     probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
     logits: values || single || odds ? outcome : (o) => Math.log(said(o)),
-    values: values && K > 1, others: left ? {count: left, probability: odds ? null : Math.max(0, 1 - numbers.subarray(K, 2 * K).reduce((sum, part) => sum + part, 0))} : null,
+    values: values && K > 1, others: left ? {count: left, probability: odds || values ? null : Math.max(0, 1 - numbers.subarray(K, 2 * K).reduce((sum, part) => sum + part, 0))} : null,
   };
 }
 

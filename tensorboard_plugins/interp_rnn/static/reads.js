@@ -117,7 +117,7 @@ export async function drawTexts(body, page, texts) {
       ` ${sumOf(reading, lead, pair, rest)}`,
       reading.error && (pair.length > 1 || state.words) ? ' Intervals of differences and of sums are at most as wide as drawn.' : '',
       masked.size && !reading.of ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
-      reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} most probable have terms here${reading.others.probability === null ? '' : `; the others have ${percent(reading.others.probability)} together`}.` : ''),
+      reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} ${reading.values ? 'largest' : 'most probable'} have terms here${reading.others.probability === null ? '' : `; the others have ${percent(reading.others.probability)} together`}.` : ''),
       near ? h('p', {class: 'note', key: 'near'}, near) : null,
       reading.reason ? h('p', {class: 'note', key: 'reason'}, `Why this method: ${reading.reason}.`) : null,
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened,
