@@ -10,6 +10,7 @@ is refused.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -44,7 +45,7 @@ from keras_interp_rnn._network.graph import (
     vocabulary_sizes,
     warn_of_lost_masks,
 )
-from keras_interp_rnn._network.parts import EACH_STEP, PROBABILITIES, Activation, ByKeras, Mask, Part, parts_of
+from keras_interp_rnn._network.parts import EACH_STEP, RESHAPING, ByKeras, Mask, Part, Reshaped, activation_of, parts_of
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._types import Array
 
@@ -89,12 +90,21 @@ class Chain:
     @property
     def activation(self) -> str | None:
         """The activation at the end, where that makes probabilities of logits: "softmax" or "sigmoid"."""
-        last = self.parts[-1]
-        return PROBABILITIES.get(last.function) if isinstance(last, Activation) else None
+        return activation_of(self.parts[self._end])
+
+    @property
+    def _end(self) -> int:
+        """The last part that computes something."""
+        after = itertools.takewhile(lambda part: isinstance(part, Reshaped), reversed(self.parts))
+        return len(self.parts) - 1 - len(list(after))
 
     def before_activation(self) -> Chain:
         """The same network without that activation."""
-        return self if self.activation is None else self._between(0, len(self.parts) - 1)
+        if self.activation is None:
+            return self
+        parts, masks = list(self.parts), list(self.masks)
+        del parts[self._end], masks[self._end]
+        return dataclasses.replace(self, parts=parts, masks=masks)
 
     def gradient(self, x: Array, rows: Rows, outputs: NDArray[np.int64]) -> Array:
         """The gradient of one output of each row by the row."""
@@ -158,7 +168,7 @@ class Chain:
             if last and x.ndim == 3 and all(isinstance(later, EACH_STEP) for later in self.parts[i:]):
                 x, last = x[:, self.step][:, None], False
             before, x = x, part.forward(x, None if given is None else given[rows])
-            if isinstance(part, ByKeras) and x.ndim == 3 and (before.ndim == 2 or x.shape[1] != before.shape[1]):
+            if isinstance(part, ByKeras) and x.ndim == 3 and (before.ndim, before.shape[1]) != (3, x.shape[1]):
                 raise _refusal(f"{part.name}, which changes the number of steps")
         return x
 
@@ -414,7 +424,8 @@ def _parts(call: _Call) -> list[Part]:
     if isinstance(layer, keras.layers.RNN):
         return list(_of_cells(layer, layer.return_sequences))
     parts = parts_of(layer)
-    return [ByKeras(layer.name, call.run, call.dtype)] if parts is None else [*parts]
+    by_keras = Reshaped if operation_name(layer) in RESHAPING else ByKeras
+    return [by_keras(layer.name, call.run, call.dtype)] if parts is None else [*parts]
 
 
 def _run_by_steps(call: _Call, x: Any) -> Any:

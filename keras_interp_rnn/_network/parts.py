@@ -234,6 +234,27 @@ class ByKeras:
         return np.asarray(_backend.gradient(lambda x: ops.sum(self._run(x) * weights), self.inputs), np.float64)
 
 
+RESHAPING = ("Flatten", "Reshape", "Squeeze", "ExpandDims")
+"""Layers and operations that change the shape alone."""
+
+
+class Reshaped(ByKeras):
+    """The same numbers in another shape, as Keras orders them."""
+
+    closed = True
+
+    def forward(self, x: Array, mask: Mask | None) -> Array:
+        self.shape, self.mask = x.shape, mask
+        places = np.tile(np.arange(x[0].size, dtype="int32").reshape(x.shape[1:]), (2, *[1] * (x.ndim - 1)))
+        self.order = ops.convert_to_numpy(self._run(ops.convert_to_tensor(places)))[0]
+        return x.reshape(len(x), -1)[:, self.order.ravel()].reshape(len(x), *self.order.shape)
+
+    def backward(self, gradient: Array) -> Array:
+        flat = np.zeros((len(gradient), math.prod(self.shape[1:])))
+        flat[:, self.order.ravel()] = gradient.reshape(len(gradient), -1)
+        return flat.reshape(len(gradient), *self.shape[1:])
+
+
 _CLOSED: dict[Any, tuple[Callable[[Array], Array], Callable[[Array, Array], Array]]] = {
     keras.activations.sigmoid: (NUMPY.sigmoid, lambda y, gradient: gradient * y * (1 - y)),
     keras.activations.tanh: (np.tanh, lambda y, gradient: gradient * (1 - y * y)),
@@ -276,11 +297,15 @@ EACH_STEP = (Linear, Featurewise, Activation)
 """Parts that treat every step by itself."""
 
 
+def activation_of(part: Part | None) -> str | None:
+    """The activation, "softmax" or "sigmoid", where a part makes probabilities of logits."""
+    return PROBABILITIES.get(part.function) if isinstance(part, Activation) else None
+
+
 def probabilities_by(operation: keras.Operation) -> str | None:
     """The activation, "softmax" or "sigmoid", by which a layer or an operation makes probabilities of logits."""
     parts = parts_of(operation)
-    last = parts[-1] if parts else None
-    return PROBABILITIES.get(last.function) if isinstance(last, Activation) else None
+    return activation_of(parts[-1] if parts else None)
 
 
 def logits_by(operation: keras.Operation, x: Tensor) -> Tensor:

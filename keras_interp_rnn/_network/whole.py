@@ -51,7 +51,7 @@ from keras_interp_rnn._network.graph import (
     vocabulary_sizes,
     warn_of_lost_masks,
 )
-from keras_interp_rnn._network.parts import IDENTITIES, logits_by, probabilities_by
+from keras_interp_rnn._network.parts import IDENTITIES, RESHAPING, logits_by, probabilities_by
 from keras_interp_rnn._network.recurrent import RECURRENT
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -589,7 +589,7 @@ def _end(model: keras.Model) -> _End | None:
         operation, node = made_by(tensor)
         if isinstance(operation, keras.Model) and runs_its_graph(operation):
             path, tensor = (*path, id(node)), operation.outputs[place_of(tensor, node.output_tensors)]
-        elif type(operation) in IDENTITIES and node.input_tensors:
+        elif (type(operation) in IDENTITIES or operation_name(operation) in RESHAPING) and node.input_tensors:
             tensor = node.input_tensors[0]
         else:
             break

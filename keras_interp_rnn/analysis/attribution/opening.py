@@ -105,7 +105,7 @@ FUNCTIONS_OF_NUMBERS = (
 )
 
 
-def is_regression(network: Any) -> bool:
+def is_regression(network: object) -> bool:
     """Whether a model was compiled with a loss of numbers, which are no logits."""
     given = tree.flatten(network.loss) if isinstance(network, keras.Model) else []
     if len(given) != 1:

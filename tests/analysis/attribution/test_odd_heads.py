@@ -124,3 +124,40 @@ def test_max_work_bounds_updates_whatever_is_between_the_players():
     x[0, :16] = np.random.default_rng(0).normal(size=(16, 1))
     assert not analysis.attribution(model, x, max_work=2**17).exact  # 2,097,150 updates
     assert analysis.attribution(model, x[:, :16], max_work=2**17).exact
+
+
+def squeezed(x):
+    return keras.ops.squeeze(x, -1)
+
+
+SHAPES = {"Flatten": L.Flatten(), "Reshape": L.Reshape((-1,)), "squeeze": squeezed, "ExpandDims": L.Reshape((1, -1))}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("graph", [False, True])
+def test_probabilities_in_another_shape_are_explained_before_their_sigmoid(shape, graph):
+    """As by a squeeze of the last axis; with another graph below, so that Keras runs it too."""
+    inputs = keras.Input((STEPS, FEATURES))
+    below = L.Concatenate()([inputs, L.Dense(2)(inputs)]) if graph else inputs
+    logits = with_weights(keras.Model(inputs, L.Dense(1)(L.LSTM(4)(below))))
+    model = keras.Model(inputs, SHAPES[shape](L.Activation("sigmoid")(logits(inputs))))
+    x = sequences()
+    split = analysis.attribution(model, x)
+    assert split.unit == "log-odds"
+    np.testing.assert_allclose(split.probability, np.ravel(keras.ops.convert_to_numpy(model(x))), atol=1e-6)
+    for row, found in zip(x, split.shares, strict=True):
+        np.testing.assert_allclose(found, shares_of(lambda z: logits(z)[:, 0], row), atol=ATOL)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_probabilities_of_steps_in_one_row_are_explained_themselves(graph):
+    """Each step has a softmax of its own, which one of all outputs is not."""
+    inputs = keras.Input((STEPS, FEATURES))
+    below = L.Concatenate()([inputs, L.Dense(2)(inputs)]) if graph else inputs
+    steps = L.Dense(2, activation="softmax")(L.LSTM(4, return_sequences=True)(below))
+    model = with_weights(keras.Model(inputs, L.Flatten()(steps)))
+    x = sequences()
+    split = analysis.attribution(model, x, target=3)
+    assert (split.unit, split.probability) == ("", None)
+    for row, found in zip(x, split.shares, strict=True):
+        np.testing.assert_allclose(found, shares_of(lambda z: model(z)[:, 3], row), atol=ATOL)
