@@ -5,6 +5,7 @@ recurrent layers, also those of nested models, with what the layers before them 
 that read one layer refuse a model with none or several; pass the layer itself.
 """
 
+from keras_interp_rnn._backend.trained_losses import is_regression
 from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
 from keras_interp_rnn._network.along import (
     CellAlong,
@@ -106,6 +107,7 @@ __all__ = [
     "isan_like",
     "isan_model",
     "isan_of",
+    "is_regression",
     "is_text",
     "predict_on_batch",
     "read_text",

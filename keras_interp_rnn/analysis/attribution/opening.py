@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import keras
 import numpy as np
-from keras import tree
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
@@ -92,26 +90,6 @@ def as_explained(opened: Opened, of: str) -> tuple[Opened, Array, str, Array | N
             return before, logits, UNITS[activation], probabilities
         activation = None
     return opened, outputs_of(opened, opened.inputs, each), "probability" if activation else "", None
-
-
-L = keras.losses
-OF_NUMBERS = (
-    *(L.MeanSquaredError, L.MeanAbsoluteError, L.MeanAbsolutePercentageError, L.MeanSquaredLogarithmicError),
-    *(L.Huber, L.LogCosh, L.CosineSimilarity),
-)
-FUNCTIONS_OF_NUMBERS = (
-    *(L.mean_squared_error, L.mean_absolute_error, L.mean_absolute_percentage_error, L.mean_squared_logarithmic_error),
-    *(L.huber, L.log_cosh, L.cosine_similarity),
-)
-
-
-def is_regression(network: object) -> bool:
-    """Whether a model was compiled with a loss of numbers, which are no logits."""
-    given = tree.flatten(network.loss) if isinstance(network, keras.Model) else []
-    if len(given) != 1:
-        return False
-    loss = keras.losses.get(given[0])
-    return isinstance(loss, OF_NUMBERS) or loss in FUNCTIONS_OF_NUMBERS
 
 
 def activated(logits: Array, activation: str) -> Array:
