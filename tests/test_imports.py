@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "_types.py": set(),
     "affine.py": set(),
     "_lbfgs.py": set(),
-    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_network", "constraints"))},
+    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_network", "_program", "constraints"))},
     "equations": {f"{OURS}.equations"},
     "equations/_namespace.py": {"scipy", f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
@@ -57,6 +57,10 @@ MAY_IMPORT = {
     "_network": {
         "keras",
         *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_sequence", "affine", "_network", "equations")),
+    },
+    "_program": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "_program", "_sequence", "equations")),
     },
     "analysis": {
         "scipy",

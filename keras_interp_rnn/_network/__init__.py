@@ -54,7 +54,6 @@ from keras_interp_rnn._network.recurrent import (
     states_to_set,
     step_cell,
 )
-from keras_interp_rnn._network.stacked import Stack, stack_of
 from keras_interp_rnn._network.stepper import Stepper
 from keras_interp_rnn._network.symbols import (
     GivenNames,
@@ -77,7 +76,6 @@ __all__ = [
     "Names",
     "NotAChain",
     "OpenedText",
-    "Stack",
     "Stepper",
     "WordNames",
     "apply_head",
@@ -123,7 +121,6 @@ __all__ = [
     "resolve_names",
     "resolve_recurrent_layer",
     "run_with_quantities",
-    "stack_of",
     "states_to_set",
     "step_cell",
     "token_name",

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._network import stack_of
+from keras_interp_rnn._program import stack_of
 
 K, NETWORKS, BATCH, TIME = 5, 3, 4, 6
 
@@ -18,6 +18,13 @@ def of_symbols(layer):
 def of_vectors(layer):
     table = keras.layers.Embedding(K, 3)
     return keras.Sequential([keras.Input((None,), dtype="int32"), table, layer, keras.layers.Dense(2)])
+
+
+def of_heads():
+    x = keras.Input((None,), dtype="int32")
+    states = keras.layers.GRU(3, return_sequences=True)(keras.layers.Embedding(K, 4)(x))
+    mean = keras.layers.BatchNormalization()(keras.layers.GlobalAveragePooling1D()(states))
+    return keras.Model(x, keras.layers.Average()([keras.layers.Dense(2)(mean), keras.layers.LSTM(2)(states)]))
 
 
 def joined():
@@ -38,6 +45,11 @@ MODELS = {
     "LSTM": lambda: of_vectors(keras.layers.LSTM(4, return_sequences=True)),
     "SimpleRNN without bias": lambda: of_vectors(keras.layers.SimpleRNN(4, use_bias=False)),
     "joined": joined,
+    "two directions": lambda: of_vectors(keras.layers.Bidirectional(keras.layers.GRU(2, return_sequences=True))),
+    "two directions, added": lambda: of_vectors(keras.layers.Bidirectional(keras.layers.LSTM(2), merge_mode="sum")),
+    "backwards": lambda: of_symbols(layers.ISAN(3, K, go_backwards=True, return_sequences=True)),
+    "norms": lambda: of_vectors(keras.Sequential([keras.layers.LayerNormalization(), keras.layers.GRU(2)])),
+    "heads": of_heads,
 }
 
 
@@ -49,7 +61,11 @@ def test_a_stack_computes_what_each_model_does(name):
     x = generator.integers(0, K, (NETWORKS, BATCH, TIME))
     place = {id(variable): value for variable, value in zip(model.trainable_variables, weights, strict=True)}
     stack = stack_of(model)
-    stacked = ops.convert_to_numpy(stack(lambda v: ops.convert_to_tensor(place[id(v)]), [ops.convert_to_tensor(x)]))
+
+    def read(variable):
+        return ops.convert_to_tensor(place.get(id(variable), np.stack([ops.convert_to_numpy(variable)] * NETWORKS)))
+
+    stacked = ops.convert_to_numpy(stack(read, [ops.convert_to_tensor(x)]))
     for network in range(NETWORKS):
         for variable, value in zip(model.trainable_variables, weights, strict=True):
             variable.assign(value[network])
@@ -59,8 +75,9 @@ def test_a_stack_computes_what_each_model_does(name):
 @pytest.mark.parametrize(
     "model",
     [
-        of_vectors(keras.layers.Bidirectional(keras.layers.GRU(2))),
-        of_vectors(keras.layers.GRU(2, go_backwards=True)),
+        of_vectors(keras.layers.Bidirectional(keras.layers.GRU(2), merge_mode="mul")),
+        of_vectors(keras.layers.GRU(2, activation=lambda x: x - keras.ops.mean(x, axis=0))),
+        keras.Sequential([keras.Input((None,)), keras.layers.Embedding(K, 2, mask_zero=True)]),
         of_vectors(layers.CFN(2)),
         of_vectors(keras.layers.Conv1D(2, 1)),
         keras.Sequential([keras.Input((None,)), keras.layers.Embedding(K, 2, mask_zero=True), keras.layers.GRU(2)]),

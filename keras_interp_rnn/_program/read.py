@@ -1,0 +1,351 @@
+"""A Keras model, read once, as a program: the list of layers that are understood. Any other call is `Opaque`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+from keras import tree
+
+from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name
+from keras_interp_rnn._network.graph import evaluate, runs_its_graph
+from keras_interp_rnn._network.parts import ALPHABET, IDENTITIES, OPERATIONS, RESHAPING, registered
+from keras_interp_rnn._program.operations import (
+    Affine,
+    Cast,
+    Elementwise,
+    Join,
+    Lookup,
+    Mean,
+    Normalize,
+    NotEqual,
+    OneHot,
+    Opaque,
+    Operation,
+    Read,
+    Recur,
+    Reshape,
+    Sum,
+    Unmasked,
+    Value,
+)
+from keras_interp_rnn._types import Tensor
+
+L = keras.layers
+
+
+@dataclass(eq=False)
+class Program:
+    """The operations of a model, each after those that make what it reads.
+
+    Attributes:
+        name: of the model. inputs, outputs: values.
+    """
+
+    name: str
+    inputs: list[Value]
+    operations: list[Operation]
+    outputs: list[Value]
+
+
+def read(model: keras.Model) -> Program:
+    """The program of a Sequential or functional model.
+
+    Raises:
+        ValueError: of a model that has no graph.
+    """
+    if not runs_its_graph(model):
+        raise ValueError(
+            f"A model must be Sequential or functional and know its inputs. Received: {model.name}, a "
+            f"{type(model).__name__}. Begin a Sequential model with keras.Input, or rebuild a subclass by keras.Model."
+        )
+    inputs = [_value_of(tensor) for tensor in model.inputs]
+    operations: list[Operation] = []
+    outputs = evaluate(model, inputs, _Reader(operations).call)
+    return Program(model.name, inputs, _needed(operations, outputs), outputs)
+
+
+def _needed(operations: Sequence[Operation], outputs: Sequence[Value]) -> list[Operation]:
+    """The operations on which the outputs depend. Keras draws masks that it also passes on by itself."""
+    needed, kept = set(outputs), []
+    for operation in reversed(operations):
+        if needed.intersection(operation.makes):
+            kept.append(operation)
+            masks = [x.mask for x in operation.reads] if isinstance(operation, Opaque) else [operation.mask]
+            needed.update(operation.reads, (mask for mask in masks if mask is not None))
+    return kept[::-1]
+
+
+def _value_of(tensor: keras.KerasTensor, mask: Value | None = None) -> Value:
+    return Value(tuple(tensor.shape), keras.backend.standardize_dtype(tensor.dtype), mask)
+
+
+@dataclass
+class _Call:
+    """A call in a model's graph: its layer or operation, its node, the values that it reads, and its mask."""
+
+    operation: Any
+    node: Any
+    reads: list[Value]
+    mask: Value | None
+
+    @property
+    def name(self) -> str:
+        return str(self.operation.name)
+
+    def makes(self, place: int = 0) -> Value:
+        """The value of an output, with the mask that Keras passes on with it."""
+        tensor = self.node.output_tensors[place]
+        passes_on = isinstance(self.operation, L.Layer) and self.operation.supports_masking and len(tensor.shape) > 2
+        return _value_of(tensor, self.mask if passes_on else None)
+
+
+class _Reader:
+    """Appends the operations of each call to a list."""
+
+    def __init__(self, operations: list[Operation]) -> None:
+        self.operations = operations
+
+    def call(self, operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
+        given = node.arguments.kwargs.get("mask")
+        tensors = [x for x in node.input_tensors if x is not given and not _is_mask_of(x, node.input_tensors)]
+        reads = [known[id(x)] for x in tensors]
+        if isinstance(operation, keras.Model) and runs_its_graph(operation) and not _others(node):
+            return evaluate(operation, reads, self.call)
+        mask = reads[0].mask if reads else None
+        if given is not None and (mask is None or given is not mask_of(tensors[0])):
+            mask = known[id(given)]
+        found = None if _others(node) else self.understood(_Call(operation, node, reads, mask))
+        return self.opaque(operation, node, known) if found is None else found
+
+    def understood(self, call: _Call) -> list[Value] | None:
+        """The values that a call makes; None of a call that is on none of the lists."""
+        operation, kind = call.operation, type(call.operation)
+        if kind in IDENTITIES or registered(operation) == ALPHABET:
+            return call.reads
+        rule = RULES.get(kind) or NAMED.get(operation_name(operation))
+        if rule is None and isinstance(operation, (L.RNN, L.Bidirectional)):
+            rule = _recurrent
+        added = None if rule is None else rule(call)
+        if added is None:
+            return None
+        self.operations += added
+        return added[-1].makes[: len(call.node.output_tensors)]
+
+    def opaque(self, operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
+        """Any call of Keras."""
+        reads = [known[id(x)] for x in node.input_tensors]
+
+        def run(tensors: list[Tensor]) -> list[Tensor]:
+            places = {id(x): given for x, given in zip(node.input_tensors, tensors, strict=True)}
+            args, kwargs = node.arguments.fill_in(places)
+            found: list[Tensor] = tree.flatten(operation(*args, **kwargs))
+            return found
+
+        makes = [_value_of(x) for x in node.output_tensors]
+        self.operations.append(Opaque(name=operation.name, reads=reads, makes=makes, call=run))
+        return makes
+
+
+def _others(node: Any) -> list[str]:
+    """The names of arguments of a call besides its input, its mask, and `training`, which is False."""
+    arguments = node.arguments
+    names = [f"argument {i}" for i, x in enumerate(arguments.args[1:], start=1) if x is not None]
+    given = {name for name, value in arguments.kwargs.items() if value is not None and value is not False}
+    return [*names, *sorted(given - {"mask", "training"})] if isinstance(node.operation, L.Layer) else []
+
+
+def _is_mask_of(tensor: keras.KerasTensor, tensors: Sequence[keras.KerasTensor]) -> bool:
+    return any(mask_of(x) is tensor for x in tensors)
+
+
+# The list of layers. A rule gives the operations of a call, one after the other; None where the layer is another one
+# than it seems.
+
+Rule = Callable[[_Call], list[Operation] | None]
+
+
+def _one(kind: type[Operation], call: _Call, **fields: Any) -> Operation:
+    return kind(name=call.name, reads=call.reads, makes=[call.makes()], mask=call.mask, **fields)
+
+
+def _embedding(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    if layer.quantization_mode is not None or layer.lora_enabled:
+        return None
+    lookup = _one(Lookup, call, table=layer.embeddings)
+    if not layer.mask_zero:
+        return [lookup]
+    [ids], [rows] = lookup.reads, lookup.makes
+    rows.mask = Value(ids.shape, "bool")
+    return [NotEqual(name=call.name, reads=[ids], makes=[rows.mask], value=0), lookup]
+
+
+def _dense(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    if layer.quantization_mode is not None or layer.lora_enabled:
+        return None
+
+    def arrays(read: Read) -> tuple[Tensor, Tensor | None]:
+        return read(layer.kernel), None if layer.bias is None else read(layer.bias)
+
+    return _then(layer.activation, call, _one(Affine, call, arrays=arrays))
+
+
+def _then(function: Any, call: _Call, *before: Operation) -> list[Operation]:
+    """Operations, and an activation of the last one's value."""
+    function = OPERATIONS.get(function, function)
+    if function is keras.activations.linear and before:
+        return [*before]
+    reads = before[-1].makes if before else call.reads
+    return [
+        *before,
+        Elementwise(name=call.name, reads=reads, makes=[call.makes()], mask=call.mask, function=function),
+    ]
+
+
+def _time_distributed(call: _Call) -> list[Operation] | None:
+    inner = call.operation.layer
+    rule = RULES.get(type(inner)) if type(inner) in (L.Dense, L.Activation, L.Softmax) else None
+    return None if rule is None else rule(_Call(inner, call.node, call.reads, call.mask))
+
+
+def _batch_normalization(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    if layer.axis != -1:
+        return None
+
+    def arrays(read: Read) -> tuple[Tensor, Tensor]:
+        scale = 1 / (read(layer.moving_variance) + layer.epsilon) ** 0.5
+        scale = scale if layer.gamma is None else scale * read(layer.gamma)
+        shift = -read(layer.moving_mean) * scale
+        return scale, shift if layer.beta is None else shift + read(layer.beta)
+
+    return [_one(Affine, call, arrays=arrays, diagonal=True)]
+
+
+def _layer_normalization(call: _Call) -> list[Operation] | None:
+    layer, last = call.operation, len(call.reads[0].shape) - 1
+    if layer.axis not in ([-1], [last]) or layer.rms_scaling:
+        return None
+    return [_one(Normalize, call, epsilon=layer.epsilon, gamma=layer.gamma, beta=layer.beta)]
+
+
+def _mean(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    return [_one(Mean, call)] if layer.data_format == "channels_last" and not layer.keepdims else None
+
+
+def _masking(call: _Call) -> list[Operation]:
+    [x] = call.reads
+    made = call.makes()
+    made.mask = Value(x.shape[:-1], "bool")
+    value = float(call.operation.mask_value)
+    return [Unmasked(name=call.name, reads=[x], makes=[made, made.mask], mask=call.mask, value=value)]
+
+
+def _concatenate(call: _Call) -> list[Operation] | None:
+    rank, axis = len(call.reads[0].shape), call.operation.axis
+    return [_one(Join, call)] if axis in (-1, rank - 1) and not _masks(call) else None
+
+
+def _sum(call: _Call, factors: Callable[[int], list[float]]) -> list[Operation] | None:
+    same = len({x.shape for x in call.reads}) == 1 and len(call.reads) == len(tree.flatten(call.node.arguments.args))
+    return [_one(Sum, call, factors=factors(len(call.reads)))] if same and not _masks(call) else None
+
+
+def _multiply(call: _Call) -> list[Operation] | None:
+    numbers = [x for x in tree.flatten(call.node.arguments.args) if isinstance(x, (int, float))]
+    is_multiple = len(numbers) == len(call.reads) == 1
+    return [_one(Sum, call, factors=[float(numbers[0])])] if is_multiple else None
+
+
+def _reshape(call: _Call) -> list[Operation] | None:
+    [x], made = call.reads, call.node.output_tensors[0]
+    reorders = isinstance(call.operation, L.Flatten) and call.operation.data_format == "channels_first"
+    keeps_batch = made.shape[:1] == x.shape[:1] and made.shape[1:].count(None) < 2
+    return [_one(Reshape, call)] if keeps_batch and not reorders else None
+
+
+def _masks(call: _Call) -> bool:
+    return any(x.mask is not None for x in call.reads)
+
+
+def _one_hot(call: _Call) -> list[Operation] | None:
+    operation = call.operation
+    return [_one(OneHot, call, size=operation.num_classes)] if operation.axis == -1 else None
+
+
+def _not_equal(call: _Call) -> list[Operation] | None:
+    value = call.node.arguments.args[-1]
+    is_number = len(call.reads) == 1 and isinstance(value, (int, float))
+    return [_one(NotEqual, call, value=value)] if is_number else None
+
+
+def _activation(call: _Call) -> list[Operation]:
+    return _then(call.operation.activation, call)
+
+
+def _softmax(call: _Call) -> list[Operation] | None:
+    return _then(keras.activations.softmax, call) if call.operation.axis == -1 and call.mask is None else None
+
+
+def _recurrent(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    both = isinstance(layer, L.Bidirectional)
+    if both and layer.merge_mode not in ("concat", "sum", "ave"):
+        return None
+    ways = [layer.forward_layer, layer.backward_layer] if both else [layer]
+    if any(way.stateful or isinstance(way.cell, L.StackedRNNCells) for way in ways) or (both and layer.return_state):
+        return None
+    found: list[Operation] = []
+    for way in ways:
+        made = [call.makes(place) for place in range(len(call.node.output_tensors))]
+        if both and layer.merge_mode == "concat":
+            made[0].shape = (*made[0].shape[:-1], way.cell.units)
+        flags = {"backwards": way.go_backwards, "sequences": way.return_sequences, "zeros": way.zero_output_for_mask}
+        flags["in_order"] = both
+        found.append(
+            Recur(name=way.name, reads=call.reads, makes=made, mask=call.mask, layer=way, cell=way.cell, **flags)
+        )
+    if both:
+        joined = _Call(layer, call.node, [each.makes[0] for each in found], call.mask)
+        factors = [0.5 if layer.merge_mode == "ave" else 1.0] * 2
+        found.append(_one(Join, joined) if layer.merge_mode == "concat" else _one(Sum, joined, factors=factors))
+    return found
+
+
+RULES: dict[type, Rule] = {
+    L.Embedding: _embedding,
+    L.Dense: _dense,
+    L.TimeDistributed: _time_distributed,
+    L.BatchNormalization: _batch_normalization,
+    L.LayerNormalization: _layer_normalization,
+    L.GlobalAveragePooling1D: _mean,
+    L.Masking: _masking,
+    L.Activation: _activation,
+    L.Softmax: _softmax,
+    L.Concatenate: _concatenate,
+    L.Add: functools.partial(_sum, factors=lambda count: [1.0] * count),
+    L.Average: functools.partial(_sum, factors=lambda count: [1.0 / count] * count),
+    L.Subtract: functools.partial(_sum, factors=lambda count: [1.0, -1.0]),
+}
+"""Layer of Keras -> its operations. Types are exact: a subclass may compute something else."""
+
+NAMED: dict[str, Rule] = {
+    **dict.fromkeys(RESHAPING, _reshape),
+    "Multiply": _multiply,
+    "Cast": lambda call: [_one(Cast, call)],
+    "OneHot": _one_hot,
+    "NotEqual": _not_equal,
+    "Softmax": _softmax,
+    "Sigmoid": functools.partial(_then, keras.activations.sigmoid),
+    "Tanh": functools.partial(_then, keras.activations.tanh),
+    "Relu": functools.partial(_then, keras.activations.relu),
+    "Add": functools.partial(_sum, factors=lambda count: [1.0] * count),
+    "Subtract": functools.partial(_sum, factors=lambda count: [1.0, -1.0]),
+}
+"""Operation of `keras.ops` -> the operations of a program."""
