@@ -21,8 +21,8 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._types import Tensor
 
-AS_IT_IS = 3
-"""How often a network is run before it is compiled: to open it once takes so many runs."""
+AS_IT_IS = 12
+"""How often a network is run before it is compiled, which takes about as long. To open it once takes three runs."""
 
 OWN = ("keras", __name__.split(".")[0])
 PLAIN = (bool, int, float, str, type(None))

@@ -168,7 +168,7 @@ class Chain:
             if last and x.ndim == 3 and all(isinstance(later, EACH_STEP) for later in self.parts[i:]):
                 x, last = x[:, self.step][:, None], False
             before, x = x, part.forward(x, None if given is None else given[rows])
-            if isinstance(part, ByKeras) and x.ndim == 3 and (before.ndim, before.shape[1]) != (3, x.shape[1]):
+            if isinstance(part, ByKeras) and x.ndim == 3 and (before.ndim > 2, before.shape[1]) != (True, x.shape[1]):
                 raise _refusal(f"{part.name}, which changes the number of steps")
         return x
 

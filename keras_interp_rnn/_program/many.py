@@ -145,7 +145,7 @@ def _recur(operation: o.Recur, weights: ReadAll, x: Tensor) -> Tensor:
 
     def of_networks(outputs: Tensor) -> Tensor:
         """Outputs (time, F batch, n) as (F, batch, time, n), or those of the last step."""
-        outputs = ops.transpose(ops.reshape(outputs, (len(outputs), count, -1, outputs.shape[-1])), (1, 2, 0, 3))
+        outputs = ops.transpose(ops.reshape(outputs, (-1, count, batch, outputs.shape[-1])), (1, 2, 0, 3))
         if not operation.sequences:
             return outputs[:, :, -1]
         return ops.flip(outputs, axis=2) if operation.backwards and operation.in_order else outputs

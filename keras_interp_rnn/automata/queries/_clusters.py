@@ -3,8 +3,9 @@
 Words are explored from the empty one on. Two words whose states lie in one cluster should lead the automaton to one
 state. Where they do not, the network is asked for both words, each followed by the suffix that tells the two states of
 the automaton apart. Either the automaton labels one of the two wrongly, or the network tells the words apart, and the
-cluster is split halfway between their states. A word that leads to a known cluster is not continued. Clusters remain
-for the next automaton; the first ones are the orthants of the first principal directions of states.
+cluster is split halfway between their states. A word that leads to a known cluster is not continued at first; where no
+others are left, those are whose states are farthest from that of the cluster's word. Clusters remain for the next
+automaton; the first ones are the orthants of the first principal directions of states.
 
 An exploration that ends without a difference is no proof: a cluster is one word's state, and others in it were not
 followed.
@@ -15,6 +16,7 @@ counterexamples", ICML 2018, arXiv:1711.09576, section 4. They split a cluster b
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +32,8 @@ from keras_interp_rnn.automata.queries._tree import Tree
 DIRECTIONS = 5  # principal directions whose signs make the first clusters
 BATCH = 128  # words whose states are computed at once
 MAX_EXPLORED = 1000  # words that are followed for one automaton
+FAR = 0.01  # distance from the state of a cluster's word, in parts of the largest from the mean, that is followed last
+FARTHEST = 8  # words that are followed last at once
 
 
 @dataclass(eq=False)
@@ -58,13 +62,18 @@ class Clusters:
         self.first: dict[bytes, Cluster] = {}
         some = self._vectors(short_words(alphabet, BATCH)[1:])
         self.mean = some.mean(axis=0)
+        self.spread = np.linalg.norm(some - self.mean, axis=1).max()
         self.directions = np.linalg.svd(some - self.mean, full_matrices=False)[2][:DIRECTIONS].T
 
     def difference(self, tree: Tree, asked: Asked) -> Word | None:
         """A word that the automaton of a tree labels wrongly; None if none is found."""
         seen: dict[int, Visit] = {}  # id of a cluster -> the word that stands for it
         frontier, num_explored = deque[Word]([()]), 0
-        while frontier and num_explored < MAX_EXPLORED:
+        others: list[tuple[float, int, Word]] = []  # a heap, the word of the largest distance first
+        while (frontier or others) and num_explored < MAX_EXPLORED:
+            if not frontier:
+                farthest = [heapq.heappop(others)[-1] for _ in range(min(FARTHEST, len(others)))]
+                frontier.extend((*word, symbol) for word in farthest for symbol in tree.alphabet)
             batch = [frontier.popleft() for _ in range(min(BATCH, len(frontier)))]
             num_explored += len(batch)
             labels, vectors = asked(batch), self._vectors(batch)
@@ -83,8 +92,11 @@ class Clusters:
                         continue
                     seen |= {id(self._cluster(each.vector)): each for each in (other, visit)}
                     other = visit
+                distance = float(np.linalg.norm(visit.vector - other.vector))
                 if other is visit:
                     frontier.extend((*visit.word, symbol) for symbol in tree.alphabet)
+                elif distance > FAR * self.spread:
+                    heapq.heappush(others, (-distance, len(visit.word), visit.word))
         return None
 
     def _vectors(self, words: Sequence[Word]) -> Array:
