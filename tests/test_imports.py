@@ -30,7 +30,6 @@ MAY_IMPORT = {
     "_lbfgs.py": set(),
     "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_network", "_program", "constraints"))},
     "equations": {f"{OURS}.equations"},
-    "equations/_namespace.py": {"scipy", f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"keras", "jax", f"{OURS}._backend"},
     "_backend/torch.py": {"keras", "torch", f"{OURS}._backend"},

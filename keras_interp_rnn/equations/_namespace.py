@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 
 class _NumPy:
@@ -14,8 +13,11 @@ class _NumPy:
 
     @staticmethod
     def sigmoid(x: Any) -> Any:
-        """1 / (1 + exp(-x)), without overflow."""
-        return 0.5 + 0.5 * np.tanh(0.5 * x) if np.iscomplexobj(x) else expit(x)
+        """1 / (1 + exp(-x)); by tanh, which costs four times as much on many processors, of complex numbers."""
+        if np.iscomplexobj(x):
+            return 0.5 + 0.5 * np.tanh(0.5 * x)
+        with np.errstate(over="ignore"):  # 1 / inf is 0
+            return 1 / (1 + np.exp(-x))
 
     @staticmethod
     def softplus(x: Any) -> Any:
