@@ -394,7 +394,7 @@ def main() -> None:
         if args.figure:
             draw(record.lines, args.figure)
         return
-    warnings.filterwarnings("ignore")
+    warnings.filterwarnings("ignore")  # of the other packages: of few coalitions, and of what they will rename
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     names, runs = NETWORKS, RUNS

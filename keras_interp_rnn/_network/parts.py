@@ -66,7 +66,7 @@ def parts_of(layer: Any) -> list[Linear | Featurewise | Activation | Mean | Zero
         return parts_of(layer.layer)
     if kind is keras.layers.BatchNormalization and layer.axis == -1:
         return [Normalized(layer)]
-    if kind in FORMULAS and _reads_features(layer):
+    if kind in FORMULAS and reads_features(layer):
         return [Featurewise(layer)]
     if kind is keras.layers.Activation:
         return [*_activation(layer.activation, layer)]
@@ -150,7 +150,7 @@ SHIFTS = ("mean", "offset")
 """Constants without which the formulas of Normalization and Rescaling are products."""
 
 
-def _reads_features(layer: Any) -> bool:
+def reads_features(layer: Any) -> bool:
     """Whether a layer of `FORMULAS` has one constant for all features, or one for each."""
     if isinstance(layer, keras.layers.LayerNormalization):
         last = len((layer.get_build_config() or {}).get("input_shape") or ()) - 1  # as Keras 3.16 writes the axis

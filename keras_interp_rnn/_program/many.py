@@ -17,6 +17,8 @@ from keras import ops, tree
 from keras_interp_rnn import _backend, equations
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import CellActivation, equations_of, is_of_keras
+from keras_interp_rnn._network.graph import runs_its_graph
+from keras_interp_rnn._network.parts import FORMULAS
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.read import read
 from keras_interp_rnn._sequence.diagonal import diagonal_states
@@ -43,7 +45,7 @@ def stack_of(model: keras.Model) -> Stack | None:
 
     None if an operation is not known, if steps are masked, or if a layer adds to the loss.
     """
-    if not getattr(model, "inputs", None) or len(model.outputs) != 1:
+    if not runs_its_graph(model) or len(model.outputs) != 1:
         return None
     program = read(model)
     is_known = program.outputs[0].mask is None and all(map(_is_known, program.operations))
@@ -94,10 +96,9 @@ def _to_rows(vectors: Tensor, x: Tensor) -> Tensor:
 
 
 def _normalize(operation: o.Normalize, weights: ReadAll, x: Tensor) -> Tensor:
-    centred = x - ops.mean(x, axis=-1, keepdims=True)
-    y = centred / ops.sqrt(ops.mean(centred * centred, axis=-1, keepdims=True) + operation.epsilon)
-    y = y if operation.gamma is None else y * _to_rows(weights(operation.gamma), x)
-    return y if operation.beta is None else y + _to_rows(weights(operation.beta), x)
+    # The operation has the constants of the layer.
+    formula = FORMULAS[keras.layers.LayerNormalization]
+    return formula(ops, operation, x, lambda weight, _: _to_rows(weights(weight), x))
 
 
 def _lookup(operation: o.Lookup, weights: ReadAll, ids: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from keras import tree
 
 from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name
 from keras_interp_rnn._network.graph import evaluate, runs_its_graph
-from keras_interp_rnn._network.parts import ALPHABET, IDENTITIES, OPERATIONS, RESHAPING, registered
+from keras_interp_rnn._network.parts import ALPHABET, IDENTITIES, OPERATIONS, RESHAPING, reads_features, registered
 from keras_interp_rnn._program.operations import (
     Affine,
     Cast,
@@ -228,8 +228,8 @@ def _batch_normalization(call: _Call) -> list[Operation] | None:
 
 
 def _layer_normalization(call: _Call) -> list[Operation] | None:
-    layer, last = call.operation, len(call.reads[0].shape) - 1
-    if layer.axis not in ([-1], [last]) or layer.rms_scaling:
+    layer = call.operation
+    if not reads_features(layer):
         return None
     return [_one(Normalize, call, epsilon=layer.epsilon, gamma=layer.gamma, beta=layer.beta)]
 

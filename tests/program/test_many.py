@@ -87,3 +87,13 @@ def test_a_stack_computes_what_each_model_does(name):
 )
 def test_a_model_with_another_layer_has_no_stack(model):
     assert stack_of(model) is None
+
+
+class Negated(keras.Model):
+    def call(self, inputs, training=None, mask=None):
+        return -super().call(inputs, training=training)
+
+
+def test_a_model_that_computes_more_than_its_graph_has_no_stack():
+    x = keras.Input((None,), dtype="int32")
+    assert stack_of(Negated(x, keras.layers.Dense(1)(layers.ISAN(2, K)(x)))) is None

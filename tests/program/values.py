@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 from keras import ops, tree
 
-from keras_interp_rnn import _program as o
 from keras_interp_rnn._backend.keras_quirks import with_mask
 from keras_interp_rnn._network.along import CellAlong
 from keras_interp_rnn._network.arrays import as_float64
 from keras_interp_rnn._network.parts import Activation
+from keras_interp_rnn._program import Program
+from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._types import Array
 
 Known = dict[o.Value, Any]
 
 
-def values(program: o.Program, inputs: Sequence[Any]) -> list[Array]:
+def values(program: Program, inputs: Sequence[Any]) -> list[Array]:
     """The outputs, by the operations' equations in float64; opaque calls run by Keras, in their own dtype."""
     known: Known = dict(zip(program.inputs, inputs, strict=True))
     for operation in program.operations:
