@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._network.along import output_size, read_by_equations
 from keras_interp_rnn._network.chain import Chain, _Both, _Recurrent
-from keras_interp_rnn._network.parts import EACH_STEP, Mask, Mean, Part, Zeroed
+from keras_interp_rnn._network.parts import EACH_STEP, Linear, Mask, Mean, Part, Zeroed
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
@@ -233,6 +233,11 @@ class Prefixes:
         self.players = np.asarray(players)
         self.num_players = int(self.players.max(initial=-1)) + 1
         self.runs = 0
+
+    @property
+    def adds_up_steps(self) -> bool:
+        """Whether the outputs are sums over the steps of parts of their states: an affine head reads their mean."""
+        return self._layout.is_pooled and all(isinstance(part, Linear) for part in self._layout.head)
 
     @property
     def num_steps(self) -> int:

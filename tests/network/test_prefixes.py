@@ -270,6 +270,20 @@ def test_networks_that_join_steps_otherwise_are_not_read_by_steps(name):
         Prefixes(chain, 0, np.zeros((STEPS, FEATURES)), np.arange(STEPS))
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_steps_that_an_affine_head_adds_up_need_no_state(both):
+    """Of a network without memory one state is enough, unless the mean is changed before the head."""
+    memoryless = keras.layers.SimpleRNN(UNITS, recurrent_initializer="zeros", **SEQUENCES)
+    recurrent = keras.layers.Bidirectional(memoryless) if both else memoryless
+    for between, exact in (([], True), ([keras.layers.Activation("relu")], False)):
+        keras.utils.set_random_seed(2)
+        model = keras.Sequential([sequences(), recurrent, mean(), *between, keras.layers.Dense(2)])
+        x, absent = np.random.default_rng(2).normal(size=(2, 1, STEPS, FEATURES))
+        game = Prefixes(open_chain(model, x), 0, absent[0], np.arange(STEPS))
+        difference = merged(game, 1).outputs(coalitions(STEPS)) - game.all_outputs()
+        assert (np.abs(difference).max() < 1e-12) == exact
+
+
 # Cells
 
 

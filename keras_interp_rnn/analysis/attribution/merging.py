@@ -4,7 +4,8 @@ Before each player at most so many states are kept, those of cells of like state
 into its cell. The automaton reads a coalition in n steps of a table, and its Shapley values are exact: with chance q of
 each other player to be there, the mean gain of a player is a polynomial of degree n - 1 in q, which is integrated from
 0 to 1 (Owen, 1972). Its cost is linear in the number of steps. Two directions are two automata whose outputs add up,
-each with the mean of the other direction in place of it.
+each with the mean of the other direction in place of it. Where an affine head reads the mean over the steps, each step
+adds its part to the output as it is read, so that no state has to tell what was added before.
 """
 
 from __future__ import annotations
@@ -36,25 +37,33 @@ def merged(game: Prefixes, num_states: int) -> Merged:
     q, weights = (nodes + 1) / 2, weights / 2
     automata, means = [], []
     for direction in game.directions:
-        layers, masses, last, mass = _merge(game, direction, num_states, q, weights)
+        layers, last, mass = _merge(game, direction, num_states, q, weights)
         result = direction.result(last)
         total = mass @ weights
-        automata.append((layers, masses, result))
+        automata.append((layers, result))
         means.append(total @ result / total.sum())
     shared = game.head([mean[None] for mean in means])
     directions = []
-    for i, (layers, masses, result) in enumerate(automata):
-        read = [np.broadcast_to(mean, (len(result), len(mean))) for mean in means]
-        read[i] = result
-        directions.append(_MergedDirection(layers, masses, game.head(read) - (shared if i else 0.0)))
+    for i, (layers, result) in enumerate(automata):
+
+        def outputs(of_direction: Array, i: int = i) -> Array:
+            read = [np.broadcast_to(mean, (len(of_direction), len(mean))) for mean in means]
+            read[i] = of_direction
+            return game.head(read)
+
+        if game.adds_up_steps:
+            nothing = outputs(np.zeros((1, len(means[i]))))
+            layers = [layer._replace(added=outputs(layer.added) - nothing) for layer in layers]
+        directions.append(_MergedDirection(layers, outputs(result) - (shared if i else 0.0)))
     return Merged(game.num_players, directions, q, weights)
 
 
 def _merge(
     game: Prefixes, direction: Direction, num_states: int, q: Array, weights: Array
-) -> tuple[list[_Layer], list[Array], Nodes, Array]:
+) -> tuple[list[_Layer], Nodes, Array]:
+    """The layers of an automaton, and its last states, with the mass (states, nodes) of each."""
     nodes, mass = direction.start(), np.ones((1, len(q)))
-    layers, masses = [], []
+    layers = []
     players = _without_gaps(game.players[direction.steps])
     for player, run in itertools.groupby(zip(players.tolist(), direction.steps, strict=True), lambda pair: pair[0]):
         steps = [t for _, t in run]
@@ -63,12 +72,15 @@ def _merge(
                 nodes = direction.step(t, nodes, np.ones(len(nodes[0]), np.intp))
             continue
         there = np.repeat([0, 1], len(nodes[0]))
-        masses.append(mass)
+        before = mass
         mass = np.concatenate([mass * (1 - q), mass * q])
         nodes = [np.concatenate([x, x]) for x in nodes]
         for t in steps:
             nodes = direction.step(t, nodes, there if game.players[t] >= 0 else np.ones_like(there))
-        label = np.arange(len(there))
+        label, added = np.arange(len(there)), np.zeros((len(there), 1))
+        if game.adds_up_steps:
+            added = direction.result(nodes)
+            nodes[-1] = np.zeros_like(nodes[-1])
         if len(there) > num_states:
             states = np.concatenate(nodes, axis=1)
             weight = mass @ weights
@@ -81,8 +93,8 @@ def _merge(
             )
             states = np.add.reduceat(states[order] * part, starts, axis=0)
             nodes = np.split(states, np.cumsum([x.shape[1] for x in nodes])[:-1], axis=1)
-        layers.append(_Layer(player, label.reshape(2, -1)))
-    return layers, masses, nodes, mass
+        layers.append(_Layer(player, before, label.reshape(2, -1), added))
+    return layers, nodes, mass
 
 
 def _without_gaps(players: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -96,17 +108,23 @@ def _without_gaps(players: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 class _Layer(NamedTuple):
-    """The states before a player, and those after it, (2, states): without it, and with it."""
+    """The steps of a player.
+
+    Attributes:
+        mass: (states, nodes), of the states before it. next: (2, states), those after it, without it and with it.
+        added: (2 states, outputs), what these steps add to the output.
+    """
 
     player: int
+    mass: Array
     next: NDArray[np.intp]
+    added: Array
 
 
 class _MergedDirection(NamedTuple):
-    """The layers of an automaton, the mass (states, nodes) of the states before each, and the last states' outputs."""
+    """The layers of an automaton, and the outputs of its last states."""
 
     layers: Sequence[_Layer]
-    masses: Sequence[Array]
     outputs: Array
 
 
@@ -129,7 +147,9 @@ class Merged:
         for direction in self.directions:
             state = np.zeros(len(coalitions), np.intp)
             for layer in direction.layers:
-                state = layer.next[coalitions[:, layer.player].astype(np.intp), state]
+                there = coalitions[:, layer.player].astype(np.intp)
+                total = total + layer.added[there * layer.next.shape[1] + state]
+                state = layer.next[there, state]
             total = total + direction.outputs[state]
         return total
 
@@ -140,41 +160,50 @@ class Merged:
         for direction in self.directions:
             outputs = direction.outputs
             ahead = np.broadcast_to(outputs[:, None], (len(outputs), len(self.nodes), outputs.shape[1]))
-            for layer, mass in zip(reversed(direction.layers), reversed(direction.masses), strict=True):
-                without, having = ahead[layer.next[0]], ahead[layer.next[1]]
+            for layer in reversed(direction.layers):
+                without, having = (
+                    ahead[after] + added[:, None]
+                    for after, added in zip(layer.next, np.split(layer.added, 2), strict=True)
+                )
                 difference = having - without
-                values[layer.player] += np.einsum("q,sq,sqo->o", self.weights, mass, difference, optimize=True)
+                values[layer.player] += np.einsum("q,sq,sqo->o", self.weights, layer.mass, difference, optimize=True)
                 ahead = without + q * difference
         return values
+
+
+AXES = 8
+"""Of the states, by which they are divided."""
 
 
 def cells(points: Array, weights: Array, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Divides points (N, d) into at most `count` cells of like ones.
 
-    A cell is split at the weighted mean of the coordinate of its largest weighted variance. In each round those half
-    of the cells are split that vary most.
+    Points are told apart by about their first eight principal components. In each round every cell is split in two, or
+    those that vary most if that makes enough of them: at its weighted mean, along the component of its largest
+    weighted variance.
 
     Returns:
         The points in the order of their cells, and where each cell starts in it.
     """
     order, starts = np.arange(len(points)), np.zeros(1, np.intp)
-    centred = points - points.mean(axis=0)  # variances keep their digits
-    moments = np.concatenate([centred, centred * centred], axis=1) * weights[:, None]
-    d = points.shape[1]
+    weights = np.maximum(weights, 1e-300)  # a point of no weight has its place too
+    centred = _principal(points - weights @ points / weights.sum(), weights)  # variances keep their digits
+    weighted = centred * weights[:, None]
+    moments = np.concatenate([weights[:, None], weighted, weighted * centred], axis=1)
+    d = centred.shape[1]
+    rounding = 1e-14 * moments[:, d + 1 :].sum()
     while len(starts) < count:
-        sizes = np.diff(np.append(starts, len(order)))
-        total = np.maximum(np.add.reduceat(weights[order], starts), 1e-300)[:, None]
-        first, second = np.split(np.add.reduceat(moments[order], starts, axis=0), [d], axis=1)
-        mean = first / total
-        spread = second - first * mean
-        axis = spread.argmax(axis=1)
-        score = np.where(sizes > 1, spread.sum(axis=1), -1.0)
-        most = min(count - len(starts), max(1, len(starts) // 2))
-        split = np.zeros(len(starts), bool)
-        split[np.argpartition(-score, most - 1)[:most] if most < len(score) else slice(None)] = True
-        split &= score > 1e-18
-        cell = np.repeat(np.arange(len(starts)), sizes)
-        right = (centred[order, axis[cell]] > mean[np.arange(len(starts)), axis][cell]) & split[cell]
+        sums = np.add.reduceat(moments[order], starts, axis=0)
+        mean = sums[:, 1 : d + 1] / sums[:, :1]
+        spread = sums[:, d + 1 :] - sums[:, 1 : d + 1] * mean
+        axis, score = spread.argmax(axis=1), spread.sum(axis=1)
+        split = score > rounding
+        most = count - len(starts)
+        if most < len(score):
+            split[np.argpartition(-score, most - 1)[most:]] = False
+        cell = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+        along = axis[cell]
+        right = (centred[order, along] > mean[cell, along]) & split[cell]
         keys = 2 * cell + right
         resorted = np.argsort(keys, kind="stable")
         order, keys = order[resorted], keys[resorted]
@@ -183,3 +212,13 @@ def cells(points: Array, weights: Array, count: int) -> tuple[NDArray[np.intp], 
             break
         starts = new
     return order, starts
+
+
+def _principal(centred: Array, weights: Array) -> Array:
+    """About the first principal components (N, 8) of points, by one step of subspace iteration."""
+    if centred.shape[1] <= AXES:
+        return centred
+    start = np.random.default_rng(0).normal(size=(centred.shape[1], AXES))
+    weighted = (centred * weights[:, None]).T
+    components = centred @ np.linalg.qr(weighted @ (centred @ start))[0]
+    return np.asarray(components @ np.linalg.eigh((components * weights[:, None]).T @ components)[1])
