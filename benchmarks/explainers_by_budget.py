@@ -1,7 +1,7 @@
 """How near do estimates of Shapley values come with so many runs, or in so many milliseconds?
 
 Five trained networks, an LSTM, a GRU, a Bidirectional LSTM, an LSTM with mean pooling and the preset reviews-sr-lstm,
-read texts of 14, 30 and 60 words; LSTMs of 16 to 256 units texts of 30. `analysis.attribution` and the samplers of
+read texts of 14, 30 and 60 words; LSTMs of 16 to 128 units texts of 30. `analysis.attribution` and the samplers of
 shap, shapiq and captum split the output among the words, with a budget of 15 to 960 runs of the network. All explain
 one game: an absent word is a vector of zeros. captum reads a torch network with the same weights where there is one.
 
@@ -50,7 +50,7 @@ from keras_interp_rnn import analysis, presets
 RUNS = (15, 60, 240, 960)
 LENGTHS = {14: 8, 30: 4, 60: 4}
 """Steps, and how many texts of so many."""
-UNITS = (16, 32, 64, 128, 256)
+UNITS = (16, 32, 64, 128)
 NETWORKS = ("LSTM", "GRU", "Bidirectional LSTM", "LSTM, mean pooling", "reviews-sr-lstm")
 HERE = "attribution"
 SEED = 20
