@@ -30,6 +30,7 @@ from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
     as_mask,
+    as_sequences,
     at_step,
     check_finite,
     in_rank,
@@ -703,6 +704,8 @@ def read_inputs(
     network, names = resolve_names(network, alphabet, index)
     array = as_array("The inputs", read_texts(given[index], names))
     given[index] = array.astype(np.int64) if array.dtype == bool and array.ndim < 3 else array
+    if isinstance(network, keras.Sequential) and not hasattr(network, "inputs"):
+        network(as_sequences(given[index]))  # which has a graph from now on
     return Reading(network, given, index, names, own)
 
 

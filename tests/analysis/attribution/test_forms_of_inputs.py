@@ -1,4 +1,4 @@
-"""Forms of inputs that mean the same: empty texts among others, and ids of dtype bool."""
+"""Forms of inputs and models that mean the same: empty texts among others, ids of dtype bool, unbuilt models."""
 
 import keras
 import numpy as np
@@ -74,3 +74,11 @@ def test_ids_of_dtype_bool_are_0_and_1(name):
 @pytest.mark.core
 def test_a_text_of_dtype_bool_has_tokens():
     assert top_attribution(NETWORKS["embedded"](), [True, False, True]).tokens == ("1", "0", "1")
+
+
+@pytest.mark.core
+def test_a_model_that_is_not_built_is_split_as_it_is_afterwards():
+    model = keras.Sequential([layers.ISAN(4, 6), keras.layers.Dense(2)])
+    first, second = (analysis.attribution(model, IDS) for _ in range(2))
+    assert first.method == second.method == "contributions"
+    np.testing.assert_array_equal(first.shares, second.shares)
