@@ -172,7 +172,7 @@ class Merged:
 
 
 AXES = 8
-"""Of the states, by which they are divided."""
+"""How many principal components states are told apart by."""
 
 
 def cells(points: Array, weights: Array, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
