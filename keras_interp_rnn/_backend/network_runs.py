@@ -21,18 +21,18 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._types import Tensor
 
-AS_IT_IS = 12
-"""How often a network is run before it is compiled, which takes about as long. To open it once takes three runs."""
+AS_IT_IS = 4
+"""How often a network is opened before it is compiled, which takes about as long. To open it takes three runs."""
 
 OWN = ("keras", __name__.split(".")[0])
-PLAIN = (bool, int, float, str, type(None))
+PLAIN = (bool, int, float, str, bytes, type(None))
 
 Compiled = Callable[..., Tensor]
 
 
 @dataclass
 class _Run:
-    """A network's attributes when it was first run, how often it has been run, and the function compiled of it."""
+    """A network's attributes when it was first opened, how often it has been, and the function compiled of it."""
 
     attributes: list[object]
     times: int = 0
@@ -42,18 +42,21 @@ class _Run:
 _RUNS: weakref.WeakKeyDictionary[keras.Model, _Run] = weakref.WeakKeyDictionary()
 
 
-def own_outputs(network: keras.Layer, structure: Tensor, **arguments: Tensor) -> Tensor:
-    """The outputs outside training.
+def own_outputs(network: keras.Layer) -> Callable[..., Tensor]:
+    """The outputs outside training, as a function of the inputs, as the network is called with them, and of a mask.
 
-    Args:
-        structure: the inputs, arrays or tensors, as the network is called with them. arguments: a mask.
+    It is compiled from the start or never: compiled, numbers of half precision are rounded at other places.
     """
-    compiled = None if arguments or not isinstance(network, keras.Model) else _compiled_run(network)
-    if compiled is not None:
-        with contextlib.suppress(Exception):  # the network itself raises the error that the user knows
-            given = zip(tree.flatten(structure), network.inputs, strict=True)
-            return compiled(*(ops.cast(ops.convert_to_tensor(x), tensor.dtype) for x, tensor in given))
-    return network(structure, training=False, **arguments)
+    compiled = _compiled_run(network) if isinstance(network, keras.Model) else None
+
+    def outputs(structure: Tensor, **arguments: Tensor) -> Tensor:
+        if compiled is not None and not arguments:
+            with contextlib.suppress(Exception):  # the network itself raises the error that the user knows
+                given = zip(tree.flatten(structure), network.inputs, strict=True)
+                return compiled(*(ops.cast(ops.convert_to_tensor(x), tensor.dtype) for x, tensor in given))
+        return network(structure, training=False, **arguments)
+
+    return outputs
 
 
 def _compiled_run(network: keras.Model) -> Compiled | None:
@@ -108,16 +111,26 @@ def _is_own(thing: object) -> bool:
 
 
 def _as_compared(value: object) -> tuple[object, ...]:
+    """What of a value is as it was as long as the value is; of lists, dicts and arrays their contents."""
     if isinstance(value, PLAIN):
         return (value,)
-    if isinstance(value, (tuple, list)) and all(isinstance(each, PLAIN) for each in value):
-        return tuple(value)
+    if _is_plain(value):
+        return (repr(value),)
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, repr(value.shape), value.tobytes())
     if isinstance(value, keras.Variable):
         return (value.value,)
     if isinstance(value, keras.DTypePolicy):
         return (value.name,)
-    may_be_array = type(value).__module__.split(".")[0] not in ("builtins", "keras", "inspect")
-    return (value if may_be_array and (isinstance(value, np.ndarray) or ops.is_tensor(value)) else id(value),)
+    may_be_tensor = type(value).__module__.split(".")[0] not in ("builtins", "keras", "inspect")
+    return (value if may_be_tensor and ops.is_tensor(value) else id(value),)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is of numbers and strings alone."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    return isinstance(value, PLAIN) or (isinstance(value, (tuple, list)) and all(map(_is_plain, value)))
 
 
 def _are_equal(first: list[object], second: list[object]) -> bool:

@@ -231,9 +231,11 @@ def open_chain(
     if masked:  # before others take their places: an id that is no id must not come where it is read
         given = without_unread(given, masked["mask"])
 
+    outputs = own_outputs(network)
+
     def run(arrays: list[NDArray[Any]]) -> Array:
         of_rows = {name: np.resize(value, (len(arrays[0]), *value.shape[1:])) for name, value in masked.items()}
-        found = own_outputs(network, arrays[0], **of_rows) if own is None else own(arrays)
+        found = outputs(arrays[0], **of_rows) if own is None else own(arrays)
         return at_step(network, as_float64(tree.flatten(found)[0]), step)
 
     runs = runs_of(network, run, [given], 0, sizes[0])

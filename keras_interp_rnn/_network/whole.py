@@ -179,10 +179,11 @@ class Whole:
         if given.dtype.kind in "iu" and given.ndim < 3:  # a Sequential model without an Input declares floats for ids
             reads_ids = reads_ids or self._reads_distributions
         structure = model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+        outputs = own_outputs(model)
 
         def run(arrays: list[NDArray[Any]]) -> Array:
             values = [ops.cast(x, tensor.dtype) for x, tensor in zip(arrays, model.inputs, strict=True)]
-            found = own_outputs(model, tree.pack_sequence_as(structure, values)) if own is None else own(arrays)
+            found = outputs(tree.pack_sequence_as(structure, values)) if own is None else own(arrays)
             return at_step(model, as_float64(tree.flatten(found)[0]), step)
 
         runs = runs_of(model, run, arrays, varies, sizes[varies])
