@@ -18,7 +18,7 @@ FUNCTIONS_OF_NUMBERS = (
 
 def is_regression(network: object) -> bool:
     """Whether a model was compiled with a loss of numbers, which are no logits."""
-    given = tree.flatten(network.loss) if isinstance(network, keras.Model) else []
+    given = tree.flatten(network.loss) if isinstance(network, keras.Model) and network.compiled else []
     if len(given) != 1:
         return False
     loss = keras.losses.get(given[0])

@@ -68,10 +68,22 @@ def as_sequences(inputs: Any) -> NDArray[Any]:
 
 
 def in_rank(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
-    """An array with a last axis of 1 more or less, where the input of a model has it, as Keras reads it."""
-    if given.ndim == len(tensor.shape) - 1 and tensor.shape[-1] == 1:
-        return given[..., None]
-    return given[..., 0] if given.ndim == len(tensor.shape) + 1 and given.shape[-1] == 1 else given
+    """An array with a last axis of 1 more or less, where the input of a model has it, as Keras reads it.
+
+    Raises:
+        ValueError: for another number of features.
+    """
+    expected = tuple(tensor.shape)
+    if given.ndim == len(expected) - 1 and expected[-1] == 1:
+        given = given[..., None]
+    elif given.ndim == len(expected) + 1 and given.shape[-1] == 1:
+        given = given[..., 0]
+    if len(expected) > 2 and expected[-1] not in (None, given.shape[-1]):
+        raise ValueError(
+            f"The inputs must have as many features as the model declares, {expected[-1]}. Received: inputs of shape "
+            f"{given.shape}. Pass those that it was trained on."
+        )
+    return given
 
 
 def check_batched(model: Any, inputs: Any) -> None:

@@ -431,6 +431,10 @@ class Whole:
             if all(edge.kind != VECTORS for edge in recorded):
                 return [Edge(repeated(tensor), repeated(mask), kind) for tensor, mask, kind in recorded]
             read = dict(known)
+            for mask in _masks_of(node):  # users make theirs by any operation
+                _, maker = made_by(mask)
+                if made := self._recorded.get((*path[:-1], id(maker))):
+                    read[id(mask)] = Edge(repeated(made[place_of(mask, maker.output_tensors)].tensor), None, HELD)
             if path == self._lowest:
                 self._of_lowest = read[id(node.input_tensors[0])].tensor
             if path in given:
@@ -471,12 +475,12 @@ class Whole:
         kinds = {edge.kind for edge in read}
         self._check_read_as_vectors(operation, node, known, kinds - {HELD})
         edges = [Edge(tensor, mask, self._kind(operation, tensor, kinds)) for tensor, mask in found]
+        masks = [*given, *(known[id(x)].tensor for x in _masks_of(node))]
         if VECTORS not in kinds and IDS in kinds and any(edge.kind == VECTORS for edge in edges):
             ids = known[id(node.input_tensors[0])].tensor
-            masks = [*given, *(known[id(x)].tensor for x in _masks_of(node) if id(x) in known)]
             edges = self._entered(operation, path, edges, ids, masks)
         if any(edge.kind == VECTORS for edge in edges):
-            self._note_masks([*given, *(known[id(x)].tensor for x in _masks_of(node) if id(x) in known)])
+            self._note_masks(masks)
         if VECTORS in kinds and self._lowest is None and isinstance(operation, RECURRENT):
             self._lowest, self._reader = path, operation
         self._recorded[path] = edges
@@ -601,7 +605,8 @@ def _end(model: keras.Model) -> _End | None:
 
 def _masks_of(node: Any) -> list[Any]:
     """The tensors that a call reads as masks."""
-    return [x for name, given in node.arguments.kwargs.items() if name.endswith("mask") for x in tree.flatten(given)]
+    given = [x for name, x in node.arguments.kwargs.items() if name.endswith("mask")]
+    return [x for x in tree.flatten(given) if isinstance(x, keras.KerasTensor)]
 
 
 def _check(model: keras.Model, recurrent: bool) -> None:

@@ -82,3 +82,26 @@ def test_a_model_that_is_not_built_is_split_as_it_is_afterwards():
     first, second = (analysis.attribution(model, IDS) for _ in range(2))
     assert first.method == second.method == "contributions"
     np.testing.assert_array_equal(first.shares, second.shares)
+
+
+@pytest.mark.parametrize("below", [[], [keras.layers.Conv1D(4, 2, padding="same")]], ids=["chain", "graph"])
+def test_other_features_than_a_model_declares_are_refused(below):
+    model = keras.Sequential([keras.Input((None, 3)), *below, keras.layers.GRU(2)])
+    with pytest.raises(ValueError, match=r"declares, 3\. Received: inputs of shape \(2, 5, 4\)"):
+        analysis.attribution(model, np.ones((2, 5, 4), "float32"))
+
+
+@pytest.mark.core
+def test_a_loss_is_that_of_a_compiled_model_alone():
+    class Model(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.loss = keras.Variable(0.0)
+            self.words, self.states = keras.layers.Embedding(3, 2), keras.layers.GRU(2)
+
+        def call(self, x):
+            return self.states(self.words(x))
+
+    model = Model()
+    model(np.array([[1, 2]]))
+    assert not top_attribution(model, [1, 2]).values

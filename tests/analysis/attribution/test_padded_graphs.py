@@ -141,3 +141,50 @@ def test_padded_texts_of_a_decoder(name):
     (x, table), (y, _) = embedded(given, WORDS + 1), embedded(following, 7)
     model = keras.Model([given, following], keras.layers.Dense(2)(decoder(x, y, DECODERS[name])))
     check(randomized(model, table), [IDS, NEXT])
+
+
+@keras.saving.register_keras_serializable("tests")
+class MasksSmall(keras.layers.Layer):
+    """Masks the steps whose first feature is small, by whatever operation."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.supports_masking = True
+
+    def call(self, x):
+        return x
+
+    def compute_mask(self, x, mask=None):
+        return ops.abs(x[..., 0]) > 0.3
+
+
+def below(x):
+    return GRU(4)(MasksSmall()(x))
+
+
+def nested(x):
+    y = keras.Input((None, FEATURES))
+    return keras.Model(y, below(y))(x)
+
+
+@pytest.mark.parametrize("reader", [below, nested])
+def test_a_mask_made_of_values_is_that_of_the_sequence(reader):
+    given = keras.Input((None, FEATURES))
+    model = keras.Model(given, keras.layers.Dense(2)(reader(given)))
+    rng = np.random.default_rng(2)
+    for weight in model.trainable_weights:
+        weight.assign(rng.normal(size=weight.shape))
+    x = rng.normal(size=(1, 5, FEATURES)).astype("float32")
+    x[0, :, 0] = [1, 0.1, 1, -0.1, -1]
+    players = np.array([0, -1, 1, -1, 2])
+    inner = next(layer for layer in model.layers if isinstance(layer, keras.Model)) if reader is nested else model
+    recurrent = next(layer for layer in inner.layers if isinstance(layer, GRU))
+
+    def run(variants):
+        states = recurrent(variants.astype("float32"), mask=np.tile(players >= 0, (len(variants), 1)))
+        return ops.convert_to_numpy(model.layers[-1](states))[:, :1]
+
+    split = analysis.attribution(model, x, target=0)
+    expected = shapley.of_steps(run, x[0], np.zeros_like(x[0]), players)[:, 0]
+    np.testing.assert_allclose(split.shares[0, players >= 0], expected, atol=2e-6)
+    np.testing.assert_array_equal(split.read[0], players >= 0)
