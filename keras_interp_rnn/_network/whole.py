@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -605,7 +606,8 @@ def _end(model: keras.Model) -> _End | None:
 
 def _masks_of(node: Any) -> list[Any]:
     """The tensors that a call reads as masks."""
-    given = [x for name, x in node.arguments.kwargs.items() if name.endswith("mask")]
+    call = inspect.signature(node.operation.call).bind(*node.arguments.args, **node.arguments.kwargs)
+    given = [x for name, x in call.arguments.items() if name.endswith("mask")]
     return [x for x in tree.flatten(given) if isinstance(x, keras.KerasTensor)]
 
 

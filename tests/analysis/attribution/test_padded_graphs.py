@@ -167,7 +167,11 @@ def nested(x):
     return keras.Model(y, below(y))(x)
 
 
-@pytest.mark.parametrize("reader", [below, nested])
+def by_position(x):
+    return GRU(4)(x, None, ops.abs(x[..., 0]) > 0.3)
+
+
+@pytest.mark.parametrize("reader", [below, nested, by_position])
 def test_a_mask_made_of_values_is_that_of_the_sequence(reader):
     given = keras.Input((None, FEATURES))
     model = keras.Model(given, keras.layers.Dense(2)(reader(given)))
