@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn import _backend
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._results import nth
 
@@ -24,7 +25,7 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
         what: the name of the argument, for the error. given: an array, a tensor or nested lists.
 
     Raises:
-        ValueError: for text, for None and other objects, for rows of different lengths.
+        ValueError: for text, for None and other objects, for rows of different lengths, ragged tensors too.
     """
     if isinstance(given, str):
         raise ValueError(
@@ -41,6 +42,11 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
         raise ValueError(
             f"{what} must be an array without a mask of its own. Received: a masked array. Pass `array.filled(...)`, "
             "and the steps that are read as `mask`."
+        )
+    if _backend.layout(given) == "ragged":
+        raise ValueError(
+            f"{what} must be one array. Received: a ragged tensor, whose rows Keras would fill with zeros, and read "
+            "them. Pad its rows as in training, by to_tensor()."
         )
     try:
         array = np.asarray(ops.convert_to_numpy(given) if hasattr(given, "dtype") else given)

@@ -21,6 +21,7 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import operation_name
+from keras_interp_rnn._checks import integers
 from keras_interp_rnn._network.arrays import as_array, as_float64
 from keras_interp_rnn._network.graph import evaluate, functional, runs_its_graph, takes_training, traced
 from keras_interp_rnn._results import separator, visible
@@ -52,6 +53,7 @@ class Names(Sequence[str]):
 
     def __init__(self, names: Mapping[int, Any] | Iterable[Any]) -> None:
         self._names = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
+        integers("ids", [*self._names], ndim=1, remedy="Pass a dict from ids to names, or a list of names.")
         self.symbols = tuple(self._names)
 
     def __len__(self) -> int:
@@ -182,7 +184,13 @@ class _TextLayerNames(Names):
     def encode(self, text: Any) -> NDArray[np.integer[Any]]:
         if self.splits:
             blank = "" if self._layer.get_config()["split"] == "character" else " "
-            text = [text if isinstance(text, str) else blank.join(text)]
+            words = [text] if isinstance(text, str) else [*text]
+            if blank.isspace() and blank in "".join(words[1:] + words[:-1]):
+                raise ValueError(
+                    "A text must be a string, or a list of its words. Received: a list of "
+                    f"{len(words)} strings, of which some have several words. Pass one of them, or all in one string."
+                )
+            text = [blank.join(words)]
         elif not self._known or not len(text) or (isinstance(text, str) and not self._has_letters()):
             return super().encode(text)
         ids = np.asarray(ops.convert_to_numpy(self._layer(np.array([*text], object))), np.int64)

@@ -105,3 +105,26 @@ def test_a_loss_is_that_of_a_compiled_model_alone():
     model = Model()
     model(np.array([[1, 2]]))
     assert not top_attribution(model, [1, 2]).values
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="ragged tensors are TensorFlow's")
+def test_ragged_tensors_are_refused():
+    import tensorflow as tf
+
+    model = keras.Sequential([keras.Input((None, 1)), keras.layers.GRU(2)])
+    with pytest.raises(ValueError, match=r"one array\. Received: a ragged tensor"):
+        analysis.attribution(model, tf.ragged.constant([[[1.0]], [[2.0], [3.0]]], ragged_rank=1))
+
+
+@pytest.mark.core(1)
+def test_a_dict_of_names_has_ids_as_keys():
+    with pytest.raises(ValueError, match="`ids` must be one row of integers.*from ids to names"):
+        analysis.attribution(NETWORKS["embedded"](), "ab", alphabet={"a": 1, "b": 2})
+
+
+@pytest.mark.core(1)
+def test_pairs_are_of_one_text():
+    model = keras.Sequential(model_of_strings())
+    assert analysis.interactions(model, ["a b"]).tokens == analysis.interactions(model, ["a", "b"]).tokens
+    with pytest.raises(ValueError, match=r"list of its words\. Received: a list of 2 strings"):
+        analysis.interactions(model, ["a b", "c"])
