@@ -54,8 +54,8 @@ def walks_of_a_graph() -> int:
 
 
 def branches_of_the_network() -> int:
-    """Conditions, loops and handlers in `_network`, and values of a BoolOp less one."""
-    found = list(nodes(PACKAGE / "_network"))
+    """Conditions, loops and handlers in `_network` and `_program`, and values of a BoolOp less one."""
+    found = [node for name in ("_network", "_program") for node in nodes(PACKAGE / name)]
     values = sum(len(node.values) - 1 for node in found if isinstance(node, ast.BoolOp))
     return values + sum(isinstance(node, BRANCHES) for node in found)
 
@@ -81,11 +81,11 @@ def files_that_name_an_analysis() -> int:
 
 
 HELD = {
-    closed_lists_of_layers: 7,
-    walks_of_a_graph: 21,
-    branches_of_the_network: 1461,
-    attributes_asked_by_name: 275,
-    uses_of_any: 1762,
+    closed_lists_of_layers: 5,
+    walks_of_a_graph: 20,
+    branches_of_the_network: 1626,
+    attributes_asked_by_name: 269,
+    uses_of_any: 1748,
     files_that_name_an_analysis: 10,
 }
 

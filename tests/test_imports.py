@@ -55,15 +55,15 @@ MAY_IMPORT = {
     # From Keras networks to arrays: the rest of analysis knows no Keras.
     "_network": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_sequence", "affine", "_network", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_sequence", "_network", "equations")),
     },
     "_program": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "_program", "_sequence", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "_program", "_sequence", "affine", "equations")),
     },
     "analysis": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_network", "affine", "analysis", "equations")),
+        *(f"{OURS}.{n}" for n in ("_network", "_program", "affine", "analysis", "equations")),
     },
     # Keras for the class of models, of which it makes pages.
     "views/live.py": {
@@ -109,7 +109,7 @@ MAY_IMPORT = {
     },
     "automata": {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "layers"))},
     "deploy/_c.py": set(),
-    "deploy": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_cells", "_network", "deploy", "equations", "layers"))},
+    "deploy": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_cells", "_network", "_program", "deploy", "equations"))},
     "figures": {
         *("matplotlib", "scipy"),
         *(f"{OURS}.{n}" for n in ("analysis", "figures")),
@@ -117,8 +117,8 @@ MAY_IMPORT = {
     # TensorFlow and TensorBoard inside the functions that write.
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
-        *("keras", "tensorboard_plugins.interp_rnn.schema"),
-        *(f"{OURS}.{n}" for n in ("_backend", "_network", "callbacks", "analysis", "automata", "views.tags")),
+        *("keras", "tensorboard_plugins.interp_rnn.schema", f"{OURS}.views.tags"),
+        *(f"{OURS}.{n}" for n in ("_backend", "_network", "_program", "callbacks", "analysis", "automata")),
     },
     "datasets/_files.py": set(),
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},

@@ -6,7 +6,6 @@ that read one layer refuse a model with none or several; pass the layer itself.
 """
 
 from keras_interp_rnn._backend.trained_losses import is_regression
-from keras_interp_rnn._network.affine_reading import AffineReading, ISANWeights, OpenedText, Way
 from keras_interp_rnn._network.along import (
     CellAlong,
     check_num_steps,
@@ -35,8 +34,6 @@ from keras_interp_rnn._network.graph import (
     masked_calls,
     predict_on_batch,
 )
-from keras_interp_rnn._network.linear_recurrences import feature_addends
-from keras_interp_rnn._network.made_isans import isan_like, isan_model, isan_of
 from keras_interp_rnn._network.quantities import run_with_quantities
 from keras_interp_rnn._network.recurrent import (
     apply_head,
@@ -68,14 +65,10 @@ from keras_interp_rnn._network.symbols import (
 )
 
 __all__ = [
-    "AffineReading",
-    "Way",
     "CellAlong",
     "GivenNames",
-    "ISANWeights",
     "Names",
     "NotAChain",
-    "OpenedText",
     "Stepper",
     "WordNames",
     "apply_head",
@@ -101,10 +94,6 @@ __all__ = [
     "decision_threshold",
     "ends_in_softmax",
     "evaluate",
-    "feature_addends",
-    "isan_like",
-    "isan_model",
-    "isan_of",
     "is_regression",
     "is_text",
     "predict_on_batch",

@@ -38,6 +38,9 @@ BY_FEATURE = (keras.layers.Dense, keras.layers.Activation, keras.layers.Softmax)
 ALPHABET = "keras_interp_rnn>AlphabetLayer"
 """The registered name of a layer of `datasets`, which passes on what it reads."""
 
+WORD_DROPOUT = "keras_interp_rnn>WordDropout"
+"""The registered name of a layer that changes nothing outside training."""
+
 
 class Part(Protocol):
     """A function of (rows, time, ...) or (rows, ...), and what pulls a gradient back through its last values.

@@ -68,8 +68,8 @@ def _is_known(operation: o.Operation) -> bool:
     if isinstance(operation, o.Elementwise):
         return is_of_keras(operation.function)
     if not isinstance(operation, o.Recur):
-        return True
-    if len(operation.reads) > 1:
+        return not (isinstance(operation, o.Affine | o.Lookup) and operation.adapted)
+    if len(operation.reads) > 1 or operation.stateful:
         return False
     known = equations_of(operation.cell, lambda weight: weight)
     if type(known) in TABLES:
@@ -82,12 +82,18 @@ def _is_known(operation: o.Operation) -> bool:
 
 def _affine(operation: o.Affine, weights: ReadAll, x: Tensor) -> Tensor:
     matrix, offset = operation.arrays(weights)
-    if operation.diagonal:
-        product = x * _to_rows(matrix, x)
-    else:
-        product = ops.matmul(ops.reshape(x, (x.shape[0], -1, x.shape[-1])), matrix)
-        product = ops.reshape(product, (*x.shape[:-1], matrix.shape[-1]))
+    product = ops.matmul(ops.reshape(x, (x.shape[0], -1, x.shape[-1])), matrix)
+    product = ops.reshape(product, (*x.shape[:-1], matrix.shape[-1]))
     return product if offset is None else product + _to_rows(offset, product)
+
+
+def _scale(operation: o.Scale, weights: ReadAll, x: Tensor) -> Tensor:
+    arrays = operation.arrays(weights)
+    if operation.of_weights:
+        centre, factor, offset = (_to_rows(array, x) if np.ndim(array) else array for array in arrays)
+    else:
+        centre, factor, offset = (np.asarray(array, x.dtype) for array in arrays)
+    return (x - centre) * factor + offset
 
 
 def _to_rows(vectors: Tensor, x: Tensor) -> Tensor:
@@ -102,7 +108,7 @@ def _normalize(operation: o.Normalize, weights: ReadAll, x: Tensor) -> Tensor:
 
 
 def _lookup(operation: o.Lookup, weights: ReadAll, ids: Tensor) -> Tensor:
-    table = weights(operation.table)
+    table = operation.table(weights)
     return ops.take(ops.reshape(table, (-1, table.shape[-1])), _shifted(ids, table.shape[1]), axis=0)
 
 
@@ -173,6 +179,7 @@ def _recur(operation: o.Recur, weights: ReadAll, x: Tensor) -> Tensor:
 RULES: dict[type[o.Operation], Callable[..., Tensor]] = {
     o.Lookup: _lookup,
     o.Affine: _affine,
+    o.Scale: _scale,
     o.Elementwise: lambda operation, weights, x: operation.function(x),
     o.Normalize: _normalize,
     o.Mean: lambda operation, weights, x: ops.mean(x, axis=2),

@@ -41,21 +41,35 @@ class Operation:
     """One step of a program.
 
     Attributes:
-        name: of the layer or the operation of Keras.
+        layer: the layer or the operation of Keras that it comes from, for its name.
         reads, makes: values. mask: the one that the layer is given; None where it is given none.
     """
 
-    name: str
+    layer: Any
     reads: list[Value]
     makes: list[Value]
     mask: Value | None = None
 
+    @property
+    def name(self) -> str:
+        return str(self.layer.name)
+
+    @property
+    def other_mask(self) -> bool:
+        """Whether the mask that the layer is given is another one than that of what it reads."""
+        return self.mask is not self.reads[0].mask
+
 
 @dataclass(eq=False, kw_only=True)
 class Lookup(Operation):
-    """Rows of a table (K, n) by ids."""
+    """Rows of a table by ids.
 
-    table: Weight
+    Attributes:
+        table: from `Read` to the table (K, n). adapted: whether it is a weight and what LoRA adds to it.
+    """
+
+    table: Callable[[Read], Tensor]
+    adapted: bool = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -72,14 +86,27 @@ class Cast(Operation):
 
 @dataclass(eq=False, kw_only=True)
 class Affine(Operation):
-    """x R + c; if `diagonal`, R is a vector, and the product that of numbers.
+    """x R + c.
 
     Attributes:
-        arrays: from `Read` to R, (n, m) or (n,), and c, (m,), or None.
+        arrays: from `Read` to R, (n, m), and c, (m,), or None. adapted: whether R is a weight and what LoRA adds to it.
     """
 
     arrays: Callable[[Read], tuple[Tensor, Tensor | None]]
-    diagonal: bool = False
+    adapted: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Scale(Operation):
+    """(x - centre) * factor + offset, number by number.
+
+    Attributes:
+        arrays: from `Read` to these three, each of one number for each feature, or of one for all.
+        of_weights: whether all three are weights or computed of weights.
+    """
+
+    arrays: Callable[[Read], tuple[Tensor, Tensor, Tensor]]
+    of_weights: bool = True
 
 
 @dataclass(eq=False, kw_only=True)
@@ -142,17 +169,18 @@ class Recur(Operation):
 
     Attributes:
         reads: the sequences, and initial states where the call has them; else those of the layer.
-        layer, cell: of Keras. backwards: whether the last step is read first.
+        cell: of Keras. backwards: whether the last step is read first.
         sequences: whether each step has an output. zeros: whether that of a masked step is 0.
         in_order: whether outputs are in the order of the steps, and not in that of reading.
+        stateful: whether the states begin where those of the call before ended.
     """
 
-    layer: Any
     cell: Any
     backwards: bool
     sequences: bool
     zeros: bool
     in_order: bool
+    stateful: bool
 
 
 @dataclass(eq=False, kw_only=True)
@@ -161,6 +189,8 @@ class Opaque(Operation):
 
     Attributes:
         call: from tensors of what it reads to those of what it makes.
+        arguments: the names of those of the call besides its input and its mask.
     """
 
     call: Callable[[list[Tensor]], list[Tensor]]
+    arguments: list[str]

@@ -8,11 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
 from keras import tree
 
 from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name
+from keras_interp_rnn._network.arrays import as_float64
 from keras_interp_rnn._network.graph import evaluate, runs_its_graph
-from keras_interp_rnn._network.parts import ALPHABET, IDENTITIES, OPERATIONS, RESHAPING, reads_features, registered
+from keras_interp_rnn._network.parts import (
+    ALPHABET,
+    IDENTITIES,
+    OPERATIONS,
+    RESHAPING,
+    WORD_DROPOUT,
+    reads_features,
+    registered,
+)
+from keras_interp_rnn._program.affine_layers import reads_symbols
 from keras_interp_rnn._program.operations import (
     Affine,
     Cast,
@@ -28,6 +39,8 @@ from keras_interp_rnn._program.operations import (
     Read,
     Recur,
     Reshape,
+    Scale,
+    Shape,
     Sum,
     Unmasked,
     Value,
@@ -68,6 +81,22 @@ def read(model: keras.Model) -> Program:
     return Program(model.name, inputs, _needed(operations, outputs), outputs)
 
 
+def read_layer(layer: Any, shape: Shape, dtype: str) -> Program:
+    """The program of a layer that reads one tensor of a shape, or of a model, as they are called in a cell.
+
+    Raises:
+        ValueError: as `read`.
+    """
+    if isinstance(layer, keras.Model):
+        return read(layer)
+    tensor = keras.KerasTensor(shape, dtype)
+    node = _Alone(layer, [tensor], [layer.compute_output_spec(tensor)])
+    operations: list[Operation] = []
+    value = _value_of(tensor)
+    outputs = _Reader(operations).call(layer, node, {id(tensor): value})
+    return Program(str(layer.name), [value], _needed(operations, outputs), outputs)
+
+
 def _needed(operations: Sequence[Operation], outputs: Sequence[Value]) -> list[Operation]:
     """The operations on which the outputs depend. Keras draws masks that it also passes on by itself."""
     needed, kept = set(outputs), []
@@ -83,6 +112,18 @@ def _value_of(tensor: keras.KerasTensor, mask: Value | None = None) -> Value:
     return Value(tuple(tensor.shape), keras.backend.standardize_dtype(tensor.dtype), mask)
 
 
+class _Alone:
+    """A call of a layer that is in no graph, as a node of one."""
+
+    def __init__(self, layer: Any, inputs: list[keras.KerasTensor], outputs: list[keras.KerasTensor]) -> None:
+        self.operation, self.input_tensors, self.output_tensors = layer, inputs, outputs
+        self.arguments = self
+        self.args, self.kwargs = tuple(inputs), dict[str, Any]()
+
+    def fill_in(self, tensors: dict[int, Tensor]) -> tuple[tuple[Tensor, ...], dict[str, Any]]:
+        return tuple(tensors[id(x)] for x in self.args), self.kwargs
+
+
 @dataclass
 class _Call:
     """A call in a model's graph: its layer or operation, its node, the values that it reads, and its mask."""
@@ -92,14 +133,11 @@ class _Call:
     reads: list[Value]
     mask: Value | None
 
-    @property
-    def name(self) -> str:
-        return str(self.operation.name)
-
     def makes(self, place: int = 0) -> Value:
         """The value of an output, with the mask that Keras passes on with it."""
         tensor = self.node.output_tensors[place]
-        passes_on = isinstance(self.operation, L.Layer) and self.operation.supports_masking and len(tensor.shape) > 2
+        layer = self.node.operation
+        passes_on = isinstance(layer, L.Layer) and layer.supports_masking and len(tensor.shape) > 2
         return _value_of(tensor, self.mask if passes_on else None)
 
 
@@ -124,16 +162,21 @@ class _Reader:
     def understood(self, call: _Call) -> list[Value] | None:
         """The values that a call makes; None of a call that is on none of the lists."""
         operation, kind = call.operation, type(call.operation)
-        if kind in IDENTITIES or registered(operation) == ALPHABET:
+        if kind in IDENTITIES or registered(operation) in (ALPHABET, WORD_DROPOUT):
             return call.reads
         rule = RULES.get(kind) or NAMED.get(operation_name(operation))
+        if rule is None and isinstance(operation, L.Embedding) and kind.call is L.Embedding.call:
+            rule = _embedding  # of this package, with names for its ids
         if rule is None and isinstance(operation, (L.RNN, L.Bidirectional)):
             rule = _recurrent
         added = None if rule is None else rule(call)
         if added is None:
             return None
+        if not added:  # it changes nothing
+            return call.reads
         self.operations += added
-        return added[-1].makes[: len(call.node.output_tensors)]
+        states = [state for each in added if isinstance(each, Recur) for state in each.makes[1:]]
+        return [added[-1].makes[0], *states]
 
     def opaque(self, operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
         """Any call of Keras."""
@@ -146,16 +189,19 @@ class _Reader:
             return found
 
         makes = [_value_of(x) for x in node.output_tensors]
-        self.operations.append(Opaque(name=operation.name, reads=reads, makes=makes, call=run))
+        self.operations.append(Opaque(layer=operation, reads=reads, makes=makes, call=run, arguments=_others(node)))
         return makes
 
 
 def _others(node: Any) -> list[str]:
-    """The names of arguments of a call besides its input, its mask, and `training`, which is False."""
-    arguments = node.arguments
-    names = [f"argument {i}" for i, x in enumerate(arguments.args[1:], start=1) if x is not None]
-    given = {name for name, value in arguments.kwargs.items() if value is not None and value is not False}
-    return [*names, *sorted(given - {"mask", "training"})] if isinstance(node.operation, L.Layer) else []
+    """The names of arguments of a layer's call besides its input, its mask, and `training` where it changes nothing."""
+    layer, arguments = node.operation, node.arguments
+    if not isinstance(layer, L.Layer):
+        return []
+    harmless = ("mask", "training") if reads_symbols(layer) else ("mask",)
+    further = [f"a second input of type {type(x).__name__}" for x in arguments.args[1:] if x is not None]
+    given = [name for name, value in arguments.kwargs.items() if value is not None and value is not False]
+    return [*further, *(name for name in given if name not in harmless)]
 
 
 def _is_mask_of(tensor: keras.KerasTensor, tensors: Sequence[keras.KerasTensor]) -> bool:
@@ -169,41 +215,41 @@ Rule = Callable[[_Call], list[Operation] | None]
 
 
 def _one(kind: type[Operation], call: _Call, **fields: Any) -> Operation:
-    return kind(name=call.name, reads=call.reads, makes=[call.makes()], mask=call.mask, **fields)
+    return kind(layer=call.operation, reads=call.reads, makes=[call.makes()], mask=call.mask, **fields)
 
 
 def _embedding(call: _Call) -> list[Operation] | None:
     layer = call.operation
-    if layer.quantization_mode is not None or layer.lora_enabled:
+    if layer.quantization_mode is not None:
         return None
-    lookup = _one(Lookup, call, table=layer.embeddings)
+    lookup = _one(Lookup, call, table=lambda read: read(layer.embeddings), adapted=layer.lora_enabled)
     if not layer.mask_zero:
         return [lookup]
     [ids], [rows] = lookup.reads, lookup.makes
     rows.mask = Value(ids.shape, "bool")
-    return [NotEqual(name=call.name, reads=[ids], makes=[rows.mask], value=0), lookup]
+    return [NotEqual(layer=layer, reads=[ids], makes=[rows.mask], value=0), lookup]
 
 
 def _dense(call: _Call) -> list[Operation] | None:
     layer = call.operation
-    if layer.quantization_mode is not None or layer.lora_enabled:
+    if layer.quantization_mode is not None:
         return None
 
     def arrays(read: Read) -> tuple[Tensor, Tensor | None]:
         return read(layer.kernel), None if layer.bias is None else read(layer.bias)
 
-    return _then(layer.activation, call, _one(Affine, call, arrays=arrays))
+    return _then(layer.activation, call, _one(Affine, call, arrays=arrays, adapted=layer.lora_enabled))
 
 
 def _then(function: Any, call: _Call, *before: Operation) -> list[Operation]:
     """Operations, and an activation of the last one's value."""
     function = OPERATIONS.get(function, function)
-    if function is keras.activations.linear and before:
+    if function is keras.activations.linear:
         return [*before]
     reads = before[-1].makes if before else call.reads
     return [
         *before,
-        Elementwise(name=call.name, reads=reads, makes=[call.makes()], mask=call.mask, function=function),
+        Elementwise(layer=call.operation, reads=reads, makes=[call.makes()], mask=call.mask, function=function),
     ]
 
 
@@ -218,13 +264,33 @@ def _batch_normalization(call: _Call) -> list[Operation] | None:
     if layer.axis != -1:
         return None
 
-    def arrays(read: Read) -> tuple[Tensor, Tensor]:
-        scale = 1 / (read(layer.moving_variance) + layer.epsilon) ** 0.5
-        scale = scale if layer.gamma is None else scale * read(layer.gamma)
-        shift = -read(layer.moving_mean) * scale
-        return scale, shift if layer.beta is None else shift + read(layer.beta)
+    def arrays(read: Read) -> tuple[Tensor, Tensor, Tensor]:
+        factor = 1 / (read(layer.moving_variance) + layer.epsilon) ** 0.5
+        factor = factor if layer.gamma is None else factor * read(layer.gamma)
+        return read(layer.moving_mean), factor, 0.0 if layer.beta is None else read(layer.beta)
 
-    return [_one(Affine, call, arrays=arrays, diagonal=True)]
+    return [_one(Scale, call, arrays=arrays)]
+
+
+def _normalization(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    if not reads_features(layer):
+        return None
+
+    def arrays(_: Read) -> tuple[Tensor, Tensor, Tensor]:
+        mean, variance = as_float64(layer.mean).ravel(), as_float64(layer.variance).ravel()
+        deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
+        return (0.0, deviation, mean) if layer.invert else (mean, 1 / deviation, 0.0)
+
+    return [_one(Scale, call, arrays=arrays, of_weights=False)]
+
+
+def _rescaling(call: _Call) -> list[Operation] | None:
+    layer = call.operation
+    if not reads_features(layer):
+        return None
+    constants = as_float64(layer.scale).ravel(), as_float64(layer.offset).ravel()
+    return [_one(Scale, call, arrays=lambda _: (0.0, *constants), of_weights=False)]
 
 
 def _layer_normalization(call: _Call) -> list[Operation] | None:
@@ -244,7 +310,7 @@ def _masking(call: _Call) -> list[Operation]:
     made = call.makes()
     made.mask = Value(x.shape[:-1], "bool")
     value = float(call.operation.mask_value)
-    return [Unmasked(name=call.name, reads=[x], makes=[made, made.mask], mask=call.mask, value=value)]
+    return [Unmasked(layer=call.operation, reads=[x], makes=[made, made.mask], mask=call.mask, value=value)]
 
 
 def _concatenate(call: _Call) -> list[Operation] | None:
@@ -299,23 +365,34 @@ def _recurrent(call: _Call) -> list[Operation] | None:
     if both and layer.merge_mode not in ("concat", "sum", "ave"):
         return None
     ways = [layer.forward_layer, layer.backward_layer] if both else [layer]
-    if any(way.stateful or isinstance(way.cell, L.StackedRNNCells) for way in ways) or (both and layer.return_state):
+    if not all(map(_steps_as_its_class, ways)):
         return None
     found: list[Operation] = []
-    for way in ways:
-        made = [call.makes(place) for place in range(len(call.node.output_tensors))]
+    numbers = range(1, len(call.node.output_tensors))
+    halves = [numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]] if both else [numbers]
+    for way, states in zip(ways, halves, strict=True):
+        made = [call.makes(), *map(call.makes, states)]
         if both and layer.merge_mode == "concat":
             made[0].shape = (*made[0].shape[:-1], way.cell.units)
         flags = {"backwards": way.go_backwards, "sequences": way.return_sequences, "zeros": way.zero_output_for_mask}
-        flags["in_order"] = both
-        found.append(
-            Recur(name=way.name, reads=call.reads, makes=made, mask=call.mask, layer=way, cell=way.cell, **flags)
-        )
+        flags |= {"in_order": both, "stateful": way.stateful}
+        found.append(Recur(layer=way, reads=call.reads, makes=made, mask=call.mask, cell=way.cell, **flags))
     if both:
-        joined = _Call(layer, call.node, [each.makes[0] for each in found], call.mask)
+        joined = _Call(layer, call.node, [each.makes[0] for each in found], found[0].makes[0].mask)
         factors = [0.5 if layer.merge_mode == "ave" else 1.0] * 2
         found.append(_one(Join, joined) if layer.merge_mode == "concat" else _one(Sum, joined, factors=factors))
     return found
+
+
+def _steps_as_its_class(layer: Any) -> bool:
+    """Whether a recurrent layer runs its cell as `keras.layers.RNN` does: a subclass may not."""
+    if not isinstance(layer, L.RNN):
+        return False
+    for name in ("call", "__call__", "inner_loop"):
+        owner = next(part for part in type(layer).__mro__ if name in vars(part))
+        if owner.__module__.split(".")[0] not in ("keras", __name__.split(".")[0]):
+            return False
+    return True
 
 
 RULES: dict[type, Rule] = {
@@ -324,6 +401,8 @@ RULES: dict[type, Rule] = {
     L.TimeDistributed: _time_distributed,
     L.BatchNormalization: _batch_normalization,
     L.LayerNormalization: _layer_normalization,
+    L.Normalization: _normalization,
+    L.Rescaling: _rescaling,
     L.GlobalAveragePooling1D: _mean,
     L.Masking: _masking,
     L.Activation: _activation,

@@ -31,7 +31,6 @@ from scipy.special import log_softmax
 
 from keras_interp_rnn._checks import choice, integer, integers
 from keras_interp_rnn._network import (
-    AffineReading,
     GivenNames,
     check_finite,
     check_logits,
@@ -40,6 +39,7 @@ from keras_interp_rnn._network import (
     read_text,
     resolve_names,
 )
+from keras_interp_rnn._program import AffineReading
 from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn._types import Array, Ints, LinearAutomaton, TextModel
 from keras_interp_rnn.analysis.isan.contributions import contributions

@@ -53,6 +53,11 @@ def attention():
     return graph(make, (None, FEATURES))
 
 
+class Doubled(L.GRU):
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        return 2 * super().call(sequences, initial_state, mask, training)
+
+
 MODELS = {
     "head": (lambda: of_vectors(L.LSTM(4), L.Dense(2, activation="softmax")), "Recur Affine Elementwise"),
     "mask of ids": (lambda: of_ids(L.GRU(4), L.Dense(1), mask_zero=True), "NotEqual Lookup Recur Affine"),
@@ -74,7 +79,24 @@ MODELS = {
     "masking": (lambda: of_vectors(L.Masking(0.0), L.GRU(4)), "Unmasked Recur"),
     "norms": (
         lambda: of_vectors(L.LayerNormalization(), L.GRU(4), L.BatchNormalization(), L.Dropout(0.5), L.Dense(2)),
-        "Normalize Recur Affine Affine",
+        "Normalize Recur Scale Affine",
+    ),
+    "scales": (
+        lambda: of_vectors(L.Normalization(mean=0.5, variance=4.0), L.GRU(3), L.Rescaling(2.0, [1.0, -1.0, 0.5])),
+        "Scale Recur Scale",
+    ),
+    "a call of its own": (lambda: of_vectors(Doubled(3), L.Dense(2)), "Opaque Affine"),
+    "nothing outside training": (
+        lambda: keras.Sequential(
+            [
+                keras.Input((None,), dtype="int32"),
+                layers.WordDropout(0.5),
+                L.Embedding(SYMBOLS, 3),
+                L.GRU(3),
+                L.Activation("linear"),
+            ]
+        ),
+        "Lookup Recur",
     ),
     "each step": (
         lambda: of_vectors(L.GRU(4, return_sequences=True), L.TimeDistributed(L.Dense(2, activation="relu"))),
@@ -122,3 +144,23 @@ def test_a_program_computes_what_its_model_does(name):
     expected = ops.convert_to_numpy(model(given if len(given) > 1 else given[0], training=False))
     [found] = values(program, inputs)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def operations_of(make):
+    return [type(each).__name__ for each in _program.read(graph(make, (None, FEATURES))).operations]
+
+
+def test_dropout_that_a_call_asks_for_is_opaque():
+    assert operations_of(lambda x: L.GRU(3)(L.Dropout(0.5)(x, training=True))) == ["Opaque", "Recur"]
+    assert operations_of(lambda x: L.GRU(3)(L.Dropout(0.5)(x))) == ["Recur"]
+
+
+def test_states_are_values_too():
+    def of_both(x):
+        joined, *states = L.Bidirectional(L.LSTM(3, return_state=True))(x)
+        return L.Concatenate()([states[1], states[2], joined])
+
+    program = _program.read(graph(of_both, (None, FEATURES)))
+    forward, backward, join, last = program.operations
+    assert last.reads == [forward.makes[2], backward.makes[1], join.makes[0]]
+    assert [value.shape for value in last.reads] == [(None, 3), (None, 3), (None, 6)]

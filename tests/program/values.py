@@ -29,8 +29,13 @@ def values(program: Program, inputs: Sequence[Any]) -> list[Array]:
 
 def _affine(operation: o.Affine, x: Array) -> Array:
     matrix, offset = operation.arrays(as_float64)
-    product = x * matrix if operation.diagonal else x @ matrix
+    product = x @ matrix
     return product if offset is None else product + offset
+
+
+def _scale(operation: o.Scale, x: Array) -> Array:
+    centre, factor, offset = operation.arrays(as_float64)
+    return (x - centre) * factor + offset
 
 
 def _elementwise(operation: o.Elementwise, x: Array) -> Array:
@@ -97,10 +102,11 @@ def _by_reads(function: Callable[..., Array]) -> Callable[[Any, Known], list[Arr
 
 
 RULES: dict[type[o.Operation], Callable[[Any, Known], list[Array]]] = {
-    o.Lookup: _by_reads(lambda operation, ids: as_float64(operation.table)[np.asarray(ids).astype(int)]),
+    o.Lookup: _by_reads(lambda operation, ids: operation.table(as_float64)[np.asarray(ids).astype(int)]),
     o.OneHot: _by_reads(lambda operation, ids: np.eye(operation.size)[np.asarray(ids).astype(int)]),
     o.Cast: _by_reads(lambda operation, x: np.asarray(x).astype(operation.makes[0].dtype)),
     o.Affine: _by_reads(_affine),
+    o.Scale: _by_reads(_scale),
     o.Elementwise: _by_reads(_elementwise),
     o.Normalize: _by_reads(_normalize),
     o.Join: _by_reads(lambda operation, *parts: np.concatenate(parts, axis=-1)),

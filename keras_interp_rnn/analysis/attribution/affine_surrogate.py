@@ -44,10 +44,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._network import GivenNames, isan_model, token_names
+from keras_interp_rnn._network import GivenNames, token_names
 from keras_interp_rnn._network.chain import Chain
 from keras_interp_rnn._network.prefixes import Level, Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading, read_inputs
+from keras_interp_rnn._program import isan_model
 from keras_interp_rnn._results import Result, nth
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, all_coalitions, nobody_and_all

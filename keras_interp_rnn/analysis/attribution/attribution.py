@@ -36,7 +36,6 @@ from scipy.special import softmax
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._network import (
-    AffineReading,
     GivenNames,
     as_array,
     gives_probabilities,
@@ -50,6 +49,7 @@ from keras_interp_rnn._network.graph import last_activation
 from keras_interp_rnn._network.parts import PROBABILITIES
 from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._network.whole import Reading, read_inputs
+from keras_interp_rnn._program import AffineReading
 from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions
@@ -496,7 +496,7 @@ def _by_contributions(
     without_symbols = np.stack([(split.bias + split.values[0, 0])[outputs] for split, outputs in pairs])
     found = affine.outputs_at(rows, logits, step)
     difference = np.nan if found is None else np.abs(np.take_along_axis(found[1] - found[0], top, axis=1)).max()
-    calls = () if affine.flow is None else affine.flow.isans
+    calls = () if affine.flow is None else affine.flow.recurrences
     read = None
     if all(value.kind in ("symbols", "vectors") for _, value in calls) and rows.ndim == 2:
         read = (rows != 0) | ~np.array(any(value.mask == "zero" for _, value in calls))

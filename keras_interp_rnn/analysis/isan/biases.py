@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import AffineReading
+from keras_interp_rnn._program import AffineReading
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.bases import readout_basis

@@ -10,7 +10,7 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.isan.biases import bias_parts
 from keras_interp_rnn.analysis.isan.timescales import contributions_by_age
 from tests.analysis.isan.networks import contracting, network, shift
-from tests.network.test_isan_models import REFUSED, Twice
+from tests.program.test_fold import REFUSED, Twice
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.core

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._network.affine_reading import AffineReading
+from keras_interp_rnn._program.affine_reading import AffineReading
 from keras_interp_rnn._types import Array
 
 

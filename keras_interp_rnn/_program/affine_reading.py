@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import built_for, equations_of
-from keras_interp_rnn._network import isan_models
 from keras_interp_rnn._network.arrays import (
     as_array,
     as_float64,
@@ -22,9 +21,12 @@ from keras_interp_rnn._network.arrays import (
     without_unread,
 )
 from keras_interp_rnn._network.graph import call_of, makes_mask, warn_of_lost_masks
-from keras_interp_rnn._network.linear_recurrences import affine_maps
-from keras_interp_rnn._network.parts import PROBABILITIES, Linear
+from keras_interp_rnn._network.parts import PROBABILITIES
 from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, resolve_names
+from keras_interp_rnn._program.affine_layers import describe, is_isan_cell, is_linear_recurrence, reads_symbols
+from keras_interp_rnn._program.fold import SYMBOLS, Content, fold
+from keras_interp_rnn._program.linear_recurrences import affine_maps
+from keras_interp_rnn._program.operations import Affine, Lookup, Scale
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.affine import AffineMap
 
@@ -91,8 +93,8 @@ class AffineReading:
 
     def __init__(self, network: Any, alphabet: GivenNames | None = None) -> None:
         self.network, self.names = resolve_names(network, alphabet)
-        self.flow = isan_models.follow_symbols(self.network) if isinstance(self.network, keras.Model) else None
-        if self.flow is not None and self.flow.isans:
+        self.flow = fold(self.network) if isinstance(self.network, keras.Model) else None
+        if self.flow is not None and self.flow.recurrences:
             warn_of_lost_masks(self.network)
 
     @functools.cached_property
@@ -104,17 +106,18 @@ class AffineReading:
         """
         network = self.network
         if self.flow is None:
-            if isan_models.reads_symbols(network) or isan_models.is_isan_cell(network):
+            if reads_symbols(network) or is_isan_cell(network):
                 return network
             raise ValueError(
                 "Exactly one ISAN can be read at a time: layers.ISAN, layers.FactoredISAN with a vocabulary, their "
                 "cells, keras.layers.RNN around one of these cells, a linear recurrence, or a model with one of these. "
-                f"Received: {isan_models.describe(network)}. Of other recurrent layers use analysis.attribution or "
+                f"Received: {describe(network)}. Of other recurrent layers use analysis.attribution or "
                 "analysis.trace; of an ISAN pass the layer itself."
             )
         calls, outputs = self.flow
-        layers = list({id(layer): layer for layer, _ in calls}.values())
-        if len(layers) != 1:
+        layers = list({id(call.layer): call.layer for call, _ in calls}.values())
+        two_ways = [way.layer for content in outputs[:1] for way in content.ways[1:]]
+        if len(layers) - len(two_ways) != 1:
             reasons = {value.reason for value in outputs if value.reason and not layers}
             raise ValueError(
                 f"Exactly one ISAN can be read at a time. Received: {network.name}, with {len(layers)}"
@@ -122,11 +125,11 @@ class AffineReading:
                 "analysis.attribution or analysis.trace; of an ISAN pass the layer itself."
             )
         self._check_unchanged()
-        if isan_models.is_two_way(layers[0]):
+        if two_ways:
             raise ValueError(
-                f"A network must read in one direction here. Received: {network.name}, with {layers[0].name}. Pass its "
-                "forward_layer or its backward_layer. For both use analysis.contributions, where Dense layers alone "
-                "read them, or use analysis.attribution."
+                f"A network must read in one direction here. Received: {network.name}, with {layers[0].name} and "
+                f"{two_ways[0].name}. Pass one of them, as forward_layer or backward_layer of a Bidirectional. For "
+                "both use analysis.contributions, where Dense layers alone read them, or use analysis.attribution."
             )
         return layers[0]
 
@@ -142,12 +145,12 @@ class AffineReading:
     @property
     def masks_zero(self) -> bool:
         """Whether steps of the id 0 are masked, as by an Embedding, so that they leave the state as it is."""
-        return self.flow is not None and self._read.mask == "zero" and isan_models.is_linear_recurrence(self.cell)
+        return self.flow is not None and self._read.mask == "zero" and is_linear_recurrence(self.cell)
 
     @property
-    def _read(self) -> isan_models.Value:
+    def _read(self) -> Content:
         """The value that the layer reads, made of the symbols."""
-        return isan_models.SYMBOLS if self.flow is None else self.flow.isans[0][1]
+        return SYMBOLS if self.flow is None else self.flow.recurrences[0][1]
 
     @property
     def cell(self) -> Any:
@@ -179,8 +182,8 @@ class AffineReading:
     def _weights(self, cell: Any, vectors: Array | None) -> ISANWeights:
         """Those of a cell, which reads what the network makes of the symbols."""
         read = self._read
-        if isan_models.is_linear_recurrence(cell):
-            kernel, bias = affine_maps(cell, _vectors(cell, vectors, read.embedding))
+        if is_linear_recurrence(cell):
+            kernel, bias = affine_maps(cell, _vectors(cell, vectors, read.lookup))
             if vectors is None and read.mask == "zero":
                 kernel[0], bias[0] = np.eye(bias.shape[1]), 0.0
             return ISANWeights(kernel, bias, np.zeros(bias.shape[1]))
@@ -197,8 +200,8 @@ class AffineReading:
         Measured against the same computation in extended precision, and widened.
         """
         cell, read = self.cell, self._read
-        if isan_models.is_linear_recurrence(cell):
-            vectors = _vectors(cell, None, read.embedding)
+        if is_linear_recurrence(cell):
+            vectors = _vectors(cell, None, read.lookup)
             narrow, wide = (affine_maps(cell, vectors, dtype) for dtype in (np.float64, np.longdouble))
         elif hasattr(cell, "into_factors"):
             narrow, wide = (
@@ -209,29 +212,36 @@ class AffineReading:
             return None
         pairs = zip(narrow, wide, strict=True)
         kernel, bias = (np.asarray(2 * abs(b - a) + ROUNDING * abs(a), np.float64) for a, b in pairs)
-        if isan_models.is_linear_recurrence(cell) and read.mask == "zero":
+        if is_linear_recurrence(cell) and read.mask == "zero":
             kernel[0], bias[0] = 0, 0
         return kernel, bias
 
     def head_rounding(self) -> float:
         """How far the entries of a model's head may be off, if it is a product of several layers; 0 of one Dense."""
-        parts: Any = () if self.flow is None else next((value.head for value in self.flow.outputs if value.head), ())
-        if len(parts) < 2 and all(type(part) is Linear for part in parts):
+        found = () if self.flow is None else self.flow.outputs
+        head = next((content.head for content in found if content.head), ())
+        if len(head) < 2 and not any(isinstance(operation, Scale) for operation in head):
             return 0.0
-        matrix: Any = np.eye(len(parts[0].arrays[0]))
-        offset: Any = np.zeros(len(matrix))
-        for part in parts:  # sums of absolute values, which bound those of all products
-            following, added = (np.abs(array) for array in part.arrays)
-            shifted = np.abs(as_float64(part.layer.moving_mean)) @ following if type(part) is not Linear else 0.0
-            matrix, offset = matrix @ following, offset @ following + added + shifted
-        terms = sum(len(part.arrays[0]) + 8 for part in parts)
-        return terms * ROUNDING * float(max(matrix.max(initial=0.0), offset.max(initial=0.0)))
+        matrix = offset = error = shift = np.zeros(0)
+        for operation in head:  # sums of absolute values, which bound those of all products
+            narrow, wide = (_arrays(operation, dtype) for dtype in (np.float64, np.longdouble))
+            following, added = (np.asarray(abs(array), np.float64) for array in narrow)
+            off, off_added = (np.asarray(2 * abs(b - a), np.float64) for a, b in zip(narrow, wide, strict=True))
+            if not matrix.size:
+                matrix, offset, error, shift = following, added, off, off_added
+                continue
+            error = error @ (following + off) + matrix @ off
+            shift = shift @ (following + off) + offset @ off + off_added
+            matrix, offset = matrix @ following, offset @ following + added
+        terms = sum(len(_arrays(operation)[0]) + 8 for operation in head)
+        sizes = max(matrix.max(initial=0.0), offset.max(initial=0.0))
+        return float(terms * ROUNDING * sizes + max(error.max(initial=0.0), shift.max(initial=0.0)))
 
     def parameters(self) -> list[Any]:
         """All that makes the maps of a network: two networks with equal ones are equal."""
         cell, read = self.cell, self._read
         known = equations_of(cell, as_float64)
-        embedding = None if read.embedding is None else as_float64(read.embedding.embeddings)
+        embedding = None if read.lookup is None else read.lookup.table(as_float64)
         return [type(known), *vars(known).values(), embedding, read.mask]
 
     def readout(self, given: Any = None) -> AffineMap:
@@ -255,11 +265,12 @@ class AffineReading:
             arrays = [_numbers(part) for part in given]
         elif type(given) is keras.layers.Dense and given.built and given.quantization_mode is None:
             check_finite(given)
-            arrays = [*Linear(given).arrays]
+            matrix = as_float64(given.kernel)
+            arrays = [matrix, np.zeros(matrix.shape[1]) if given.bias is None else as_float64(given.bias)]
         else:
             raise ValueError(
                 "`readout` must be affine: a Dense layer that has its weights and is not quantized, or a pair (matrix, "
-                f"bias). Received: {isan_models.describe(given)}. Call the model once, or pass the pair."
+                f"bias). Received: {describe(given)}. Call the model once, or pass the pair."
             )
         shapes = [array.shape for array in arrays]
         if len(shapes) != 2 or len(shapes[1]) != 1 or shapes[0] != (units, *shapes[1]):
@@ -288,9 +299,9 @@ class AffineReading:
                 f"{name}, whose head reads their mean. Use analysis.contributions, which splits it."
             )
         first, *others = heads[0].head
-        matrix, bias = first.arrays
-        for part in others:
-            following, added = part.arrays
+        matrix, bias = _arrays(first)
+        for operation in others:
+            following, added = _arrays(operation)
             matrix, bias = matrix @ following, bias @ following + added
         return matrix, bias
 
@@ -348,7 +359,7 @@ class AffineReading:
         head = self._top
         if head is not None and self._is_stack(head):
             return False
-        if head is not None and (head.pooled or isan_models.is_two_way(head.layer)):
+        if head is not None and (head.pooled or len(head.ways) > 1):
             self._check_unchanged()
             self._head(pooled=True)
         else:
@@ -372,15 +383,16 @@ class AffineReading:
         read = _text(symbols, self.names)
         head = self._top if readout is None else None
         if head is not None and self._is_stack(head):
-            below = keras.Model(self.network.inputs[0], call_of(self.network, head.layer).input_tensors[0])
+            layer = head.ways[0].layer
+            below = keras.Model(self.network.inputs[0], call_of(self.network, layer).input_tensors[0])
             vectors = as_float64(below(keras.ops.convert_to_tensor(read[None])))[0]
-            opened = AffineReading(head.layer)._opened(vectors, self._head(pooled=whole), origin)
-            opened = opened._replace(given=head.layer.name)
-        elif head is None or not whole or not (head.pooled or isan_models.is_two_way(head.layer)):
+            opened = AffineReading(layer)._opened(vectors, self._head(pooled=whole), origin)
+            opened = opened._replace(given=layer.name)
+        elif head is None or not whole or not (head.pooled or len(head.ways) > 1):
             return self._opened(read, readout, origin)
-        elif isan_models.is_two_way(head.layer):
+        elif len(head.ways) > 1:
             self._check_unchanged()
-            opened = self._two_ways(head.layer, read, self._head(pooled=True))
+            opened = self._two_ways(head, read, self._head(pooled=True))
         else:
             opened = self._opened(read, self._head(pooled=True), origin)
         if origin is not None and (head.pooled or len(opened.ways) > 1):
@@ -400,44 +412,45 @@ class AffineReading:
         return OpenedText([Way(weights, head, rows)], rows, self.forwards().cell, vectors)
 
     @property
-    def _top(self) -> isan_models.Value | None:
+    def _top(self) -> Content | None:
         """The output of a model, if it is affine in the states of one layer."""
         if self.flow is None:
             return None
         first, *others = self.flow.outputs
-        alone = first.layer is not None and all(value.layer is first.layer for value in others)
+        alone = first.ways and all(value.ways == first.ways for value in others)
         return first if alone and first.head else None
 
-    def _is_stack(self, head: isan_models.Value) -> bool:
+    def _is_stack(self, head: Content) -> bool:
         """Whether other layers make what the layer under the head reads, and at the steps of the text.
 
         Not with a mask or in a nested model, and not where the state is carried from call to call.
         """
         assert self.flow is not None
-        if [bool(read.reason) for called, read in self.flow.isans if called is head.layer] != [True]:
+        layer = head.ways[0].layer
+        reasons = [bool(read.reason) for call, read in self.flow.recurrences if call.layer is layer]
+        if len(head.ways) > 1 or reasons != [True]:
             return False
         parts = list(walk_layers(self.network))
         masked = any(makes_mask(part) for part in parts)
         stateful = any(getattr(part, "stateful", False) for part in parts)
-        inside = any(layer is head.layer for layer in self.network.layers)
-        if not inside or masked or stateful or not isan_models.is_linear_recurrence(head.layer):
+        inside = any(part is layer for part in self.network.layers)
+        if not inside or masked or stateful or not is_linear_recurrence(layer):
             return False
-        return call_of(self.network, head.layer).arguments.kwargs.get("mask") is None
+        return call_of(self.network, layer).arguments.kwargs.get("mask") is None
 
-    def _two_ways(self, layer: Any, read: NDArray[Any], head: tuple[Array, Array]) -> OpenedText:
-        """Both directions of a Bidirectional, each with its own rows of the head."""
-        (matrix, bias), units = head, layer.forward_layer.cell.units
+    def _two_ways(self, content: Content, read: NDArray[Any], head: tuple[Array, Array]) -> OpenedText:
+        """Both directions, each with its own rows of the head."""
+        layers = [way.layer for way in content.ways]
+        (matrix, bias), units = head, layers[0].cell.units
         halves = {"concat": (matrix[:units], matrix[units:]), "sum": (matrix, matrix), "ave": (matrix / 2, matrix / 2)}
         ways = []
-        for one, rows, offset in zip(
-            (layer.forward_layer, layer.backward_layer), halves[layer.merge_mode], (bias, 0 * bias), strict=True
-        ):
+        for one, rows, offset in zip(layers, halves[content.merge], (bias, 0 * bias), strict=True):
             cell = _built_cell(one)
             weights = self._weights(cell, read if _are_vectors(read) else None)
             order = slice(None, None, -1 if one.go_backwards else 1)
             ways.append(Way(weights, _joined(cell, rows, offset), _rows(read, weights)[order]))
-        text, cell = ways[0].rows, _built_cell(layer.forward_layer)
-        return OpenedText(ways, text, cell, None, at_the_end=not layer.return_sequences)
+        text, cell = ways[0].rows, _built_cell(layers[0])
+        return OpenedText(ways, text, cell, None, at_the_end=not layers[0].return_sequences)
 
     def outputs_at(self, inputs: Array, outputs: Array, step: int) -> tuple[Array, Array] | None:
         """The outputs (batch, outputs) of the network itself at a step, and what it makes of these logits.
@@ -446,7 +459,7 @@ class AffineReading:
         start of a text.
         """
         parts = walk_layers(self.network) if isinstance(self.network, keras.layers.Layer) else []
-        if isan_models.is_isan_cell(self.network) or any(getattr(part, "stateful", False) for part in parts):
+        if is_isan_cell(self.network) or any(getattr(part, "stateful", False) for part in parts):
             return None
         computed = self.network(keras.ops.convert_to_tensor(inputs), training=False)
         own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
@@ -493,16 +506,30 @@ def _averaged(opened: OpenedText, mask: str) -> OpenedText:
     return opened._replace(ways=ways, at_the_end=True)
 
 
-def _vectors(cell: Any, given: Array | None, embedding: Any) -> Array:
-    """The vectors (K, features) that a linear recurrence reads: an Embedding's, those given, or one-hot ones."""
-    if given is None and embedding is not None:
-        check_finite(embedding)
-        return as_float64(embedding.embeddings)
+def _arrays(operation: Affine | Scale, dtype: Any = np.float64) -> tuple[Array, Array]:
+    """The matrix and the offset of an affine operation."""
+
+    def weight(variable: Any) -> Array:
+        return np.asarray(as_float64(variable).astype(dtype))
+
+    if isinstance(operation, Affine):
+        matrix, offset = operation.arrays(weight)
+        return matrix, np.zeros(matrix.shape[1], dtype) if offset is None else offset
+    features = np.zeros(operation.reads[0].shape[-1] or 1)
+    centre, factor, offset = (np.add(array, features) for array in operation.arrays(weight))
+    return np.diag(factor), offset - centre * factor
+
+
+def _vectors(cell: Any, given: Array | None, lookup: Lookup | None) -> Array:
+    """The vectors (K, features) that a linear recurrence reads: of a table, those given, or one-hot ones."""
+    if given is None and lookup is not None:
+        check_finite(lookup.layer)
+        return as_float64(lookup.table(as_float64))
     shape = built_for(cell)
     features = int(shape[-1]) if shape and shape[-1] is not None else 0
     if given is None:
         return np.eye(features)
-    if embedding is not None:
+    if lookup is not None:
         raise ValueError(
             f"A model with an Embedding must read ids. Received: {given.dtype} of shape {given.shape}. Pass ids, or "
             "the layer and readout=(matrix, bias)."
@@ -517,7 +544,7 @@ def _vectors(cell: Any, given: Array | None, embedding: Any) -> Array:
 
 def _joined(cell: Any, matrix: Array, offset: Array) -> AffineMap:
     """A map of outputs (..., units) as one of states, to which they have been joined where they are others."""
-    known = equations_of(cell, as_float64) if isan_models.is_linear_recurrence(cell) else None
+    known = equations_of(cell, as_float64) if is_linear_recurrence(cell) else None
     joined = known is not None and not known.outputs_state
     return AffineMap(
         np.concatenate([np.zeros((cell.state_size, matrix.shape[1])), matrix]) if joined else matrix, offset

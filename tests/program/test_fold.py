@@ -226,6 +226,11 @@ def normalized(**flags: Any) -> keras.Model:
     return model
 
 
+def both_by_hand(x: Any) -> Any:
+    ways = layers.ISAN(UNITS, SYMBOLS)(x), layers.ISAN(UNITS, SYMBOLS, go_backwards=True)(x)
+    return keras.layers.Add()([*ways])
+
+
 def harmless(x: Any) -> Any:
     """After layers that change nothing outside training."""
     for layer in (
@@ -256,6 +261,10 @@ READ: dict[str, Callable[[], keras.Model]] = {
     "layers that do nothing": lambda: of_states(lambda x: harmless(dense()(harmless(x)))),
     "a Masking that zeroes zeros": lambda: of_states(lambda x: dense()(keras.layers.Masking(0.0)(x))),
     "both directions": lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan())),
+    "both directions by hand": lambda: of_ids(lambda x: x, both_by_hand),
+    "scaled by Rescaling": lambda: of_states(
+        lambda x: keras.layers.Rescaling(0.5, 1.0)(dense()(keras.layers.Rescaling(2.0)(x)))
+    ),
     "nested": nested,
     "a nested head": lambda: of_states(keras.Sequential([keras.Input((None, UNITS)), dense()])),
     "a cell in an RNN": lambda: over_cell(layers.ISANCell(UNITS, SYMBOLS)),
