@@ -31,7 +31,6 @@ from keras_interp_rnn._network.graph import (
     ends_in_softmax,
     evaluate,
     gives_probabilities,
-    masked_calls,
     predict_on_batch,
 )
 from keras_interp_rnn._network.quantities import run_with_quantities
@@ -82,7 +81,6 @@ __all__ = [
     "gives_probabilities",
     "has_many_states",
     "listed",
-    "masked_calls",
     "as_symbols",
     "centroids_of",
     "check_finite",

@@ -181,32 +181,15 @@ def warn_of_lost_masks(network: Any) -> None:
         )
 
 
-def masked_calls(network: Any) -> set[int]:
-    """The nodes of a model's calls, by their id, that are given a mask that a layer of the same model makes."""
-    found = set()
-
-    def note(operation: Any, node: Any, way: _Way) -> None:
-        if way.masked:
-            found.add(id(node))
-
-    _follow_masks(network, note, into_nested=False)
-    return found
-
-
-def _follow_masks(network: Any, note: Callable[[Any, Any, _Way], None], into_nested: bool = True) -> None:
-    """Calls `note` for each call in a model's graph with what becomes of the mask of its first input.
-
-    Args:
-        into_nested: whether nested models read the masks of the inputs that they are given.
-    """
+def _follow_masks(network: Any, note: Callable[[Any, Any, _Way], None]) -> None:
+    """Calls `note` for each call in a model's graph with what becomes of the mask of its first input."""
     if not isinstance(network, keras.Model) or not getattr(network, "inputs", None):
         return
 
     def follow(operation: Any, node: Any, known: dict[int, _Way]) -> list[_Way]:
         ways = [known[id(tensor)] for tensor in node.input_tensors] or [_Way()]
         if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
-            inside = ways[: len(operation.inputs)] if into_nested else [_Way()] * len(operation.inputs)
-            return evaluate(operation, inside, follow)
+            return evaluate(operation, ways[: len(operation.inputs)], follow)
         is_layer = isinstance(operation, keras.Layer)
         passes_on = is_layer and bool(operation.supports_masking)
         masked, lost_by = ways[0].masked or node.arguments.kwargs.get("mask") is not None, ways[0].lost_by

@@ -250,6 +250,7 @@ class Code:
     Args:
         name: prefix of all names outside of functions.
         weights: how matrices are stored, a key of `MATRICES`.
+        reads_symbols: whether a step reads a symbol, and returns a number.
 
     Attributes:
         lines: of the function that computes a step.
@@ -259,8 +260,8 @@ class Code:
         num_symbols: rows of the smallest table in which it is looked up; None before the first.
     """
 
-    def __init__(self, name: str, weights: str) -> None:
-        self.name, self.weights = name, weights
+    def __init__(self, name: str, weights: str, *, reads_symbols: bool = False) -> None:
+        self.name, self.weights, self._reads_symbols = name, weights, reads_symbols
         self.lines: Lines = []
         self.states: dict[str, Array] = {}
         self.symbol = Index(lambda: "symbol", (1,))
@@ -313,7 +314,7 @@ class Code:
     def skip_if(self, condition: str) -> None:
         """Ends a masked step, before it changes a state."""
         self.skips_masked = True
-        self._append([f"if ({condition}) return{'' if self.num_symbols is None else ' 0'}; /* masked */"])
+        self._append([f"if ({condition}) return{' 0' if self._reads_symbols else ''}; /* masked */"])
 
     def store(self, value: Value) -> Place:
         """Computes a value here, into an array of its own."""

@@ -1,6 +1,6 @@
 """A model as one file of C99: a struct of states, a function that resets it, and one that reads a step.
 
-The model is a chain of layers that treat steps one by one, and of recurrent ones. A cell is written by its equations
+The model is a program of operations that treat steps one by one, and of recurrences. A cell is written by its equations
 (`equations`), which run on `_code.Code` in place of an array namespace: a cell with equations of its own needs nothing
 here. What is not known is refused: C that computes something else than the model would be worse than none.
 """
@@ -10,40 +10,26 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import math
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
-import numpy as np
 from keras import tree
 
-from keras_interp_rnn import layers
-from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name, walk_layers
+from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
-from keras_interp_rnn._network import (
-    NotAChain,
-    as_float64,
-    calls_of,
-    check_finite,
-    draws_noise,
-    innermost,
-    masked_calls,
-    state_names,
-)
-from keras_interp_rnn._network.parts import FORMULAS, Activation, Linear, Normalized, channels_last, parts_of
+from keras_interp_rnn._network import as_float64, check_finite, draws_noise, innermost, state_names
+from keras_interp_rnn._network.graph import runs_its_graph
+from keras_interp_rnn._network.parts import FORMULAS
+from keras_interp_rnn._program import Program, read, read_layer
+from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
 from keras_interp_rnn.deploy._code import CHOICE, Code, Given, Index, Value
 from keras_interp_rnn.equations import CellEquations
-
-RECURRENT = (
-    *(keras.layers.RNN, keras.layers.SimpleRNN, keras.layers.GRU, keras.layers.LSTM),
-    *(getattr(layers, name) for name in layers.__all__ if issubclass(getattr(layers, name), keras.layers.RNN)),
-)
-"""Layers that run their cell step by step, by exact type: a subclass may do something else."""
 
 ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
     keras.activations.linear: lambda code, x: x,
@@ -54,34 +40,6 @@ ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
     keras.activations.softmax: lambda code, x: code.softmax(x),
 }
 """Activation of Keras -> what it computes."""
-
-
-def _masking(code: Code, layer: Any, x: Value) -> Value:
-    if code.states or code.skips_masked:
-        raise Unwritten("to come before every recurrent layer and any other mask")
-    differs = code.expression("{} != {}", CHOICE, x, _by_feature(code, x, layer.mask_value, "mask_value"))
-    code.lines += ["int differs = 0;", *loop(x.size, f"if ({differs.at('i')}) differs = 1;")]
-    code.skip_if("!differs")
-    return x
-
-
-def _by_formula(code: Code, layer: Any, x: Value) -> Value:
-    if isinstance(layer, keras.layers.LayerNormalization) and (layer.axis != [-1] or layer.rms_scaling):
-        raise Unwritten(f"axis={layer.axis} with rms_scaling={layer.rms_scaling}")
-    if isinstance(layer, keras.layers.Rescaling) and not channels_last(layer):
-        raise Unwritten("a scale of each channel, which come first")
-    y = code.value(FORMULAS[type(layer)](code, layer, x, functools.partial(_by_feature, code, x)))
-    if y.size != x.size:
-        raise Unwritten("a scale other than 0")
-    return y
-
-
-def _by_feature(code: Code, x: Value, constant: Any, name: str) -> Array:
-    """A constant of a layer that reads x, as one number or as one for each feature."""
-    array = code.read(constant, name)
-    if array.size not in (1, x.size) or array.size != math.prod(array.shape[-1:]):
-        raise Unwritten(f"{name} of shape {array.shape}")
-    return array.reshape(array.size)
 
 
 FILE = """\
@@ -150,12 +108,12 @@ def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32")
     and stdint.h. It also compiles as C++.
 
     Args:
-        model: Sequential or functional, built, in float32: a chain of Embedding; recurrent layers of Keras or of this
-            package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense; Normalization;
-            Rescaling; BatchNormalization; LayerNormalization over the last axis; and the activations linear, relu,
-            tanh, sigmoid, hard_sigmoid and softmax. Masking may come before the first recurrent layer. Dropout and
-            other layers that do nothing outside training are omitted. The code ignores `stateful`: a sequence begins
-            with `NAME_reset`.
+        model: Sequential or functional, built, in float32, of one input and one output: Embedding; recurrent layers of
+            Keras or of this package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense;
+            Normalization; Rescaling; BatchNormalization; LayerNormalization over the last axis; Add, Subtract, Average
+            and Concatenate; and the activations linear, relu, tanh, sigmoid, hard_sigmoid and softmax. Masking may come
+            before the first recurrent layer. Dropout and other layers that do nothing outside training are omitted. The
+            code ignores `stateful`: a sequence begins with `NAME_reset`.
         name: prefix of all identifiers.
         weights: "float32"; or "int8", for matrices of integers with one scale per column, which take about a fourth of
             the memory. Vectors stay in float32, and arithmetic in float.
@@ -188,139 +146,207 @@ def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32")
     """
     prefix = c_identifier("name", name)
     choice("weights", weights, MATRICES)
-    calls = _calls(model)
-    [place] = model.inputs
-    shape = place.shape
-    if len(shape) != 2 and (len(shape) != 3 or shape[2] is None or "float" not in place.dtype):
-        remedy = "Give it an Input (time,) of ids, or (time, features) of floats."
-        raise _refusal(f"{model.name}, which reads {place.dtype} of shape {shape}", remedy)
-    code = Code(prefix, weights)
-    read: Any = code.symbol if len(shape) == 2 else Given(code, shape[2], Place("x"))
-    output = read
-    for operation, is_masked in calls:
-        output = _written(code, operation, output, is_masked)
+    program = _program(model)
+    [place] = program.inputs
+    code = Code(prefix, weights, reads_symbols=len(place.shape) == 2)
+    given: Any
+    match place.shape:
+        case (_, _):
+            given = code.symbol
+        case (_, _, int(features)) if "float" in place.dtype:
+            given = Given(code, features, Place("x"))
+        case shape:
+            remedy = "Give it an Input (time,) of ids, or (time, features) of floats."
+            raise _refusal(f"{model.name}, which reads {place.dtype} of shape {shape}", remedy)
+    output = _written(code, program, given)
     if not code.states:
         raise _refusal(f"{model.name}, which has no recurrent layer", "Pass a model that has one.")
-    return _file(code, model, read, output)
+    return _file(code, model, given, output)
 
 
 def _refusal(received: str, remedy: str) -> ValueError:
     return ValueError(
-        "A model that is written as C must be one chain of layers that can be read step by step, all of a kind that "
-        f"`to_c` lists. Received: {received}. {remedy}"
+        "A model that is written as C must be of layers that can be read step by step, all of a kind that `to_c` "
+        f"lists. Received: {received}. {remedy}"
     )
 
 
 EXPORT = "Rebuild the model without it, or export it: model.export(path, format='onnx')."
 
 
-def _calls(model: Any) -> list[tuple[Any, bool]]:
-    """The layers of a model from its inputs on, those of nested models too, each with whether it reads a mask.
+def _program(model: Any) -> Program:
+    """The program of a model.
 
     Raises:
-        ValueError: if it is no chain in float32 with finite weights.
+        ValueError: if it has no graph, several inputs or outputs, another dtype than float32, or weights not finite.
     """
     if not isinstance(model, keras.Model):
         raise invalid("model", "a Keras model", model, "Put the layers into a keras.Sequential.")
-    if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
+    if not runs_its_graph(model):
         raise _refusal(
             f"{model.name}, a {type(model).__name__} whose graph is not known",
             "Build a Sequential with an Input, or a functional model, of its layers.",
         )
-    calls = _chain(model)
+    if len(model.inputs) != 1 or len(model.outputs) != 1:
+        raise _refusal(f"{model.name}, which has not exactly one input and one output", EXPORT)
     for layer in walk_layers(model):
-        for node in nodes_of(layer) if isinstance(layer, keras.Model) else ():
-            _is_masked(layer, node)
         policy = "float32" if isinstance(layer, keras.Model | keras.layers.InputLayer) else layer.dtype_policy.name
         if policy != "float32":
             remedy = "Rebuild it in float32, and give it the same weights."
             raise _refusal(f"{layer.name} with the dtype policy {policy}", remedy)
     check_finite(model)
-    return calls
+    return read(model)
 
 
-def _chain(network: Any) -> list[tuple[Any, bool]]:
-    try:
-        calls = calls_of(network)
-    except NotAChain as error:
-        raise _refusal(error.received, EXPORT) from None
-    masked = masked_calls(network)
-    return [
-        (call.operation, call.node is not None and (_is_masked(call.operation, call.node) or id(call.node) in masked))
-        for call in calls
-    ]
+def _written(code: Code, program: Program, given: Any) -> Any:
+    """The output of a program, as a value or a symbol, from what it reads."""
+    known = {program.inputs[0]: given}
+    for operations in _blocks(program.operations):
+        first = operations[0]
+        name = f"{first.name} ({type(first.layer).__name__})"
+        _check(first, name)
+        compute = functools.partial(_computed, code, operations, name, [known[value] for value in first.reads])
+        try:
+            unblocked = isinstance(first, UNBLOCKED)
+            written = compute() if unblocked else code.block([f"/* {_plain(name)} */"], compute)
+        except Unwritten as error:
+            raise _refusal(f"{name}, which needs {error}", EXPORT) from None
+        known[operations[-1].makes[0]] = written
+    return known[program.outputs[0]]
 
 
-def _is_masked(operation: Any, node: Any) -> bool:
-    """Whether an operation is called with the mask of what it reads; ValueError if it is called with anything else."""
-    read, *others = node.arguments.args
-    arguments = tree.flatten([others, node.arguments.kwargs])
-    masks = [each for each in arguments if isinstance(each, keras.KerasTensor)]
-    values = [each for each in arguments if each is not None and each is not False]
-    if len(values) > len(masks) or any(mask is not mask_of(read) for mask in masks):
-        received = f"{operation.name} ({type(operation).__name__}), which is called with more than what it reads"
-        raise _refusal(received, "Call it without initial_state, mask and training.")
-    return bool(masks)
+def _computed(code: Code, operations: list[o.Operation], name: str, reads: list[Any]) -> Any:
+    """What operations one after the other make of values, or of a symbol."""
+    for operation in operations:
+        reads = [RULES[type(operation)](code, operation, name, *reads)]
+    return reads[0]
 
 
-def _written(code: Code, operation: Any, x: Any, is_masked: bool = False) -> Any:
-    """The value, or the symbol, that an operation makes of one."""
-    name = f"{operation.name} ({type(operation).__name__})"
-    try:
-        if isinstance(operation, keras.layers.RNN):
-            if is_masked != code.skips_masked:
-                raise _refusal(f"{name}, to which the mask of the layers before it does not come", EXPORT)
-            return _recurrent(code, operation, name, x)
-        if isinstance(operation, keras.layers.Embedding) and type(operation).call is keras.layers.Embedding.call:
-            table = code.take(code.read(operation.embeddings), x)
-            if operation.mask_zero:
-                code.skip_if("symbol == 0")
-            return table
-        if type(operation) is layers.WordDropout:
-            return x  # drops words in training alone
-        if operation_name(operation) == "OneHot" and operation.axis in (-1, 2):
-            return code.one_hot(x, operation.num_classes)
-        comment = [f"/* {_plain(name)} */"]
-        if type(operation) is keras.layers.Masking:
-            return code.block(comment, lambda: _masking(code, operation, code.value(x)))
-        if type(operation) in FORMULAS:
-            return code.block(comment, lambda: _by_formula(code, operation, code.value(x)))
-        parts = parts_of(operation)
-        if parts is None:
-            raise _refusal(name, EXPORT)
-        return code.block(comment, lambda: _of_parts(code, name, parts, x)) if parts else x
-    except Unwritten as error:
-        raise _refusal(f"{name}, which needs {error}", EXPORT) from None
+def _blocks(operations: list[o.Operation]) -> Iterator[list[o.Operation]]:
+    """The operations one by one, an activation with that of its own layer before it."""
+    block: list[o.Operation] = []
+    for operation in operations:
+        follows = bool(block) and isinstance(operation, o.Elementwise) and operation.layer is block[-1].layer
+        if block and not (follows and operation.reads == block[-1].makes):
+            yield block
+            block = []
+        block.append(operation)
+    if block:
+        yield block
 
 
-def _of_parts(code: Code, name: str, parts: list[Any], x: Any) -> Value:
-    """A value after the parts of a layer."""
-    for part in parts:
-        if type(part) is Linear:
-            product = code.matmul(x, code.read(part.layer.kernel))
-            x = product if part.layer.bias is None else product + code.read(part.layer.bias)
-        elif type(part) is Normalized:
-            matrix, offset = part.arrays
-            x = x * np.diag(matrix) + offset
-        elif type(part) is Activation and part.function in ACTIVATIONS:
-            x = ACTIVATIONS[part.function](code, x)
-        elif type(part) is Activation:
-            known = ", ".join(each.__name__ for each in ACTIVATIONS)
-            found = getattr(part.function, "__name__", part.function)
-            raise _refusal(f"{name} with activation={found}", f"Train it with {known}.")
-        else:
-            raise _refusal(name, EXPORT)
-    return code.value(x)
+def _check(operation: o.Operation, name: str) -> None:
+    """Raises ValueError for an operation that is not known, or is called with more than what it reads."""
+    arguments = operation.arguments if isinstance(operation, o.Opaque) else []
+    if arguments or (operation.other_mask and operation.mask is not None):
+        remedy = "Call it without initial_state, mask and training."
+        raise _refusal(f"{name}, which is called with more than what it reads", remedy)
+    if type(operation) not in RULES:
+        raise _refusal(name, EXPORT)
 
 
-def _recurrent(code: Code, layer: Any, name: str, x: Any) -> Value:
+def _lookup(code: Code, operation: o.Lookup, name: str, x: Any) -> Any:
+    return code.take(operation.table(code.read), x)
+
+
+def _cast(code: Code, operation: o.Cast, name: str, x: Any) -> Any:
+    made = operation.makes[0].dtype
+    if made != "float32" and not (isinstance(x, Index) and "int" in made):
+        raise _refusal(name, EXPORT)
+    return x
+
+
+def _not_equal(code: Code, operation: o.NotEqual, name: str, x: Any) -> None:
+    if not isinstance(x, Index) or code.states or code.skips_masked:
+        raise Unwritten("to come before every recurrent layer and any other mask")
+    code.skip_if(f"{x.expression()} == {int(operation.value)}")
+
+
+def _unmasked(code: Code, operation: o.Unmasked, name: str, x: Any) -> Any:
+    x = code.value(x)
+    if code.states or code.skips_masked:
+        raise Unwritten("to come before every recurrent layer and any other mask")
+    differs = code.expression("{} != {}", CHOICE, x, code.read(operation.value, "mask_value"))
+    code.lines += ["int differs = 0;", *loop(x.size, f"if ({differs.at('i')}) differs = 1;")]
+    code.skip_if("!differs")
+    return x
+
+
+def _affine(code: Code, operation: o.Affine, name: str, x: Any) -> Value:
+    matrix, offset = operation.arrays(code.read)
+    product = code.matmul(x, matrix)
+    return code.value(product if offset is None else product + offset)
+
+
+def _scale(code: Code, operation: o.Scale, name: str, x: Any) -> Value:
+    x = code.value(x)
+    names = ("centre", "factor", "offset")
+    arrays = [code.read(array, each) for array, each in zip(operation.arrays(code.read), names, strict=True)]
+    for each, array in zip(names, arrays, strict=True):
+        if array.size not in (1, x.size):
+            raise Unwritten(f"{each} of shape {array.shape}")
+    centre, factor, offset = arrays
+    y = code.value((x - centre) * factor + offset)
+    if y.size != x.size:
+        raise Unwritten("a factor other than 0")
+    return y
+
+
+def _normalize(code: Code, operation: o.Normalize, name: str, x: Any) -> Value:
+    # The operation has the constants of the layer.
+    return code.value(FORMULAS[keras.layers.LayerNormalization](code, operation, code.value(x), code.read))
+
+
+def _elementwise(code: Code, operation: o.Elementwise, name: str, x: Any) -> Value:
+    if operation.function not in ACTIVATIONS:
+        known = ", ".join(each.__name__ for each in ACTIVATIONS)
+        found = getattr(operation.function, "__name__", operation.function)
+        raise _refusal(f"{name} with activation={found}", f"Train it with {known}.")
+    return code.value(ACTIVATIONS[operation.function](code, code.value(x)))
+
+
+def _sum(code: Code, operation: o.Sum, name: str, *parts: Any) -> Value:
+    terms = [factor * code.value(x) for factor, x in zip(operation.factors, parts, strict=True)]
+    return code.value(functools.reduce(operator.add, terms))
+
+
+def _recur(code: Code, operation: o.Recur, name: str, x: Any) -> Value:
+    if (operation.mask is not None) != code.skips_masked:
+        raise _refusal(f"{name}, to which the mask of the layers before it does not come", EXPORT)
+    return _recurrent(code, operation, name, x)
+
+
+RULES: dict[type[o.Operation], Callable[..., Any]] = {
+    o.Lookup: _lookup,
+    o.OneHot: lambda code, operation, name, x: code.one_hot(x, operation.size),
+    o.Cast: _cast,
+    o.NotEqual: _not_equal,
+    o.Unmasked: _unmasked,
+    o.Affine: _affine,
+    o.Scale: _scale,
+    o.Normalize: _normalize,
+    o.Elementwise: _elementwise,
+    o.Join: lambda code, operation, name, *parts: code.concatenate(parts),
+    o.Sum: _sum,
+    o.Recur: _recur,
+}
+"""Operation -> what it makes of values, or of a symbol."""
+
+UNBLOCKED = (o.Lookup, o.OneHot, o.Cast, o.NotEqual, o.Recur)
+"""Operations that are written where they are read, or that write their own block."""
+
+
+def _recurrent(code: Code, operation: o.Recur, name: str, x: Any) -> Value:
     """The output of a recurrent layer, of one cell or of a stack of cells."""
-    read_otherwise = ("go_backwards", "return_state", *(["zero_output_for_mask"] if code.skips_masked else []))
-    flags = [f"{flag}=True" for flag in read_otherwise if getattr(layer, flag)]
-    if not getattr(layer, "regularize_last_step", True):
-        flags.append("regularize_last_step=False")
-    if type(layer) not in RECURRENT or flags:
-        raise _refusal(" with ".join([name, *flags]), EXPORT)
+    layer = operation.layer
+    flags = {
+        "go_backwards=True": operation.backwards,
+        "return_state=True": len(operation.makes) > 1,
+        "zero_output_for_mask=True": operation.zeros and code.skips_masked,
+        "regularize_last_step=False": not getattr(layer, "regularize_last_step", True),
+    }
+    if any(flags.values()):
+        raise _refusal(" with ".join([name, *(flag for flag, is_set in flags.items() if is_set)]), EXPORT)
     starts = [as_float64(state)[0] for state in tree.flatten(layer.get_initial_state(1))]
     for cell in getattr(layer.cell, "cells", [layer.cell]):
         count = len(tree.flatten(cell.state_size))
@@ -338,11 +364,11 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
     equations = _with_activations(code, found, name)
     encoder = getattr(innermost(cell), "encoder", None)
     if encoder is not None:
-        skipped = code.skips_masked
-        for operation, _ in _chain(encoder):
-            x = _written(code, operation, x)
-        if code.skips_masked != skipped:
+        of_ids = isinstance(x, Index)
+        encoding = read_layer(encoder, (None,) if of_ids else (None, x.size), "int32" if of_ids else "float32")
+        if any(isinstance(operation, o.Unmasked) for operation in encoding.operations):
             raise _refusal(f"{name}, whose encoder masks steps", "Put the layer that masks before it.")
+        x = _written(code, encoding, x)
     names = state_names(len(starts))
     number = 1 + sum(field.startswith("h") for field in code.states)
     states = tuple(code.state(f"{each}{number}", start) for each, start in zip(names, starts, strict=True))

@@ -168,6 +168,16 @@ def shared() -> Any:
     return randomized(keras.Model(place, gru(gru(place))), 4)
 
 
+def branched() -> Any:
+    """What a network read goes on beside what it makes of it."""
+    place = keras.Input((None, FEATURES))
+    states = keras.layers.GRU(FEATURES, **EVERY)(place)
+    added = keras.layers.Add()([states, 0.5 * place])
+    mean = keras.layers.Average()([added, place])
+    joined = keras.layers.Concatenate()([keras.layers.LSTM(3, **EVERY)(mean), states])
+    return randomized(keras.Model(place, keras.layers.Dense(OUTPUTS, "softmax")(joined)), 5)
+
+
 WIDE = keras.initializers.RandomNormal(stddev=10.0, seed=0)
 """Makes logits beyond -3 and 3, where a hard sigmoid is 0 or 1."""
 
@@ -229,6 +239,7 @@ MODELS = {
     ),
     "one-hot ids, a nested model": functional,
     "a layer called twice": shared,
+    "branches": branched,
     "all sizes are one": lambda: sequential(
         layers.ISAN(1, 1, **EVERY), keras.layers.GRU(1, **EVERY), keras.layers.Dense(1, "sigmoid")
     ),
@@ -278,6 +289,10 @@ def test_a_symbol_outside_changes_neither_state_nor_output(tmp_path):
     np.testing.assert_array_equal(outputs[2, 1:], expected[1])
 
 
+def nested_dense() -> Any:
+    return keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Dense(4, "tanh")])
+
+
 MASKED: dict[str, tuple[int | None, float, Callable[[], list[Any]]]] = {
     "ids": (None, 0, lambda: [embedding(mask_zero=True)]),
     "vectors of ids": (None, 0, lambda: [embedding(), keras.layers.Masking()]),
@@ -287,6 +302,7 @@ MASKED: dict[str, tuple[int | None, float, Callable[[], list[Any]]]] = {
         -0.3,
         lambda: [keras.layers.Masking(-0.3), keras.layers.LayerNormalization(), keras.layers.Dense(4, "tanh")],
     ),
+    "ids of a nested model": (None, 0, lambda: [embedding(mask_zero=True), nested_dense()]),
     "rescaled vectors": (FEATURES, -0.3, lambda: [keras.layers.Rescaling(2.0, 0.6), keras.layers.Masking()]),
 }
 """Model -> its features, None for ids; what it reads at masked steps; its layers below the recurrent ones."""
@@ -495,11 +511,6 @@ def with_large_weights() -> Any:
     return model
 
 
-def branched() -> Any:
-    place = keras.Input((None, FEATURES))
-    return keras.Model(place, keras.layers.Add()([keras.layers.GRU(FEATURES, **EVERY)(place), place]))
-
-
 def two_outputs() -> Any:
     place = keras.Input((None, FEATURES))
     x = keras.layers.GRU(2)(place)
@@ -519,9 +530,14 @@ def called_with(**arguments: Any) -> Any:
 
 
 def unmasked() -> Any:
-    place = keras.Input((None,), dtype="int32")
-    inner = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.GRU(2)])
-    return keras.Model(place, inner(embedding(mask_zero=True)(place)))
+    place = keras.Input((None, FEATURES))
+    return keras.Model(place, keras.layers.GRU(2)(2.0 * keras.layers.Masking()(place)))
+
+
+def attending() -> Any:
+    place = keras.Input((None, FEATURES))
+    states = keras.layers.GRU(FEATURES, **EVERY)(place)
+    return keras.Model(place, keras.layers.Attention()([states, states]))
 
 
 def nested_in_training() -> Any:
@@ -550,7 +566,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "not built": (lambda: keras.Sequential([keras.layers.GRU(3)]), "a Sequential whose graph is not known. Build"),
     "NaN": (with_nan, "weights must be finite. Received: NaN"),
     "large weights": (with_large_weights, "which needs numbers beyond the range of float"),
-    "branches": (branched, "which reads 2 tensors"),
+    "attention": (attending, r"\(Attention\)\. Rebuild"),
     "two outputs": (two_outputs, "which has not exactly one input and one output"),
     "the last state": (last_state, r"lstm\w* \(LSTM\) with return_state=True"),
     "an initial state": (
@@ -563,13 +579,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "training": (lambda: called_with(training=lambda place: True), "called with more than what it reads"),
     "training of a nested model": (nested_in_training, r"\(Sequential\), which is called with more than what it"),
-    "a mask that a nested model gets": (unmasked, r"\(GRU\), to which the mask of the layers before it does not come"),
+    "a mask that is lost": (unmasked, r"\(GRU\), to which the mask of the layers before it does not come"),
     "no recurrent layer": (lambda: of_vectors(keras.layers.Dense(2)), "which has no recurrent layer"),
     "ids as outputs": (lambda: sequential(keras.layers.Dropout(0.5)), "which has no recurrent layer"),
     "backwards": (lambda: of_vectors(keras.layers.GRU(2, go_backwards=True)), r"\(GRU\) with go_backwards=True"),
     "both ways": (
         lambda: of_vectors(keras.layers.Bidirectional(keras.layers.GRU(2))),
-        r"bidirectional\w* \(Bidirectional\)",
+        r"backward_gru\w* \(GRU\) with go_backwards=True",
     ),
     "a subclass": (lambda: of_vectors(Doubled(2)), r"doubled\w* \(Doubled\)\. Rebuild"),
     "zeros for masked ids": (
@@ -600,21 +616,21 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: keras.Sequential(
             [keras.Input((3, FEATURES)), keras.layers.LayerNormalization(axis=[1, 2]), keras.layers.GRU(2)]
         ),
-        r"\(LayerNormalization\), which needs axis=\[1, 2\]",
+        r"\(LayerNormalization\)\. Rebuild",
     ),
     "a mean of each step": (
         lambda: keras.Sequential(
             [keras.Input((3, FEATURES)), keras.layers.Normalization(axis=(1, 2)), keras.layers.GRU(2)]
         ),
-        r"\(Normalization\), which needs mean of shape \(1, 3, 5\)",
+        r"\(Normalization\)\. Rebuild",
     ),
     "two scales of five features": (
         lambda: of_vectors(keras.layers.Rescaling([1.0, 2.0]), keras.layers.GRU(2)),
-        r"\(Rescaling\), which needs scale of shape \(2,\)",
+        r"\(Rescaling\), which needs factor of shape \(2,\)",
     ),
     "a scale of zero": (
         lambda: of_vectors(keras.layers.GRU(2), keras.layers.Rescaling(0.0)),
-        r"\(Rescaling\), which needs a scale other than 0",
+        r"\(Rescaling\), which needs a factor other than 0",
     ),
     "a scale of NaN": (
         lambda: of_vectors(keras.layers.GRU(2), keras.layers.Rescaling(np.nan)),
