@@ -111,7 +111,7 @@ def _is_own(thing: object) -> bool:
 
 
 def _as_compared(value: object) -> tuple[object, ...]:
-    """What of a value is as it was as long as the value is; of lists, dicts and arrays their contents."""
+    """Parts of a value that stay as they are as long as it does; of lists, dicts and arrays their contents."""
     if isinstance(value, PLAIN):
         return (value,)
     if _is_plain(value):

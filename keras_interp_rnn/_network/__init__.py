@@ -50,7 +50,6 @@ from keras_interp_rnn._network.recurrent import (
     states_to_set,
     step_cell,
 )
-from keras_interp_rnn._network.stepper import Stepper
 from keras_interp_rnn._network.symbols import (
     GivenNames,
     Names,
@@ -68,7 +67,6 @@ __all__ = [
     "GivenNames",
     "Names",
     "NotAChain",
-    "Stepper",
     "WordNames",
     "apply_head",
     "calls_of",

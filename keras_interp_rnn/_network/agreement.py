@@ -12,6 +12,7 @@ outputs that depend on the other rows of a batch.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -24,7 +25,6 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._network.arrays import MAX_DIFFERENCE, as_float64
 from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks
-from keras_interp_rnn._network.stepper import computed_in
 from keras_interp_rnn._types import Array
 
 OF_OUTPUT, OF_STATES = 8, 32
@@ -35,6 +35,24 @@ TINY = 2.0**-6
 
 Run = Callable[[list[NDArray[Any]]], Array]
 """The outputs (rows, outputs) of the network itself for an array of each of its inputs."""
+
+
+def computed_in(dtype: str) -> str:
+    """The dtype in which the backend computes layers of a dtype: float64 may be rounded to float32 on the way.
+
+    Keras (3.15) multiplies matrices and takes means of float64 in float32 on torch, and tanh, sin and cos on JAX, which
+    has no float64 at all unless it is switched on. TensorFlow computes float64. A number that float32 rounds tells it.
+    """
+    if dtype != "float64":
+        return dtype
+    number = np.full((1, 1), 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of JAX, that this will be float32
+        x = ops.convert_to_tensor(number, dtype="float64")
+        pairs = [(ops.matmul(x, x), number @ number), (ops.mean(x), number.mean()), (ops.tanh(x), np.tanh(number))]
+        pairs += [(ops.sin(x), np.sin(number)), (ops.cos(x), np.cos(number))]
+        exact = all(np.abs(as_float64(found) - right).max() < 1e-14 for found, right in pairs)
+    return "float64" if exact else "float32"
 
 
 class Opened(Protocol):

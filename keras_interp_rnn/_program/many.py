@@ -92,7 +92,7 @@ def _scale(operation: o.Scale, weights: ReadAll, x: Tensor) -> Tensor:
     if operation.of_weights:
         centre, factor, offset = (_to_rows(array, x) if np.ndim(array) else array for array in arrays)
     else:
-        centre, factor, offset = (np.asarray(array, x.dtype) for array in arrays)
+        centre, factor, offset = (ops.cast(array, x.dtype) for array in arrays)
     return (x - centre) * factor + offset
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers, invalid, is_number
-from keras_interp_rnn._network import Stepper, generator, is_text, read_text, resolve_names
+from keras_interp_rnn._network import generator, is_text, read_text, resolve_names
+from keras_interp_rnn._program import Stepper
 from keras_interp_rnn._results import separator
 
 
@@ -88,8 +89,9 @@ def generate(
             sizes of the alphabet and of the logits differ, if a layer other than the recurrent ones mixes time steps,
             or if a logit is NaN.
 
-    Exactness: the logits equal those of the model on the whole text, to the rounding of its dtype. The layers' own
-        cells run step by step, outside training.
+    Exactness: the logits equal those of the model on the whole text, to the rounding of its dtype: by the cells'
+        equations in float64 where these, and all other layers, are known; else the layers' own cells run step by step,
+        outside training.
     Example:
 
         >>> from keras_interp_rnn import analysis, layers

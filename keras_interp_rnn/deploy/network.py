@@ -216,7 +216,7 @@ def _written(code: Code, program: Program, given: Any) -> Any:
 
 
 def _computed(code: Code, operations: list[o.Operation], name: str, reads: list[Any]) -> Any:
-    """What operations one after the other make of values, or of a symbol."""
+    """The value after operations one after the other, from values or a symbol."""
     for operation in operations:
         reads = [RULES[type(operation)](code, operation, name, *reads)]
     return reads[0]

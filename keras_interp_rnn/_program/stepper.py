@@ -1,13 +1,13 @@
 """A model that reads symbols, run one symbol at a time.
 
-The graph of the model is followed operation by operation. A recurrent layer's cell is run from states that are carried
-from call to call, whatever batch size, length or `stateful` the layer was made with; its own carried states are neither
-read nor written. All other operations must treat every time step by itself, which is checked on a few symbols.
+A program whose operations are known is run by their equations (`step`). The graph of any other model is followed
+operation by operation. A recurrent layer's cell is run from states that are carried from call to call, whatever batch
+size, length or `stateful` the layer was made with; its own carried states are neither read nor written. All other
+operations must treat every time step by itself, which is checked on a few symbols.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._network.agreement import computed_in
 from keras_interp_rnn._network.along import along, output_size
 from keras_interp_rnn._network.arrays import MAX_DIFFERENCE, as_float64, check_finite
 from keras_interp_rnn._network.graph import (
@@ -29,30 +30,13 @@ from keras_interp_rnn._network.graph import (
     warn_of_lost_masks,
 )
 from keras_interp_rnn._network.recurrent import step_cell
+from keras_interp_rnn._program.step import steps_of
 from keras_interp_rnn._types import Tensor
 
 States = list[list[Tensor]]
 
 CHECKED = 16
 """Symbols on which running step by step is compared with running all steps at once."""
-
-
-def computed_in(dtype: str) -> str:
-    """The dtype in which the backend computes layers of a dtype: float64 may be rounded to float32 on the way.
-
-    Keras (3.15) multiplies matrices and takes means of float64 in float32 on torch, and tanh, sin and cos on JAX, which
-    has no float64 at all unless it is switched on. TensorFlow computes float64. A number that float32 rounds tells it.
-    """
-    if dtype != "float64":
-        return dtype
-    number = np.full((1, 1), 0.1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of JAX, that this will be float32
-        x = ops.convert_to_tensor(number, dtype="float64")
-        pairs = [(ops.matmul(x, x), number @ number), (ops.mean(x), number.mean()), (ops.tanh(x), np.tanh(number))]
-        pairs += [(ops.sin(x), np.sin(number)), (ops.cos(x), np.cos(number))]
-        exact = all(np.abs(as_float64(found) - right).max() < 1e-14 for found, right in pairs)
-    return "float64" if exact else "float32"
 
 
 class Stepper:
@@ -89,7 +73,7 @@ class Stepper:
         check_logits(model)
         warn_of_lost_masks(model)
         self.outputs = int(outputs[0].shape[-1])
-        self._runner = _Runner(model)
+        self._runner, self._steps = _Runner(model), steps_of(model)
         self._log = ends_in_softmax(model)
         self._states: States | None = None
 
@@ -116,6 +100,8 @@ class Stepper:
         probe = np.concatenate([begin, known[more % len(known)]])[:CHECKED]
         steps = np.concatenate([self._array(self._output(int(symbol))) for symbol in probe])
         self._states = None
+        if self._steps is not None:
+            self._steps.reset()
         ids, network = probe[None].astype(np.int32), self._runner.network
         takes_any = set(network.inputs[0].shape) == {None}
         given = ids if isinstance(network, keras.Sequential) else tree.pack_sequence_as(network.input, [ids])
@@ -134,6 +120,8 @@ class Stepper:
             )
 
     def _output(self, symbol: int) -> Tensor:
+        if self._steps is not None:
+            return self._steps.read(symbol)
         ids = np.array([[symbol]], np.int32)
         if self._states is None:
             output, self._states = self._runner.run(ids, None)
@@ -142,7 +130,7 @@ class Stepper:
         return output
 
     def _array(self, output: Tensor) -> NDArray[np.float64]:
-        return np.asarray(ops.convert_to_numpy(output)).astype(np.float64).reshape(-1, self.outputs)
+        return as_float64(output).reshape(-1, self.outputs)
 
 
 class _Runner(keras.Model):
