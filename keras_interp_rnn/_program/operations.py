@@ -56,8 +56,8 @@ class Operation:
 
     @property
     def other_mask(self) -> bool:
-        """Whether the mask that the layer is given is another one than that of what it reads."""
-        return self.mask is not self.reads[0].mask
+        """Whether the layer is given another mask than that of what it reads."""
+        return self.mask is not None and self.mask is not self.reads[0].mask
 
 
 @dataclass(eq=False, kw_only=True)

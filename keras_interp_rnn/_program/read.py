@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
@@ -315,12 +315,24 @@ def _masking(call: _Call) -> list[Operation]:
 
 def _concatenate(call: _Call) -> list[Operation] | None:
     rank, axis = len(call.reads[0].shape), call.operation.axis
-    return [_one(Join, call)] if axis in (-1, rank - 1) and not _masks(call) else None
+    return _merged(Join, call) if axis in (-1, rank - 1) else None
 
 
 def _sum(call: _Call, factors: Callable[[int], list[float]]) -> list[Operation] | None:
     same = len({x.shape for x in call.reads}) == 1 and len(call.reads) == len(tree.flatten(call.node.arguments.args))
-    return [_one(Sum, call, factors=factors(len(call.reads)))] if same and not _masks(call) else None
+    return _merged(Sum, call, factors=factors(len(call.reads))) if same else None
+
+
+def _merged(kind: type[Operation], call: _Call, **fields: Any) -> list[Operation] | None:
+    """An operation of several values, which reads no mask. Of values with one mask it passes this one on.
+
+    A sum has none where one of its values has none.
+    """
+    masks = {x.mask for x in call.reads}
+    known = masks - {None}
+    mask = next(iter(known)) if known and (kind is Join or masks == known) else None
+    made = replace(call, mask=mask).makes()
+    return [kind(layer=call.operation, reads=call.reads, makes=[made], **fields)] if len(known) < 2 else None
 
 
 def _multiply(call: _Call) -> list[Operation] | None:
@@ -334,10 +346,6 @@ def _reshape(call: _Call) -> list[Operation] | None:
     reorders = isinstance(call.operation, L.Flatten) and call.operation.data_format == "channels_first"
     keeps_batch = made.shape[:1] == x.shape[:1] and made.shape[1:].count(None) < 2
     return [_one(Reshape, call)] if keeps_batch and not reorders else None
-
-
-def _masks(call: _Call) -> bool:
-    return any(x.mask is not None for x in call.reads)
 
 
 def _one_hot(call: _Call) -> list[Operation] | None:
@@ -378,9 +386,10 @@ def _recurrent(call: _Call) -> list[Operation] | None:
         flags |= {"in_order": both, "stateful": way.stateful}
         found.append(Recur(layer=way, reads=call.reads, makes=made, mask=call.mask, cell=way.cell, **flags))
     if both:
-        joined = _Call(layer, call.node, [each.makes[0] for each in found], found[0].makes[0].mask)
+        joined = _Call(layer, call.node, [each.makes[0] for each in found], None)
         factors = [0.5 if layer.merge_mode == "ave" else 1.0] * 2
-        found.append(_one(Join, joined) if layer.merge_mode == "concat" else _one(Sum, joined, factors=factors))
+        is_joined = layer.merge_mode == "concat"
+        found += (_merged(Join, joined) if is_joined else _merged(Sum, joined, factors=factors)) or []
     return found
 
 

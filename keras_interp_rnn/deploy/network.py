@@ -238,7 +238,7 @@ def _blocks(operations: list[o.Operation]) -> Iterator[list[o.Operation]]:
 def _check(operation: o.Operation, name: str) -> None:
     """Raises ValueError for an operation that is not known, or is called with more than what it reads."""
     arguments = operation.arguments if isinstance(operation, o.Opaque) else []
-    if arguments or (operation.other_mask and operation.mask is not None):
+    if arguments or operation.other_mask:
         remedy = "Call it without initial_state, mask and training."
         raise _refusal(f"{name}, which is called with more than what it reads", remedy)
     if type(operation) not in RULES:

@@ -45,6 +45,13 @@ def with_states():
     return graph(lambda a, b: L.GRU(4)(a, initial_state=L.Dense(4)(L.LSTM(2)(b))), (None, FEATURES), (None, 2))
 
 
+def masked_branches():
+    ids = keras.Input((None,), dtype="int32")
+    x = L.Embedding(SYMBOLS, 4, mask_zero=True)(ids)
+    joined = L.Concatenate()([L.GRU(4, return_sequences=True)(x), L.LSTM(3, return_sequences=True)(x)])
+    return keras.Model(ids, L.GRU(2)(L.Add()([L.Dense(4)(joined), x])))
+
+
 def attention():
     def make(x):
         h = L.LSTM(4, return_sequences=True)(x)
@@ -116,6 +123,7 @@ MODELS = {
     "nested": (nested, "NotEqual Lookup Recur Recur Affine"),
     "shared": (shared, "Recur Affine Elementwise Recur Affine Elementwise Sum"),
     "two inputs": (two_inputs, "Opaque Recur Opaque Affine"),
+    "masked branches": (masked_branches, "NotEqual Lookup Recur Recur Join Affine Sum Recur"),
     "initial states": (with_states, "Recur Affine Opaque"),
     "attention": (attention, "Recur Affine Opaque Opaque Opaque Affine"),
     "multiple": (lambda: graph(lambda x: 2.5 * L.GRU(3)(x), (None, FEATURES)), "Recur Sum"),

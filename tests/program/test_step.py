@@ -19,7 +19,7 @@ def of_ids(*parts, **flags):
 
 def branches():
     ids = keras.Input((None,), dtype="int32")
-    x = L.Embedding(K, 4)(ids)
+    x = L.Embedding(K, 4, mask_zero=True)(ids)
     below = L.LayerNormalization()(L.Dense(4, "tanh")(L.Embedding(K, 3)(ids)))
     states = L.GRU(4, **EACH)(x)
     above = L.LSTM(3, **EACH)(L.Add()([L.Rescaling(0.5)(states), below]))
