@@ -430,7 +430,7 @@ def _estimates(
         budgets = divided(asked.usual_work[0] if asked.max_work is None else asked.max_work, of_exact)
         for row, (columns, budget) in enumerate(zip(top, budgets, strict=True)):
             game = Prefixes(opened, row, absent[row], players.of_steps[row])
-            yield by_prefixes(game, columns, asked.tolerance, budget, np.random.default_rng(0))
+            yield by_prefixes(game, columns, asked.tolerance, budget, np.random.default_rng(0), len(top))
         return
 
     def run(rows: NDArray[np.intp], coalitions: Sequence[Coalitions]) -> list[Array]:

@@ -85,13 +85,11 @@ def _merge(
             states = np.concatenate(nodes, axis=1)
             weight = mass @ weights
             order, starts = cells(states, weight, num_states)
-            label[order] = np.repeat(np.arange(len(starts)), np.diff([*starts, len(order)]))
+            cell = _cell_of(starts, len(order))
+            label[order] = cell
             mass = np.add.reduceat(mass[order], starts, axis=0)
-            part = (
-                weight[order, None]
-                / np.repeat(np.add.reduceat(weight[order], starts), np.diff([*starts, len(order)]))[:, None]
-            )
-            states = np.add.reduceat(states[order] * part, starts, axis=0)
+            part = weight[order] / np.add.reduceat(weight[order], starts)[cell]
+            states = np.add.reduceat(states[order] * part[:, None], starts, axis=0)
             nodes = np.split(states, np.cumsum([x.shape[1] for x in nodes])[:-1], axis=1)
         layers.append(_Layer(player, before, label.reshape(2, -1), added))
     return layers, nodes, mass
@@ -166,7 +164,7 @@ class Merged:
                     for after, added in zip(layer.next, np.split(layer.added, 2), strict=True)
                 )
                 difference = having - without
-                values[layer.player] += np.einsum("q,sq,sqo->o", self.weights, layer.mass, difference, optimize=True)
+                values[layer.player] += np.tensordot(layer.mass * self.weights, difference, axes=2)
                 ahead = without + q * difference
         return values
 
@@ -201,17 +199,24 @@ def cells(points: Array, weights: Array, count: int) -> tuple[NDArray[np.intp], 
         most = count - len(starts)
         if most < len(score):
             split[np.argpartition(-score, most - 1)[most:]] = False
-        cell = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+        cell = _cell_of(starts, len(order))
         along = axis[cell]
         right = (centred[order, along] > mean[cell, along]) & split[cell]
         keys = 2 * cell + right
         resorted = np.argsort(keys, kind="stable")
         order, keys = order[resorted], keys[resorted]
-        new = np.flatnonzero(np.diff(keys, prepend=-1))
+        new = np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
         if len(new) == len(starts):
             break
         starts = new
     return order, starts
+
+
+def _cell_of(starts: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """The number of the cell of each of so many points in the order of their cells."""
+    begins = np.zeros(count, np.intp)
+    begins[starts[1:]] = 1
+    return begins.cumsum()
 
 
 def _principal(centred: Array, weights: Array) -> Array:

@@ -47,7 +47,10 @@ UPDATES, RUNS = 2**20, 512
 """The default budgets: updates of the state of one call, and runs of each sequence where prefixes share nothing."""
 
 STATES, PAIRS, FEWEST = 256, 63, 64
-"""The states and the pairs to begin with: of a network that is read step by step, and of another; and the fewest."""
+"""The states and the pairs to begin with: of a network that is read step by step, and of another; and the fewest.
+
+Several sequences share the states, so that many begin with the fewest.
+"""
 
 
 class Estimate(NamedTuple):
@@ -63,13 +66,18 @@ class Estimate(NamedTuple):
 
 
 def by_prefixes(
-    game: Prefixes, columns: NDArray[np.int64], tolerance: float, budget: int, rng: np.random.Generator
+    game: Prefixes,
+    columns: NDArray[np.int64],
+    tolerance: float,
+    budget: int,
+    rng: np.random.Generator,
+    num_sequences: int = 1,
 ) -> Estimate:
     """The values of a sequence that is read step by step.
 
     Args:
         columns: (K,), the outputs. tolerance: of the largest standard error, in parts of the range of the values.
-        budget: the number of updates of the state.
+        budget: the number of updates of the state. num_sequences: of the call.
     """
     n, steps = game.num_players, game.num_steps
     if n == 0:
@@ -78,7 +86,7 @@ def by_prefixes(
         values = exact_values(game.all_outputs()[:, columns])
         return Estimate(values, np.zeros_like(values), game.runs)
     pairs, seen = Pairs(n, rng), _Seen(n, lambda rows: game.outputs(rows)[:, columns])
-    states = int(np.clip(budget // (4 * steps), FEWEST, STATES))
+    states = int(np.clip(budget // (4 * steps), FEWEST, max(FEWEST, STATES // num_sequences)))
     while True:
         seen.add(pairs.draw(states - len(pairs.coalitions)))
         values, errors = seen.values(pairs, merged(game, states) if can_merge(game) else None, columns)
