@@ -10,6 +10,7 @@ adds its part to the output as it is read, so that no state has to tell what was
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -223,7 +224,12 @@ def _principal(centred: Array, weights: Array) -> Array:
     """About the first principal components (N, 8) of points, by one step of subspace iteration."""
     if centred.shape[1] <= AXES:
         return centred
-    start = np.random.default_rng(0).normal(size=(centred.shape[1], AXES))
     weighted = (centred * weights[:, None]).T
-    components = centred @ np.linalg.qr(weighted @ (centred @ start))[0]
+    components = centred @ np.linalg.qr(weighted @ (centred @ _directions(centred.shape[1])))[0]
     return np.asarray(components @ np.linalg.eigh((components * weights[:, None]).T @ components)[1])
+
+
+@functools.cache
+def _directions(size: int) -> Array:
+    """Random ones (size, 8), with which the iteration begins."""
+    return np.random.default_rng(0).normal(size=(size, AXES))
