@@ -379,7 +379,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
         axis.set_ylabel("largest error / range of the values")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize="small")
-    finding = f"Texts of {length} words: attribution is nearest with as many runs; by time KernelExplainer comes as near"
+    finding = f"Texts of {length} words: attribution is nearest with as many runs; by time KernelExplainer is as near"
     figure.suptitle(finding, fontsize="medium")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)

@@ -76,6 +76,10 @@ RULES: dict[type[o.Operation], Callable[[Any], Callable[..., Array]]] = {
 """Operation -> a function of rows of what it reads."""
 
 
+NUMBERS = 2**24
+"""The most that are computed for all symbols at once for one recurrence."""
+
+
 class Steps:
     """A program along a text: its states are those of the layers at first, and are kept from step to step."""
 
@@ -89,7 +93,8 @@ class Steps:
             if isinstance(operation, o.Recur):
                 recurrence = _Recurrence(operation, tables.get(reads[0]))
                 self._recurrences.append(recurrence)
-                given = [*(program.inputs if tabled else reads), *([] if operation.mask is None else [operation.mask])]
+                masks = [] if operation.mask is None else [operation.mask]
+                given = [*(reads if recurrence.drives is None else program.inputs), *masks]
                 self._steps.append((recurrence.step, given, operation.makes[0]))
             elif tabled:
                 tables[operation.makes[0]] = RULES[type(operation)](operation)(*(tables[value] for value in reads))
@@ -115,6 +120,9 @@ class Steps:
 class _Recurrence:
     """A cell from step to step.
 
+    Attributes:
+        drives: those of all symbols; None where they depend on other steps, or take more than 2^24 numbers.
+
     Args:
         table: (K, ...), what it reads of each symbol; None where that depends on other steps.
     """
@@ -124,7 +132,9 @@ class _Recurrence:
         self._equations: Any = equations_of(operation.cell, as_float64)
         states = tree.flatten(operation.layer.get_initial_state(batch_size=1))
         self._start = np.zeros((1, output_size(operation.cell))), tuple(map(as_float64, states))
-        self._drives = None if table is None else self._drive(table)
+        self.drives: tuple[Array, ...] | None = None
+        if table is not None and len(table) * sum(part.size for part in self._drive(table[:1])) <= NUMBERS:
+            self.drives = self._drive(table)
         self.reset()
 
     def _drive(self, x: Array) -> tuple[Array, ...]:
@@ -139,11 +149,11 @@ class _Recurrence:
         """The output (1, n) after a step.
 
         Args:
-            x: its symbol (1,), where there is a table, or what it reads (1, n). there: (1,), whether it is read.
+            x: its symbol (1,), where there are `drives`, or what it reads (1, n). there: (1,), whether it is read.
         """
         if there is not None and not there[0]:
             return np.zeros_like(self._output) if self._operation.zeros else self._output
-        now = self._drive(x) if self._drives is None else tuple(part[x] for part in self._drives)
+        now = self._drive(x) if self.drives is None else tuple(part[x] for part in self.drives)
         self._states = self._equations.step(NUMPY, self._states, now).states
         self._output = self._equations.output(NUMPY, self._states, now)
         return self._output

@@ -39,8 +39,11 @@ KNOWN = {
 }
 
 
+@pytest.mark.parametrize("numbers", [0, 2**24])
 @pytest.mark.parametrize("name", KNOWN)
-def test_each_step_has_the_output_of_the_model(name):
+def test_each_step_has_the_output_of_the_model(name, numbers, monkeypatch):
+    """Also where a large vocabulary leaves the drives to the steps."""
+    monkeypatch.setattr("keras_interp_rnn._program.step.NUMBERS", numbers)
     keras.utils.set_random_seed(4)
     model, rng = KNOWN[name](), np.random.default_rng(4)
     model.set_weights(
