@@ -174,7 +174,7 @@ def operation_name(operation: Any) -> str:
     Keras exports its operations as functions, not as classes.
 
     Holds: Keras 3.12 and later.
-    Guarded by: tests/network/test_isan_models.py::test_a_model_that_is_read_has_the_logits_it_outputs.
+    Guarded by: tests/program/test_fold.py::test_a_model_that_is_read_has_the_logits_it_outputs.
     """
     kind = type(operation)
     return kind.__name__ if kind.__module__.split(".")[0] == "keras" else ""

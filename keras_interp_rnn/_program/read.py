@@ -12,6 +12,7 @@ import numpy as np
 from keras import tree
 
 from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name
+from keras_interp_rnn._network.along import output_size
 from keras_interp_rnn._network.arrays import as_float64
 from keras_interp_rnn._network.graph import evaluate, runs_its_graph
 from keras_interp_rnn._network.parts import (
@@ -381,7 +382,7 @@ def _recurrent(call: _Call) -> list[Operation] | None:
     for way, states in zip(ways, halves, strict=True):
         made = [call.makes(), *map(call.makes, states)]
         if both and layer.merge_mode == "concat":
-            made[0].shape = (*made[0].shape[:-1], way.cell.units)
+            made[0].shape = (*made[0].shape[:-1], output_size(way.cell))
         flags = {"backwards": way.go_backwards, "sequences": way.return_sequences, "zeros": way.zero_output_for_mask}
         flags |= {"in_order": both, "stateful": way.stateful}
         found.append(Recur(layer=way, reads=call.reads, makes=made, mask=call.mask, cell=way.cell, **flags))
