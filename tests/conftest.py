@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.matrix)
     if hasattr(config, "workerinput"):  # the longest files first, so that no worker ends with one of them alone
         seconds = shards.recorded_durations()
-        items.sort(key=lambda item: -seconds.get(shards.key(item.nodeid.partition("::")[0]), 0))
+        items.sort(key=lambda item: -seconds.get(shards.key(item.nodeid.partition("::")[0], "core"), 0))
 
 
 def _spread(cases: list[pytest.Item], number: int) -> list[pytest.Item]:

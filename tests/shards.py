@@ -228,7 +228,7 @@ def _cases(report: Path) -> Iterator[tuple[str, float, str]]:
 
 
 def recorded_durations() -> dict[str, float]:
-    """Seconds of each file in its lane."""
+    """Seconds of each file in its lane, and in the core alone, as "core PATH"."""
     return json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.is_file() else {}
 
 
@@ -267,7 +267,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _write_durations(numbered: Mapping[int, tuple[str, list[str]]], tree_hash: str) -> None:
-    durations = {}
+    durations = {name: took for name, took in recorded_durations().items() if name.startswith("core ")}
     for number, (lane, paths) in numbered.items():
         if outcome := outcome_of(number, lane, paths, tree_hash):
             durations |= {key(path, lane): took for path, took in outcome.durations.items()}
