@@ -224,6 +224,7 @@ class TestInAnISAN:
         assert found["none"] > 1.05
         assert found["default"] < 1.0
 
+    @pytest.mark.core(1)
     @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
     @pytest.mark.parametrize(
         "seed", [1, pytest.param(2, marks=pytest.mark.matrix), pytest.param(3, marks=pytest.mark.matrix)]

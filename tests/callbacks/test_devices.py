@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.matrix  # each place is a process that trains with every callback
+
 SCRIPT = Path(__file__).with_name("on_devices.py")
-CORE = ["Attributions", "Resumable", "TemperatureSchedule"]  # one reads the model, one saves it, one writes into it
-OTHERS = (
-    "Automaton CarriedState Contributions JacobianHistograms ShapleyValues Stability Substitutions Traces "
-    "TransitionProbabilities"
+CALLBACKS = (
+    "Attributions Automaton CarriedState Contributions JacobianHistograms Resumable ShapleyValues Stability "
+    "Substitutions TemperatureSchedule Traces TransitionProbabilities"
 ).split()
-CALLBACKS = [*CORE, *(pytest.param(name, marks=pytest.mark.matrix) for name in OTHERS)]
 WRITE_NOTHING = {"CarriedState", "Resumable", "TemperatureSchedule"}
 TENSORFLOW = ["tensorflow-mirrored-2", "tensorflow-mirrored-3"]
 JAX = ["jax-data-2", "jax-model-2"]
@@ -25,7 +25,7 @@ JAX = ["jax-data-2", "jax-model-2"]
 def names(request):
     """The callbacks that the chosen tests ask for."""
     parameters = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
-    return sorted({found.params["callback"] for found in parameters if found} or CORE)
+    return sorted({found.params["callback"] for found in parameters if found} or CALLBACKS)
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +62,12 @@ def number_of_events(folder):
     return sorted(path.parent.name for path in (folder / "logs").rglob("events.*"))
 
 
-@pytest.mark.core
 @pytest.mark.parametrize("callback", CALLBACKS)
-@pytest.mark.parametrize("place", [TENSORFLOW[0], *(pytest.param(x, marks=pytest.mark.matrix) for x in TENSORFLOW[1:])])
+@pytest.mark.parametrize("place", TENSORFLOW)
 def test_replicas_of_tensorflow_reach_the_weights_of_one_device(folder_of, callback, place):
     check(folder_of, callback, place, "tensorflow-one-1")
 
 
-@pytest.mark.matrix
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 @pytest.mark.parametrize("callback", CALLBACKS)
 @pytest.mark.parametrize("place", JAX)

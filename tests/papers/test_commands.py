@@ -228,6 +228,7 @@ def recipe(monkeypatch):
     return adding
 
 
+@pytest.mark.matrix  # a whole training
 @needs_records
 def test_a_table_by_the_recipe_runs_and_is_reported_with_the_others(tmp_path, monkeypatch, capsys):
     adding = recipe(monkeypatch)

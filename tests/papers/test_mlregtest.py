@@ -69,6 +69,7 @@ def test_a_network_is_trained_and_judged_and_a_gru_is_asked(layer, tmp_path, tru
         assert found["asked"]["LA"] == found["LA"]  # they agree on these words
 
 
+@pytest.mark.matrix  # a whole training
 def test_the_kept_weights_are_those_of_the_highest_accuracy_on_the_validation_words(tmp_path, truth, monkeypatch):
     monkeypatch.setattr(mlregtest_learners, "EPOCHS", 6)
     sets = mlregtest.word_sets("any", truth, a_run(tmp_path))

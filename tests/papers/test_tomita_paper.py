@@ -88,6 +88,7 @@ def test_words_of_one_length_are_shuffled_in_each_epoch(tmp_path, monkeypatch):
     assert not np.array_equal(*read)
 
 
+@pytest.mark.matrix  # a whole training
 def test_training_ends_when_every_word_is_right_or_time_is_up(tmp_path):
     words, protocol = short("1"), settings(epochs=200, units=12, more=3)
     model, curve = tomita_paper._train("GRU", words, protocol, a_run(tmp_path / "whole"))
