@@ -33,13 +33,11 @@ class Transition:
     Attributes:
         name: by which it is found.
         is_hard: whether the state is the most probable centroid, with the gradient of the mixture.
-        is_deterministic: whether the result is always the same outside training.
         passes_gradient: whether a gradient passes from z to alpha, as if z were alpha.
     """
 
     name: ClassVar[str] = ""
     is_hard = False
-    is_deterministic = True
     passes_gradient = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -50,6 +48,11 @@ class Transition:
     def takes_noise(self, training: bool) -> bool:
         """Whether a step needs Gumbel noise (batch, k)."""
         return False
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether the result is always the same outside training."""
+        return not self.takes_noise(training=False)
 
     def __call__(
         self, xp: ArrayModule, scores: Tensor, temperature: Tensor, noise: Tensor | None = None, scale: Tensor = 1.0
@@ -104,7 +107,6 @@ class Gumbel(Transition):
     def __init__(self, straight_through: bool = False, sample_at_inference: bool = False) -> None:
         self.straight_through = self.is_hard = bool(straight_through)
         self.sample_at_inference = bool(sample_at_inference)
-        self.is_deterministic = not self.sample_at_inference
 
     def takes_noise(self, training: bool) -> bool:
         return training or self.sample_at_inference
@@ -123,7 +125,6 @@ class Sample(Transition):
     """Eq. 16: a centroid drawn from alpha, always. No gradient passes from the state to alpha."""
 
     name = "sample"
-    is_deterministic = False
     passes_gradient = False
 
     def takes_noise(self, training: bool) -> bool:

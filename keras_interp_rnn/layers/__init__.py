@@ -20,14 +20,9 @@ from keras_interp_rnn.layers.min_gru import MinGRU, MinGRUCell, MinLSTM, MinLSTM
 from keras_interp_rnn.layers.minimal_rnn import MinimalRNN, MinimalRNNCell
 from keras_interp_rnn.layers.peephole_lstm import PeepholeLSTM, PeepholeLSTMCell
 from keras_interp_rnn.layers.rg_lru import RGLRU, RGLRUCell
-from keras_interp_rnn.layers.state_regularized import (
-    SRGRU,
-    SRLSTM,
-    SRPeepholeLSTM,
-    SRSimpleRNN,
-    StateRegularizedCell,
-    StateRegularizedRNN,
-)
+from keras_interp_rnn.layers.state_regularized import SRGRU, SRLSTM, SRPeepholeLSTM, SRSimpleRNN
+from keras_interp_rnn.layers.state_regularized_cell import StateRegularizedCell
+from keras_interp_rnn.layers.state_regularized_rnn import StateRegularizedRNN
 from keras_interp_rnn.layers.word_dropout import WordDropout
 
 __all__ = [
