@@ -14,19 +14,13 @@ from __future__ import annotations
 
 import functools
 import math
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._network import as_float64
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import (
-    FUNCTIONS,
-    MATRICES,
-    Constant,
     Lines,
     Place,
     Unwritten,
@@ -35,187 +29,21 @@ from keras_interp_rnn.deploy._c import (
     plus,
     times,
 )
+from keras_interp_rnn.deploy._text import Text, unused
+from keras_interp_rnn.deploy._values import (
+    ATOM,
+    CHOICE,
+    Computed,
+    Expression,
+    Given,
+    Index,
+    OneHot,
+    Product,
+    Row,
+    Shape,
+    Value,
+)
 from keras_interp_rnn.equations import NUMPY
-
-Shape = tuple[int, ...]
-
-ATOM, PRODUCT, SUM, CHOICE = range(4)
-"""How tightly an expression binds: an operand that binds less than its operation takes gets parentheses."""
-
-
-@dataclass(frozen=True)
-class Index:
-    """An integer of C: the symbol, or the number of the largest entry."""
-
-    expression: Callable[[], str]
-    shape: Shape
-    dtype: str = "int32"
-
-
-def _operators(operator: str, level: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator of values and its reflection."""
-
-    def operation(self: Value, other: Any) -> Any:
-        return self.code.arithmetic(operator, level, self, other)
-
-    def reflected(self: Value, other: Any) -> Any:
-        return self.code.arithmetic(operator, level, other, self)
-
-    return operation, reflected
-
-
-class Value:
-    """An array of one step, row after row, with leading axes of 1. It is computed once, when it is first read.
-
-    Attributes:
-        name: of the array that stores it.
-        level: how tightly `at` binds.
-        is_read: whether the place of its entries was asked for.
-    """
-
-    dtype = "float32"
-    __array_ufunc__ = None  # arrays of NumPy leave arithmetic to this class
-    name = "value"
-    level = ATOM
-    is_read = False
-
-    def __init__(self, code: Code, shape: Shape) -> None:
-        self.code, self.shape = code, tuple(shape)
-        self.stored: Place | None = None
-
-    @property
-    def size(self) -> int:
-        """The number of entries."""
-        return math.prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def place(self) -> Place:
-        """Where the entries are, which are stored by now."""
-        self.is_read = True
-        if self.stored is None:
-            self.stored = self.code.store(self)
-        return self.stored
-
-    def at(self, index: str) -> str:
-        """The entry at an index, as an expression."""
-        return self.place.at(index)
-
-    def into(self, target: Place) -> Lines:
-        """The lines that write all entries to a place."""
-        return loop(self.size, f"{target.at('i')} = {self.at('i')};")
-
-    def part(self, first: int, shape: Shape) -> Value:
-        """Entries side by side, from `first` on."""
-        return Part(self, first, shape)
-
-    def __getitem__(self, key: Any) -> Value:
-        chosen = np.arange(self.size).reshape(self.shape)[key]
-        first = int(chosen.flat[0])
-        if not np.array_equal(chosen.ravel(), np.arange(first, first + chosen.size)):
-            raise Unwritten("entries that are not side by side")
-        return self.part(first, chosen.shape)
-
-    __add__, __radd__ = _operators("+", SUM)
-    __sub__, __rsub__ = _operators("-", SUM)
-    __mul__, __rmul__ = _operators("*", PRODUCT)
-    __truediv__, __rtruediv__ = _operators("/", PRODUCT)
-    __ge__, __le__ = _operators(">=", CHOICE)
-    __gt__, __lt__ = _operators(">", CHOICE)
-
-    def __neg__(self) -> Any:
-        return -1.0 * self
-
-
-class Given(Value):
-    """An array that exists outside of the block of a layer: inputs, states, the output of the layer before."""
-
-    def __init__(self, code: Code, size: int, place: Place) -> None:
-        super().__init__(code, (1, size))
-        self.stored = place
-
-
-class Expression(Value):
-    """Arithmetic of entries, written where an entry is read."""
-
-    def __init__(self, code: Code, shape: Shape, level: int, entry: Callable[[str], str]) -> None:
-        super().__init__(code, shape)
-        self.level, self._entry = level, entry
-
-    def at(self, index: str) -> str:
-        return self._entry(index) if self.stored is None else self.stored.at(index)
-
-    def part(self, first: int, shape: Shape) -> Value:
-        return Expression(self.code, shape, self.level, lambda index: self.at(plus(index, str(first))))
-
-
-class Part(Value):
-    """Entries of a value that is stored when one of them is read."""
-
-    def __init__(self, whole: Value, first: int, shape: Shape) -> None:
-        super().__init__(whole.code, shape)
-        self._whole, self._first = whole, first
-
-    @property
-    def place(self) -> Place:
-        return self._whole.place.moved(str(self._first))
-
-
-class Computed(Value):
-    """A value by the lines that compute it, given the place to which they write."""
-
-    def __init__(self, code: Code, shape: Shape, lines: Callable[[Place], Lines], name: str = "value") -> None:
-        super().__init__(code, shape)
-        self._lines, self.name = lines, name
-
-    def into(self, target: Place) -> Lines:
-        return self._lines(target) if self.stored is None else super().into(target)
-
-
-class Product(Computed):
-    """A vector times a constant matrix; a part of it that is taken first is one with some of the columns."""
-
-    def __init__(self, x: Value, matrix: Array) -> None:
-        self._x, self._matrix = x, matrix
-
-        def lines(target: Place) -> Lines:
-            constant = x.code.constant(matrix)
-            return [x.code.call(constant.function, target, x.place, *constant.matrix("0"), *constant.array.shape)]
-
-        super().__init__(x.code, (*x.shape[:-1], matrix.shape[1]), lines, "product")
-
-    def part(self, first: int, shape: Shape) -> Value:
-        size = math.prod(shape)
-        if self.stored is not None or size == self.size:
-            return super().part(first, shape)
-        return Product(self._x, self._matrix[:, first : first + size]).part(0, shape)
-
-
-class Row(Expression):
-    """The entry of a constant (K, ...) at an index."""
-
-    def __init__(self, code: Code, table: Array, index: Index) -> None:
-        self.table, self.index = table, index
-        shape, level = (*index.shape, *table.shape[1:]), ATOM if code.weights == "float32" else PRODUCT
-        super().__init__(code, shape, level, lambda i: code.constant(table).entry(index.expression(), i))
-
-    def part(self, first: int, shape: Shape) -> Value:
-        axes = len(self.index.shape)
-        if math.prod(shape) != self.size or shape[:axes] != self.index.shape:
-            return super().part(first, shape)
-        return Row(self.code, self.table.reshape(len(self.table), *shape[axes:]), self.index)
-
-
-class OneHot(Expression):
-    """Zeros, and a one at an index."""
-
-    def __init__(self, code: Code, index: Index, size: int) -> None:
-        self.index = index
-        super().__init__(code, (*index.shape, size), ATOM, lambda i: f"(float)({i} == {index.expression()})")
 
 
 def of_constants(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -244,35 +72,8 @@ def _entry_by_entry(name: str, function: str) -> Callable[..., Any]:
     return of_constants(applied)
 
 
-class Code:
-    """The array namespace, and the text that it has written so far.
-
-    Args:
-        name: prefix of all names outside of functions.
-        weights: how matrices are stored, a key of `MATRICES`.
-        reads_symbols: whether a step reads a symbol, and returns a number.
-
-    Attributes:
-        lines: of the function that computes a step.
-        states: the fields of the state, with their values at the start.
-        symbol: the symbol that a step reads.
-        skips_masked: whether there are masked steps, which change nothing.
-        num_symbols: rows of the smallest table in which it is looked up; None before the first.
-    """
-
-    def __init__(self, name: str, weights: str, *, reads_symbols: bool = False) -> None:
-        self.name, self.weights, self._reads_symbols = name, weights, reads_symbols
-        self.lines: Lines = []
-        self.states: dict[str, Array] = {}
-        self.symbol = Index(lambda: "symbol", (1,))
-        self.skips_masked = False
-        self.num_symbols: int | None = None
-        self._num_blocks = 0
-        self._read: list[tuple[str, Array]] = []
-        self._constants: dict[tuple[Shape, bytes], Constant] = {}
-        self._functions: set[str] = set()
-        self._names: set[str] = set()
-        self._names_in_block: set[str] = set()
+class Code(Text):
+    """The array namespace, whose functions write what they compute."""
 
     def __getattr__(self, name: str) -> Any:
         """A function that has no C; of constants alone it is NumPy's."""
@@ -284,13 +85,6 @@ class Code:
 
         unwritten.__name__ = name
         return functools.partial(of_constants(unwritten), self)
-
-    def read(self, weight: Any, name: str = "") -> Array:
-        """A weight as an array, which is stored under its name."""
-        array = as_float64(weight)
-        name = re.sub(r"\W", "_", name or str(getattr(weight, "name", "constant")), flags=re.ASCII)
-        self._read.append((re.sub("_scale$", "_scales", name), array))  # a matrix has an array NAME_scale
-        return array
 
     def state(self, name: str, start: Array) -> Value:
         """A new field of the state."""
@@ -310,62 +104,6 @@ class Code:
             self._append(value.into(output.place))
         self.lines = [*before, "", *comment, *declared, "{", *(f"    {line}" for line in self.lines), "}"]
         return output
-
-    def skip_if(self, condition: str) -> None:
-        """Ends a masked step, before it changes a state."""
-        self.skips_masked = True
-        self._append([f"if ({condition}) return{' 0' if self._reads_symbols else ''}; /* masked */"])
-
-    def store(self, value: Value) -> Place:
-        """Computes a value here, into an array of its own."""
-        value.into(Place(""))  # writes what it reads
-        target = Place(_unused(value.name, self._names_in_block))
-        self._append([f"float {target}[{value.size}];", *value.into(target)])
-        return target
-
-    def _append(self, lines: Lines) -> None:
-        self.lines += lines
-
-    def constant(self, array: Array) -> Constant:
-        """The static array with these entries; for a transposed weight that of the weight."""
-        weights = [weight for _, weight in self._read]
-        if array.ndim != 2 or any(np.array_equal(weight, array) for weight in weights):
-            return self._constant(array)
-        turned = next((weight for weight in weights if np.array_equal(weight.T, array)), None)
-        return self._constant(array) if turned is None else self._constant(turned)._replace(is_transposed=True)
-
-    def _constant(self, array: Array) -> Constant:
-        key = array.shape, np.ascontiguousarray(array).tobytes()
-        if key not in self._constants:
-            weight = next((name for name, weight in self._read if weight is array or weight is array.base), "constant")
-            name = _unused(f"{self.name}_{self._num_blocks}_{weight}", self._names)
-            literal(np.abs(array).max())  # else it has no C
-            self._constants[key] = Constant(name, array, self.weights)
-        return self._constants[key]
-
-    def function(self, name: str) -> str:
-        """The name in C of one of `FUNCTIONS`, or of math.h."""
-        if name not in FUNCTIONS:
-            return name
-        self._functions.add(name)
-        return f"{self.name}_{name}"
-
-    def call(self, function: str, *arguments: Any) -> str:
-        """A call of a function."""
-        return f"{self.function(function)}({', '.join(map(str, arguments))});"
-
-    def definitions(self) -> Iterator[Lines]:
-        """The static arrays and the functions that a step needs."""
-        for constant in self._constants.values():
-            yield constant.definition()
-        for name, text in FUNCTIONS.items():
-            if name in self._functions:
-                yield text.format(name=self.name, **MATRICES[self.weights]).splitlines()
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes of the static arrays."""
-        return sum(constant.num_bytes for constant in self._constants.values())
 
     def value(self, x: Any) -> Value:
         """A constant as a value."""
@@ -492,7 +230,7 @@ class Code:
 
         @functools.cache
         def expression() -> str:
-            place, name = x.place, _unused("largest", self._names_in_block)
+            place, name = x.place, unused("largest", self._names_in_block)
             self._append([f"const int {name} = {self.call('argmax', place, x.size)}"])
             return name
 
@@ -544,13 +282,3 @@ def _number(x: Any) -> float | None:
 def _check_row(x: Any, axis: int) -> None:
     if x.size != x.shape[-1] or axis not in (-1, x.ndim - 1):
         raise Unwritten("functions of several rows")
-
-
-def _unused(name: str, names: set[str]) -> str:
-    """The name, or with a number that tells it from those that there are; the set has it from now on."""
-    found, number = name, 1
-    while found in names:
-        number += 1
-        found = f"{name}_{number}"
-    names.add(found)
-    return found

@@ -21,14 +21,22 @@ from keras import tree
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
-from keras_interp_rnn._network import as_float64, check_finite, draws_noise, innermost, state_names
-from keras_interp_rnn._network.graph import runs_its_graph
-from keras_interp_rnn._network.parts import FORMULAS
-from keras_interp_rnn._program import Program, read, read_layer
+from keras_interp_rnn._program import (
+    Program,
+    as_float64,
+    check_finite,
+    draws_noise,
+    innermost,
+    read,
+    read_layer,
+    state_names,
+)
 from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.graph import runs_its_graph
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
-from keras_interp_rnn.deploy._code import CHOICE, Code, Given, Index, Value
+from keras_interp_rnn.deploy._code import Code
+from keras_interp_rnn.deploy._values import CHOICE, Given, Index, Value
 from keras_interp_rnn.equations import CellEquations
 
 ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
@@ -237,8 +245,7 @@ def _blocks(operations: list[o.Operation]) -> Iterator[list[o.Operation]]:
 
 def _check(operation: o.Operation, name: str) -> None:
     """Raises ValueError for an operation that is not known, or is called with more than what it reads."""
-    arguments = operation.arguments if isinstance(operation, o.Opaque) else []
-    if arguments or operation.other_mask:
+    if operation.arguments:
         remedy = "Call it without initial_state, mask and training."
         raise _refusal(f"{name}, which is called with more than what it reads", remedy)
     if type(operation) not in RULES:
@@ -293,8 +300,7 @@ def _scale(code: Code, operation: o.Scale, name: str, x: Any) -> Value:
 
 
 def _normalize(code: Code, operation: o.Normalize, name: str, x: Any) -> Value:
-    # The operation has the constants of the layer.
-    return code.value(FORMULAS[keras.layers.LayerNormalization](code, operation, code.value(x), code.read))
+    return code.value(operation.value(code, code.value(x), code.read))
 
 
 def _elementwise(code: Code, operation: o.Elementwise, name: str, x: Any) -> Value:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn.deploy._c import Place, Unwritten, literal, plus, times
-from keras_interp_rnn.deploy._code import Code, Given, Value
+from keras_interp_rnn.deploy._code import Code
+from keras_interp_rnn.deploy._values import Given, Value
 
 
 def test_every_float_is_read_back():
