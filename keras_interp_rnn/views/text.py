@@ -821,7 +821,7 @@ def certificate(result: Certificate) -> str:
         network = f"Of: a {cell} of {np.shape(proved.centroids)[1]} units in {proved.dtype}, of whose "
         network += f"{counted(len(proved.centroids), 'centroid')} a word reaches {reached}"
         sure = f"; the right one has all of the probability but {result.epsilon:.1g}" if result.epsilon else ""
-        lines.insert(2, f"{network}{sure}.")
+        lines.insert(2, f"{network}{sure}. Deploy `certificate.network()`, which has these numbers.")
     errors = result.function_errors.values()
     within = f"; on this machine they are within 2^{math.ceil(math.log2(max(errors)))}" if errors else ""
     lines.append(f"Assumed: IEEE arithmetic, and tanh, sigmoid and exp within 2^-20 of their values{within}.")

@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_interp_rnn import _backend, automata, layers
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
-from keras_interp_rnn.automata.certificates import _deployed, _kernels, certificate
+from keras_interp_rnn.automata.certificates import _kernels, certificate
 from keras_interp_rnn.equations import transitions
 from tests.automata.deployments import IDS, START, Weights, misjudged, plain
 from tests.automata.machines import drawn_words, words
@@ -155,10 +155,10 @@ def masked_by(constant):
 
 
 REFUSED = {
-    "reads from the end": (lambda: network_of(D, go_backwards=True), "recurrent.go_backwards=True in place of False"),
+    "reads from the end": (lambda: network_of(D, go_backwards=True), "recurrent with go_backwards=True"),
     "zeros for padded words": (
         lambda: network_of(D, zero_output_for_mask=True),
-        "recurrent.zero_output_for_mask=True in place of False",
+        "recurrent with zero_output_for_mask=True",
     ),
     "a last step without centroids": (
         lambda: network_of(D, regularize_last_step=False),
@@ -166,15 +166,15 @@ REFUSED = {
     ),
     "noise for every word": (
         lambda: network_of(D, transition="gumbel", sample_at_inference=True, noise=30.0),
-        "transition.sample_at_inference=True in place of False",
+        "which draws noise outside training",
     ),
     "state from word to word": (
         lambda: W.functional(plain, layer={"stateful": True}, batch=1),
-        "recurrent.stateful=True in place of False",
+        "recurrent with stateful=True",
     ),
     "head reads every step": (
         lambda: sequential(return_sequences=True),
-        "recurrent.return_sequences=True in place of False",
+        "recurrent with return_sequences=True",
     ),
     "cell in half precision": (
         lambda: sequential(with_cell(keras.layers.SimpleRNNCell(W.units, dtype="mixed_bfloat16"))),
@@ -184,24 +184,20 @@ REFUSED = {
         lambda: sequential(keras.layers.Dropout(0.5, dtype="float64")),
         "All layers must be in float32.* of float64",
     ),
-    "head in int8": (quantized, r"(dense|head)\w*\._is_quantized, True, which its class does not make"),
-    "embedding with LoRA": (lora, "embedding.*lora_rank=2 in place of None"),
-    "dropout of its own kind": (lambda: sequential(AlwaysDropout(0.8, seed=1)), "a head of .'always_dropout"),
+    "head in int8": (quantized, r"(dense|head)\w* .Dense."),
+    "embedding with LoRA": (lora, "embedding.* with LoRA"),
+    "dropout of its own kind": (lambda: sequential(AlwaysDropout(0.8, seed=1)), "always_dropout.* .AlwaysDropout."),
     "dropout that is always on": (
         lambda: W.functional(lambda i, e, r, h: h(keras.layers.Dropout(0.8, seed=1)(r(e(i)), training=True))),
-        "dropout.*, which is called with training=True",
+        "dropout.*, which is called with training",
     ),
     "a layer that is always training": (
         lambda: W.functional(
             lambda i, e, r, h: h(r(e(i), training=True)), layer={"transition": "gumbel", "noise": 30.0}
         ),
-        "recurrent, which is called with training=True",
+        "recurrent .*, which is called with training",
     ),
-    "a layer whose mask is made at run time": (
-        lambda: W.functional(lambda i, e, r, h: h(r(e(i), training=False))),
-        "whose mask is not part of the model's graph",
-    ),
-    "a head of its own kind": (lambda: sequential(OtherDense(1)), "a head of .'other_dense"),
+    "a head of its own kind": (lambda: sequential(OtherDense(1)), "other_dense.* .OtherDense."),
     "an embedding of its own kind": (
         lambda: sequential(OtherEmbedding(4, 4, mask_zero=True)),
         r"other_embedding.* \(OtherEmbedding\)",
@@ -211,13 +207,13 @@ REFUSED = {
         "must be a GRUCell or a SimpleRNNCell. Received: SimpleRNNCell",
     ),
     "a layer of its own kind": (lambda: sequential(OtherLayer(W.units, len(W.centroids))), r"\(OtherLayer\)"),
-    "a model of its own kind": (lambda: sequential(kind=OtherModel), "of the class OtherModel"),
-    "padding read": (masking, "masking.*, of the class Masking"),
+    "a model of its own kind": (lambda: sequential(kind=OtherModel), "must be Sequential or functional.* a OtherModel"),
+    "padding read": (masking, "masking.* .Masking."),
     "a symbol masked": (
         lambda: W.functional(
             lambda i, e, r, h: h(r(e(i), mask=ops.logical_and(ops.not_equal(i, 0), ops.not_equal(i, 3))))
         ),
-        "logical_and.*, of the class LogicalAnd",
+        "logical_and.* .LogicalAnd.",
     ),
     "another id masked": (
         lambda: W.functional(lambda i, e, r, h: h(r(e(i), mask=ops.not_equal(i, 3))), embedding={"mask_zero": False}),
@@ -225,29 +221,31 @@ REFUSED = {
     ),
     "a mask by an object equal to 0": (
         lambda: masked_by(Zero(3)),
-        "not masked where ids are 0 and nowhere else",
+        "not_equal.* .NotEqual.",
     ),
     "a mask by a number equal to 0": (
         lambda: masked_by(ZeroNumber(3)),
-        "not masked where ids are 0 and nowhere else",
+        "not_equal.* .NotEqual.",
     ),
     "an operation before the head": (
         lambda: W.functional(lambda i, e, r, h: h(-r(e(i)))),
-        "negative.*, of the class Negative",
+        "negative.* .Negative.",
     ),
-    "an operation after the head": (lambda: W.functional(lambda i, e, r, h: ops.sin(4 * h(r(e(i))))), "of the class"),
-    "a layer after the head": (lambda: sequential(after=[keras.layers.Activation("relu")]), "a head of .*'activation"),
-    "features of the neighbours": (convolution, "of the class Conv1D"),
-    "features of the place": (lambda: W.functional(by_place), "of the class"),
-    "two verdicts": (two_networks, "of the class Multiply|of the class Subtract"),
+    "an operation after the head": (
+        lambda: W.functional(lambda i, e, r, h: ops.sin(4 * h(r(e(i))))),
+        "multiply.* .Multiply.",
+    ),
+    "a layer after the head": (
+        lambda: sequential(after=[keras.layers.Activation("relu")]),
+        "Received: head of 1, and relu",
+    ),
+    "features of the neighbours": (convolution, "conv1d.* .Conv1D."),
+    "features of the place": (lambda: W.functional(by_place), "which|besides|.Cast|.Ones"),
+    "two verdicts": (two_networks, "multiply.* .Multiply.|subtract.* .Subtract."),
     "ids cast": (lambda: W.functional(plain, dtype="int8"), "inputs of int8, which cannot hold the ids up to 3"),
-    "an input whose dtype has methods": (
-        lambda: W.functional(plain, dtype=Text("int32")),
-        "_dtype='int32' of the class Text in place of 'int32'",
-    ),
     "an initial state": (
         lambda: W.functional(lambda i, e, r, h: h(r(e(i), initial_state=[ops.ones((1, W.units))]))),
-        "recurrent, which is called with more than the output of one layer",
+        "recurrent .*, which is called with initial_state",
     ),
     "two outputs": (
         lambda: (lambda m: keras.Model(m.inputs, [m.outputs[0], m.outputs[0]]))(W.functional(plain)),
@@ -306,7 +304,6 @@ def test_rejects_what_a_proof_about_labels_does_not_know(arguments, reason):
 HARMLESS = {
     *("head reads every step", "two outputs", "ids cast", "a layer after the head", "state from word to word"),
     *("cell in half precision", "dropout in float64", "head in int8", "an initial state"),
-    *("a layer whose mask is made at run time", "an input whose dtype has methods"),
 }
 """Refused as well: with these weights they do no harm, with others they do."""
 
@@ -333,6 +330,8 @@ ACCEPTED = {
     "layers of another model": lambda: keras.Sequential([keras.Input((None,), dtype="int32"), *sequential().layers]),
     "fitted and read": lambda: fitted_and_read(),
     "another policy since": lambda: built_under_another_policy(),
+    "a layer whose mask is made at run time": lambda: W.functional(lambda i, e, r, h: h(r(e(i), training=False))),
+    "an input whose dtype has methods": lambda: W.functional(plain, dtype=Text("int32")),
 }
 
 
@@ -386,6 +385,17 @@ def wrapped(find, name):
         found = find(model)
         method = getattr(found, name)
         setattr(found, name, lambda *args, **kwargs: method(*args, **kwargs))
+
+    return change
+
+
+def turned_round(find, name):
+    """A function on an instance that computes the opposite of its method."""
+
+    def change(model):
+        found = find(model)
+        method = getattr(found, name)
+        setattr(found, name, lambda *args, **kwargs: -method(*args, **kwargs))
 
     return change
 
@@ -474,79 +484,52 @@ class Policy(keras.DTypePolicy):
 
 
 CHANGED = {
-    "an activation with its own ==": (
-        lambda m: setattr(in_its_head(m), "activation", EqualToAll()),
-        "One Dense layer must read the state and decide: linear or sigmoid",
-    ),
-    "a strategy": (lambda m: setattr(m, "_distribute_strategy", Truth()), "_distribute_strategy, a Truth"),
-    "a policy of the model": (lambda m: setattr(m, "dtype_policy", Policy("float32")), "_dtype_policy, a Policy"),
-    "a key that is written as another": (
-        lambda m: m._functional._nodes_by_depth.update({Key(-1): []}),
-        "_nodes_by_depth, with 0 as a name",
-    ),
-    "a name that compares as it likes": (
-        lambda m: vars(in_its_head(m)).update({Name("call"): in_its_head(m).call}),
-        "with 'call' as a name",
-    ),
-    "a note with methods": (lambda m: setattr(m._functional, "_nnx_op_mapping", Text()), "_nnx_op_mapping, ''"),
-    "a handle of a variable": (
-        lambda m: setattr(in_its_head(m)._kernel._value, "_handle", Truth()),
-        "_handle, a Truth|layers must be in float32",
-    ),
-    "a flag that is no bool": (lambda m: setattr(m.layers[1].cell.cell, "use_bias", Truth()), "use_bias, a Truth"),
-    "noise switched on": (noise_at_inference, "transition.sample_at_inference=True in place of False"),
-    "a call of the model": (wrapped(itself, "call"), ".call, a function, which its class does not make"),
-    "a call of its graph": (wrapped(lambda m: m._functional, "call"), r"functional.*\.call, a function"),
-    "a prediction": (wrapped(itself, "predict"), r"\.predict, a function"),
-    "a step of the cell": (wrapped(lambda m: m.layers[1].cell, "step"), r"\.step, a function"),
-    "the mask's operation": (wrapped(not_equal_of, "call"), r"\.call, a function"),
-    "a dtype of the head": (
-        lambda m: setattr(in_its_head(m)._dtype_policy, "_compute_dtype", "float64"),
-        "layers must be in float32",
-    ),
-    "a tracker of the model": (
-        lambda m: setattr(m._tracker, "track", lambda value: value),
-        r"tracker\.track, a function",
-    ),
-    "a tracker of a layer": (
-        lambda m: setattr(m.layers[1]._tracker, "track", lambda value: value),
-        r"tracker\.track, a function",
-    ),
-    "what a tracker looks for": (
-        lambda m: m.layers[1]._tracker.config.update(layers=(lambda value: False, [])),
-        r"tracker\.config\[\d\]\[1\]",
-    ),
-    "a name with methods": (
-        lambda m: vars(m.layers[1]).update(name=Text("it")),
-        r"\.name, 'it', which may have methods",
-    ),
-    "a flag that a call asks": (
-        lambda m: vars(m.layers[1]).update(_lock=Truth()),
-        r"\._lock, a Truth, which may have methods",
-    ),
-    "a flag that a variable asks": (
-        lambda m: vars(in_its_head(m)._kernel).update(_trainable=Truth()),
-        r"\._trainable, a Truth, which may have methods",
-    ),
-    "a list that a call clears": (
-        lambda m: vars(in_its_head(m)).update(_losses=Asked()),
-        r"\._losses, an Asked, which may have methods",
-    ),
-    "a flag that a prediction asks": (
-        lambda m: vars(m).update(_run_eagerly=Truth()),
-        r"\._run_eagerly, a Truth, which may have methods",
-    ),
-    "a dtype with methods": (dtypes_with_methods, r"_dtype='float32' of the class Text in place of 'float32'"),
-    "a number of units with methods": (
-        lambda m: setattr(m.layers[1].cell.cell, "units", Size(m.layers[1].units)),
-        r"\.units=\d+ of the class Size in place of \d",
-    ),
-    "a variable of the head": (
-        lambda m: setattr(in_its_head(m)._kernel, "_maybe_autocast", lambda value: -value),
-        r"_kernel\._maybe_autocast, a function",
-    ),
+    "an activation with its own ==": lambda m: setattr(in_its_head(m), "activation", EqualToAll()),
+    "a strategy": lambda m: setattr(m, "_distribute_strategy", Truth()),
+    "a policy of the model": lambda m: setattr(m, "dtype_policy", Policy("float32")),
+    "a key that is written as another": lambda m: m._functional._nodes_by_depth.update({Key(-1): []}),
+    "a name that compares as it likes": (lambda m: vars(in_its_head(m)).update({Name("call"): in_its_head(m).call})),
+    "a note with methods": lambda m: setattr(m._functional, "_nnx_op_mapping", Text()),
+    "a handle of a variable": lambda m: setattr(in_its_head(m)._kernel._value, "_handle", Truth()),
+    "a flag that is no bool": lambda m: setattr(m.layers[1].cell.cell, "use_bias", Truth()),
+    "noise switched on": noise_at_inference,
+    "a call of the model": wrapped(itself, "call"),
+    "another call of the model": turned_round(itself, "call"),
+    "another call of the head": turned_round(in_its_head, "call"),
+    "a call of its graph": wrapped(lambda m: m._functional, "call"),
+    "a prediction": wrapped(itself, "predict"),
+    "another prediction": turned_round(itself, "predict"),
+    "a step of the cell": wrapped(lambda m: m.layers[1].cell, "step"),
+    "the mask's operation": wrapped(not_equal_of, "call"),
+    "a dtype of the head": lambda m: setattr(in_its_head(m)._dtype_policy, "_compute_dtype", "float64"),
+    "a tracker of the model": lambda m: setattr(m._tracker, "track", lambda value: value),
+    "a tracker of a layer": lambda m: setattr(m.layers[1]._tracker, "track", lambda value: value),
+    "what a tracker looks for": lambda m: m.layers[1]._tracker.config.update(layers=(lambda value: False, [])),
+    "a name with methods": lambda m: vars(m.layers[1]).update(name=Text("it")),
+    "a flag that a call asks": lambda m: vars(m.layers[1]).update(_lock=Truth()),
+    "a flag that a variable asks": lambda m: vars(in_its_head(m)._kernel).update(_trainable=Truth()),
+    "a list that a call clears": lambda m: vars(in_its_head(m)).update(_losses=Asked()),
+    "a flag that a prediction asks": lambda m: vars(m).update(_run_eagerly=Truth()),
+    "a dtype with methods": dtypes_with_methods,
+    "a number of units with methods": (lambda m: setattr(m.layers[1].cell.cell, "units", Size(m.layers[1].units))),
+    "a variable of the head": lambda m: setattr(in_its_head(m)._kernel, "_maybe_autocast", lambda value: -value),
 }
+"""Changes of a model that are no change of its numbers, or that change what is read as its numbers."""
 
+REFUSED_SINCE = {
+    "an activation with its own ==": "One Dense layer must read the state and decide: linear or sigmoid",
+    "a note with methods": "The model itself must read words. Received: .*, which raises TypeError",
+    "a handle of a variable": "Attempt to convert a value",
+    "noise switched on": "which draws noise outside training",
+    "a dtype of the head": "layers must be in float32",
+    "a flag that a call asks": "The model itself must read words. Received: .*, which raises RuntimeError",
+    "a list that a call clears": "pop from empty list",
+}
+CONTRADICTED = {
+    "another call of the model": "the model itself classifies",
+    "another call of the head": "the path of the centroids is another automaton",
+    "a variable of the head": "the path of the centroids is another automaton",
+}
 
 VARIANTS = {
     "the mask's operation": lambda: W.functional(plain),
@@ -554,18 +537,29 @@ VARIANTS = {
 }
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", CHANGED)
-def test_rejects_what_was_changed_after_building(name, certified):
-    change, reason = CHANGED[name]
+def test_what_was_changed_after_building_is_refused_or_not_deployed(name, certified):
+    """A certificate is about numbers: what an object computes besides is in no network that is built of them."""
     keras.config.set_dtype_policy(keras.DTypePolicy("float32"))  # which a case may spoil
     model = VARIANTS.get(name, sequential)()
     try:
-        change(model)
-        with pytest.raises(ValueError, match=reason):
-            automata.certify(model, D, alphabet=IDS, start=START)
-        with pytest.raises(ValueError, match=reason):
-            certified.check(model, alphabet=IDS, start=START)
+        CHANGED[name](model)
+        if name in REFUSED_SINCE:
+            with pytest.raises((ValueError, IndexError), match=REFUSED_SINCE[name]):
+                automata.certify(model, D, alphabet=IDS, start=START)
+            return
+        found = automata.certify(model, D, alphabet=IDS, start=START)
+        assert found.holds == (name not in CONTRADICTED)
+        assert CONTRADICTED.get(name, "") in found.failure
+        assert certified.check(model, alphabet=IDS, start=START) == found.holds
+        if found.holds:
+            built = found.network()
+            assert misjudged(built, D) == 0
+            assert found.check(built, alphabet=IDS, start=START)
     finally:
+        if name == "a list that a call clears":
+            keras.utils.clear_session(free_memory=False)  # or Keras goes on as if in that call, which it never left
         keras.config.set_dtype_policy(keras.DTypePolicy("float32"))
 
 
@@ -583,7 +577,6 @@ def test_the_model_itself_reads_every_symbol(monkeypatch):
     alphabet = tuple(range(200))
     dfa = DFA([[int(symbol == 199 or state) for symbol in alphabet] for state in range(2)], {1}, alphabet=alphabet)
     model = automata.compile(dfa, "SRSimpleRNN")
-    monkeypatch.setattr(_deployed, "first_difference", lambda *_: None)
     call = model.call
     model.call = lambda ids, **_: ops.where(ops.any(ids == 199 + 2, axis=1, keepdims=True), -1.0, 1.0) * call(ids)
     assert "the model itself classifies (199,) otherwise" in automata.certify(model, dfa).failure
@@ -593,7 +586,6 @@ def test_the_model_itself_reads_every_symbol(monkeypatch):
 def test_the_model_itself_reads_words_with_every_padding(padding, monkeypatch):
     """One that answers the other way on words with this padding alone."""
     model = network_of(tomita(4))
-    monkeypatch.setattr(_deployed, "first_difference", lambda *_: None)
     call = model.call
 
     def answer(ids, training=None, mask=None):
@@ -913,7 +905,6 @@ def test_certifies_no_tie(activation):
 def test_rejects_a_model_that_contradicts_its_proof(truth, monkeypatch):
     """The model itself reads words, for parts that no list foresees."""
     model = model_of(truth)
-    monkeypatch.setattr(_deployed, "first_difference", lambda *_: None)
     found, read = automata.certify(model, truth), automata.extract(model)
     call = model.layers[-1].call
     monkeypatch.setattr(certificate, "extract_exactly", lambda _: read)

@@ -1,14 +1,13 @@
-r"""A model as a certificate sees it: everything between the ids and the decision, recognized part by part.
+r"""The numbers of a network that a certificate is about, read from its program, and the network made of such numbers.
 
-A proof holds for the parts that it takes into account. So this is a closed list: the kinds of models, layers, dtypes
-and operations whose arithmetic docs/notes/certificate.md describes. Anything else between the ids of a word and the
-network's decision is refused by name, even if it would do no harm, and so is an option, an attribute or a method on any
-object that the same layers do not have when they are built again (`_as_built`).
+A proof holds for the operations that it takes into account. So this is a closed list: the operations, layers, dtypes
+and options whose arithmetic docs/notes/certificate.md describes. Anything else between the ids of a word and the
+network's decision is refused by name, even if it would do no harm.
 """
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +16,21 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
-from keras_interp_rnn._backend.keras_quirks import made_by
+from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network import as_float64, check_finite
-from keras_interp_rnn.automata.certificates._as_built import built_again, first_difference
+from keras_interp_rnn._program import as_float64, check_finite, draws_noise, read
+from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.automata.certificates import _proved
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.machines import WordEncoding
-from keras_interp_rnn.automata.networks import Acceptor, Recognizer, SymbolEmbedding, require_memoryless
+from keras_interp_rnn.automata.networks import (
+    Acceptor,
+    Recognizer,
+    SymbolEmbedding,
+    open_acceptor,
+    require_memoryless,
+)
 from keras_interp_rnn.equations import GRU, SimpleRNN, transitions
 
 EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
@@ -59,7 +66,7 @@ class Deployed:
 
 
 def deployed(acceptor: Acceptor) -> Deployed:
-    """The parts of a model, every one of them recognized.
+    """The numbers of a model, every operation of which is recognized.
 
     Raises:
         ValueError: for anything that is not on the list, or weights that are not finite.
@@ -71,148 +78,215 @@ def deployed(acceptor: Acceptor) -> Deployed:
             "which nothing is proved. Compare the automaton with the network by `extract(network).fidelity()`."
         )
     require_memoryless(acceptor)
-    first, encoding, model = acceptor.first_id, acceptor.encoding, acceptor.model
-    chain = _layers(model)
-    embedding, layer, head = _parts(chain, model)
-    _check_layer(layer, ends=encoding.end is not None)
-    cell, inner = layer.cell, layer.cell.cell
-    dtype = _dtype([*chain, cell, inner])
+    model, encoding = acceptor.model, acceptor.encoding
+    parts = _parts(model)
+    _check_layer(parts.recurrence, ends=encoding.end is not None)
+    layer = parts.recurrence.layer
+    dtype = _dtype(
+        [part for part in walk_layers(model) if not isinstance(part, (keras.Model, keras.layers.InputLayer))]
+    )
     if dtype == "float32":
         _check_products()
     _check_ids(model, encoding)
-    try:
-        found = first_difference(model, built_again(model, chain, dtype), model.name)
-    except (TypeError, ValueError) as error:  # of Keras's constructors
-        found = f"{model.name}, whose layers cannot be built again ({error})"
-    if found is not None:
-        raise ValueError(
-            "Every object between the ids and the verdict must be as its class builds it, without options that a proof "
-            f"does not know. Received: {found}. Build that model with these weights and certify it."
-        )
-    # Compiled before, they compute what the model then was; the next call compiles them again.
-    vars(model).update(predict_function=None, test_function=None)
     check_finite(model)
-    equations = equations_of(inner, as_float64)
+    cell = layer.cell
+    equations = equations_of(cell.cell, as_float64)
     assert isinstance(equations, GRU | SimpleRNN)  # of the closed list of cells
-    kernel = as_float64(head.kernel)
-    bias = as_float64(head.bias) if head.use_bias else np.zeros(head.units)
-    features = as_float64(embedding.embeddings)
+    features = as_float64(parts.lookup.table(as_float64))
+    kernel, bias = parts.head.arrays(as_float64)
+    bias = np.zeros(kernel.shape[1]) if bias is None else bias
+    decides = kernel.shape[1] == 1
     numbers = Proved(
         encoding,
-        first,
+        acceptor.first_id,
         dtype,
         bool(cell.learn_temperature),
-        cell.is_hard,
+        bool(cell.is_hard),
         {id_: features[id_] for id_ in (*encoding.codes, *encoding.tokens)},
         equations,
         as_float64(cell.centroids),
-        kernel[:, 0] if head.units == 1 else kernel,
-        float(bias[0]) if head.units == 1 else bias,
+        kernel[:, 0] if decides else kernel,
+        float(bias[0]) if decides else bias,
         acceptor.labels,
     )
+    # Compiled before, they compute what the model then was; the next call compiles them again.
+    vars(model).update(predict_function=None, test_function=None)
     return Deployed(acceptor, numbers)
+
+
+def network_of(numbers: Proved, temperature: float) -> keras.Model:
+    """A network of exactly these numbers: a `Recognizer` where its ids are those of a `SymbolEmbedding`.
+
+    Raises:
+        ValueError: if the numbers that are read from it are others.
+    """
+    encoding, dtype = numbers.encoding, numbers.dtype
+    width, (k, units) = len(numbers.equations.kernel), numbers.centroids.shape
+    options: dict[str, Any] = {"transition": "soft_argmax" if numbers.hard else "mixture", "dtype": dtype}
+    options |= {"learn_temperature": numbers.learns_temperature, "regularize_last_step": encoding.end is None}
+    if isinstance(numbers.equations, GRU):
+        recurrent: Any = layers.SRGRU(
+            units, k, reset_after=numbers.equations.reset_after, use_bias=_has_bias(numbers.equations), **options
+        )
+    else:
+        recurrent = layers.SRSimpleRNN(units, k, use_bias=_has_bias(numbers.equations), **options)
+    embedding, kind = _embedding(encoding, width, dtype)
+    head = keras.layers.Dense(1 if numbers.kernel.ndim == 1 else numbers.kernel.shape[1], dtype=dtype)
+    model = kind([keras.Input((None,), dtype="int32"), embedding, recurrent, head])
+    table = np.zeros((embedding.input_dim, width))
+    for id_, row in numbers.embeddings.items():
+        table[id_] = row
+    embedding.set_weights([table])
+    recurrent.cell.cell.set_weights(_weights(numbers.equations))
+    recurrent.cell.centroids.assign(numbers.centroids)
+    head.set_weights([numbers.kernel.reshape(units, -1), np.reshape(numbers.bias, -1)])
+    _set_temperature(recurrent.cell, temperature)
+    if kind is Recognizer and len(numbers.labels) > 2:
+        model.labels = tuple(numbers.labels)
+    found = deployed(open_acceptor(model, encoding))
+    if found.temperature() != temperature or not _proved.same(found.numbers, numbers):
+        raise ValueError(
+            "A network must have the numbers of its certificate. Received: a network that was built of them and has "
+            "others. Use a certificate that `certify` returned, or that was loaded."
+        )
+    return model
+
+
+def _embedding(encoding: WordEncoding, width: int, dtype: str) -> tuple[Any, type[keras.Sequential]]:
+    """An Embedding of an encoding's ids, and the class of a model with it."""
+    symbols: Sequence[Hashable] = tuple(encoding.alphabet)
+    if all(type(symbol) in (int, str) for symbol in symbols):
+        named = SymbolEmbedding(symbols, width, dtype=dtype)
+        if named.encoding == encoding:
+            return named, Recognizer
+    return keras.layers.Embedding(encoding.size, width, mask_zero=True, dtype=dtype), keras.Sequential
+
+
+def _has_bias(cell: GRU | SimpleRNN) -> bool:
+    return cell.bias is not None
+
+
+def _weights(cell: GRU | SimpleRNN) -> list[Array]:
+    """The weights of a cell of Keras."""
+    biases: list[Any] = [] if cell.bias is None else [cell.bias]
+    if isinstance(cell, GRU) and cell.recurrent_bias is not None:
+        biases = [np.stack([*biases, cell.recurrent_bias])]
+    return [cell.kernel, cell.recurrent_kernel, *biases]
+
+
+def _set_temperature(cell: Any, temperature: float) -> None:
+    """Sets exactly this temperature, of which the cell may hold the logarithm."""
+    if not cell.learn_temperature:
+        cell.set_temperature(temperature)
+        return
+    near = np.log(np.float64(temperature)).astype(cell.log_temperature.dtype)
+    for _ in range(4):  # the next float may be the one whose exponential it is
+        near = np.nextafter(near, -np.inf, dtype=near.dtype)
+    for _ in range(9):
+        if np.exp(np.float64(near)) == temperature:
+            break
+        near = np.nextafter(near, np.inf, dtype=near.dtype)
+    cell.log_temperature.assign(near)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The operations of a model."""
+
+    lookup: o.Lookup
+    recurrence: o.Recur
+    head: o.Affine
 
 
 def _refusal(received: str) -> ValueError:
     return ValueError(
-        "A model must be ids -> Embedding -> state-regularized layer -> Dense(1), with Dropout in between, to be "
+        "A model must be ids -> Embedding -> state-regularized layer -> Dense, with Dropout in between, to be "
         f"certified. Received: {received}. Build that model with these weights and certify it."
     )
 
 
-def _layers(model: Any) -> list[Any]:
-    """The layers that the ids of a word pass through, in order: all that the model computes."""
-    functional, _ = _reference_types()
-    if type(model) in (keras.Sequential, Recognizer):
-        return [part for part in model.layers if type(part) is not keras.layers.InputLayer]
-    if type(model) is functional:
-        return _functional_chain(model)
-    raise _refusal(f"{model.name}, of the class {type(model).__name__}")
+def _parts(model: Any) -> _Parts:
+    """The operations that the ids of a word pass through: all that the model computes."""
+    if len(model.inputs) != 1 or len(model.outputs) != 1:
+        raise _refusal(f"{model.name}, with several inputs or outputs")
+    program = read(model)
+    [ids], [output] = program.inputs, program.outputs
+    known = (o.NotEqual, o.Lookup, o.Recur, o.Affine, o.Elementwise)
+    unknown = next((operation for operation in program.operations if type(operation) not in known), None)
+    if unknown is not None:
+        raise _refusal(f"{_named(unknown)}{_called(unknown)}")
+    found: dict[type, Any] = {}
+    for operation in program.operations:
+        first = found.setdefault(type(operation), operation)
+        if first is not operation:
+            raise _refusal(f"{_named(operation)} besides {_named(first)}")
+    lookup, recurrence, head = (found.get(kind) for kind in (o.Lookup, o.Recur, o.Affine))
+    if lookup is None or recurrence is None or head is None:
+        raise _refusal(f"{model.name}, of {', '.join(map(_named, program.operations))}")
+    for operation, kinds in ((lookup, EMBEDDINGS), (recurrence, RECURRENT), (head, (keras.layers.Dense,))):
+        if type(operation.layer) not in kinds:
+            raise _refusal(_named(operation))
+        if getattr(operation, "adapted", False):
+            raise _refusal(f"{operation.name} with LoRA")
+    activation = found.get(o.Elementwise)
+    last = head if activation is None else activation
+    chain = [lookup.reads, recurrence.reads, head.reads, *([] if activation is None else [activation.reads]), [output]]
+    made = [[ids], lookup.makes, recurrence.makes[:1], head.makes, *([] if activation is None else [last.makes])]
+    if chain != made:
+        raise _refusal(f"{model.name}, whose layers are not one after the other")
+    _check_mask(recurrence, lookup, found.get(o.NotEqual), ids)
+    _check_head(head, activation)
+    return _Parts(lookup, recurrence, head)
 
 
-@functools.cache
-def _reference_types() -> tuple[type, type]:
-    """Two classes without a public name: functional models, and the operation that makes an Embedding's mask."""
-    ids = keras.Input((None,), dtype="int32")
-    model = keras.Model(ids, ops.not_equal(ids, 0))
-    return type(model), type(model.operations[-1])
+def _named(operation: o.Operation) -> str:
+    return f"{operation.name} ({type(operation.layer).__name__})"
 
 
-def _functional_chain(model: Any) -> list[Any]:
-    """The layers from the ids to the output, from the last one back along the graph that the model runs."""
-    _, not_equal = _reference_types()
-    known = (*EMBEDDINGS, *RECURRENT, keras.layers.InputLayer, keras.layers.Dropout, keras.layers.Dense, not_equal)
-    for operation in model.operations:
-        if type(operation) not in known:
-            raise _refusal(f"{operation.name}, of the class {type(operation).__name__}")
-    for structure in (model.input, model.output):
-        if not isinstance(structure, keras.KerasTensor):
-            raise _refusal(f"{model.name}, with several inputs or outputs, or named ones")
-    chain: list[Any] = []
-    tensor = model.output
-    while tensor is not model.input:
-        layer, node = made_by(tensor)
-        if type(layer) is not_equal:
-            raise _refusal(f"{model.name}, whose output is a mask")
-        chain.insert(0, layer)
-        tensor = _only_read(layer, node.arguments, model.input)
-    return chain
+def _called(operation: o.Operation) -> str:
+    """The arguments of a call that a proof does not know."""
+    names = ", ".join(operation.arguments)
+    return f", which is called with {names}" if names else ""
 
 
-def _only_read(layer: Any, arguments: Any, ids: Any) -> Any:
-    """The one tensor that a call of a layer reads, apart from a recurrent layer's mask."""
-    options = {name: value for name, value in arguments.kwargs.items() if value is not None}
-    if options.pop("training", False):
-        raise _refusal(f"{layer.name}, which is called with training=True")
-    mask = options.pop("mask", None)
-    if options or len(arguments.args) != 1 or not isinstance(arguments.args[0], keras.KerasTensor):
-        raise _refusal(f"{layer.name}, which is called with more than the output of one layer")
-    if type(layer) in RECURRENT and mask is None:
-        raise _refusal(
-            f"{layer.name}, whose mask is not part of the model's graph: call it without a training argument"
-        )
-    if type(layer) in RECURRENT and not _masks_padding(mask, ids):
-        raise _refusal(f"{layer.name}, which is not masked where ids are 0 and nowhere else")
-    return arguments.args[0]
+def _check_mask(recurrence: o.Recur, lookup: o.Lookup, mask: o.NotEqual | None, ids: o.Value) -> None:
+    """Raises ValueError unless a layer is masked where ids are 0: the one mask of which a proof holds."""
+    if recurrence.mask is None or mask is None:
+        raise _refusal(f"{lookup.name} without mask_zero=True, so that {recurrence.name} reads the padding")
+    if recurrence.mask is not mask.makes[0] or mask.reads != [ids] or mask.value != 0:
+        raise _refusal(f"{recurrence.name}, which is not masked where ids are 0 and nowhere else")
 
 
-def _masks_padding(mask: Any, ids: Any) -> bool:
-    """Whether a mask is not_equal(ids, 0): the one of which a proof holds."""
-    if not isinstance(mask, keras.KerasTensor):
-        return False
-    operation, node = made_by(mask)
-    if type(operation) is not _reference_types()[1] or node.arguments.kwargs or len(node.arguments.args) != 2:
-        return False
-    compared, value = node.arguments.args
-    return compared is ids and type(value) in (int, float) and value == 0
-
-
-def _parts(chain: list[Any], model: Any) -> tuple[Any, Any, Any]:
-    """The Embedding, the recurrent layer and the head of a chain of layers."""
-    chain = [part for part in chain if type(part) is not keras.layers.Dropout]
-    if len(chain) < 2 or type(chain[0]) not in EMBEDDINGS or type(chain[1]) not in RECURRENT:
-        names = [f"{part.name} ({type(part).__name__})" for part in chain]
-        raise _refusal(f"{model.name}, of {', '.join(names)}")
-    embedding, layer, *head = chain
-    if isinstance(model, keras.Sequential) and not embedding.mask_zero:
-        raise _refusal(f"{embedding.name} without mask_zero=True, so that {layer.name} reads the padding")
-    if len(head) != 1 or type(head[0]) is not keras.layers.Dense or not _keeps_the_decision(head[0]):
+def _check_head(head: o.Affine, activation: o.Elementwise | None) -> None:
+    """Raises ValueError unless the sign of the one logit, or the largest of the logits, is the decision."""
+    layer, units = head.layer, int(head.layer.units)
+    keeps = keras.activations.sigmoid if units == 1 else keras.activations.softmax
+    function = keras.activations.linear if activation is None else activation.function
+    alone = activation is None or activation.layer is layer
+    if not alone or not any(function is known for known in (keras.activations.linear, keeps)):
+        # not ==, which is the user's
         raise ValueError(
             "One Dense layer must read the state and decide: linear or sigmoid with one output, linear or softmax "
-            f"with an output for each label. Received: a head of {[part.name for part in head]}."
+            f"with an output for each label. Received: {layer.name} of {units}, and "
+            f"{getattr(function, '__name__', function)}."
         )
-    if head[0].units == 2:
-        raise _refusal(f"{head[0].name} with {head[0].units} outputs")
-    return embedding, layer, head[0]
+    if units == 2:
+        raise _refusal(f"{layer.name} with {units} outputs")
 
 
-def _keeps_the_decision(head: Any) -> bool:
-    """Whether a head's activation leaves the sign of its one logit, or which of its logits is the largest."""
-    keeps = keras.activations.sigmoid if head.units == 1 else keras.activations.softmax
-    return any(head.activation is known for known in (keras.activations.linear, keeps))  # not ==, which is the user's
-
-
-def _check_layer(layer: Any, ends: bool) -> None:
+def _check_layer(recurrence: o.Recur, ends: bool) -> None:
+    layer = recurrence.layer
+    flags = {
+        "go_backwards": recurrence.backwards,
+        "return_sequences": recurrence.sequences,
+        "zero_output_for_mask": recurrence.zeros,
+        "stateful": recurrence.stateful,
+    }
+    for name, is_set in flags.items():
+        if is_set:
+            raise _refusal(f"{layer.name} with {name}=True")
+    if draws_noise(layer.cell):
+        raise _refusal(f"{layer.name}, which draws noise outside training")
     if ends and layer.regularize_last_step:
         raise ValueError(
             "The stochastic component must skip an end token, for a decision after it to be bounded. Received: a layer "

@@ -9,8 +9,8 @@ over which the cell is bounded by interval arithmetic for every symbol a. If the
 at least $1 - \varepsilon$ to $\delta(i, a)$, the invariant holds after every further step. The bounds include the
 rounding of the network's own float arithmetic; they are themselves computed in float64 and widened.
 
-The proof is about the deployed model: `_deployed` recognizes each of its parts and refuses any other. A bound that is
-not finite proves nothing.
+The proof is about numbers: `_deployed` reads them from the program of a model, of which it recognizes each operation
+and refuses any other. `Certificate.network` is the model of these numbers. A bound that is not finite proves nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_interp_rnn._checks import invalid, is_proved, positive
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
-from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed
+from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed, network_of
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.certificates.proof import Proof
 from keras_interp_rnn.automata.machines import DFA, Automaton, MooreMachine, Word, WordEncoding, short_words
@@ -80,6 +81,35 @@ class Certificate(Sentence):
         """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
+    def network(self) -> keras.Model:
+        """The network that is proved, built of the numbers of this certificate: the one to deploy.
+
+        A certificate is about numbers, and about no object whose layers were changed since they were read, or
+        that computes something else than its layers do.
+
+        Returns:
+            The model, from ids to logits, whose positive or largest one decides; a `Recognizer` if the ids of its
+            symbols are those of a `SymbolEmbedding`.
+
+        Raises:
+            ValueError: if the certificate does not hold, or has no weights.
+
+        Example:
+
+        >>> from keras_interp_rnn import automata
+        >>> certificate = automata.certify(automata.compile(automata.tomita(4)), automata.tomita(4))
+        >>> network = certificate.network()
+        >>> network.classify(["1001", "10001"]), certificate.check(network)
+        (array([ True, False]), True)
+        """
+        if not is_proved(self) or self.proved is None:
+            why = "without weights" if is_proved(self) else f"that does not hold: {self.failure or self.holds}"
+            raise ValueError(
+                f"A certificate must hold, and have weights, to be deployed. Received: one {why}. Deploy the network "
+                "of one that certify returned and that holds."
+            )
+        return network_of(self.proved, float(self.temperature))
+
     def check(
         self,
         network: Any,
@@ -88,7 +118,7 @@ class Certificate(Sentence):
         start: int | None = None,
         end: int | None = None,
     ) -> bool:
-        """Whether this certificate proves the verdicts of a model as it is deployed now.
+        """Whether this certificate proves the verdicts of a model: whether it has these numbers and operations.
 
         No field is trusted. The whole proof is repeated at the model's own temperature, with the path, the centroids
         and epsilon as a proposal. The bounds of the certificate must not be better than the proved ones.
@@ -294,17 +324,26 @@ def _misclassified(parts: Deployed, path: Automaton) -> tuple[Hashable, ...] | N
 
     The model reads the shortest words and one word for each transition in three batches: with padding after the words,
     with padding before them, and the longest words with none.
+
+    Raises:
+        ValueError: if the model does not run on them.
     """
     acceptor, limit = parts.acceptor, parts.acceptor.max_length
     words = {*short_words(path.alphabet, NUM_TRIED_WORDS), *_words_of_transitions(path)}
     tried = sorted((word for word in words if limit is None or len(word) <= limit), key=len)
-    readings = [(tried, acceptor.classes(tried))]
-    if limit is None:
-        ids = acceptor.encode(tried)
-        behind_padding = np.array([np.roll(row, np.count_nonzero(row == 0)) for row in ids])
-        longest = [i for i, word in enumerate(tried) if len(word) == len(tried[-1])]
-        readings.append((tried, acceptor.classes_of_rows(behind_padding)))
-        readings.append(([tried[i] for i in longest], acceptor.classes_of_rows(ids[longest])))
+    try:
+        readings = [(tried, acceptor.classes(tried))]
+        if limit is None:
+            ids = acceptor.encode(tried)
+            behind_padding = np.array([np.roll(row, np.count_nonzero(row == 0)) for row in ids])
+            longest = [i for i, word in enumerate(tried) if len(word) == len(tried[-1])]
+            readings.append((tried, acceptor.classes_of_rows(behind_padding)))
+            readings.append(([tried[i] for i in longest], acceptor.classes_of_rows(ids[longest])))
+    except Exception as error:  # whatever a layer raises that was changed since it was built
+        raise ValueError(
+            f"The model itself must read words. Received: {acceptor.model.name}, which raises {type(error).__name__}. "
+            "Build the model of these layers again, with the same weights."
+        ) from error
     for some, classes in readings:
         for word, class_ in zip(some, classes, strict=True):
             if acceptor.labels[class_] != path.output(word):
