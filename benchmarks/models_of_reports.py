@@ -362,7 +362,8 @@ def row(name: str, margin: float = 3.0) -> Row:
         warnings.filterwarnings("ignore", "The path integral of sequence")  # the table shows by how much
         by_feature = analysis.attribution(model, inputs, method="path_integral", **report.options)
     shape = "×".join(map(str, by_feature.features.shape))
-    runs_in = "Keras" if "Keras runs it" in by_feature.reason else "float64"
+    whole, parts = ("Keras runs it" in by_feature.reason, "Keras runs" in by_feature.reason)
+    runs_in = "Keras" if whole else "float64 and Keras" if parts else "float64"
     return Row(
         name, report.report, runs_in, chosen.method, _bound(chosen, margin), f"{shape}, {_bound(by_feature, margin)}"
     )

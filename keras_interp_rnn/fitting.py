@@ -34,8 +34,7 @@ from keras_interp_rnn._backend.keras_quirks import mask_of
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import say
 from keras_interp_rnn._lbfgs import Box, Minimization
-from keras_interp_rnn._network import carried_states, copies
-from keras_interp_rnn._program import stack_of
+from keras_interp_rnn._program import carried_states, copies, stack_of
 from keras_interp_rnn._results import Sentence, nth
 from keras_interp_rnn._types import Array, Ints, Tensor
 from keras_interp_rnn.constraints import Interval

@@ -20,7 +20,7 @@ NUMBER_ZERO = re.compile(rf"(?<!mean )\b({COUNTED}) 0\b(?![.,]\d)")
 BEFORE_A_NUMBER = re.compile(rf"\b({COUNTED})s? $")
 # What stands in a text after one of these words, and is no index.
 NO_INDEX = {
-    "keras_interp_rnn/_network/whole.py": {"', '.join(names)": "names of inputs"},
+    "keras_interp_rnn/_program/inputs.py": {"', '.join(names)": "names of inputs"},
     "keras_interp_rnn/analysis/isan/contributions.py": {"step": "the paper's t, from 1"},
     "keras_interp_rnn/analysis/surprise.py": {"largest": "an id", "empty": "from 1"},
     "keras_interp_rnn/automata/machines/_deterministic.py": {"row": "the row itself"},

@@ -31,7 +31,7 @@ def closed_lists_of_layers() -> int:
     for path, tree in trees():
         if path.relative_to(PACKAGE).parts[0] not in WITH_THEIR_OWN_LISTS:
             attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-            named = {node.attr for node in attributes if ast.unparse(node.value) == "keras.layers"}
+            named = {node.attr for node in attributes if ast.unparse(node.value) in ("keras.layers", "L")}
             count += len(named - ABSTRACT) >= 3
     return count
 
@@ -43,7 +43,7 @@ def walks_of_a_graph() -> int:
         names = {
             alias.asname or alias.name
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("keras_interp_rnn._network")
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("keras_interp_rnn._program")
             for alias in node.names
         }
         names |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -54,8 +54,8 @@ def walks_of_a_graph() -> int:
 
 
 def branches_of_the_network() -> int:
-    """Conditions, loops and handlers in `_network` and `_program`, and values of a BoolOp less one."""
-    found = [node for name in ("_network", "_program") for node in nodes(PACKAGE / name)]
+    """Conditions, loops and handlers in `_program`, and values of a BoolOp less one."""
+    found = list(nodes(PACKAGE / "_program"))
     values = sum(len(node.values) - 1 for node in found if isinstance(node, ast.BoolOp))
     return values + sum(isinstance(node, BRANCHES) for node in found)
 
@@ -81,11 +81,11 @@ def files_that_name_an_analysis() -> int:
 
 
 HELD = {
-    closed_lists_of_layers: 5,
-    walks_of_a_graph: 20,
-    branches_of_the_network: 1675,
-    attributes_asked_by_name: 270,
-    uses_of_any: 1753,
+    closed_lists_of_layers: 3,
+    walks_of_a_graph: 3,
+    branches_of_the_network: 1684,
+    attributes_asked_by_name: 246,
+    uses_of_any: 1591,
     files_that_name_an_analysis: 10,
 }
 

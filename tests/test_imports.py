@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "_types.py": set(),
     "affine.py": set(),
     "_lbfgs.py": set(),
-    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_network", "_program", "constraints"))},
+    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_program", "constraints"))},
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"keras", "jax", f"{OURS}._backend"},
@@ -53,17 +53,13 @@ MAY_IMPORT = {
         f"{OURS}._sequence",
     },
     # From Keras networks to arrays: the rest of analysis knows no Keras.
-    "_network": {
-        "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_sequence", "_network", "equations")),
-    },
     "_program": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "_program", "_sequence", "affine", "equations")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_program", "_sequence", "affine", "equations")),
     },
     "analysis": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_network", "_program", "affine", "analysis", "equations")),
+        *(f"{OURS}.{n}" for n in ("_program", "affine", "analysis", "equations")),
     },
     # Keras for the class of models, of which it makes pages.
     "views/live.py": {
@@ -94,7 +90,7 @@ MAY_IMPORT = {
     "automata/networks": {
         "keras",
         QUIRKS,
-        *(f"{OURS}.{n}" for n in ("_network", "analysis", "layers")),
+        *(f"{OURS}.{n}" for n in ("_program", "analysis", "layers")),
         *(f"{OURS}.automata.{n}" for n in ("inference", "machines", "networks")),
     },
     # A file of a certificate is proved again with NumPy alone.
@@ -104,12 +100,12 @@ MAY_IMPORT = {
     ),
     "automata/certificates": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_network", "equations", "layers")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_program", "equations", "layers")),
         *(f"{OURS}.automata.{n}" for n in ("_on_first_use", "certificates", "machines", "networks")),
     },
-    "automata": {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "layers"))},
+    "automata": {"keras", *(f"{OURS}.{n}" for n in ("_program", "analysis", "automata", "layers"))},
     "deploy/_c.py": set(),
-    "deploy": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_cells", "_network", "_program", "deploy", "equations"))},
+    "deploy": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_cells", "_program", "deploy", "equations"))},
     "figures": {
         *("matplotlib", "scipy"),
         *(f"{OURS}.{n}" for n in ("analysis", "figures")),
@@ -118,7 +114,7 @@ MAY_IMPORT = {
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorboard_plugins.interp_rnn.schema", f"{OURS}.views.tags"),
-        *(f"{OURS}.{n}" for n in ("_backend", "_network", "_program", "callbacks", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_backend", "_program", "callbacks", "analysis", "automata")),
     },
     "datasets/_files.py": set(),
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},

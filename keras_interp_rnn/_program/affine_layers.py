@@ -7,9 +7,13 @@ from typing import Any
 import keras
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._network.parts import registered
 
 _OURS = "keras_interp_rnn>"
+
+
+def registered(thing: Any) -> str:
+    """The name under which a class was registered: a subclass that changes the step has another."""
+    return str(keras.saving.get_registered_name(type(thing)))
 
 
 def is_isan_cell(cell: Any) -> bool:

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import built_for, equations_of
-from keras_interp_rnn._network.arrays import (
+from keras_interp_rnn._program.affine_layers import describe, is_isan_cell, is_linear_recurrence, reads_symbols
+from keras_interp_rnn._program.arrays import (
     as_array,
     as_float64,
     as_symbols,
@@ -20,13 +21,13 @@ from keras_interp_rnn._network.arrays import (
     check_finite,
     without_unread,
 )
-from keras_interp_rnn._network.graph import call_of, makes_mask, warn_of_lost_masks
-from keras_interp_rnn._network.parts import PROBABILITIES
-from keras_interp_rnn._network.symbols import GivenNames, Names, read_text, resolve_names
-from keras_interp_rnn._program.affine_layers import describe, is_isan_cell, is_linear_recurrence, reads_symbols
 from keras_interp_rnn._program.fold import SYMBOLS, Content, fold
+from keras_interp_rnn._program.graph import makes_mask
 from keras_interp_rnn._program.linear_recurrences import affine_maps
-from keras_interp_rnn._program.operations import Affine, Lookup, Scale
+from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program.operations import PROBABILITIES, Affine, Lookup, Scale
+from keras_interp_rnn._program.recurrent import recurrent_layer_inputs
+from keras_interp_rnn._program.symbols import GivenNames, Names, read_text, resolve_names
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.affine import AffineMap
 
@@ -384,8 +385,7 @@ class AffineReading:
         head = self._top if readout is None else None
         if head is not None and self._is_stack(head):
             layer = head.ways[0].layer
-            below = keras.Model(self.network.inputs[0], call_of(self.network, layer).input_tensors[0])
-            vectors = as_float64(below(keras.ops.convert_to_tensor(read[None])))[0]
+            vectors = as_float64(recurrent_layer_inputs(self.network, read[None], layer.name)[1])[0]
             opened = AffineReading(layer)._opened(vectors, self._head(pooled=whole), origin)
             opened = opened._replace(given=layer.name)
         elif head is None or not whole or not (head.pooled or len(head.ways) > 1):
@@ -427,16 +427,14 @@ class AffineReading:
         """
         assert self.flow is not None
         layer = head.ways[0].layer
-        reasons = [bool(read.reason) for call, read in self.flow.recurrences if call.layer is layer]
-        if len(head.ways) > 1 or reasons != [True]:
+        calls = [(bool(read.reason), call.mask) for call, read in self.flow.recurrences if call.layer is layer]
+        if len(head.ways) > 1 or calls != [(True, None)]:
             return False
         parts = list(walk_layers(self.network))
         masked = any(makes_mask(part) for part in parts)
         stateful = any(getattr(part, "stateful", False) for part in parts)
         inside = any(part is layer for part in self.network.layers)
-        if not inside or masked or stateful or not is_linear_recurrence(layer):
-            return False
-        return call_of(self.network, layer).arguments.kwargs.get("mask") is None
+        return inside and not masked and not stateful and is_linear_recurrence(layer)
 
     def _two_ways(self, content: Content, read: NDArray[Any], head: tuple[Array, Array]) -> OpenedText:
         """Both directions, each with its own rows of the head."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_interp_rnn._network.graph import runs_its_graph
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.affine_layers import describe, is_isan, reads_symbols
+from keras_interp_rnn._program.graph import runs_its_graph
 from keras_interp_rnn._program.read import read
 
 MERGED: dict[tuple[float, ...], str] = {(1.0, 1.0): "sum", (0.5, 0.5): "ave"}
@@ -105,9 +105,8 @@ def _read_by(operation: o.Operation, content: Content) -> Content:
 
 def _called(operation: o.Operation) -> Content | None:
     """The content of a call that has more arguments than its input; None of another call."""
-    arguments = operation.arguments if isinstance(operation, o.Opaque) else []
-    arguments = arguments or (["mask"] if operation.other_mask else [])
-    return _other(f"{operation.name}, which is called with {', '.join(arguments)}") if arguments else None
+    names = ", ".join(operation.arguments)
+    return _other(f"{operation.name}, which is called with {names}") if names else None
 
 
 def _content(operation: o.Operation, reads: Sequence[Content]) -> Content:

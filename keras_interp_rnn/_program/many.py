@@ -17,9 +17,8 @@ from keras import ops, tree
 from keras_interp_rnn import _backend, equations
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import CellActivation, equations_of, is_of_keras
-from keras_interp_rnn._network.graph import runs_its_graph
-from keras_interp_rnn._network.parts import FORMULAS
 from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.graph import runs_its_graph
 from keras_interp_rnn._program.read import read
 from keras_interp_rnn._sequence.diagonal import diagonal_states
 from keras_interp_rnn._types import Tensor
@@ -102,9 +101,7 @@ def _to_rows(vectors: Tensor, x: Tensor) -> Tensor:
 
 
 def _normalize(operation: o.Normalize, weights: ReadAll, x: Tensor) -> Tensor:
-    # The operation has the constants of the layer.
-    formula = FORMULAS[keras.layers.LayerNormalization]
-    return formula(ops, operation, x, lambda weight, _: _to_rows(weights(weight), x))
+    return operation.value(ops, x, lambda weight, _: _to_rows(weights(weight), x))
 
 
 def _lookup(operation: o.Lookup, weights: ReadAll, ids: Tensor) -> Tensor:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import keras
+
 from keras_interp_rnn._types import Tensor
 
 Weight: TypeAlias = Any
@@ -18,6 +20,9 @@ Weight: TypeAlias = Any
 
 Read = Callable[[Weight], Tensor]
 """The values of a weight, as an interpreter needs them."""
+
+Call: TypeAlias = Callable[[list[Tensor], list[Tensor]], list[Tensor | None]]
+"""From tensors, with their masks on them, and masks that are given besides, to tensors. None for no mask."""
 
 Shape = tuple[int | None, ...]
 
@@ -55,9 +60,14 @@ class Operation:
         return str(self.layer.name)
 
     @property
-    def other_mask(self) -> bool:
-        """Whether the layer is given another mask than that of what it reads."""
-        return self.mask is not None and self.mask is not self.reads[0].mask
+    def masks(self) -> list[Value | None]:
+        """The masks that it reads."""
+        return [] if self.mask is None else [self.mask]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the arguments of its call besides what it reads, and the mask of that."""
+        return ["mask"] if self.mask is not None and self.mask is not self.reads[0].mask else []
 
 
 @dataclass(eq=False, kw_only=True)
@@ -116,6 +126,10 @@ class Elementwise(Operation):
     function: Callable[..., Tensor]
 
 
+PROBABILITIES = {keras.activations.softmax: "softmax", keras.activations.sigmoid: "sigmoid"}
+"""Activations that make probabilities of logits."""
+
+
 @dataclass(eq=False, kw_only=True)
 class Normalize(Operation):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over the last axis."""
@@ -123,6 +137,13 @@ class Normalize(Operation):
     epsilon: float
     gamma: Weight | None
     beta: Weight | None
+
+    def value(self, xp: Any, x: Any, read: Callable[[Weight, str], Any]) -> Any:
+        """Its value in an array namespace, from each weight and its name to their values there."""
+        centred = x - xp.mean(x, axis=-1, keepdims=True)
+        y = centred / xp.sqrt(xp.mean(centred * centred, axis=-1, keepdims=True) + self.epsilon)
+        y = y if self.gamma is None else y * read(self.gamma, "gamma")
+        return y if self.beta is None else y + read(self.beta, "beta")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -188,9 +209,22 @@ class Opaque(Operation):
     """Any other call of Keras.
 
     Attributes:
-        call: from tensors of what it reads to those of what it makes.
-        arguments: the names of those of the call besides its input and its mask.
+        call: from tensors of what it reads, with their masks on them, and of `given`, to those of what it makes: values
+            and, of a layer that may pass masks on, the mask of each, None where it carries none.
+        given: masks that are arguments of the call.
+        others: the names of arguments of the call besides its input and its mask.
+        place: of the call among all calls of its layer, after those of the nested models around it.
     """
 
-    call: Callable[[list[Tensor]], list[Tensor]]
-    arguments: list[str]
+    call: Call
+    given: list[Value]
+    others: list[str]
+    place: tuple[int, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        return self.others or super().arguments
+
+    @property
+    def masks(self) -> list[Value | None]:
+        return [*(x.mask for x in self.reads), *self.given]

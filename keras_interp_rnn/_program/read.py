@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
 import numpy as np
-from keras import tree
+from keras import ops, tree
 
-from keras_interp_rnn._backend.keras_quirks import mask_of, operation_name
-from keras_interp_rnn._network.along import output_size
-from keras_interp_rnn._network.arrays import as_float64
-from keras_interp_rnn._network.graph import evaluate, runs_its_graph
-from keras_interp_rnn._network.parts import (
-    ALPHABET,
-    IDENTITIES,
-    OPERATIONS,
-    RESHAPING,
-    WORD_DROPOUT,
-    reads_features,
-    registered,
-)
-from keras_interp_rnn._program.affine_layers import reads_symbols
+from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name
+from keras_interp_rnn._program.affine_layers import reads_symbols, registered
+from keras_interp_rnn._program.along import output_size
+from keras_interp_rnn._program.arrays import as_float64
+from keras_interp_rnn._program.graph import evaluate, makes_mask, runs_its_graph
 from keras_interp_rnn._program.operations import (
+    PROBABILITIES,
     Affine,
     Cast,
     Elementwise,
@@ -50,6 +45,32 @@ from keras_interp_rnn._types import Tensor
 
 L = keras.layers
 
+RECURRENT = (L.RNN, L.Bidirectional)
+
+IDENTITIES = (
+    *(L.InputLayer, L.Identity, L.ActivityRegularization),
+    *(L.Dropout, L.SpatialDropout1D, L.AlphaDropout),
+    *(L.GaussianDropout, L.GaussianNoise),
+)
+"""Layers whose output is their input, outside training."""
+
+ALPHABET = "keras_interp_rnn>AlphabetLayer"
+"""The registered name of a layer of `datasets`, which passes on what it reads."""
+
+WORD_DROPOUT = "keras_interp_rnn>WordDropout"
+"""The registered name of a layer that changes nothing outside training."""
+
+RESHAPING = ("Flatten", "Reshape", "Squeeze", "ExpandDims")
+"""Layers and operations that change the shape alone."""
+
+OPERATIONS = {
+    ops.sigmoid: keras.activations.sigmoid,
+    ops.tanh: keras.activations.tanh,
+    ops.relu: keras.activations.relu,
+    ops.softmax: keras.activations.softmax,
+}
+"""Function of keras.ops -> the activation that it is."""
+
 
 @dataclass(eq=False)
 class Program:
@@ -71,15 +92,30 @@ def read(model: keras.Model) -> Program:
     Raises:
         ValueError: of a model that has no graph.
     """
+    return _read(model, _Reader([]))
+
+
+def read_opaque(model: keras.Model, *, but_activations: bool = False) -> Program:
+    """The program of a model in which Keras computes everything: each call is opaque.
+
+    Args:
+        but_activations: whether activations that make probabilities of logits are not.
+
+    Raises:
+        ValueError: as `read`.
+    """
+    return _read(model, _OpaqueReader([], but_activations))
+
+
+def _read(model: keras.Model, reader: _Reader) -> Program:
     if not runs_its_graph(model):
         raise ValueError(
             f"A model must be Sequential or functional and know its inputs. Received: {model.name}, a "
             f"{type(model).__name__}. Begin a Sequential model with keras.Input, or rebuild a subclass by keras.Model."
         )
     inputs = [_value_of(tensor) for tensor in model.inputs]
-    operations: list[Operation] = []
-    outputs = evaluate(model, inputs, _Reader(operations).call)
-    return Program(model.name, inputs, _needed(operations, outputs), outputs)
+    outputs = evaluate(model, inputs, reader.call)
+    return Program(model.name, inputs, needed(reader.operations, outputs), outputs)
 
 
 def read_layer(layer: Any, shape: Shape, dtype: str) -> Program:
@@ -95,17 +131,16 @@ def read_layer(layer: Any, shape: Shape, dtype: str) -> Program:
     operations: list[Operation] = []
     value = _value_of(tensor)
     outputs = _Reader(operations).call(layer, node, {id(tensor): value})
-    return Program(str(layer.name), [value], _needed(operations, outputs), outputs)
+    return Program(str(layer.name), [value], needed(operations, outputs), outputs)
 
 
-def _needed(operations: Sequence[Operation], outputs: Sequence[Value]) -> list[Operation]:
+def needed(operations: Sequence[Operation], outputs: Sequence[Value]) -> list[Operation]:
     """The operations on which the outputs depend. Keras draws masks that it also passes on by itself."""
     needed, kept = set(outputs), []
     for operation in reversed(operations):
         if needed.intersection(operation.makes):
             kept.append(operation)
-            masks = [x.mask for x in operation.reads] if isinstance(operation, Opaque) else [operation.mask]
-            needed.update(operation.reads, (mask for mask in masks if mask is not None))
+            needed.update(operation.reads, (mask for mask in operation.masks if mask is not None))
     return kept[::-1]
 
 
@@ -146,14 +181,17 @@ class _Reader:
     """Appends the operations of each call to a list."""
 
     def __init__(self, operations: list[Operation]) -> None:
-        self.operations = operations
+        self.operations, self.place = operations, tuple[int, ...]()
 
     def call(self, operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
         given = node.arguments.kwargs.get("mask")
         tensors = [x for x in node.input_tensors if x is not given and not _is_mask_of(x, node.input_tensors)]
         reads = [known[id(x)] for x in tensors]
         if isinstance(operation, keras.Model) and runs_its_graph(operation) and not _others(node):
-            return evaluate(operation, reads, self.call)
+            before, self.place = self.place, (*self.place, _number(node))
+            made = evaluate(operation, reads, self.call)
+            self.place = before
+            return made
         mask = reads[0].mask if reads else None
         if given is not None and (mask is None or given is not mask_of(tensors[0])):
             mask = known[id(given)]
@@ -168,7 +206,7 @@ class _Reader:
         rule = RULES.get(kind) or NAMED.get(operation_name(operation))
         if rule is None and isinstance(operation, L.Embedding) and kind.call is L.Embedding.call:
             rule = _embedding  # of this package, with names for its ids
-        if rule is None and isinstance(operation, (L.RNN, L.Bidirectional)):
+        if rule is None and isinstance(operation, RECURRENT):
             rule = _recurrent
         added = None if rule is None else rule(call)
         if added is None:
@@ -181,17 +219,75 @@ class _Reader:
 
     def opaque(self, operation: Any, node: Any, known: dict[int, Value]) -> list[Value]:
         """Any call of Keras."""
-        reads = [known[id(x)] for x in node.input_tensors]
+        masks = _masks_of(node)
+        inputs = [x for x in node.input_tensors if not any(x is mask for mask in masks)]
+        passes_on = isinstance(operation, L.Layer) and (operation.supports_masking or makes_mask(operation))
 
-        def run(tensors: list[Tensor]) -> list[Tensor]:
-            places = {id(x): given for x, given in zip(node.input_tensors, tensors, strict=True)}
+        def run(tensors: list[Tensor], given: list[Tensor]) -> list[Tensor | None]:
+            places = {id(x): tensor for x, tensor in zip([*inputs, *masks], [*tensors, *given], strict=True)}
             args, kwargs = node.arguments.fill_in(places)
-            found: list[Tensor] = tree.flatten(operation(*args, **kwargs))
-            return found
+            found: list[Tensor | None] = tree.flatten(operation(*args, **kwargs))
+            return [*found, *map(mask_of, found)] if passes_on else found
 
         makes = [_value_of(x) for x in node.output_tensors]
-        self.operations.append(Opaque(layer=operation, reads=reads, makes=makes, call=run, arguments=_others(node)))
+        for value in makes if passes_on else []:
+            value.mask = Value(value.shape[:2], "bool")
+        self.operations.append(
+            Opaque(
+                layer=operation,
+                reads=[known[id(x)] for x in inputs],
+                makes=[*makes, *(value.mask for value in makes if value.mask is not None)],
+                call=run,
+                given=[known[id(x)] for x in masks],
+                others=_others(node),
+                place=(*self.place, _number(node)),
+            )
+        )
         return makes
+
+
+class _OpaqueReader(_Reader):
+    """As `_Reader`; but understands no call, or activations alone."""
+
+    def __init__(self, operations: list[Operation], activations: bool) -> None:
+        super().__init__(operations)
+        self.activations = activations
+
+    def understood(self, call: _Call) -> list[Value] | None:
+        kind = type(call.operation)
+        if kind in IDENTITIES or (self.activations and kind in (L.Activation, L.Softmax)):
+            return super().understood(call)
+        return self._dense(call) if self.activations and kind is L.Dense else None
+
+    def _dense(self, call: _Call) -> list[Value] | None:
+        """A Dense layer whose product is computed by Keras, and the activation that makes probabilities of it."""
+        layer = call.operation
+        if _plain(layer.activation) not in PROBABILITIES or layer.quantization_mode:
+            return None
+
+        def product(tensors: list[Tensor], _: list[Tensor]) -> list[Tensor | None]:
+            [x], dtype = tensors, layer.compute_dtype
+            found = ops.matmul(ops.cast(x, dtype), ops.cast(layer.kernel, dtype))
+            return [found if layer.bias is None else ops.add(found, ops.cast(layer.bias, dtype))]
+
+        logits = call.makes()
+        before = Opaque(layer=layer, reads=call.reads, makes=[logits], call=product, given=[], others=[])
+        self.operations += _then(layer.activation, call, before)
+        return self.operations[-1].makes
+
+
+def _number(node: Any) -> int:
+    """The number of a call among those of its layer; 0 of a call in no graph."""
+    return next((i for i, each in enumerate(nodes_of(node.operation)) if each is node), 0)
+
+
+def _masks_of(node: Any) -> list[keras.KerasTensor]:
+    """The tensors that a call reads as masks: arguments by the name of one."""
+    given = dict(node.arguments.kwargs)
+    with contextlib.suppress(TypeError):  # of a function whose arguments are not known
+        given |= inspect.signature(node.operation.call).bind(*node.arguments.args, **given).arguments
+    masks = tree.flatten([x for name, x in given.items() if name.endswith("mask")])
+    return [x for x in masks if isinstance(x, keras.KerasTensor)]
 
 
 def _others(node: Any) -> list[str]:
@@ -244,7 +340,7 @@ def _dense(call: _Call) -> list[Operation] | None:
 
 def _then(function: Any, call: _Call, *before: Operation) -> list[Operation]:
     """Operations, and an activation of the last one's value."""
-    function = OPERATIONS.get(function, function)
+    function = _plain(function)
     if function is keras.activations.linear:
         return [*before]
     reads = before[-1].makes if before else call.reads
@@ -254,10 +350,19 @@ def _then(function: Any, call: _Call, *before: Operation) -> list[Operation]:
     ]
 
 
+def _plain(function: Any) -> Any:
+    """A function that is equal to itself alone: interpreters have tables of functions."""
+    kind: Any = type(function)
+    if kind.__eq__ is object.__eq__:
+        return OPERATIONS.get(function, function)
+    return lambda x: function(x)
+
+
 def _time_distributed(call: _Call) -> list[Operation] | None:
     inner = call.operation.layer
     rule = RULES.get(type(inner)) if type(inner) in (L.Dense, L.Activation, L.Softmax) else None
-    return None if rule is None else rule(_Call(inner, call.node, call.reads, call.mask))
+    found = None if rule is None else rule(_Call(inner, call.node, call.reads, call.mask))
+    return None if found is None else [replace(each, layer=call.operation) for each in found]
 
 
 def _batch_normalization(call: _Call) -> list[Operation] | None:
@@ -292,6 +397,21 @@ def _rescaling(call: _Call) -> list[Operation] | None:
         return None
     constants = as_float64(layer.scale).ravel(), as_float64(layer.offset).ravel()
     return [_one(Scale, call, arrays=lambda _: (0.0, *constants), of_weights=False)]
+
+
+def reads_features(layer: Any) -> bool:
+    """Whether a normalization, or a Rescaling, has one constant for all features, or one for each."""
+    if isinstance(layer, keras.layers.LayerNormalization):
+        last = len((layer.get_build_config() or {}).get("input_shape") or ()) - 1  # as Keras 3.16 writes the axis
+        return layer.axis in ([-1], [last]) and not layer.rms_scaling
+    if isinstance(layer, keras.layers.Normalization):
+        return layer.mean is not None and math.prod(layer.mean.shape[:-1]) == 1
+    return np.ndim(layer.scale) < 2 and np.ndim(layer.offset) < 2 and channels_last(layer)
+
+
+def channels_last(layer: Any) -> bool:
+    """Whether a Rescaling multiplies the last axis."""
+    return np.ndim(layer.scale) == 0 or keras.config.image_data_format() == "channels_last"
 
 
 def _layer_normalization(call: _Call) -> list[Operation] | None:
@@ -346,6 +466,9 @@ def _reshape(call: _Call) -> list[Operation] | None:
     [x], made = call.reads, call.node.output_tensors[0]
     reorders = isinstance(call.operation, L.Flatten) and call.operation.data_format == "channels_first"
     keeps_batch = made.shape[:1] == x.shape[:1] and made.shape[1:].count(None) < 2
+    if not isinstance(call.operation, L.Layer):  # it may take rows as steps
+        known, same = (math.prod(size for size in shape[1:] if size is not None) for shape in (x.shape, made.shape))
+        keeps_batch &= known == same and x.shape.count(None) == made.shape.count(None)
     return [_one(Reshape, call)] if keeps_batch and not reorders else None
 
 
@@ -356,7 +479,7 @@ def _one_hot(call: _Call) -> list[Operation] | None:
 
 def _not_equal(call: _Call) -> list[Operation] | None:
     value = call.node.arguments.args[-1]
-    is_number = len(call.reads) == 1 and isinstance(value, (int, float))
+    is_number = len(call.reads) == 1 and type(value) in (int, float)  # one derived from these may be equal to any
     return [_one(NotEqual, call, value=value)] if is_number else None
 
 

@@ -16,64 +16,27 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network.along import draws_noise, output_size, read_by_equations
-from keras_interp_rnn._network.arrays import as_float64
-from keras_interp_rnn._network.graph import runs_its_graph, vocabulary_sizes
-from keras_interp_rnn._network.parts import FORMULAS
 from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.along import draws_noise, output_size, read_by_equations
+from keras_interp_rnn._program.arrays import as_float64
+from keras_interp_rnn._program.graph import runs_its_graph
+from keras_interp_rnn._program.interface import vocabulary_sizes
 from keras_interp_rnn._program.read import Program, read
+from keras_interp_rnn._program.values import CLOSED, RULES, Equation
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
-FUNCTIONS: dict[Any, Callable[[Array], Array]] = {
-    keras.activations.linear: lambda x: x,
-    keras.activations.sigmoid: NUMPY.sigmoid,
-    keras.activations.tanh: np.tanh,
-    keras.activations.relu: lambda x: np.maximum(x, 0),
-    keras.activations.softmax: NUMPY.softmax,
-}
-"""Activation of Keras -> its function of an array."""
+TAKEN = (o.Lookup, o.OneHot, o.NotEqual, o.Affine, o.Scale, o.Normalize, o.Join, o.Sum)
+"""Operations that compute the same of a row as of sequences."""
 
 
-def _normalize(operation: o.Normalize) -> Callable[[Array], Array]:
-    # The operation has the constants of the layer.
-    formula = FORMULAS[keras.layers.LayerNormalization]
-    weights = {"gamma": operation.gamma, "beta": operation.beta}
-    constants = {name: as_float64(weight) for name, weight in weights.items() if weight is not None}
-    return lambda x: np.asarray(formula(NUMPY, operation, x, lambda _, name: constants[name]))
-
-
-def _affine(operation: o.Affine) -> Callable[[Array], Array]:
-    matrix, offset = operation.arrays(as_float64)
-    return (lambda x: x @ matrix) if offset is None else (lambda x: x @ matrix + offset)
-
-
-def _scale(operation: o.Scale) -> Callable[[Array], Array]:
-    centre, factor, offset = operation.arrays(as_float64)
-    return lambda x: np.asarray((x - centre) * factor + offset)
-
-
-def _lookup(operation: o.Lookup) -> Callable[[Array], Array]:
-    table = as_float64(operation.table(as_float64))
-    return lambda ids: table[ids]
-
-
-RULES: dict[type[o.Operation], Callable[[Any], Callable[..., Array]]] = {
-    o.Lookup: _lookup,
-    o.OneHot: lambda operation: lambda ids: np.eye(operation.size)[ids],
-    o.Cast: lambda operation: lambda x: x.astype(operation.makes[0].dtype),
-    o.Reshape: lambda operation: lambda x: x[:, None],
-    o.NotEqual: lambda operation: lambda ids: ids != operation.value,
-    o.Affine: _affine,
-    o.Scale: _scale,
-    o.Normalize: _normalize,
-    o.Elementwise: lambda operation: FUNCTIONS[operation.function],
-    o.Join: lambda operation: lambda *parts: np.concatenate(parts, axis=-1),
-    o.Sum: lambda operation: (
-        lambda *parts: np.sum([f * x for f, x in zip(operation.factors, parts, strict=True)], axis=0)
-    ),
-}
-"""Operation -> a function of rows of what it reads."""
+def _function(operation: o.Operation) -> Callable[..., Array]:
+    """An operation as a function of rows of what it reads."""
+    if isinstance(operation, o.Reshape):
+        return lambda x: x[:, None]
+    function = RULES[type(operation)](operation)
+    assert isinstance(function, Equation)
+    return function.value
 
 
 NUMBERS = 2**24
@@ -97,9 +60,9 @@ class Steps:
                 given = [*(reads if recurrence.drives is None else program.inputs), *masks]
                 self._steps.append((recurrence.step, given, operation.makes[0]))
             elif tabled:
-                tables[operation.makes[0]] = RULES[type(operation)](operation)(*(tables[value] for value in reads))
+                tables[operation.makes[0]] = _function(operation)(*(tables[value] for value in reads))
             else:
-                self._steps.append((RULES[type(operation)](operation), reads, operation.makes[0]))
+                self._steps.append((_function(operation), reads, operation.makes[0]))
         [self._output] = program.outputs
         needed = {self._output, *(value for _, reads, _ in self._steps for value in reads)}
         self._tables = {value: table for value, table in tables.items() if value in needed}
@@ -173,13 +136,13 @@ def steps_of(model: keras.Model) -> Steps | None:
 def _is_known(operation: o.Operation) -> bool:
     made = operation.makes[0]
     if isinstance(operation, o.Elementwise):
-        return operation.function in FUNCTIONS
+        return operation.function in CLOSED
     if isinstance(operation, o.Cast):
         return "int" in made.dtype
     if isinstance(operation, o.Reshape):  # of ids, with one more axis
         return len(operation.reads[0].shape) == 2 and len(made.shape) == 3 and made.shape[-1] == 1
     if not isinstance(operation, o.Recur):
-        return type(operation) in RULES
+        return isinstance(operation, TAKEN)
     alone = len(operation.reads) == len(operation.makes) == 1 and not operation.backwards
     alike = getattr(operation.layer, "regularize_last_step", True) and not draws_noise(operation.cell)
     return alone and alike and equations_of(operation.cell, as_float64) is not None

@@ -16,20 +16,14 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network.agreement import computed_in
-from keras_interp_rnn._network.along import along, output_size
-from keras_interp_rnn._network.arrays import MAX_DIFFERENCE, as_float64, check_finite
-from keras_interp_rnn._network.graph import (
-    Masked,
-    check_logits,
-    ends_in_softmax,
-    evaluate,
-    mask_after,
-    predict_on_batch,
-    read_by,
-    warn_of_lost_masks,
-)
-from keras_interp_rnn._network.recurrent import step_cell
+from keras_interp_rnn._backend.keras_quirks import with_mask
+from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.agreement import computed_in
+from keras_interp_rnn._program.along import along, output_size, step_cell
+from keras_interp_rnn._program.arrays import MAX_DIFFERENCE, as_float64, check_finite
+from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, predict_on_batch
+from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program.read import RECURRENT, read_opaque
 from keras_interp_rnn._program.step import steps_of
 from keras_interp_rnn._types import Tensor
 
@@ -138,7 +132,7 @@ class _Runner(keras.Model):
 
     def __init__(self, network: keras.Model) -> None:
         super().__init__(name="step_by_step", autocast=False)  # states keep their dtype
-        self.network = network
+        self.network, self.program = network, read_opaque(network)
 
     def call(self, inputs: Any, training: bool = False) -> tuple[Tensor, States]:
         ids, states = inputs
@@ -147,9 +141,21 @@ class _Runner(keras.Model):
     def run(self, ids: Tensor, states: States | None) -> tuple[Tensor, States]:
         """Logits (1, time, symbols) or (1, symbols), and the states of every call of a recurrent layer."""
         walk = _Walk(None if states is None else iter(states), [])
-        [dtype] = [x.dtype for x in self.network.inputs]
-        [logits] = _outputs(self.network, [Masked(ops.cast(ops.convert_to_tensor(ids), dtype))], walk)
-        return logits.tensor, walk.after
+        program = self.program
+        [given], [dtype] = program.inputs, [x.dtype for x in self.network.inputs]
+        known: dict[o.Value, Any] = {given: ops.cast(ops.convert_to_tensor(ids), dtype)}
+        for operation in program.operations:
+            assert isinstance(operation, o.Opaque)
+            tensors = [known[value] for value in operation.reads]
+            masks = [None if mask is None else known[mask] for mask in operation.masks]
+            if isinstance(operation.layer, RECURRENT):
+                given_mask = next((mask for mask in masks[::-1] if mask is not None), None)
+                made = _recurrent(operation, tensors[0], given_mask, walk)
+            else:
+                read = [with_mask(x, mask) for x, mask in zip(tensors, masks, strict=False)]
+                made = operation.call(read, masks[len(read) :])
+            known.update(zip(operation.makes, made, strict=True))
+        return known[program.outputs[0]], walk.after
 
 
 class _Walk(NamedTuple):
@@ -159,44 +165,21 @@ class _Walk(NamedTuple):
     after: States
 
 
-def _outputs(model: keras.Model, inputs: list[Masked], walk: _Walk) -> list[Masked]:
-    """The outputs of a model's graph for these inputs, with their masks; nested models are entered."""
-
-    def call(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
-        args, kwargs, mask = read_by(operation, node, known)
-        if isinstance(operation, keras.Model) and getattr(operation, "outputs", None):
-            return _outputs(operation, [*map(Masked, tree.flatten(args[0]), tree.flatten(mask))], walk)
-        tensors = _run(operation, args, kwargs, mask, walk)
-        masks = tree.flatten(mask_after(operation, args[0], mask)) if args else []
-        return [*map(Masked, tensors, [*masks, *[None] * len(tensors)])]
-
-    return evaluate(model, inputs, call)
-
-
-def _run(
-    operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], mask: Tensor | None, walk: _Walk
-) -> list[Tensor]:
-    """The output tensors of one operation of the graph."""
-    if isinstance(operation, keras.layers.RNN):
-        others = [x for x in (*args[1:], kwargs.get("initial_state")) if x is not None]
-        if others or operation.go_backwards or not getattr(operation, "regularize_last_step", True):
-            what = "is given an initial state" if others else "treats the end of a sequence otherwise"
-            raise ValueError(
-                "Recurrent layers must read forwards, each step alike, from their own initial state, to continue a "
-                f"text. Received: {operation.name}, which {what}. Rebuild it without that."
-            )
-        return _recurrent(operation, args[0], mask, walk)
-    if isinstance(operation, keras.layers.Bidirectional):
+def _recurrent(operation: o.Opaque, sequences: Tensor, mask: Tensor | None, walk: _Walk) -> list[Tensor | None]:
+    """The values that a recurrent layer makes: outputs, its last states where it returns them, and masks."""
+    layer = operation.layer
+    if isinstance(layer, keras.layers.Bidirectional):
         raise ValueError(
-            f"Recurrent layers must read forwards to continue a text. Received: {operation.name}, which also reads "
+            f"Recurrent layers must read forwards to continue a text. Received: {layer.name}, which also reads "
             "from the end. Use its forward_layer alone."
         )
-    outputs: list[Tensor] = tree.flatten(operation(*args, **kwargs))
-    return outputs
-
-
-def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) -> list[Tensor]:
-    """A recurrent layer's outputs, and its last states where it returns them."""
+    with_states = len(operation.reads) > 1
+    if with_states or layer.go_backwards or not getattr(layer, "regularize_last_step", True):
+        what = "is given an initial state" if with_states else "treats the end of a sequence otherwise"
+        raise ValueError(
+            "Recurrent layers must read forwards, each step alike, from their own initial state, to continue a "
+            f"text. Received: {layer.name}, which {what}. Rebuild it without that."
+        )
     cell, ours = layer.cell, hasattr(layer, "checked")
     sequences = layer.checked(sequences) if ours else sequences
     dtype = layer.variable_dtype if ours else cell.compute_dtype
@@ -216,4 +199,6 @@ def _recurrent(layer: Any, sequences: Tensor, mask: Tensor | None, walk: _Walk) 
         states = [output, *after]
     walk.after.append(states)
     output = ops.stack(outputs, axis=1) if layer.return_sequences else outputs[-1]
-    return [output, *states[1:]] if layer.return_state else [output]
+    made = [output, *states[1:]] if layer.return_state else [output]
+    passed_on = mask if layer.return_sequences else None
+    return [*made, passed_on, *[None] * len(made)][: len(operation.makes)]

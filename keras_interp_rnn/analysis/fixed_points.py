@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, positive
-from keras_interp_rnn._network import as_array, generator
-from keras_interp_rnn._network.along import CellMap, cell_map
+from keras_interp_rnn._program import as_array, generator
 from keras_interp_rnn._program.affine_layers import describe, has_isan
+from keras_interp_rnn._program.cell_maps import CellMap, cell_map
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.maps import FixedPoints

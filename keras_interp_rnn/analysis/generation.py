@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers, invalid, is_number
-from keras_interp_rnn._network import generator, is_text, read_text, resolve_names
-from keras_interp_rnn._program import Stepper
+from keras_interp_rnn._program import Stepper, generator, is_text, read_text, resolve_names
 from keras_interp_rnn._results import separator
 
 

@@ -33,10 +33,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._network import GivenNames, check_range, token_names
-from keras_interp_rnn._network.graph import last_activation
-from keras_interp_rnn._network.whole import are_several, read_inputs
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, GivenNames, check_range, token_names
+from keras_interp_rnn._program.inputs import are_several, read_inputs
+from keras_interp_rnn._program.interface import last_activation
 from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.analysis.attribution.affine_surrogate import AffineSurrogate, affine_surrogate

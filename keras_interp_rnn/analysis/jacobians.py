@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import choice, integer, invalid
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
     CellAlong,
     check_num_steps,
     has_many_states,
@@ -26,7 +26,8 @@ from keras_interp_rnn._network import (
     resolve_names,
     resolve_recurrent_layer,
 )
-from keras_interp_rnn._network.chain import open_chain
+from keras_interp_rnn._program.network import open_network
+from keras_interp_rnn._program.recurrent_part import RecurrentPart
 from keras_interp_rnn._results import as_html, as_text
 from keras_interp_rnn._types import Array
 
@@ -155,7 +156,7 @@ def _jacobians(
     network, names = resolve_names(network)
     inputs = read_texts(inputs, names)
     if has_many_states(network):
-        yield from _jacobians_of_chain(network, inputs, lags, mask, with_respect_to)
+        yield from _jacobians_of_layers(network, inputs, lags, mask, with_respect_to)
         return
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     recurrent = CellAlong(layer)
@@ -171,20 +172,20 @@ def _jacobians(
             product = step.before(product)
 
 
-def _jacobians_of_chain(
+def _jacobians_of_layers(
     network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
 ) -> Iterator[tuple[int, Array, str]]:
     """As `_jacobians`, of the uppermost of several recurrent layers, or of two directions."""
     if with_respect_to != "input":
         rule = "'input' for a network of several layers or directions, which has no single state"
         raise invalid("with_respect_to", rule, with_respect_to, "Pass one layer and its own inputs.")
-    chain = open_chain(network, inputs, mask).recurrent_part()
-    check_num_steps(chain.mask, max(lags) + 1)
-    jacobians = [(jacobian, np.flatnonzero(read)[::-1]) for jacobian, read in chain.outputs_by_inputs()]
+    part = RecurrentPart(open_network(network, [inputs], mask=mask))
+    check_num_steps(part.read, max(lags) + 1)
+    jacobians = [(jacobian, np.flatnonzero(read)[::-1]) for jacobian, read in part.outputs_by_inputs()]
     for lag in sorted(set(lags)):
         jacobian = np.stack([jacobian[:, steps[lag]] for jacobian, steps in jacobians])
         _check_finite(lag, jacobian)
-        yield lag, jacobian, "closed form" if chain.is_closed else "autodiff"
+        yield lag, jacobian, "closed form" if part.is_closed else "autodiff"
 
 
 def _check_finite(lag: int, jacobian: Array) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._network import CellAlong, linear_steps, read_texts, resolve_names, resolve_recurrent_layer
+from keras_interp_rnn._program import CellAlong, linear_steps, read_texts, resolve_names, resolve_recurrent_layer
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 

@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice, integer, invalid
-from keras_interp_rnn._network import GivenNames, as_array, listed, read_texts, recurrent_layers, resolve_names
-from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
+from keras_interp_rnn._program import GivenNames, as_array, listed, read_texts, recurrent_layers, resolve_names
+from keras_interp_rnn._program.along import CellAlong
+from keras_interp_rnn._program.network import Network, open_network
+from keras_interp_rnn._program.values import Cells
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import row_slices
@@ -32,7 +34,8 @@ from keras_interp_rnn.analysis.attribution import row_slices
 class _Place(NamedTuple):
     """A quantity of a cell; `is_flipped` of the backward one of two directions, whose steps a trace turns round."""
 
-    cell: Any
+    recurrence: Cells
+    cell: CellAlong
     name: str
     is_state: bool
     is_flipped: bool
@@ -97,8 +100,7 @@ def patching(
     r"""How much of the change of an output a state or a gate of another sequence restores, step by step.
 
     Args:
-        network: a model that is a chain of layers, or a recurrent layer; in one direction, over cells whose equations
-            are known.
+        network: a model of one input, or a recurrent layer, over cells whose equations are known.
         clean, corrupted: (batch, time) ids or (batch, time, features), of one shape; or texts, if the ids have names.
             Sequence i of both are a pair, and must read the same steps.
         target: index of the output; None for the largest output of each clean sequence.
@@ -111,9 +113,9 @@ def patching(
         `Patching`, with `effects` and `restored` (quantities, time).
 
     Raises:
-        ValueError: if the network is not such a chain, is stateful or draws noise; if a cell has no equations, or lacks
-            a named quantity; if an input or a weight is not finite; if the sequences of a pair differ in shape or in
-            the steps that they read.
+        ValueError: if the network is stateful or draws noise; if a cell has no equations, or lacks a named quantity; if
+            an input or a weight is not finite; if the sequences of a pair differ in shape or in the steps that they
+            read.
 
     Units: of the output.
     Exactness: float64, by the equations of the cells; the other layers as in `attribution`. All states of the network
@@ -143,48 +145,57 @@ def patching(
         )
     inputs, count = np.concatenate(both), len(both[0])
     # The change that is split is that between the two of a pair.
-    try:
-        chain = open_chain(network, inputs, step=step, absent=lambda x, _: np.roll(x, count, axis=0))
-    except NotAChain as error:
-        raise ValueError(
-            "States can be patched in one chain: layers that treat every step by itself, recurrent layers, and a head. "
-            f"Received: {error.received}. Use analysis.attribution for an output of the whole network; or pass "
-            "keras.Model(model.input, layer.output) of the last layer of the chain, and one of its units as target."
-        ) from None
-    if not np.array_equal(chain.mask[:count], chain.mask[count:]):
+    opened = open_network(network, [inputs], step=step, absent=lambda x, _: np.roll(x, count, axis=0))
+    _check_recurrences(opened)
+    if not np.array_equal(opened.mask[:count], opened.mask[count:]):
         raise ValueError(
             "The sequences of a pair must read the same steps. Received: masks that differ. Pass pairs of one length."
         )
-    places = _places(recurrent_layers(network, inputs), chain)
+    places = _places(recurrent_layers(network, inputs), opened)
     groups = _groups(quantities, places)
     recorded: Recorded = {}
-    for cell in chain.cells:
+    for cell in opened.cells:
         cell.patch = _recording(recorded.setdefault(cell, {}))
     pairs = np.arange(count)
-    whole = [chain.run(chain.inputs[pairs], pairs)]
-    for cell in chain.cells:
+    whole = [opened.run(opened.inputs[pairs], pairs)]
+    for cell in opened.cells:
         cell.patch = None
-    whole.append(chain.run(chain.inputs[count:], pairs))
+    whole.append(opened.run(opened.inputs[count:], pairs))
     if target is None:
         targets = whole[0].argmax(axis=1)
     else:
         targets = np.full(count, integer("target", target, 0, below=whole[0].shape[1]))
-    outputs = [_patched(chain, [places[name] for name in group], recorded, targets) for group in groups]
+    outputs = [_patched(opened, [places[name] for name in group], recorded, targets) for group in groups]
     return Patching(
         names=tuple("+".join(group) for group in groups),
         outputs=np.stack(outputs, axis=1),
         clean=whole[0][pairs, targets],
         corrupted=whole[1][pairs, targets],
         targets=targets,
-        difference=float(np.abs(np.concatenate(whole) - chain.output).max()),
+        difference=float(np.abs(np.concatenate(whole) - opened.output).max()),
     )
 
 
-def _places(layers: Sequence[tuple[str, Any, Any, Any]], chain: Chain) -> dict[str, _Place]:
+def _check_recurrences(opened: Network) -> None:
+    """Raises ValueError if no state can be patched, or if a layer has other steps than the inputs."""
+    if not opened.recurrences:
+        raise ValueError(
+            "States can be patched in recurrent layers that run their cells by known equations. Received: "
+            f"{opened.by_keras or 'none'}. Use analysis.attribution for an output of the whole network."
+        )
+    for each in opened.recurrences:
+        if opened.known[each.operation.reads[0]].shape[1] != opened.mask.shape[1]:
+            raise ValueError(
+                "Recurrent layers must read as many steps as the network, for these to be patched. Received: "
+                f"{each.operation.name}, which reads others. Pass the recurrent layer and its own inputs."
+            )
+
+
+def _places(layers: Sequence[tuple[str, Any, Any, Any]], opened: Network) -> dict[str, _Place]:
     """The quantities that can be patched, by the names of `trace`."""
     places: dict[str, _Place] = {}
     prefixes = {id(layer): prefix for prefix, layer, *_ in layers}
-    for cell in chain.cells:
+    for recurrence, cell in [(each, cell) for each in opened.recurrences for cell in each.cells]:
         if cell.equations is None:
             raise ValueError(
                 "The equations of a cell must be known, to patch it. Received: "
@@ -192,7 +203,7 @@ def _places(layers: Sequence[tuple[str, Any, Any, Any]], chain: Chain) -> dict[s
                 "states by `analysis.trace(..., set=...)`."
             )
         prefix = prefixes[id(cell.layer)]
-        in_stack = [other for other in chain.cells if other.layer is cell.layer]
+        in_stack = [other for other in opened.cells if other.layer is cell.layer]
         place = prefix + (f"{in_stack.index(cell)}/" if hasattr(cell.layer.cell, "cells") else "")
         if f"{place}h" in places:
             raise ValueError(
@@ -200,7 +211,9 @@ def _places(layers: Sequence[tuple[str, Any, Any, Any]], chain: Chain) -> dict[s
                 "the model with a layer of the same weights in each place."
             )
         for name in (*cell.state_names, *cell.equations.patched):
-            places[f"{place}{name}"] = _Place(cell, name, name in cell.state_names, prefix.endswith("backward/"))
+            places[f"{place}{name}"] = _Place(
+                recurrence, cell, name, name in cell.state_names, prefix.endswith("backward/")
+            )
     return places
 
 
@@ -228,18 +241,18 @@ def _recording(recorded: dict[tuple[str, int], Array]) -> Callable[[int, str, Ar
     return patch
 
 
-def _patched(chain: Chain, group: Sequence[_Place], recorded: Recorded, targets: NDArray[np.int64]) -> Array:
+def _patched(opened: Network, group: Sequence[_Place], recorded: Recorded, targets: NDArray[np.int64]) -> Array:
     """The outputs (pairs, time) of the corrupted sequences, where a group is patched at each step that is read."""
-    count, length = len(targets), chain.mask.shape[1]
-    read = chain.mask_of(group[0].cell)[:count, group[0].cell.order]
+    count, length = len(targets), opened.mask.shape[1]
+    read = opened.mask_of(group[0].recurrence)[:count, group[0].recurrence.order]
     rows, steps = np.nonzero(read[:, ::-1] if group[0].is_flipped else read)
     found = np.full((count, length), np.nan)
-    for part in row_slices(chain, len(rows)):
-        for cell in chain.cells:
+    for part in row_slices(opened, len(rows)):
+        for cell in opened.cells:
             places = [place for place in group if place.cell is cell]
             at = length - 1 - steps[part] if places and places[0].is_flipped else steps[part]
             cell.patch = _replacing([place.name for place in places], recorded[cell], rows[part], at)
-        outputs = chain.run(chain.inputs[count + rows[part]], rows[part])
+        outputs = opened.run(opened.inputs[count + rows[part]], rows[part])
         found[rows[part], steps[part]] = outputs[np.arange(len(outputs)), targets[rows[part]]]
     return found
 

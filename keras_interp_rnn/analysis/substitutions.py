@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn._checks import integer, integers
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
     GivenNames,
     Names,
     as_array,
@@ -23,7 +23,8 @@ from keras_interp_rnn._network import (
     read_text,
     resolve_names,
 )
-from keras_interp_rnn._network.whole import Reading, are_several, masks_of, one_row, read_inputs, steps_read
+from keras_interp_rnn._program.inputs import Reading, are_several, one_row, read_inputs
+from keras_interp_rnn._program.network import masks_of, steps_read
 from keras_interp_rnn._results import Result, output_name, symbol_name
 from keras_interp_rnn._types import Array, TextModel
 

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from keras_interp_rnn._checks import choice, integer, integers
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
+    AffineReading,
     GivenNames,
     check_finite,
     check_logits,
@@ -39,7 +40,6 @@ from keras_interp_rnn._network import (
     read_text,
     resolve_names,
 )
-from keras_interp_rnn._program import AffineReading
 from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn._types import Array, Ints, LinearAutomaton, TextModel
 from keras_interp_rnn.analysis.isan.contributions import contributions

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
     GivenNames,
     check_reads,
     read_texts,

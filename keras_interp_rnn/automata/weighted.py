@@ -20,7 +20,7 @@ import numpy as np
 
 from keras_interp_rnn import layers
 from keras_interp_rnn._checks import fraction, integer, invalid, is_integer, non_negative
-from keras_interp_rnn._network import check_range
+from keras_interp_rnn._program import check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, FiniteAutomaton, Ints
 from keras_interp_rnn.analysis.weighted import hankel

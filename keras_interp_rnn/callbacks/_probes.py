@@ -16,7 +16,7 @@ import numpy as np
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
 from keras_interp_rnn._checks import as_path, integer
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
     GivenNames,
     Names,
     carried_states,

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import GivenNames, check_finite, read_text, resolve_names
+from keras_interp_rnn._program import GivenNames, check_finite, read_text, resolve_names
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of, write_tag
 from keras_interp_rnn.views import tags

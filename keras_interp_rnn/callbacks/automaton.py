@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._checks import integer, invalid
-from keras_interp_rnn._network import check_finite
+from keras_interp_rnn._program import check_finite
 from keras_interp_rnn.automata.machines import Automaton as AnyAutomaton
 from keras_interp_rnn.automata.machines import accepted_words, checked_words, encoding_of, short_words
 from keras_interp_rnn.automata.networks import Extraction

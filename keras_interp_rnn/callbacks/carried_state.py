@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from keras_interp_rnn._network import carried_states
+from keras_interp_rnn._program import carried_states
 from keras_interp_rnn.callbacks._base import NamedCallback
 
 

@@ -21,7 +21,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
 from keras_interp_rnn._checks import as_path, choice
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, read_json
-from keras_interp_rnn._network import carried_states
+from keras_interp_rnn._program import carried_states
 from keras_interp_rnn.callbacks import _memory
 from keras_interp_rnn.callbacks._base import NamedCallback, claim, has_ended, release
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import optimizer_steps
-from keras_interp_rnn._network import as_symbols, read_text, resolve_names
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, as_symbols, read_text, resolve_names
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of

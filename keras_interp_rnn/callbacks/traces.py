@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._network import GivenNames, token_names
+from keras_interp_rnn._program import GivenNames, token_names
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, write_tag

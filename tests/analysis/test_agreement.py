@@ -6,6 +6,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn._program import values
+from keras_interp_rnn._program.operations import Affine
 
 pytestmark = pytest.mark.core(2)
 
@@ -57,8 +59,8 @@ def test_a_chain_that_misreads_a_layer_by_a_third_is_not_explained(monkeypatch):
     x = Input((STEPS, FEATURES))
     model = Model(x, Dense(1, kernel_initializer=normal(1e-3))(keras.layers.GRU(4)(x)))
     assert "Keras runs it" not in analysis.attribution(model, vectors()).reason
-    monkeypatch.setattr(
-        "keras_interp_rnn._network.parts.Linear.forward", lambda self, x, mask: 0.67 * x @ self.arrays[0]
+    monkeypatch.setitem(
+        values.RULES, Affine, lambda operation: values.Equation(lambda x: 0.67 * x @ operation.arrays(np.asarray)[0])
     )
     split = analysis.attribution(model, vectors())
     assert "Keras runs it in its own dtype" in split.reason

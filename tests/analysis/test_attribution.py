@@ -9,9 +9,10 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn._network.chain import open_chain
-from tests.network.test_own_equations import EulerCell, SilentCell
+from keras_interp_rnn._program.network import open_network
+from keras_interp_rnn._program.values import ByKeras
 from tests.oracles import shapley
+from tests.program.test_own_equations import EulerCell, SilentCell
 from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
@@ -120,7 +121,7 @@ def test_the_path_integral_is_complete_and_its_gradient_that_of_finite_differenc
     split = analysis.attribution(model, x, target=0, method="path_integral", num_points=96)
     assert split.residual < 1e-6
     np.testing.assert_allclose(split.output, ops.convert_to_numpy(model(x))[:, 0], atol=1e-5)
-    chain = open_chain(model, x)
+    chain = open_network(model, [x])
     rows = np.arange(3)
     gradient = chain.gradient(chain.inputs, rows, np.zeros(3, int))
     way = np.random.default_rng(5).normal(size=chain.inputs.shape) * chain.mask[:, :, None]
@@ -233,8 +234,8 @@ def test_normalizations_are_differentiated_in_float64(name):
     model = keras.Sequential([keras.Input((STEPS, FEATURES)), below, recurrent[0], between, recurrent[1], *head])
     for weight in model.trainable_weights:
         weight.assign(rng.normal(size=weight.shape))
-    chain = open_chain(model, batch())
-    assert chain.is_closed
+    chain = open_network(model, [batch()])
+    assert not any(isinstance(step.function, ByKeras) for step in chain.steps)
     rows, outputs, direction, size = np.arange(3), np.array([0, 1, 1]), rng.normal(size=chain.inputs.shape), 1e-5
     ahead, back = (chain.run(chain.inputs + sign * size * direction, rows)[rows, outputs] for sign in (1, -1))
     slopes = (chain.gradient(chain.inputs, rows, outputs) * direction).sum(axis=(1, 2))
@@ -306,7 +307,7 @@ def test_attribution_splits_an_isan_that_contributions_refuse(name):
     split = assert_split(model, ids)
     assert split.method == "shapley"
     # Where no step is there, the mean of all symbols is read.
-    chain = open_chain(model, ids)
+    chain = open_network(model, [ids])
     nothing = chain.run(np.full((1, 3, 4), 0.25), np.zeros(1, int))[0, 1]
     np.testing.assert_allclose(split.reference_output, nothing)
 

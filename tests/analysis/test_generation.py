@@ -275,8 +275,11 @@ def test_layers_and_models_that_do_more_than_their_cells_and_graphs_are_refused(
     np.testing.assert_array_equal(
         analysis.generate(in_lists, [1, 2], num_symbols=4), analysis.generate(plain, [1, 2], num_symbols=4)
     )
-    for model in (a_model(Doubled(3, **STEPS)), Shifted(plain.inputs[0], plain.outputs[0])):
-        with pytest.raises(ValueError, match=r"outputs are .* apart when it reads symbol by symbol"):
+    for model, sentence in (
+        (a_model(Doubled(3, **STEPS)), r"outputs are .* apart when it reads symbol by symbol"),
+        (Shifted(plain.inputs[0], plain.outputs[0]), "must be Sequential or functional.*a Shifted"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
             analysis.generate(model, [1, 2, 3], num_symbols=4)
 
 

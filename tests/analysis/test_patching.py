@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
-from tests.network.test_own_equations import SilentCell
+from tests.program.test_own_equations import SilentCell
 from tests.samples import passing_masks_on
 
 PAIRS, STEPS, FEATURES, UNITS = 3, 5, 4, 3
@@ -326,15 +326,49 @@ def test_refusals_of_networks_and_inputs():
         analysis.patching(layers.MinGRU(UNITS), clean, corrupted=corrupted, quantities=["z"])
 
 
-def test_of_attention_the_message_says_what_explains_an_output():
+def test_a_state_is_patched_below_attention():
     x = keras.Input((5, 3))
-    states = keras.layers.LSTM(4, return_sequences=True)(x)
-    attention = keras.layers.Attention()
-    model = keras.Model(x, keras.layers.Dense(2)(keras.layers.GlobalAveragePooling1D()(attention([states, states]))))
-    pair = np.random.default_rng(0).normal(size=(2, 1, 5, 3))
-    with pytest.raises(
-        ValueError,
-        match=f"{attention.name}, which reads 2 tensors. Use analysis.attribution for an output of the whole",
-    ) as error:
-        analysis.patching(model, pair[0], corrupted=pair[1], target=1)
-    assert type(error.value) is ValueError
+    lstm, attention, head = keras.layers.LSTM(4, return_sequences=True), keras.layers.Attention(), keras.layers.Dense(2)
+    states = lstm(x)
+    model = keras.Model(x, head(keras.layers.GlobalAveragePooling1D()(attention([states, states]))))
+    clean, corrupted = np.random.default_rng(0).normal(size=(2, 1, 5, 3)).astype("float32")
+    found = analysis.patching(model, clean, corrupted=corrupted, target=1, quantities=["h"])
+
+    def run(patched):
+        """The output where the state after a step is that of the clean sequence."""
+        own, of_clean = ([ops.zeros((1, 4))] * 2 for _ in range(2))
+        outputs = []
+        for t in range(5):
+            of_clean = lstm.cell(clean[:, t], of_clean)[1]
+            own = lstm.cell(corrupted[:, t], own)[1]
+            own = [of_clean[0], own[1]] if t == patched else own
+            outputs.append(own[0])
+        sequence = ops.stack(outputs, axis=1)
+        return float(head(ops.mean(attention([sequence, sequence]), axis=1))[0, 1])
+
+    np.testing.assert_allclose(found.outputs[0, 0], [run(t) for t in range(5)], atol=1e-6)
+    np.testing.assert_allclose(found.corrupted[0], run(None), atol=1e-6)
+
+
+def rows_as_steps():
+    x = keras.Input((5, 3))
+    states = keras.layers.GRU(3)(ops.reshape(x, (-1, 1, 3)))
+    return keras.Model(x, keras.layers.Dense(2)(ops.reshape(states, (-1, 5, 3))[:, -1]))
+
+
+def two_directions_multiplied():
+    both = keras.layers.Bidirectional(keras.layers.GRU(3), merge_mode="mul")
+    return keras.Sequential([keras.Input((5, 3)), both, keras.layers.Dense(2)])
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (two_directions_multiplied, "run their cells by known equations. Received: Keras runs bidirectional"),
+        (rows_as_steps, "must read as many steps as the network"),
+    ],
+)
+def test_what_has_no_states_to_patch_is_refused_in_a_sentence(build, sentence):
+    clean, corrupted = np.random.default_rng(0).normal(size=(2, 1, 5, 3))
+    with pytest.raises(ValueError, match=sentence):
+        analysis.patching(build(), clean, corrupted=corrupted)

@@ -44,11 +44,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._network import GivenNames, token_names
-from keras_interp_rnn._network.chain import Chain
-from keras_interp_rnn._network.prefixes import Level, Prefixes, is_read_by_steps
-from keras_interp_rnn._network.whole import Reading, read_inputs
-from keras_interp_rnn._program import isan_model
+from keras_interp_rnn._program import GivenNames, isan_model, token_names
+from keras_interp_rnn._program.inputs import Reading, read_inputs
+from keras_interp_rnn._program.network import Network
+from keras_interp_rnn._program.prefixes import Level, Prefixes, is_read_by_steps
 from keras_interp_rnn._results import Result, nth
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, all_coalitions, nobody_and_all
@@ -220,7 +219,7 @@ def affine_surrogate(
     )
 
 
-def _opened(reading: Reading, step: int, reference: ArrayLike | None, of: str) -> tuple[Chain, Array, str]:
+def _opened(reading: Reading, step: int, reference: ArrayLike | None, of: str) -> tuple[Network, Array, str]:
     """The network as a chain that is read step by step, the vectors in place of those of absent steps, and the unit."""
     opened, reason = opened_for(reading, None, step, functools.partial(absent_vectors, reference))
     if len(opened.inputs) != 1 or not opened.inputs.shape[1]:
@@ -235,13 +234,13 @@ def _opened(reading: Reading, step: int, reference: ArrayLike | None, of: str) -
             "A network must be read step by step, layer after layer in one direction, so that its state tells of what "
             f"was read. Received: {name}: {why}. {remedy}"
         )
-    if len({cell.order.step for cell in opened.cells}) > 1:
+    if len(opened.directions) > 1:
         raise ValueError(
             "A network must be read in one direction, so that its state tells of all that was read. Received: "
             f"{name}, with a Bidirectional layer. {remedy}"
         )
     explained, _, unit, _ = as_explained(opened, of)
-    assert isinstance(explained, Chain)
+    assert isinstance(explained, Network)
     opened = explained
     return opened, absent_vectors(reference, opened.inputs, opened.reads_symbols), unit
 

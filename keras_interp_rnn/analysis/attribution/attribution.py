@@ -19,8 +19,7 @@ makes of ids. With f the output that is explained, x the sequence and r the refe
 f is the logit, or the log-odds, under a softmax or a sigmoid at the end of the network: a probability near 0 or 1
 hardly changes, whatever a step adds.
 
-A network that is one layer after the other is run in float64 (`_network.chain`), any other graph by Keras in its own
-dtype (`_network.whole`).
+A network is run in float64 (`_program.network`), layers whose equations are not known by Keras in their own dtype.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ from scipy.special import softmax
 
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
+    AffineReading,
     GivenNames,
     as_array,
     gives_probabilities,
@@ -44,19 +44,18 @@ from keras_interp_rnn._network import (
     resolve_names,
     token_names,
 )
-from keras_interp_rnn._network.arrays import is_float, without_unread
-from keras_interp_rnn._network.graph import last_activation
-from keras_interp_rnn._network.parts import PROBABILITIES
-from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
-from keras_interp_rnn._network.whole import Reading, read_inputs
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program.arrays import is_float, without_unread
+from keras_interp_rnn._program.inputs import Reading, read_inputs
+from keras_interp_rnn._program.interface import last_activation
+from keras_interp_rnn._program.network import Network
+from keras_interp_rnn._program.operations import PROBABILITIES
+from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import (
     UNITS,
-    Opened,
     absent_vectors,
     activated,
     as_explained,
@@ -149,10 +148,10 @@ def attribution(
     Exactness: Shapley values of up to 16 steps or groups that are read and differ from the reference are exact while
         the updates of the state are within `max_work`: 2^(steps + 1), if all steps differ. Of a network that is not
         read step by step those of up to 8 are. Otherwise they are estimates with standard errors: exact
-        values of the network with like states merged, and a regression on what these miss. float64 for a chain of
-        layers whose cells have known equations and whose other layers are Dense, normalizations, softmax or mean
-        pooling. Any other network, such as one with several inputs, attention or convolutions, is run and
-        differentiated in its own dtype. `residual` and `difference` report the errors.
+        values of the network with like states merged, and a regression on what these miss. float64 for cells whose
+        equations are known, Dense layers, normalizations, softmax and means, in a graph of any form. Other layers, such
+        as attention or convolutions, are run and differentiated by Keras in their own dtype, and named in `reason`.
+        `residual` and `difference` report the errors.
     Example:
 
         >>> from keras_interp_rnn import analysis
@@ -397,7 +396,7 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
 
 
 def _by_shapley(
-    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
+    opened: Network, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
 ) -> tuple[Array, Array, NDArray[np.int64], str]:
     """Shares (batch, places, K), their standard errors, the runs of each sequence, and what limited them."""
     count = len(top)
@@ -418,7 +417,7 @@ def _by_shapley(
 
 
 def _estimates(
-    opened: Opened, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
+    opened: Network, absent: Array, top: NDArray[np.int64], players: Players, ends: tuple[Array, Array], asked: _Asked
 ) -> Iterator[Estimate]:
     sizes = [len(places) for places in players.places]
     if is_read_by_steps(opened):

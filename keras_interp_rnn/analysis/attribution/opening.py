@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from keras_interp_rnn._network import GivenNames, as_array, is_text, read_text, resolve_names
-from keras_interp_rnn._network.agreement import nothing
-from keras_interp_rnn._network.chain import Chain, NotAChain, open_chain
-from keras_interp_rnn._network.prefixes import steps_before_output
-from keras_interp_rnn._network.whole import Reading, Whole, are_several, as_model, one_row
+from keras_interp_rnn._program import GivenNames, as_array, is_text, read_text, resolve_names
+from keras_interp_rnn._program.agreement import nothing
+from keras_interp_rnn._program.inputs import Reading, are_several, one_row
+from keras_interp_rnn._program.network import Network, open_network
+from keras_interp_rnn._program.prefixes import steps_before_output
 from keras_interp_rnn._types import Array
-
-Opened: TypeAlias = Chain | Whole
-"""A network as a function of the vectors that it reads."""
 
 ROWS = 4096
 """Maximum number of sequences that are run at a time."""
@@ -48,32 +45,15 @@ UNITS = {"softmax": "logit", "sigmoid": "log-odds"}
 """Activation at the end of a network -> the unit of the outputs that are explained under it."""
 
 
-def opened_for(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Opened, str]:
-    """The network as a function, and why it is not run in float64; "" where it is."""
-    network, inputs, how = reading.network, reading.arrays, {"absent": absent, "own": reading.own}
-    try:
-        chain = open_chain(network, inputs[0] if len(inputs) == 1 else inputs, mask, step, **how)
-        if mask is not None or all(
-            given is None or _is_padding(np.asarray(inputs[0]), ~given) for given in chain.masks
-        ):
-            return chain, ""
-        reason = "; Keras runs it in its own dtype, as its masks may be made of more than the padding"
-    except NotAChain as error:
-        if not hasattr(network, "outputs"):
-            network, inputs = as_model(network, inputs[0], mask)
-            if len(network.outputs) > 1:
-                raise
-        reason = f"; Keras runs it in its own dtype, as it is not one layer after the other: {error.received}"
-    return Whole(network, inputs, reading.varies, step, **how), reason
+def opened_for(reading: Reading, mask: Any, step: int, absent: Any) -> tuple[Network, str]:
+    """The network as a function, and what of it is not run in float64; "" where all is."""
+    network = open_network(
+        reading.network, reading.arrays, reading.varies, step, mask=mask, absent=absent, own=reading.own
+    )
+    return network, f"; {network.by_keras}" if network.by_keras else ""
 
 
-def _is_padding(ids: NDArray[Any], masked: NDArray[np.bool_]) -> bool:
-    """Whether steps that are masked are those of one id. Those of vectors may be any."""
-    of_others = bool(np.isin(ids[~masked], ids[masked]).any()) if ids.shape == masked.shape else False
-    return ids.shape != masked.shape or (len(np.unique(ids[masked])) < 2 and not of_others)
-
-
-def as_explained(opened: Opened, of: str) -> tuple[Opened, Array, str, Array | None]:
+def as_explained(opened: Network, of: str) -> tuple[Network, Array, str, Array | None]:
     """The function that is explained, its outputs (batch, outputs), their unit, and the probabilities of logits.
 
     Args:
@@ -97,19 +77,18 @@ def activated(logits: Array, activation: str) -> Array:
     return np.asarray(softmax(logits, axis=-1) if activation == "softmax" else expit(logits))
 
 
-def steps_that_count(opened: Opened, absent: Array) -> NDArray[np.bool_]:
+def steps_that_count(opened: Network, absent: Array) -> NDArray[np.bool_]:
     """The steps (batch, time) that are read before what is explained, and differ from those in their place."""
     differs = (opened.inputs != absent).reshape(*opened.mask.shape, -1).any(axis=-1)
-    counts = steps_before_output(opened) if isinstance(opened, Chain) else np.ones(opened.mask.shape[1], bool)
-    return np.asarray(opened.mask & differs & counts)
+    return np.asarray(opened.mask & differs & steps_before_output(opened))
 
 
-def outputs_of(opened: Opened, x: Array, rows: NDArray[np.intp]) -> Array:
+def outputs_of(opened: Network, x: Array, rows: NDArray[np.intp]) -> Array:
     """The outputs for rows (rows, time, ...), each in place of a sequence."""
     return np.concatenate([opened.run(x[part], rows[part]) for part in row_slices(opened, len(x))])
 
 
-def row_slices(opened: Opened, count: int) -> list[slice]:
+def row_slices(opened: Network, count: int) -> list[slice]:
     """Slices of so many sequences that are run at a time."""
     size = int(max(1, min(ROWS, WORKING_MEMORY // opened.inputs[0].nbytes)))
     return [slice(start, start + size) for start in range(0, count, size)]

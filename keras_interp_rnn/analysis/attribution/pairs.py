@@ -22,14 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import Names
-from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
-from keras_interp_rnn._network.whole import Reading
+from keras_interp_rnn._program import Names
+from keras_interp_rnn._program.inputs import Reading
+from keras_interp_rnn._program.network import Network
+from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import all_coalitions, sizes_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import (
-    Opened,
     absent_vectors,
     as_explained,
     opened_for,
@@ -81,7 +81,7 @@ class OneSequence:
         unit: of the outputs. reason: how the network is run, if not in float64. names: of the ids that are read.
     """
 
-    opened: Opened
+    opened: Network
     absent: Array
     players: Players
     unit: str
@@ -99,7 +99,7 @@ class OneSequence:
     @property
     def is_read_in_one_direction(self) -> bool:
         """Whether it is read by steps, all of them in one order."""
-        return is_read_by_steps(self.opened) and len({cell.order.step for cell in self.opened.cells}) == 1
+        return is_read_by_steps(self.opened) and len(self.opened.directions) == 1
 
     @property
     def max_players(self) -> int:

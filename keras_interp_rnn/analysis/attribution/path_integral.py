@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import integer
+from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._results import nth
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.attribution.opening import Opened, row_slices
+from keras_interp_rnn.analysis.attribution.opening import row_slices
 
 MOST_POINTS = 1024
 """Maximum number of points of the quadrature."""
@@ -20,7 +21,7 @@ GAP, ROUNDING = 0.01, 1e-6
 
 
 def path_integral(
-    opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], num_points: int
+    opened: Network, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], num_points: int
 ) -> Array:
     """The shares (batch, time, ..., K) of features in outputs (batch, K).
 
@@ -56,7 +57,7 @@ def path_integral(
 
 
 def _quadrature(
-    opened: Opened, absent: Array, outputs: NDArray[np.int64], chosen: NDArray[np.intp], num_points: int
+    opened: Network, absent: Array, outputs: NDArray[np.int64], chosen: NDArray[np.intp], num_points: int
 ) -> Array:
     """The shares, as the inputs, in one output of each chosen sequence."""
     points, weights = np.polynomial.legendre.leggauss(num_points)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network.chain import Chain
-from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._program.network import Network
+from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.groups import players_of
-from keras_interp_rnn.analysis.attribution.opening import Opened, row_slices, steps_that_count
+from keras_interp_rnn.analysis.attribution.opening import row_slices, steps_that_count
 
 
 def by_replacing(
-    opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
+    opened: Network, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
 ) -> Array:
     """The shares of telescoping or of occlusion; `ends` are the outputs without any step and with all."""
     if is_read_by_steps(opened):
@@ -22,7 +22,7 @@ def by_replacing(
     return np.where(opened.mask[..., None], shares, 0.0)
 
 
-def _by_prefixes(opened: Chain, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
+def _by_prefixes(opened: Network, absent: Array, outputs: NDArray[np.int64], *, telescoping: bool) -> Array:
     """Each sequence from the state at its first difference from another one: half of the steps."""
     players = players_of(None, steps_that_count(opened, absent))
     shares = np.zeros((*opened.mask.shape, outputs.shape[1]))
@@ -35,7 +35,7 @@ def _by_prefixes(opened: Chain, absent: Array, outputs: NDArray[np.int64], *, te
 
 
 def _by_running(
-    opened: Opened, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
+    opened: Network, absent: Array, outputs: NDArray[np.int64], ends: tuple[Array, Array], *, telescoping: bool
 ) -> Array:
     (count, length), features = opened.inputs.shape[:2], opened.inputs.ndim - 2
     steps, (without, whole) = np.arange(length), ends

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._network import listed
+from keras_interp_rnn._program import listed
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis
 from keras_interp_rnn.analysis.weighted.forms import affine_form

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import invalid, non_negative
-from keras_interp_rnn._network import as_symbols, check_range, listed
-from keras_interp_rnn._program import AffineReading, isan_like
+from keras_interp_rnn._program import AffineReading, as_symbols, check_range, isan_like, listed
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid, is_number
-from keras_interp_rnn._network import as_array
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, as_array
 from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import as_symbols, check_range, read_text
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, as_symbols, check_range, read_text
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._network import as_array
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, as_array
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import ROUNDING

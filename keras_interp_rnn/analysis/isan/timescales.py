@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._network import check_range
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits

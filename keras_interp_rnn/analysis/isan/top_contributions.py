@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._network import check_range
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions

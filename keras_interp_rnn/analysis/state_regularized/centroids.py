@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network import apply_head, centroids_of, check_range, last_regularized, recurrent_layer_inputs
+from keras_interp_rnn._program import apply_head, centroids_of, check_range, last_regularized, recurrent_layer_inputs
 from keras_interp_rnn.analysis.state_regularized.transitions import regularized_trace
 
 CHUNK = 256

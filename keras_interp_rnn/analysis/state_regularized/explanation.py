@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
     GivenNames,
     carried_states,
     check_one_output,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._network import GivenNames, predicted_classes, resolve_names, token_name
+from keras_interp_rnn._program import GivenNames, predicted_classes, resolve_names, token_name
 from keras_interp_rnn._results import Sentence, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network import Names, as_array, read_text, read_texts
+from keras_interp_rnn._program import Names, as_array, read_text, read_texts
 
 
 def check_ids(inputs: Any, tokens: Names | None) -> NDArray[Any]:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import holding, is_integer
-from keras_interp_rnn._network import Names, as_float64, as_symbols, is_text, listed
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, Names, as_float64, as_symbols, is_text, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.affine import AffineMap

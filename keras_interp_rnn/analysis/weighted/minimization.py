@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import fraction
-from keras_interp_rnn._network import check_range
-from keras_interp_rnn._program import isan_of
+from keras_interp_rnn._program import check_range, isan_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import largest_difference

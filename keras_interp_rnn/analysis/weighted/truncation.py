@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._network import check_range, listed
-from keras_interp_rnn._program import isan_of
+from keras_interp_rnn._program import check_range, isan_of, listed
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._checks import invalid
-from keras_interp_rnn._network import (
+from keras_interp_rnn._program import (
     WordNames,
     apply_head,
     centroids_of,

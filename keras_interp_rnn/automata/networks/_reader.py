@@ -13,7 +13,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._network import carried_states, predicted_classes
+from keras_interp_rnn._program import carried_states, predicted_classes
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_words
 

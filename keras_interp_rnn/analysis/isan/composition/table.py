@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, positive
-from keras_interp_rnn._network import as_symbols, check_range, listed
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, as_symbols, check_range, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation

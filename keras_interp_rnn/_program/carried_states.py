@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend import keras_quirks
-from keras_interp_rnn._network import copies
+from keras_interp_rnn._program import copies
 
 
 @contextlib.contextmanager

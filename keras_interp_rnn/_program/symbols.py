@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import operation_name
 from keras_interp_rnn._checks import integers
-from keras_interp_rnn._network.arrays import as_array, as_float64
-from keras_interp_rnn._network.graph import evaluate, functional, runs_its_graph, takes_training, traced
+from keras_interp_rnn._program.arrays import as_array, as_float64
+from keras_interp_rnn._program.graph import evaluate, functional, runs_its_graph, takes_training, traced
 from keras_interp_rnn._results import separator, visible
 
 GivenNames = Any

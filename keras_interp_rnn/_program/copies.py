@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import random_states, walk_layers
-from keras_interp_rnn._network.arrays import MAX_DIFFERENCE
+from keras_interp_rnn._program.arrays import MAX_DIFFERENCE
 
 RULE = "A copy of the model must compute what the model does"
 

@@ -15,8 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network.along import last_read, state_names
-from keras_interp_rnn._network.recurrent import step_cell
+from keras_interp_rnn._program.along import last_read, state_names, step_cell
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
 

@@ -8,9 +8,10 @@ each row of P.
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,9 +19,9 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._network.arrays import as_float64, as_symbols, check_finite
-from keras_interp_rnn._network.recurrent import only_recurrent_part, step_cell
+from keras_interp_rnn._program.arrays import as_float64, as_symbols
 from keras_interp_rnn._results import nth
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.equations import NUMPY, LinearStep
@@ -66,6 +67,18 @@ def draws_noise(cell: Any) -> bool:
     return getattr(getattr(cell, "transition", None), "is_deterministic", True) is False
 
 
+def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The output of any Keras cell, and its states as one list, after a step outside training, as in a layer."""
+    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
+    given = tree.pack_sequence_as(cell.state_size, list(states)) if hasattr(cell, "cells") else list(states)
+
+    def step(inputs: Any) -> Any:
+        return cell(inputs, given, **arguments)
+
+    output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
+    return output, tree.flatten(new)
+
+
 class CellAlong:
     """A cell of a recurrent layer along sequences.
 
@@ -79,6 +92,7 @@ class CellAlong:
 
     def __init__(self, layer: Any, cell: Any = None) -> None:
         self.layer, self.cell = layer, layer.cell if cell is None else cell
+        self.num_outputs, self.num_states = output_size(self.cell), len(tree.flatten(self.cell.state_size))
         # Equations know no noise, which the cell's own code draws.
         self.equations = None if draws_noise(self.cell) else equations_of(self.cell, as_float64)
         # A state-regularized layer may leave its centroids out at the last step: there the cell inside steps alone.
@@ -122,8 +136,33 @@ class CellAlong:
                 new = [np.where(last, a, b) for a, b in zip(plain, new, strict=True)]
             return new
 
-        found = along(np, step, [np.zeros((rows, output_size(self.cell))), *starts], read, steps)
-        return np.stack([output for output, *_ in found], axis=1)
+        outputs = []
+        for output, *states in along(np, step, [np.zeros((rows, self.num_outputs)), *starts], read, steps):
+            outputs.append(output)
+            self.after = states
+        return np.stack(outputs, axis=1)
+
+    def pulled_back(self, gradient: Array, read: Mask, ends: Sequence[Array | None]) -> tuple[Array, list[Array]]:
+        """From gradients by what the last run computed to those by its inputs, and by the states that it began with.
+
+        Args:
+            gradient: by the outputs, (batch, time, n). read: as of `run`. ends: by the states after the last step, each
+                (batch, n); None for 0.
+        """
+        (rows, steps), width = read.shape, self.num_outputs
+        sizes = [x.shape[-1] for x in self.before]
+        states = [np.zeros((rows, size)) if end is None else end for size, end in zip(sizes, ends, strict=True)]
+        # By the output, which a masked step repeats, and by the states.
+        carried = np.concatenate([np.zeros((rows, width)), *states], axis=-1)[:, None]
+        result = np.zeros(self.inputs.shape)
+        for t in reversed(range(steps)):
+            there = read[:, t, None, None]
+            carried[:, 0, :width] += gradient[:, t]
+            linear = self.linear(t, outputs=True)
+            result[:, t] = np.where(there, linear.input(carried), 0)[:, 0]
+            before = np.concatenate([np.zeros((rows, 1, width)), linear.before(carried)], axis=-1)
+            carried = np.where(there, before, carried)
+        return result, np.split(carried[:, 0, width:], np.cumsum(sizes)[:-1].tolist(), axis=-1)
 
     def linear(self, t: Any, *, outputs: bool = False) -> LinearStep:
         """The steps t of the last run, linearized; t: int, or (batch,) of ints.
@@ -324,63 +363,3 @@ def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
             "with_respect_to='state', or pass the embedded inputs to the layer after the Embedding."
         )
     return inputs.astype(cell.variable_dtype)
-
-
-class CellMap(NamedTuple):
-    """A step of a cell under one input, of whole states (rows, s).
-
-    Attributes:
-        step: the states after it. jacobian: (rows, s, s). size: s.
-        is_closed: whether both are by the cell's equations, in float64; else by the cell's own code, in its dtype.
-    """
-
-    step: Callable[[Array], Array]
-    jacobian: Callable[[Array], Array]
-    size: int
-    is_closed: bool
-
-
-def cell_map(network: Any, held: Array) -> CellMap:
-    """The step of a network's cell under one input (features,).
-
-    Raises:
-        ValueError: if the network is no recurrent layer over vectors, or has other features.
-    """
-    layer = network if not isinstance(network, keras.Model) else only_recurrent_part(network)[1]
-    if not isinstance(layer, keras.layers.RNN):
-        raise ValueError(
-            f"`network` must be a recurrent layer, or a model with one. Received: {layer!r}. Pass an RNN of the cell."
-        )
-    if not layer.cell.built:
-        raise ValueError(f"The layer must have its weights. Received: {layer.name}. Call it on sequences once.")
-    check_finite(layer)
-    if draws_noise(layer.cell):
-        raise ValueError(
-            f"The cell must compute the same state from the same state. Received: {layer.name}, which draws noise. "
-            "Rebuild it with another transition, and give it the same weights."
-        )
-    features = getattr(innermost(layer.cell), "kernel", None)
-    if features is not None and tuple(features.shape)[:1] != held.shape and not hasattr(layer.cell, "encode"):
-        raise ValueError(
-            f"`inputs` must have the {features.shape[0]} features that the cell reads. Received: inputs of shape "
-            f"{held.shape}. Pass one vector."
-        )
-    recurrent = CellAlong(layer)
-    if not recurrent.is_closed:
-        recurrent.equations = None  # steps and derivatives are those of one code
-    sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
-    inputs = read_by_equations(layer.cell, held[None, None])
-    drive = (inputs,) if recurrent.equations is None else recurrent.equations.drive(NUMPY, inputs)
-    ends = np.cumsum(sizes)[:-1].tolist()
-
-    def split(state: Array) -> tuple[States, tuple[Array, ...]]:
-        return tuple(np.split(state, ends, axis=-1)), tuple(np.repeat(x[:, 0], len(state), axis=0) for x in drive)
-
-    def step(state: Array) -> Array:
-        return np.concatenate(recurrent._step(recurrent._by, *split(state))[1:], axis=-1)
-
-    def jacobian(state: Array) -> Array:
-        read, product = np.repeat(inputs[:, 0], len(state), axis=0), np.tile(np.eye(sum(sizes)), (len(state), 1, 1))
-        return np.asarray(recurrent._linear(recurrent._by, *split(state), read, False).before(product))
-
-    return CellMap(step, jacobian, sum(sizes), recurrent.equations is not None)

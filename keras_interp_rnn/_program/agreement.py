@@ -23,8 +23,11 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._network.arrays import MAX_DIFFERENCE, as_float64
-from keras_interp_rnn._network.graph import Masked, evaluate, run_with_masks
+from keras_interp_rnn._program.arrays import MAX_DIFFERENCE, as_float64
+from keras_interp_rnn._program.graph import runs_its_graph
+from keras_interp_rnn._program.inputs import as_declared
+from keras_interp_rnn._program.read import read_opaque
+from keras_interp_rnn._program.values import forward, with_functions
 from keras_interp_rnn._types import Array
 
 OF_OUTPUT, OF_STATES = 8, 32
@@ -317,30 +320,22 @@ def _apart(first: Array, second: Array) -> Array:
 
 def _first_apart(network: Any, inputs: Sequence[Any], batch: Batch) -> str | None:
     """The first operation of a model that makes something else of the same sequences, inside of another batch."""
-    if not isinstance(network, keras.Model) or not getattr(network, "inputs", None):
+    if not isinstance(network, keras.Model) or not runs_its_graph(network):
         return None
+    program = read_opaque(network)
 
-    def outputs(arrays: Sequence[Any], rows: NDArray[np.intp]) -> list[tuple[Any, list[Any]]]:
-        found: list[tuple[Any, list[Any]]] = []
-
-        def note(operation: Any, node: Any, mask: Any, results: list[Masked]) -> None:
-            values = [as_float64(each.tensor) for each in results]
-            found.append((operation, [value[rows] if value.shape[:1] == (size,) else value for value in values]))
-
-        def call(operation: Any, node: Any, known: dict[int, Masked]) -> list[Masked]:
-            return run_with_masks(operation, node, known, note)
-
-        size = len(arrays[0])
-        evaluate(network, [Masked(ops.cast(x, t.dtype)) for x, t in zip(arrays, network.inputs, strict=True)], call)
-        return found
+    def values(arrays: Sequence[Any], rows: NDArray[np.intp]) -> list[list[Any]]:
+        """The values of each operation, of the rows that are compared."""
+        known = dict(zip(program.inputs, map(as_declared, arrays, network.inputs), strict=True))
+        forward(with_functions(program.operations), known)
+        found = [[known[value] for value in operation.makes] for operation in program.operations]
+        of_batch = (len(arrays[0]),)
+        return [[x if x is None or x.shape[:1] != of_batch else x[rows] for x in made] for made in found]
 
     with contextlib.suppress(Exception):  # strings, and what else is no array of numbers
-        before, after = outputs(inputs, np.arange(len(batch.rows))), outputs(batch.arrays, batch.rows)
-        for (operation, first), (_, second) in zip(before, after, strict=True):
-            same = [
-                np.shape(a) != np.shape(b) or np.allclose(a, b, rtol=1e-4, atol=1e-6)
-                for a, b in zip(first, second, strict=True)
-            ]
-            if not all(same):
-                return f"{operation.name} ({type(operation).__name__})"
+        before, after = values(inputs, np.arange(len(batch.rows))), values(batch.arrays, batch.rows)
+        for operation, first, second in zip(program.operations, before, after, strict=True):
+            pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+            if not all(np.shape(a) != np.shape(b) or np.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in pairs):
+                return f"{operation.name} ({type(operation.layer).__name__})"
     return None

@@ -16,9 +16,11 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._network.along import output_size, read_by_equations
-from keras_interp_rnn._network.chain import Chain, _Both, _Recurrent
-from keras_interp_rnn._network.parts import EACH_STEP, Linear, Mask, Mean, Part, Zeroed
+from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.along import CellAlong, read_by_equations
+from keras_interp_rnn._program.entering import is_of_each_step
+from keras_interp_rnn._program.network import Network
+from keras_interp_rnn._program.values import Cells, Mask, Step, forward
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
@@ -30,78 +32,145 @@ Coalitions = NDArray[np.bool_]
 ENTRIES = 2**18
 """Entries of a level's widest array, above which a level is read in parts: they fit a cache, and bound the memory."""
 
+BELOW = (o.Unmasked, o.Join, o.Sum)
+"""Operations below the recurrent layers that treat every step by itself, besides those of `is_of_each_step`."""
+
 
 class _Cell(NamedTuple):
-    """A cell in a direction: the steps (time,) that it reads, and the last one of them."""
+    """A cell in a direction.
 
-    recurrent: _Recurrent
+    Attributes:
+        along: the cell. starts: its states at the start, each (n,).
+        read: (time,), the steps that it reads. last: the last one of them. zeros: whether a masked step's output is 0.
+    """
+
+    along: CellAlong
+    starts: Sequence[Array]
     read: Mask
     last: int
+    zeros: bool
 
 
 class _Layout(NamedTuple):
-    """A chain as parts that read one vector after the other.
+    """A network as operations that read one vector after the other.
 
     Attributes:
-        below: the parts before the first recurrent one.
-        sides: for each direction what reads each step, in order. masks: as `sides`.
-        pooled: the mask of the mean over the steps that the head reads; None for no mean.
-        merge_mode: how two directions are joined. head: the parts after them.
+        below: the operations before the first recurrent one.
+        sides: for each direction what reads each step, in order.
+        joined: where the outputs of two directions are joined; None of one direction.
+        head: the operations after them. pooled: the mean over the steps that the head reads; None for no mean.
         last: the step after which the head reads; None after all.
     """
 
-    below: Sequence[tuple[Part, Mask | None]]
-    sides: Sequence[Sequence[tuple[Part, Mask | None]]]
-    head: Sequence[Part]
-    merge_mode: str | None = None
-    is_pooled: bool = False
-    pooled: Mask | None = None
+    below: Sequence[Step]
+    sides: Sequence[Sequence[Step]]
+    joined: Step | None
+    head: Sequence[Step]
+    pooled: Step | None = None
     last: int | None = None
 
 
-def _layout(chain: Chain, row: int) -> _Layout | None:
-    """How a chain reads a sequence of its batch step by step; None where it does not."""
-    parts = [(part, None if mask is None else mask[row]) for part, mask in zip(chain.parts, chain.masks, strict=True)]
-    recurrent = {i: part for i, (part, _) in enumerate(parts) if isinstance(part, _Recurrent | _Both)}
-    first, end = min(recurrent), max(recurrent) + 1
-    below = parts[:first]
-    uppermost = recurrent[end - 1]
-    sides: list[list[tuple[Part, Mask | None]]]
-    if isinstance(uppermost, _Both):
-        if len(recurrent) > 1:
-            return None
-        sides, mode = [[(side[0], parts[first][1])] for side in uppermost.sides], uppermost.mode
+def _layout(network: Network) -> _Layout | None:
+    """How a network reads sequences step by step; None where it does not."""
+    places = [i for i, step in enumerate(network.steps) if isinstance(step.function, Cells)]
+    if not places or not _reads_each_step(network, network.steps[places[0]].operation.reads[0]):
+        return None
+    first, end = places[0], places[-1] + 1
+    below, sides = network.steps[:first], [network.steps[first:end]]
+    recurrences: list[o.Recur] = [network.steps[i].operation for i in places]  # type: ignore[misc]
+    uppermost, made = recurrences[-1], recurrences[-1].makes[0]
+    joined = network.steps[end] if end == first + 2 == places[-1] + 1 and end < len(network.steps) else None
+    if joined is not None and _joins(joined.operation, recurrences, network.reached):
+        sides = [[network.steps[i]] for i in places]
+        end, made = end + 1, joined.operation.makes[0]
     else:
-        sides, mode = [parts[first:end]], None
-        if not all(isinstance(part, (_Recurrent, Zeroed, *EACH_STEP)) for part, _ in sides[0]):
+        joined = None
+        if len(places) > 1 and any(each.backwards for each in recurrences):
             return None
-        cells = [part for part in recurrent.values() if isinstance(part, _Recurrent)]
-        if len(cells) > 1 and any(part.order.step == -1 for part in cells):
+        if not _is_chain(sides[0], recurrences[0].reads[0], network.reached):
             return None
+    turned = uppermost.sequences and uppermost.backwards and not uppermost.in_order
+    if turned or not all(isinstance(step.operation, BELOW) or _treats_steps_alone(network, step) for step in below):
+        return None
+    between = [step for side in sides for step in side if not isinstance(step.function, Cells)]
+    rest = network.steps[end:]
+    if not all(_is_of_steps(network, step) for step in between) or not _is_chain(rest, made, network.reached):
+        return None
     if not uppermost.sequences:
-        return _Layout(below, sides, [part for part, _ in parts[end:]], mode)
-    rest = parts[end:]
-    each = list(itertools.takewhile(lambda part: isinstance(part[0], (Zeroed, *EACH_STEP)), rest))
+        return _Layout(below, sides, joined, rest)
+    each = list(itertools.takewhile(lambda step: _is_of_steps(network, step), rest))
     if len(each) == len(rest):
-        steps = chain.inputs.shape[1]
-        return _Layout(below, sides, [part for part, _ in rest], mode, last=range(steps)[chain.step])
-    mean, mask = rest[len(each)]
-    if not isinstance(mean, Mean) or (each and mode is not None):
+        return None
+    chosen, head = rest[len(each)], rest[len(each) + 1 :]
+    if type(chosen.operation) is o.Operation:  # the step whose output counts
+        last = range(network.inputs.shape[1])[network.step]
+        if not all(is_of_each_step(step.operation) for step in head):
+            return None
+        return _Layout(below, sides, joined, [*each, *head], last=last)
+    if not isinstance(chosen.operation, o.Mean) or (each and joined is not None):
         return None
     sides[0] = [*sides[0], *each]
-    head = [part for part, _ in rest[len(each) + 1 :]]
-    return _Layout(below, sides, head, mode, True, np.ones(chain.inputs.shape[1], bool) if mask is None else mask)
+    return _Layout(below, sides, joined, head, chosen)
 
 
-def is_read_by_steps(network: object) -> TypeGuard[Chain]:
-    """Whether a network is a chain that reads sequences step by step, so that `Prefixes` takes it."""
-    return isinstance(network, Chain) and _layout(network, 0) is not None
+def _reads_each_step(network: Network, value: o.Value) -> bool:
+    """Whether a value has one vector for each step of each sequence."""
+    return bool(network.known[value].shape[:2] == network.known[network.sources[0]].shape[:2])
 
 
-def steps_before_output(chain: Chain) -> Mask:
+def _joins(operation: o.Operation, recurrences: Sequence[o.Recur], reached: set[o.Value]) -> bool:
+    """Whether an operation joins the outputs of two directions that read the same."""
+    first, second = recurrences
+    same = first.reads == second.reads and [x for x in first.reads if x in reached] == first.reads[:1]
+    in_order = all(each.in_order or not each.sequences for each in recurrences)
+    is_joined = isinstance(operation, o.Join | o.Sum) and operation.reads == [first.makes[0], second.makes[0]]
+    return same and in_order and is_joined and first.sequences == second.sequences
+
+
+def _is_chain(steps: Sequence[Step], value: o.Value, reached: set[o.Value]) -> bool:
+    """Whether each operation reads the value that the one before it makes, and no other that the vectors reach."""
+    for operation, _ in steps:
+        if [x for x in operation.reads if x in reached] != [value]:
+            return False
+        value = operation.makes[0]
+    return True
+
+
+def _is_of_steps(network: Network, step: Step) -> bool:
+    """Whether an operation on the states treats every step by itself."""
+    operation = step.operation
+    if isinstance(operation, o.Elementwise):
+        return _treats_steps_alone(network, step)
+    return is_of_each_step(operation) or isinstance(operation, o.Unmasked)
+
+
+def _treats_steps_alone(network: Network, step: Step) -> bool:
+    """Whether an operation makes the same of a step alone as among others."""
+    operation = step.operation
+    if is_of_each_step(operation):
+        return True
+    x = network.known[operation.reads[0]]
+    masked = any(mask is not None and network.known.get(mask) is not None for mask in operation.masks)
+    if len(operation.reads) > 1 or (masked and isinstance(operation, o.Opaque)) or x.ndim < 3:
+        return False
+    nobody = [None for _ in operation.masks]
+    try:
+        together = step.function.forward([x], nobody)[0]
+        alone = step.function.forward([x.reshape(-1, 1, *x.shape[2:])], nobody)[0]
+        return bool(np.allclose(together, alone.reshape(together.shape), rtol=1e-4, atol=1e-5))
+    except Exception:  # whatever the backend raises of a layer that needs another number of steps
+        return False
+
+
+def is_read_by_steps(network: object) -> TypeGuard[Network]:
+    """Whether a network reads sequences step by step, so that `Prefixes` takes it."""
+    return isinstance(network, Network) and _layout(network) is not None
+
+
+def steps_before_output(network: Network) -> Mask:
     """The steps (time,) that can change the output: of a sequence of outputs those up to the one that is computed."""
-    layout, steps = _layout(chain, 0), np.arange(chain.inputs.shape[1])
-    return steps <= (steps[-1] if layout is None or layout.last is None or layout.merge_mode else layout.last)
+    layout, steps = _layout(network), np.arange(network.inputs.shape[1])
+    return steps <= (steps[-1] if layout is None or layout.last is None or layout.joined else layout.last)
 
 
 class Direction:
@@ -111,34 +180,39 @@ class Direction:
         steps: in reading order.
     """
 
-    def __init__(self, layout: _Layout, side: Sequence[tuple[Part, Mask | None]], both: Array) -> None:
+    def __init__(self, network: Network, layout: _Layout, side: Sequence[Step], row: int, both: Array) -> None:
         length = both.shape[1]
-        self._stages: list[_Cell | Part] = []
+        self._stages: list[_Cell | Step] = []
         self._cells: list[_Cell] = []
-        self._above: list[Part] = []  # the parts after the last cell
+        self._above: list[Step] = []  # what comes after the last cell
         backwards = False
-        for part, mask in side:
-            if isinstance(part, _Recurrent):
-                read = np.ones(length, bool) if mask is None else np.asarray(mask, bool)
-                order = np.flatnonzero(read)[:: part.order.step or 1]
-                backwards = part.order.step == -1
-                cell = _Cell(part, read, int(order[-1]) if len(order) else -1)
-                self._stages.append(cell)
-                self._cells.append(cell)
-                self._above = []
-            else:
-                self._stages.append(part)
-                self._above.append(part)
+        for step in side:
+            if not isinstance(step.function, Cells):
+                self._stages.append(step)
+                self._above.append(step)
+                continue
+            recurrence = step.function
+            read, backwards = network.mask_of(recurrence)[row], recurrence.operation.backwards
+            order = np.flatnonzero(read)[recurrence.order]
+            starts = [network.held(value, np.array([row]))[0] for value in recurrence.operation.reads[1:]]
+            for along, own in zip(recurrence.cells, recurrence.of_cells(starts or recurrence.starts), strict=True):
+                zeros = recurrence.operation.zeros and along is recurrence.cells[-1]
+                self._cells.append(_Cell(along, own, read, int(order[-1]) if len(order) else -1, zeros))
+            self._stages += self._cells[-len(recurrence.cells) :]
+            self._above = []
         steps = list(range(length))[:: -1 if backwards else 1]
         if layout.last is not None:
             steps = steps[: steps.index(layout.last) + 1]
-        self.steps, self._pooled, self._is_pooled = steps, layout.pooled, layout.is_pooled
-        self._drives = self._drive(self._cells[0].recurrent, both)
-        self.width = max(sum(start.shape[-1] for start in cell.recurrent.starts) * 4 for cell in self._cells)
+        self.steps, self._pooled = steps, None
+        if layout.pooled is not None:
+            mask = layout.pooled.operation.mask
+            self._pooled = np.ones(length, bool) if mask is None else network.held(mask, np.array([row]))[0]
+        self._drives = self._drive(self._cells[0].along, both)
+        self.width = max(sum(start.shape[-1] for start in cell.starts) * 4 for cell in self._cells)
         self.count = 0
 
     @staticmethod
-    def _drive(cell: _Recurrent, x: Array) -> tuple[Array, ...]:
+    def _drive(cell: CellAlong, x: Array) -> tuple[Array, ...]:
         if cell.equations is None:
             return (x,)
         return tuple(cell.equations.drive(NUMPY, read_by_equations(cell.cell, x)))
@@ -147,17 +221,17 @@ class Direction:
         """The empty prefix."""
         nodes = []
         for cell in self._cells:
-            nodes.append(np.zeros((1, output_size(cell.recurrent.cell))))
-            nodes += [np.array(start, np.float64)[None] for start in cell.recurrent.starts]
-        if self._is_pooled:
+            nodes.append(np.zeros((1, cell.along.num_outputs)))
+            nodes += [np.array(start, np.float64)[None] for start in cell.starts]
+        if self._pooled is not None:
             nodes.append(np.zeros((1, self._output_size)))
         return nodes
 
     @property
     def _output_size(self) -> int:
-        x = np.zeros((1, 1, output_size(self._cells[-1].recurrent.cell)))
-        for part in self._above:
-            x = part.forward(x, None)
+        x = np.zeros((1, 1, self._cells[-1].along.num_outputs))
+        for step in self._above:
+            x = _applied(step, x)
         return int(x.shape[-1])
 
     def step(self, t: int, nodes: Nodes, there: NDArray[np.intp]) -> Nodes:
@@ -167,10 +241,10 @@ class Direction:
         at, x = 0, np.zeros(0)
         for stage in self._stages:
             if not isinstance(stage, _Cell):
-                x = stage.forward(x[:, None], None)[:, 0]
+                x = _applied(stage, x[:, None])[:, 0]
                 continue
-            cell = stage.recurrent
-            old = nodes[at : at + 1 + len(cell.starts)]
+            cell = stage.along
+            old = nodes[at : at + 1 + len(stage.starts)]
             at += len(old)
             if stage.read[t]:
                 if not new:
@@ -181,26 +255,31 @@ class Direction:
                 old = cell._step(by, old[1:], now)
                 x = old[0]
             else:
-                x = np.zeros_like(old[0]) if cell.layer.zero_output_for_mask else old[0]
+                x = np.zeros_like(old[0]) if stage.zeros else old[0]
             new += old
-        if self._is_pooled:
-            new.append(nodes[at] + x if self._pooled is None or self._pooled[t] else nodes[at])
+        if self._pooled is not None:
+            new.append(nodes[at] + x if self._pooled[t] else nodes[at])
         return new
 
     def result(self, nodes: Nodes) -> Array:
         """The values that the head reads after the last step, (nodes, units)."""
-        if self._is_pooled:
-            return nodes[-1] / max(1, self._pooled.sum() if self._pooled is not None else len(self.steps))
+        if self._pooled is not None:
+            return np.asarray(nodes[-1] / max(1, self._pooled.sum()))
         at, x = 0, np.zeros(0)
         for stage in self._stages:
             if isinstance(stage, _Cell):
                 x = nodes[at]
-                if not stage.read[self.steps[-1]] and stage.recurrent.layer.zero_output_for_mask:
+                if not stage.read[self.steps[-1]] and stage.zeros:
                     x = np.zeros_like(x)
-                at += 1 + len(stage.recurrent.starts)
+                at += 1 + len(stage.starts)
             else:
-                x = stage.forward(x[:, None], None)[:, 0]
+                x = _applied(stage, x[:, None])[:, 0]
         return x
+
+
+def _applied(step: Step, x: Array) -> Array:
+    """The value of an operation that treats every step by itself."""
+    return np.asarray(step.function.forward([x], [None])[0])
 
 
 def chosen(nodes: Nodes, rows: slice | NDArray[np.intp]) -> Nodes:
@@ -216,20 +295,21 @@ class Prefixes:
         directions: in which the sequence is read. runs: of how many coalitions the outputs were computed.
 
     Args:
-        chain: the network. row: which sequence of its batch.
+        network: that `is_read_by_steps`. row: which sequence of its batch.
         absent: the vectors (time, ...) in place of those of absent players.
         players: (time,), the player of each step; negative for a step that is always there.
     """
 
-    def __init__(self, chain: Chain, row: int, absent: Array, players: NDArray[np.intp]) -> None:
-        layout = _layout(chain, row)
+    def __init__(self, network: Network, row: int, absent: Array, players: NDArray[np.intp]) -> None:
+        layout = _layout(network)
         if layout is None:
             raise ValueError("not read step by step")
-        both = np.stack([absent, chain.inputs[row]])
-        for part, mask in layout.below:
-            both = part.forward(both, None if mask is None else np.stack([mask, mask]))
-        self._layout = layout
-        self.directions = [Direction(layout, side, both) for side in layout.sides]
+        rows = np.array([row, row])
+        known = network.start(np.stack([absent, network.inputs[row]]), rows)
+        forward(layout.below, known)
+        both = known[layout.sides[0][0].operation.reads[0]]
+        self._network, self._layout, self._row = network, layout, row
+        self.directions = [Direction(network, layout, side, row, both) for side in layout.sides]
         self.players = np.asarray(players)
         self.num_players = int(self.players.max(initial=-1)) + 1
         self.runs = 0
@@ -237,7 +317,8 @@ class Prefixes:
     @property
     def adds_up_steps(self) -> bool:
         """Whether the outputs are sums over the steps of parts of their states: an affine head reads their mean."""
-        return self._layout.is_pooled and all(isinstance(part, Linear) for part in self._layout.head)
+        affine = all(isinstance(step.operation, o.Affine | o.Scale) for step in self._layout.head)
+        return self._layout.pooled is not None and affine
 
     @property
     def num_steps(self) -> int:
@@ -353,23 +434,30 @@ class Prefixes:
 
     def head(self, results: Sequence[Array]) -> Array:
         """The outputs, from what the head reads of each direction."""
-        mode = self._layout.merge_mode
-        if mode is None:
+        if self._layout.joined is None:
             [x] = results
-        elif mode == "concat":
-            x = np.concatenate(results, axis=-1)
         else:
-            x = (results[0] + results[1]) * (0.5 if mode == "ave" else 1.0)
+            [x] = self._layout.joined.function.forward(results, [])
         if self._layout.last is not None:
             x = x[:, None]
         limit = max(64, ENTRIES // max(1, x.shape[-1]))
         found = []
         for start in range(0, len(x), limit):
             y = x[start : start + limit]
-            for part in self._layout.head:
-                y = part.forward(y, None)
+            for step in self._layout.head:
+                y = self._made(step, y)
             found.append(y.reshape(len(y), -1))
         return np.concatenate(found)
+
+    def _made(self, step: Step, x: Array) -> Array:
+        """The value of an operation of the head, whose other reads are those of the sequence."""
+        reached = self._network.reached
+        rows = np.full(len(x), self._row)
+        reads = [x if value in reached else self._network.held(value, rows) for value in step.operation.reads]
+        opaque = isinstance(step.operation, o.Opaque)  # the others treat every step by itself
+        given = step.operation.masks
+        masks = [self._network.held(mask, rows) if mask is not None and opaque else None for mask in given]
+        return np.asarray(step.function.forward(reads, masks)[0])
 
 
 class Level(NamedTuple):

@@ -8,11 +8,11 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._network.chain import open_chain
-from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._program.network import open_network
+from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn.analysis.attribution.merging import can_merge, cells, merged
-from tests.network.test_own_equations import EulerCell, SilentCell
 from tests.oracles.shapley import coalitions, shapley_values
+from tests.program.test_own_equations import EulerCell, SilentCell
 from tests.samples import passing_masks_on
 
 FEATURES, UNITS, STEPS = 3, 4, 6
@@ -139,7 +139,7 @@ def test_every_coalition_has_the_output_of_the_network(name, masked):
     model, x, absent = drawn(name, masked, seed)
     row = int(masked)
     for step in (-1, 2, 0) if "each step" in name else (-1,):
-        chain = open_chain(model, x, step=step)
+        chain = open_network(model, [x], step=step)
         assert is_read_by_steps(chain)
         for kind in PLAYERS:
             players = players_of(kind, READ[row])
@@ -160,7 +160,7 @@ def test_with_enough_states_the_automaton_is_the_network(name, masked):
     seed = CASES.index((name, masked))
     model, x, absent = drawn(name, masked, seed)
     row, step = int(masked), 3 if "each step" in name else -1
-    chain = open_chain(model, x, step=step)
+    chain = open_network(model, [x], step=step)
     for kind in PLAYERS:
         players = players_of(kind, READ[row])
         game, some = Prefixes(chain, row, absent, players), coalitions(players.max() + 1)
@@ -181,7 +181,7 @@ def test_with_enough_states_the_automaton_is_the_network(name, masked):
 @pytest.mark.parametrize("name", sorted(OF_ONE_DIRECTION))
 def test_each_level_has_the_prefixes_that_differ(name):
     model, x, absent = drawn(name, False, 5)
-    chain, players = open_chain(model, x), np.array([0, 1, 0, 2, -1, 1])
+    chain, players = open_network(model, [x]), np.array([0, 1, 0, 2, -1, 1])
     game, some = Prefixes(chain, 0, absent, players), coalitions(3)[[5, 1, 7, 1, 0, 4]]
     levels = list(game.levels(some))
     order = list(range(STEPS))[:: -1 if "backwards" in name else 1]
@@ -209,7 +209,7 @@ def test_an_isan_reads_distributions_over_its_symbols():
     for weight in model.trainable_weights:
         weight.assign(rng.normal(size=weight.shape) * 0.7)
     [ids] = rng.integers(5, size=(1, STEPS))
-    chain = open_chain(model, ids[None])
+    chain = open_network(model, [ids[None]])
     assert chain.reads_symbols
     isan, head = model.layers
     A, b = (np.asarray(ops.convert_to_numpy(x)) for x in isan.trainable_weights[:2])
@@ -229,10 +229,10 @@ def test_an_isan_reads_distributions_over_its_symbols():
 @pytest.mark.parametrize("limit", [8, 2**18])
 def test_a_level_is_read_in_parts_where_it_is_wide(limit, monkeypatch):
     model, x, absent = drawn("two layers", False, 0)
-    game = Prefixes(open_chain(model, x), 0, absent, np.arange(STEPS))
+    game = Prefixes(open_network(model, [x]), 0, absent, np.arange(STEPS))
     some = np.random.default_rng(0).permutation(np.repeat(coalitions(STEPS), 3, axis=0))
     expected = run(model, variants(some, x[0], absent, np.arange(STEPS)))
-    monkeypatch.setattr("keras_interp_rnn._network.prefixes.ENTRIES", limit)
+    monkeypatch.setattr("keras_interp_rnn._program.prefixes.ENTRIES", limit)
     np.testing.assert_allclose(game.outputs(some), expected, atol=ATOL)
     np.testing.assert_allclose(
         game.all_outputs(), run(model, variants(coalitions(STEPS), x[0], absent, np.arange(STEPS))), atol=ATOL
@@ -242,7 +242,7 @@ def test_a_level_is_read_in_parts_where_it_is_wide(limit, monkeypatch):
 def test_prefixes_are_read_once():
     """All coalitions of n steps take 2^(n + 1) - 2 updates, and those of an order about n^2 / 2."""
     model, x, absent = drawn("LSTM", False, 0)
-    chain = open_chain(model, x)
+    chain = open_network(model, [x])
     game = Prefixes(chain, 0, absent, np.arange(STEPS))
     game.all_outputs()
     assert game.updates == 2 ** (STEPS + 1) - 2
@@ -264,7 +264,7 @@ NOT_BY_STEPS = {
 @pytest.mark.parametrize("name", NOT_BY_STEPS)
 def test_networks_that_join_steps_otherwise_are_not_read_by_steps(name):
     model = keras.Sequential([sequences(), *NOT_BY_STEPS[name](), keras.layers.Dense(2)])
-    chain = open_chain(model, np.ones((1, STEPS, FEATURES)))
+    chain = open_network(model, [np.ones((1, STEPS, FEATURES))])
     assert not is_read_by_steps(chain)
     with pytest.raises(ValueError, match="not read step by step"):
         Prefixes(chain, 0, np.zeros((STEPS, FEATURES)), np.arange(STEPS))
@@ -279,7 +279,7 @@ def test_steps_that_an_affine_head_adds_up_need_no_state(both):
         keras.utils.set_random_seed(2)
         model = keras.Sequential([sequences(), recurrent, mean(), *between, keras.layers.Dense(2)])
         x, absent = np.random.default_rng(2).normal(size=(2, 1, STEPS, FEATURES))
-        game = Prefixes(open_chain(model, x), 0, absent[0], np.arange(STEPS))
+        game = Prefixes(open_network(model, [x]), 0, absent[0], np.arange(STEPS))
         difference = merged(game, 1).outputs(coalitions(STEPS)) - game.all_outputs()
         assert (np.abs(difference).max() < 1e-12) == exact
 
@@ -315,7 +315,7 @@ def test_like_points_share_a_cell():
 @pytest.mark.parametrize("name", ["LSTM", "both directions", "a mean"])
 def test_more_states_are_nearer_to_the_network(name):
     model, x, absent = drawn(name, False, 1)
-    game = Prefixes(open_chain(model, x), 0, absent, np.arange(STEPS))
+    game = Prefixes(open_network(model, [x]), 0, absent, np.arange(STEPS))
     expected = game.all_outputs()
     missed = [np.abs(merged(game, number).outputs(coalitions(STEPS)) - expected).max() for number in (1, 8, 64)]
     assert missed[0] > missed[1] > missed[2]

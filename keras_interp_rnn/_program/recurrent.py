@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend import keras_quirks
-from keras_interp_rnn._network import carried_states
-from keras_interp_rnn._network.arrays import (
+from keras_interp_rnn._program import carried_states
+from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.arrays import (
     as_array,
     as_mask,
     as_sequences,
@@ -22,16 +21,12 @@ from keras_interp_rnn._network.arrays import (
     check_own_mask,
     without_unread,
 )
-from keras_interp_rnn._network.graph import (
-    Masked,
-    call_of,
-    check_ids,
-    evaluate,
-    run_with_masks,
-    warn_of_lost_masks,
-)
-
-RECURRENT = (keras.layers.RNN, keras.layers.Bidirectional)
+from keras_interp_rnn._program.graph import runs_its_graph, traced
+from keras_interp_rnn._program.inputs import as_declared, listed_inputs
+from keras_interp_rnn._program.interface import check_ids
+from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program.read import RECURRENT, Program, needed, read_opaque
+from keras_interp_rnn._program.values import Known, forward, in_dtype, with_functions
 
 
 def has_many_states(network: Any) -> bool:
@@ -206,7 +201,7 @@ def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
 
 
 def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any, Any, Any]]:
-    """(path, layer, what it reads, its mask) for the recurrent layers at some paths, in one run of the layers before.
+    """(path, layer, what it reads, its mask) for the recurrent layers at some paths, as Keras computes it.
 
     Raises:
         ValueError: as `recurrent_layer_inputs`.
@@ -219,51 +214,49 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
     several = isinstance(inputs, dict) or len(model.inputs) > 1
     inputs = inputs if several else as_array("The inputs", inputs)
     check_batched(model, inputs)
-    check_ids(model, [as_array("The inputs", x) for x in tree.flatten(inputs)] if several else [inputs])
-    # Its `call`: a Sequential model without an Input has that of its first batch, which `__call__` insists on.
-    as_read = keras.Model(model.input if several else model.inputs[0], list(model.inputs)).call(inputs)
+    arrays = [as_array("The inputs", x) for x in listed_inputs(model, inputs)]
+    graph = model if runs_its_graph(model) else traced(model, model.input)  # what a subclass itself calls
+    if graph is None:
+        raise ValueError(
+            f"The call of a model must be layers and operations of Keras. Received: {model.name}, a "
+            f"{type(model).__name__}. Pass the layer and its own inputs."
+        )
+    check_ids(graph, arrays)
+    program, layers = read_opaque(graph), dict(_recurrent_parts(model))
+    calls = [_call_of(program, layers[path], path, model) for path in paths]
+    needs = [value for call in calls for value in (call.reads[0], _mask_of(call)) if value is not None]
+    known = dict(zip(program.inputs, map(as_declared, arrays, model.inputs), strict=True))
     warn_of_lost_masks(model)
     with carried_states.from_the_start(model):
-        return _reads_inside(model, [*map(Masked, tree.flatten(as_read))], paths)
-
-
-def _reads_inside(
-    model: keras.Model, inputs: Sequence[Masked], paths: Sequence[str]
-) -> list[tuple[str, Any, Any, Any]]:
-    """As `_reads`, for the values of the inputs of a model, which may be nested."""
-    names = list(dict.fromkeys(path.split("/")[0] for path in paths))
-    calls = [call_of(model, model.get_layer(name)) for name in names]
-    tensors = [tensor for call in calls for tensor in call.input_tensors]
-    known = dict(zip(map(id, tensors), evaluate(model, inputs, run_with_masks, tensors), strict=True))
+        forward(with_functions(needed(program.operations, needs)), known)
     found = []
-    for name, call in zip(names, calls, strict=True):
-        part, inner = model.get_layer(name), [path.partition("/")[2] for path in paths if path.split("/")[0] == name]
-        first, *others = [known[id(tensor)] for tensor in call.input_tensors]
-        masks = [read.tensor for read in others if _is_mask(read.tensor)]
-        own = first._replace(mask=masks[0]) if masks else first
-        if isinstance(part, keras.Model):
-            starts = [own, *others][: len(part.inputs)]
-            found += [(f"{name}/{path}", *read) for path, *read in _reads_inside(part, starts, inner)]
-        elif len(masks) < len(others):
-            raise ValueError(
-                "A recurrent layer must begin with its own initial state. Received: "
-                f"{part.name}, to which {model.name} passes another state. Pass the layer and its own inputs."
-            )
-        else:
-            found.append((name, part, *own))
+    for path, call in zip(paths, calls, strict=True):
+        mask = _mask_of(call)
+        reads = in_dtype(known[call.reads[0]], call.reads[0].dtype)
+        found.append((path, layers[path], reads, None if mask is None else known[mask]))
     return found
 
 
-def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The output of any Keras cell, and its states as one list, after a step outside training, as in a layer."""
-    arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
-    given = tree.pack_sequence_as(cell.state_size, list(states)) if hasattr(cell, "cells") else list(states)
+def _call_of(program: Program, layer: Any, path: str, model: keras.Model) -> o.Opaque:
+    """The first call of a recurrent layer; raises ValueError where it is given a state."""
+    calls = [call for call in program.operations if isinstance(call, o.Opaque) and call.layer is layer]
+    if not calls:
+        raise ValueError(
+            f"A layer must be one of those that make the output of a model. Received: {path}, on which nothing depends "
+            f"in {model.name}. Pass the layer and its own inputs."
+        )
+    call = min(calls, key=lambda each: each.place)
+    if len(call.reads) > 1:
+        raise ValueError(
+            "A recurrent layer must begin with its own initial state. Received: "
+            f"{layer.name}, to which {model.name} passes another state. Pass the layer and its own inputs."
+        )
+    return call
 
-    def step(inputs: Any) -> Any:
-        return cell(inputs, given, **arguments)
 
-    output, new = keras_quirks.as_in_a_layer(cell, step)(inputs)
-    return output, tree.flatten(new)
+def _mask_of(call: o.Opaque) -> o.Value | None:
+    """The mask that a recurrent layer is given."""
+    return call.given[0] if call.given else call.reads[0].mask
 
 
 def check_one_output(model: Any) -> None:
@@ -288,41 +281,37 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
     rule = "The head must read the states alone to be applied to a centroid."
     if layer.return_state:
         raise ValueError(f"{rule} Received: {layer.name}, which returns its last states too.")
-    of_layer = ops.cast(states[:, None, :] if layer.return_sequences else states, layer.compute_dtype)
+    of_layer = np.asarray(states[:, None, :] if layer.return_sequences else states, np.float64)
     beyond = f"{rule} Received: {model.name}, whose output depends on more than that of {layer.name}."
-    outputs = np.asarray(ops.convert_to_numpy(_above(model, layer, model.outputs[0], of_layer, beyond)))
-    return outputs[:, -1] if outputs.ndim == 3 else outputs
+    outputs = _above(model, layer, None, of_layer, beyond)
+    return np.asarray(outputs[:, -1] if outputs.ndim == 3 else outputs)
 
 
-def _above(model: keras.Model, layer: keras.layers.RNN, tensor: Any, outputs: Any, beyond: str) -> Any:
-    """A tensor of a model's graph where a layer has these outputs; nested models are entered.
+def _above(model: keras.Model, layer: keras.layers.RNN, above: Any, outputs: NDArray[Any], beyond: str) -> Any:
+    """The output of a model where a layer has these outputs, or the inputs of a layer above.
 
     Raises:
-        ValueError: with the message `beyond`, if the tensor depends on more, or on two calls of the layer.
+        ValueError: with the message `beyond`, if that depends on more, or on two calls of the layer.
     """
-    # Layers above, such as a mean over time, may read the mask that the layer passes on.
-    every_step = ops.ones(outputs.shape[:2], "bool") if layer.return_sequences else None
-    calls = []
-
-    def call(operation: Any, node: Any, known: dict[int, Masked | None]) -> list[Masked | None]:
-        if operation is layer:
-            calls.append(node)
-            return [Masked(outputs, every_step), *[None] * (len(node.output_tensors) - 1)]
-        masks = [part for each in calls for part in each.input_tensors[1:] if _is_mask(part)]
-        own_masks = list(map(id, masks)) if layer.return_sequences else []
-        known = known | dict.fromkeys(own_masks, Masked(every_step))
-        reads = [known[id(x)] for x in node.input_tensors]
-        if isinstance(operation, keras.Model) and getattr(operation, "inputs", None):
-            return evaluate(operation, reads[: len(operation.inputs)], call)
-        if any(read is None for read in reads):
-            return [None] * len(node.output_tensors)
-        return [*run_with_masks(operation, node, {key: read for key, read in known.items() if read is not None})]
-
-    unknown: list[Masked | None] = [None] * len(model.inputs)
-    [read] = evaluate(model, unknown, call, [tensor])
-    if read is None or len(calls) != 1:
+    program = read_opaque(model)
+    calls = [call for call in program.operations if isinstance(call, o.Opaque) and call.layer is layer]
+    sought = program.outputs[0] if above is None else _call_of(program, above, above.name, model).reads[0]
+    known: Known = {}
+    if len(calls) == 1:
+        [call] = calls
+        known[call.makes[0]] = outputs
+        if layer.return_sequences:  # layers above, such as a mean over time, may read the mask that is passed on
+            every_step = np.ones(outputs.shape[:2], bool)
+            known.update({mask: every_step for mask in (call.makes[0].mask, _mask_of(call)) if mask is not None})
+        elif call.makes[0].mask is not None:
+            known[call.makes[0].mask] = None
+    for operation in needed(program.operations, [sought]):
+        read = [value for value in (*operation.reads, *operation.masks) if value is not None]
+        if read and all(value in known for value in read) and not all(value in known for value in operation.makes):
+            forward(with_functions([operation]), known)
+    if sought not in known:
         raise ValueError(beyond)
-    return read.tensor
+    return known[sought]
 
 
 def regularized_stack(model: Any) -> list[Any]:
@@ -344,15 +333,13 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
     Raises:
         ValueError: if it reads anything else, or if what it reads of a step depends on other steps.
     """
-    tensor = call_of(model, above).input_tensors[0]
     beyond = (
         f"A layer of a stack must read the states of the one below alone. Received: {above.name} of {model.name}, "
         f"whose input depends on more than {layer.name}. Leave the rest out."
     )
 
-    def run(given: Any) -> NDArray[Any]:
-        given = ops.cast(given, layer.compute_dtype)
-        return np.asarray(ops.convert_to_numpy(_above(model, layer, tensor, given, beyond)))
+    def run(given: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(_above(model, layer, above, np.asarray(given, np.float64), beyond))
 
     # Each state as a sequence of one step, and all of them, twice, as one sequence.
     alone, [together] = run(states[:, None])[:, 0], run(np.concatenate([states, states])[None])
@@ -379,7 +366,3 @@ def predicted_classes(model: keras.Model, outputs: NDArray[np.float64]) -> NDArr
 def centroids_of(layer: Any) -> NDArray[Any]:
     """The centroids (k, n) of a state-regularized layer."""
     return np.asarray(ops.convert_to_numpy(layer.cell.centroids))
-
-
-def _is_mask(tensor: Any) -> bool:
-    return bool(keras.backend.standardize_dtype(tensor.dtype) == "bool")
