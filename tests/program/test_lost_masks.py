@@ -81,7 +81,7 @@ def test_the_upper_layer_is_traced_and_patched_at_the_steps_that_it_reads():
     model, other = stack(), np.array([[1, 3, 3, 0, 0], [4, 6, 6, 1, 2]])
     with warns("lower", "upper"):
         traced = analysis.trace(model, TEXT)
-    np.testing.assert_allclose(np.asarray(model.layers[-1](traced["upper/h"][:, -1])), own(model, TEXT), atol=1e-6)
+    np.testing.assert_allclose(own(model.layers[-1], traced["upper/h"][:, -1]), own(model, TEXT), atol=1e-6)
     assert np.isfinite(traced["upper/u"]).all()
     assert np.isnan(traced["lower/i"][TEXT == 0]).all()
     with warns("lower", "upper"):
@@ -104,7 +104,7 @@ def test_the_last_output_of_a_stack_is_differentiated():
             moved = table.copy()
             moved[3, feature] += sign * 1e-2
             embedding.embeddings.assign(moved)
-            ends.append(np.asarray(keras.Model(model.inputs[0], upper.output)(TEXT[:1]), np.float64)[0])
+            ends.append(own(keras.Model(model.inputs[0], upper.output), TEXT[:1])[0])
         embedding.embeddings.assign(table)
         np.testing.assert_allclose(found[0, :, feature], (ends[0] - ends[1]) / 2e-2, atol=1e-4)
 

@@ -222,8 +222,8 @@ def test_an_isan_reads_distributions_over_its_symbols():
         expected.append(h)
     expected = run(head, np.array(expected))
     game = Prefixes(chain, 0, np.full((STEPS, 5), 0.2), np.arange(STEPS))
-    np.testing.assert_allclose(game.all_outputs(), expected, atol=1e-12)
-    np.testing.assert_allclose(merged(game, 64).outputs(some), expected, atol=1e-12)
+    np.testing.assert_allclose(game.all_outputs(), expected, atol=ATOL)
+    np.testing.assert_allclose(merged(game, 64).outputs(some), expected, atol=ATOL)
 
 
 @pytest.mark.parametrize("limit", [8, 2**18])
