@@ -114,7 +114,7 @@ class Entering:
     @property
     def mask(self) -> Mask:
         """Bool (batch, time), the steps that no mask leaves out."""
-        return np.all(self._masks, axis=0) if self._masks else np.ones(self.shape, bool)
+        return np.asarray(np.all([np.ones(self.shape, bool), *self._masks], axis=0))
 
     def inputs(self) -> Array:
         """The vectors (batch, time, ...), of several sources side by side."""

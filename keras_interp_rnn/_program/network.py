@@ -124,9 +124,8 @@ class Network:
     def start(self, x: Array, rows: Rows) -> Known:
         """The values that operations read before any of them has run."""
         known: Known = {value: self.held(value, rows) for value in self._held}
-        parts = [x]
-        if len(self.sources) > 1:
-            parts = np.split(x, np.cumsum([int(np.prod(shape)) for shape in self._shapes])[:-1].tolist(), axis=-1)
+        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])[:-1]
+        parts = np.split(x, ends.tolist(), axis=-1)
         for source, part, shape in zip(self.sources, parts, self._shapes, strict=True):
             known[source] = part.reshape(*part.shape[:2], *shape)
         return known
@@ -158,13 +157,11 @@ class Network:
     def _pulled_back(self, gradient: Array, shape: tuple[int, ...]) -> Array:
         gradients = {self._last: gradient}
         backward(self.steps, gradients)
-        if len(self.sources) == 1:
-            return gradients.get(self.sources[0], np.zeros(shape))
         parts = [
             gradients.get(source, np.zeros((*shape[:2], *of_source))).reshape(*shape[:2], -1)
             for source, of_source in zip(self.sources, self._shapes, strict=True)
         ]
-        return np.concatenate(parts, axis=-1)
+        return np.concatenate(parts, axis=-1).reshape(shape)
 
     @property
     def activation(self) -> str | None:
@@ -202,11 +199,8 @@ class Network:
         if self.reason:
             return f"Keras runs it in its own dtype, as {self.reason}"
         layers = dict.fromkeys(step.operation.layer for step in self.steps if _is_of_keras(step))
-        names = [f"{layer.name} ({type(layer).__name__})" for layer in layers]
-        more = f" and {len(names) - 3} more" if len(names) > 4 else ""
-        shown = names[:3] if more else names
-        own = "their own dtypes" if len(names) > 1 else "its own dtype"
-        return f"Keras runs {', '.join(shown)}{more} in {own}" if names else ""
+        names = ", ".join(f"{layer.name} ({type(layer).__name__})" for layer in layers)
+        return f"Keras runs {names} in its own dtype" if names else ""
 
     @property
     def recurrences(self) -> list[Cells]:
@@ -318,8 +312,9 @@ def open_network(
 
 def _as_model(network: Any, inputs: Sequence[Any], mask: Any) -> tuple[keras.Model, Sequence[Any]]:
     check_own_mask(network, mask)
-    given = [as_sequences(inputs[0])] if len(inputs) == 1 else inputs
+    given = list(inputs)
     if len(given) == 1:
+        given = [as_sequences(given[0])]
         check_batched(network, given[0])
     if isinstance(network, keras.Model):
         if isinstance(network, keras.Sequential) and not hasattr(network, "inputs"):

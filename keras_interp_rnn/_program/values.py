@@ -182,7 +182,9 @@ class Mean:
         return [np.asarray((x * self._weights).sum(axis=1))]
 
     def backward(self, gradients: Gradients) -> Gradients:
-        return [None if gradient is None else gradient[:, None, :] * self._weights for gradient in gradients]
+        [gradient] = gradients
+        assert gradient is not None
+        return [gradient[:, None, :] * self._weights]
 
 
 class Unmasked:
@@ -197,7 +199,9 @@ class Unmasked:
         return [np.where(self._there[..., None], x, 0.0), self._there]
 
     def backward(self, gradients: Gradients) -> Gradients:
-        return [None if gradients[0] is None else np.where(self._there[..., None], gradients[0], 0.0)]
+        gradient, *_ = gradients
+        assert gradient is not None
+        return [np.where(self._there[..., None], gradient, 0.0)]
 
 
 class ByKeras:
