@@ -18,11 +18,11 @@ from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
 from keras_interp_rnn._cells import is_of_keras
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.agreement import other_ids
-from keras_interp_rnn._program.along import vocabulary_of
+from keras_interp_rnn._program.along import Mask, vocabulary_of
 from keras_interp_rnn._program.arrays import as_float64, is_float, without_unread
 from keras_interp_rnn._program.graph import takes_mask
 from keras_interp_rnn._program.read import RECURRENT, Program
-from keras_interp_rnn._program.values import RULES, Known, Mask, Step, forward
+from keras_interp_rnn._program.values import RULES, Known, Step, forward
 from keras_interp_rnn._types import Array
 
 HELD, IDS, MASK, VECTORS = "held", "ids", "mask", "vectors"

@@ -24,7 +24,7 @@ from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._backend.network_runs import own_outputs
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.agreement import Absent, Given, difference, nothing, runs_of
-from keras_interp_rnn._program.along import CellAlong, draws_noise, vocabulary_of
+from keras_interp_rnn._program.along import CellAlong, Mask, draws_noise, vocabulary_of
 from keras_interp_rnn._program.arrays import (
     as_array,
     as_float64,
@@ -46,7 +46,6 @@ from keras_interp_rnn._program.values import (
     Cells,
     Equation,
     Known,
-    Mask,
     Step,
     backward,
     forward,
@@ -428,8 +427,7 @@ def masks_of(reading: Reading) -> list[Mask]:
     for operation in program.operations:
         if isinstance(operation.layer, keras.Model) and not runs_its_graph(operation.layer):
             raise ValueError(f"A network must be a graph for its masks to be known. Received: {operation.name}.")
-    arrays = [in_rank(np.asarray(x), tensor) for x, tensor in zip(reading.arrays, reading.network.inputs, strict=True)]
-    starts = [as_declared(x, tensor) for x, tensor in zip(arrays, reading.network.inputs, strict=True)]
+    starts = map(as_declared, map(np.asarray, reading.arrays), reading.network.inputs)
     known: Known = dict(zip(program.inputs, starts, strict=True))
     masks = [mask for operation in program.operations for mask in operation.masks if mask is not None]
     forward(with_functions(needed(program.operations, masks)), known)

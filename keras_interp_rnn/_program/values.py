@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import with_mask
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import CellAlong
+from keras_interp_rnn._program.along import CellAlong, Mask
 from keras_interp_rnn._program.arrays import as_float64, is_float
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.equations import NUMPY
-
-Mask: TypeAlias = NDArray[np.bool_]
 
 Known: TypeAlias = dict[o.Value, Any]
 """Values that are known, as arrays: float64, ids and bool. A mask that nothing makes is None."""
@@ -171,12 +169,17 @@ def _reshape(operation: o.Reshape) -> Equation:
     return Equation(lambda x: x.reshape(len(x), *shape), lambda gradient, y, x: [gradient.reshape(x.shape)])
 
 
+def _read(masks: Sequence[Mask | None], x: Array) -> Mask:
+    """The steps (batch, time) of sequences that an operation reads: those of its mask, or all."""
+    return next((mask for mask in masks if mask is not None), np.ones(x.shape[:2], bool))
+
+
 class Mean:
     """The mean over the steps that are read."""
 
     def forward(self, reads: Sequence[Array], masks: Sequence[Mask | None]) -> list[Array]:
         [x] = reads
-        there = next((mask for mask in masks if mask is not None), np.ones(x.shape[:2], bool))
+        there = _read(masks, x)
         with np.errstate(invalid="ignore"):  # NaN for a sequence without a step, as of Keras
             self._weights: Array = (there / there.sum(axis=1, keepdims=True))[:, :, None]
         return [np.asarray((x * self._weights).sum(axis=1))]
@@ -286,8 +289,7 @@ class Cells:
 
     def forward(self, reads: Sequence[Any], masks: Sequence[Mask | None]) -> list[Any]:
         x, *starts = reads
-        read = next((mask for mask in masks if mask is not None), None)
-        self.read = np.ones(x.shape[:2], bool) if read is None else read[:, self.order]
+        self.read = _read(masks, x)[:, self.order]
         outputs = x[:, self.order]
         starts = starts or [np.tile(start, (len(x), 1)) for start in self.starts]
         for cell, own in zip(self.cells, self.of_cells(starts), strict=True):

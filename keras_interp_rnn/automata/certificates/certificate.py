@@ -102,13 +102,17 @@ class Certificate(Sentence):
         >>> network.classify(["1001", "10001"]), certificate.check(network)
         (array([ True, False]), True)
         """
+        return network_of(self._proved_to_be("deployed", "Deploy the network of one"), float(self.temperature))
+
+    def _proved_to_be(self, done: str, remedy: str) -> Proved:
+        """The numbers; raises ValueError if the certificate does not hold, or has none."""
         if not is_proved(self) or self.proved is None:
             why = "without weights" if is_proved(self) else f"that does not hold: {self.failure or self.holds}"
             raise ValueError(
-                f"A certificate must hold, and have weights, to be deployed. Received: one {why}. Deploy the network "
-                "of one that certify returned and that holds."
+                f"A certificate must hold, and have weights, to be {done}. Received: one {why}. {remedy} that certify "
+                "returned and that holds."
             )
-        return network_of(self.proved, float(self.temperature))
+        return self.proved
 
     def check(
         self,
@@ -172,12 +176,7 @@ class Certificate(Sentence):
         >>> automata.Certificate.load(file).check(network)
         True
         """
-        if not is_proved(self) or self.proved is None:
-            why = "without weights" if is_proved(self) else f"that does not hold: {self.failure or self.holds}"
-            raise ValueError(
-                f"A certificate must hold, and have weights, to be saved. Received: one {why}. Save one that certify "
-                "returned and that holds."
-            )
+        self._proved_to_be("saved", "Save one")
         parts = {field.name: getattr(self, field.name) for field in fields(Proof)}
         proof.write(path, Proof(**parts))
 
