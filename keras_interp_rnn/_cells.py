@@ -56,6 +56,11 @@ def _bias(cell: Any, read: Read) -> Any:
     return read(cell.bias) if cell.use_bias else None
 
 
+def is_cell_of_keras(cell: Any) -> bool:
+    """Whether a cell is one of Keras's, and no subclass, which may compute something else."""
+    return type(cell) in _KERAS
+
+
 def is_of_keras(activation: Any) -> bool:
     """Whether an activation is one of Keras's, which treat every row by itself."""
     return any(activation is known for known in vars(keras.activations).values())

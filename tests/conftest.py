@@ -76,7 +76,7 @@ class _Compiled:
         self.folder.cleanup()
 
 
-CORE_CASES = 3
+CORE_CASES = 2
 """Of a test with more cases the core (`make test`) runs so many; the others belong to the matrix.
 
 `pytest.mark.core(1)` asks for another number, where cases are seeds or repeat an expensive path, and `pytest.mark.core`

@@ -56,7 +56,7 @@ from keras_interp_rnn._program.recurrent import (
     resolve_recurrent_layer,
     states_to_set,
 )
-from keras_interp_rnn._program.stepper import Stepper
+from keras_interp_rnn._program.step import Stepper
 from keras_interp_rnn._program.symbols import (
     GivenNames,
     Names,

@@ -22,9 +22,8 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._program.arrays import MAX_DIFFERENCE, as_float64
-from keras_interp_rnn._program.graph import runs_its_graph
+from keras_interp_rnn._program.graph import computing_layers, runs_its_graph
 from keras_interp_rnn._program.inputs import as_declared
 from keras_interp_rnn._program.read import read_opaque
 from keras_interp_rnn._program.values import forward, with_functions
@@ -245,35 +244,12 @@ def _size(own: Array, found: Array, without: Array) -> tuple[Array, Array]:
 
 def _coarsest(network: Any) -> tuple[str, float]:
     """The coarsest dtype that a layer computes in, and its rounding."""
-    layers = [layer for layer in walk_layers(network) if not isinstance(layer, _DO_NOT_COMPUTE)]
-    dtypes = {computed_in(dtype) for dtype in {str(layer.compute_dtype) for layer in layers}}
+    dtypes = {computed_in(dtype) for dtype in {str(layer.compute_dtype) for layer in computing_layers(network)}}
     coarsest = max(dtypes & MAX_DIFFERENCE.keys(), key=MAX_DIFFERENCE.__getitem__, default="float32")
     epsilon = 2.0**-7 if coarsest == "bfloat16" else float(np.finfo(coarsest).eps)
     if _backend.reduced_products() is not None:
         epsilon = max(epsilon, 2.0**-10)  # TensorFloat-32
     return coarsest, epsilon
-
-
-_DO_NOT_COMPUTE = (
-    keras.Model,
-    keras.layers.InputLayer,
-    keras.layers.Dropout,
-    keras.layers.GaussianDropout,
-    keras.layers.GaussianNoise,
-    keras.layers.AlphaDropout,
-    keras.layers.ActivityRegularization,
-    keras.layers.Identity,
-    keras.layers.Masking,
-    keras.layers.Reshape,
-    keras.layers.Flatten,
-    keras.layers.Permute,
-    keras.layers.RepeatVector,
-    keras.layers.ZeroPadding1D,
-    keras.layers.Cropping1D,
-    keras.layers.UpSampling1D,
-    keras.layers.Concatenate,
-)
-"""Layers in whose dtype no number is computed. SpatialDropout1D is a Dropout."""
 
 
 def _check_finite(output: Array, read: NDArray[np.bool_]) -> None:

@@ -108,6 +108,12 @@ class CellAlong:
         """The names of the states, as a trace has them."""
         return state_names(len(tree.flatten(self.cell.state_size)))
 
+    @functools.cached_property
+    def state_dtype(self) -> str:
+        """The dtype in which the cell keeps its states from step to step."""
+        first, *_ = tree.flatten(self.layer.get_initial_state(batch_size=1))
+        return str(keras.backend.standardize_dtype(first.dtype))
+
     def run(self, inputs: NDArray[Any], read: Mask, starts: Sequence[Array] | None = None) -> Array:
         """The outputs (batch, time, n), repeated where a step is masked, 0 before the first one that is read.
 
@@ -207,7 +213,7 @@ class CellAlong:
 
     def _by_code(self, cell: Any, inputs: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
         """As `_step`; without the stochastic component the output is the state."""
-        output, new = step_cell(cell, inputs, [ops.cast(x, cell.compute_dtype) for x in states])
+        output, new = step_cell(cell, inputs, [ops.cast(x, self.state_dtype) for x in states])
         return [output if cell is self.cell else new[0], *new]
 
     def _linear(

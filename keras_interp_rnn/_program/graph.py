@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import keras
 from keras import tree
 
-from keras_interp_rnn._backend.keras_quirks import made_by
+from keras_interp_rnn._backend.keras_quirks import made_by, walk_layers
 
 Value = TypeVar("Value")
 
@@ -87,6 +87,11 @@ def takes_training(model: Any) -> bool:
 def takes_mask(operation: Any) -> bool:
     """Whether an operation reads the mask of its first argument."""
     return isinstance(operation, keras.Layer) and "mask" in inspect.signature(operation.call).parameters
+
+
+def computing_layers(network: keras.Layer) -> list[keras.Layer]:
+    """The layers of a network in whose dtype numbers are computed: neither models nor their inputs."""
+    return [layer for layer in walk_layers(network) if not isinstance(layer, (keras.Model, keras.layers.InputLayer))]
 
 
 def makes_mask(layer: Any) -> bool:

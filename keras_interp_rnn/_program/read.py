@@ -95,16 +95,17 @@ def read(model: keras.Model) -> Program:
     return _read(model, _Reader([]))
 
 
-def read_opaque(model: keras.Model, *, but_activations: bool = False) -> Program:
+def read_opaque(model: keras.Model, *, but_activations: bool = False, but_recurrences: bool = False) -> Program:
     """The program of a model in which Keras computes everything: each call is opaque.
 
     Args:
-        but_activations: whether activations that make probabilities of logits are not.
+        but_activations: whether activations that make probabilities of logits are not. but_recurrences: whether cells
+            along the steps are not.
 
     Raises:
         ValueError: as `read`.
     """
-    return _read(model, _OpaqueReader([], but_activations))
+    return _read(model, _OpaqueReader([], but_activations, but_recurrences))
 
 
 def _read(model: keras.Model, reader: _Reader) -> Program:
@@ -247,15 +248,16 @@ class _Reader:
 
 
 class _OpaqueReader(_Reader):
-    """As `_Reader`; but understands no call, or activations alone."""
+    """As `_Reader`; but understands no call, or activations alone, or recurrences alone."""
 
-    def __init__(self, operations: list[Operation], activations: bool) -> None:
+    def __init__(self, operations: list[Operation], activations: bool, recurrences: bool) -> None:
         super().__init__(operations)
-        self.activations = activations
+        self.activations, self.recurrences = activations, recurrences
 
     def understood(self, call: _Call) -> list[Value] | None:
         kind = type(call.operation)
-        if kind in IDENTITIES or (self.activations and kind in (L.Activation, L.Softmax)):
+        recurrence = self.recurrences and isinstance(call.operation, RECURRENT)
+        if kind in IDENTITIES or recurrence or (self.activations and kind in (L.Activation, L.Softmax)):
             return super().understood(call)
         return self._dense(call) if self.activations and kind is L.Dense else None
 

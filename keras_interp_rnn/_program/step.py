@@ -1,12 +1,15 @@
-"""Interprets a program one symbol at a time, in float64 NumPy: a step of a small network takes some 20 microseconds.
+"""Interprets a program one symbol at a time, with states that are kept from step to step.
 
-Whatever depends on the symbol alone is computed once for all symbols: embeddings, layers on them, and the parts of a
-recurrence's step that depend on its inputs (`drive`). Other values are rows (1, n) of one step.
+Where all operations are known (`Steps`), a step of a small network takes some 20 microseconds: whatever depends on the
+symbol alone is computed once for all symbols, embeddings, layers on them, and the parts of a recurrence's step that
+depend on its inputs (`drive`). Other values are rows (1, n) of one step. Of any other program (`AnySteps`) each
+operation is run on sequences of one step, opaque ones by Keras; that this is the same is checked on a few symbols. What
+rounds to half precision is opaque, but for its cells, which run by their own code: there the model's rounding is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -14,15 +17,16 @@ import numpy as np
 from keras import tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import draws_noise, output_size, read_by_equations
-from keras_interp_rnn._program.arrays import as_float64
-from keras_interp_rnn._program.graph import runs_its_graph
-from keras_interp_rnn._program.interface import vocabulary_sizes
-from keras_interp_rnn._program.read import Program, read
-from keras_interp_rnn._program.values import CLOSED, RULES, Equation
+from keras_interp_rnn._program.agreement import computed_in
+from keras_interp_rnn._program.along import Mask, draws_noise, output_size, read_by_equations
+from keras_interp_rnn._program.arrays import MAX_DIFFERENCE, as_float64, check_finite
+from keras_interp_rnn._program.graph import computing_layers
+from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, vocabulary_sizes
+from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program.read import Program, read, read_opaque
+from keras_interp_rnn._program.values import CLOSED, RULES, Cells, Equation, Step, forward, with_functions
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
@@ -122,15 +126,186 @@ class _Recurrence:
         return self._output
 
 
+class AnySteps:
+    """As `Steps`, of any program that looks back in its recurrences alone."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._steps = [
+            step._replace(function=_Carried(step.operation)) if isinstance(step.operation, o.Recur) else step
+            for step in with_functions(program.operations)
+        ]
+
+    def reset(self) -> None:
+        for _, function in self._steps:
+            if isinstance(function, _Carried):
+                function.reset()
+
+    def read(self, symbol: int) -> Array:
+        [output] = outputs(self._program, self._steps, np.array([[symbol]]))
+        return output.reshape(1, -1)
+
+
+class _Carried(Cells):
+    """The cells of a recurrent layer, of which each run goes on where the one before ended."""
+
+    def __init__(self, operation: o.Recur) -> None:
+        super().__init__(operation)
+        if not _is_precise(operation.layer):
+            for cell in self.cells:
+                cell.equations = None  # its own code rounds as the model does
+        self.reset()
+
+    def reset(self) -> None:
+        self._states, self._output = [start[None] for start in self.starts], np.zeros((1, self.cells[-1].num_outputs))
+
+    def forward(self, reads: Sequence[Any], masks: Sequence[Mask | None]) -> list[Any]:
+        there = all(mask is None or mask.all() for mask in masks)
+        if there:
+            made, *_ = super().forward([reads[0], *self._states], masks)
+            self._output = made.reshape(1, -1)
+            self._states = [state for cell in self.cells for state in cell.after]
+        output = self._output if there or not self.operation.zeros else np.zeros_like(self._output)
+        return [output[:, None] if self.operation.sequences else output, *self._states][: len(self.operation.makes)]
+
+
+def outputs(program: Program, steps: Sequence[Step], ids: NDArray[Any]) -> list[Array]:
+    """The outputs of a program of one input for ids (batch, time)."""
+    known = dict(zip(program.inputs, [ids], strict=True))
+    forward(steps, known)
+    return [known[value] for value in program.outputs]
+
+
+CHECKED = 16
+"""Symbols on which running step by step is compared with running all steps at once."""
+
+
+class Stepper:
+    """Logits of the next symbol, symbol by symbol.
+
+    A recurrence begins with the initial states of its layer, whatever batch size, length or `stateful` the layer was
+    made with; the states that it carries are neither read nor written.
+
+    Args:
+        model: Sequential or functional, from ids (batch, time) to logits or probabilities of the next symbol.
+        begin: int (time,), at least one symbol, on which a Sequential model without an input is built.
+
+    Attributes:
+        outputs: number of logits.
+
+    Raises:
+        ValueError: for any other model; if a recurrence does not read forwards, each step alike.
+    """
+
+    def __init__(self, model: keras.Model, begin: NDArray[np.integer[Any]]) -> None:
+        if not isinstance(model, keras.Model):
+            raise ValueError(
+                f"`network` must be a model, from ids to logits, to continue a text. Received: {model!r}. Put the "
+                "layer and its head into a keras.Sequential."
+            )
+        if not hasattr(model, "inputs"):
+            model(begin[None])  # a Sequential model that was not told its input yet
+        tensors = [tree.flatten(getattr(model, side, None)) for side in ("inputs", "outputs")]
+        ranks = [len(x.shape) for side in tensors for x in side if x is not None]
+        if ranks not in ([2, 3], [2, 2]):
+            raise ValueError(
+                "A model must be Sequential or functional, read ids (batch, time), and output logits of the next "
+                f"symbol, (batch, time, symbols) or (batch, symbols), to continue a text. Received: {model.name}, a "
+                f"{type(model).__name__} with inputs and outputs of {ranks} axes. Build such a model of its layers."
+            )
+        check_finite(model)
+        check_logits(model)
+        warn_of_lost_masks(model)
+        precise = all(map(_is_precise, computing_layers(model)))
+        self._model, self._program = model, read(model) if precise else read_opaque(model, but_recurrences=True)
+        self.outputs = int(self._program.outputs[0].shape[-1] or 0)
+        for operation in self._program.operations:
+            if isinstance(operation.layer, keras.layers.RNN):
+                _check_forwards(operation)
+        self._steps = (steps_of(model) if precise else None) or AnySteps(self._program)
+        self._log = ends_in_softmax(model)
+
+    def read(self, symbol: int) -> NDArray[np.float64]:
+        """Reads one more symbol and returns the logits (symbols,) of the next one."""
+        [output] = self._steps.read(symbol)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(output) if self._log else output)
+
+    def check(self, begin: NDArray[np.integer[Any]]) -> None:
+        """Compares running step by step with running all steps at once, on at most `CHECKED` symbols.
+
+        For all steps at once the model itself runs, if it takes one text of any length; else its program.
+
+        Args:
+            begin: int (time,), the beginning of the text.
+
+        Raises:
+            ValueError: if they differ by more than rounding.
+        """
+        more = np.random.default_rng(0).integers(0, self.outputs, CHECKED)
+        known = np.unique(begin)
+        # The text may use fewer symbols than there are logits, as where rare ones are read as one.
+        probe = np.concatenate([begin, known[more % len(known)]])[:CHECKED]
+        steps = np.concatenate([self._steps.read(int(symbol)) for symbol in probe])
+        self._steps.reset()
+        whole = self._whole(probe[None].astype(np.int32))
+        steps = steps[-len(whole) :]
+        finite = np.abs(whole)[np.isfinite(whole)].max(initial=1e-30)
+        differ = (whole != steps) & ~(np.isnan(whole) & np.isnan(steps))
+        apart = float(np.abs(whole[differ] - steps[differ]).max(initial=0.0))
+        dtypes = {computed_in(str(layer.compute_dtype)) for layer in self._model.layers}
+        if not apart <= max(MAX_DIFFERENCE.get(dtype, 0) for dtype in dtypes) * finite:
+            raise ValueError(
+                "Only recurrent layers must look back, and no layer must draw noise, for a model to continue a text "
+                f"symbol by symbol. Received: {self._model.name}, whose outputs are {apart:.2g} apart when it reads "
+                "symbol by symbol and when it reads all at once. Leave out layers that mix time steps or draw noise."
+            )
+
+    def _whole(self, ids: NDArray[np.int32]) -> Array:
+        model = self._model
+        if set(model.inputs[0].shape) == {None}:
+            given = ids if isinstance(model, keras.Sequential) else tree.pack_sequence_as(model.input, [ids])
+            [output] = map(as_float64, tree.flatten(model(given, training=False)))
+        else:
+            [output] = outputs(self._program, with_functions(self._program.operations), ids)
+        return output.reshape(-1, self.outputs)
+
+
+def _check_forwards(operation: o.Operation) -> None:
+    reasons = {
+        "reads from the end": operation.layer.go_backwards,
+        f"is called with {', '.join(operation.arguments)}": operation.arguments,
+        "treats the last step otherwise": not _treats_steps_alike(operation),
+    }
+    reason = next((reason for reason, holds in reasons.items() if holds), "")
+    if reason:
+        raise ValueError(
+            "Recurrent layers must read forwards, each step alike, from their own initial state, to continue a "
+            f"text. Received: {operation.name}, which {reason}. Rebuild it without that; of a Bidirectional layer use "
+            "its forward_layer alone."
+        )
+
+
+def _treats_steps_alike(operation: o.Operation) -> bool:
+    """Whether the last step is as all others: a state-regularized layer may leave its centroids out there."""
+    return bool(getattr(operation.layer, "regularize_last_step", True))
+
+
 def steps_of(model: keras.Model) -> Steps | None:
-    """The steps of a model of symbols; None if an operation is not known, or if layers round to half precision."""
-    if not runs_its_graph(model) or len(model.inputs) != 1 or len(model.outputs) != 1:
-        return None
-    [num_symbols], program = vocabulary_sizes(model), read(model)
-    precise = all(layer.compute_dtype in ("float32", "float64") for layer in walk_layers(model))
-    if num_symbols is None or not precise or not all(map(_is_known, program.operations)):
+    """The steps of a model of symbols; None if an operation is not known.
+
+    Raises:
+        ValueError: as `read`.
+    """
+    [num_symbols, *others], program = vocabulary_sizes(model), read(model)
+    alone = not others and len(program.outputs) == 1
+    if not alone or num_symbols is None or not all(map(_is_known, program.operations)):
         return None
     return Steps(program, num_symbols)
+
+
+def _is_precise(layer: Any) -> bool:
+    return layer.compute_dtype in ("float32", "float64")
 
 
 def _is_known(operation: o.Operation) -> bool:
@@ -144,5 +319,5 @@ def _is_known(operation: o.Operation) -> bool:
     if not isinstance(operation, o.Recur):
         return isinstance(operation, TAKEN)
     alone = len(operation.reads) == len(operation.makes) == 1 and not operation.backwards
-    alike = getattr(operation.layer, "regularize_last_step", True) and not draws_noise(operation.cell)
+    alike = _treats_steps_alike(operation) and not draws_noise(operation.cell)
     return alone and alike and equations_of(operation.cell, as_float64) is not None

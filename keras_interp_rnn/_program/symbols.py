@@ -20,10 +20,12 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import operation_name
+from keras_interp_rnn._backend.keras_quirks import nodes_of
 from keras_interp_rnn._checks import integers
+from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.arrays import as_array, as_float64
-from keras_interp_rnn._program.graph import evaluate, functional, runs_its_graph, takes_training, traced
+from keras_interp_rnn._program.graph import functional, runs_its_graph, takes_training, traced
+from keras_interp_rnn._program.read import read
 from keras_interp_rnn._results import separator, visible
 
 GivenNames = Any
@@ -324,28 +326,25 @@ def text_layers(network: Any) -> dict[int, tuple[Any, Any]]:
         ValueError: if something else reads the strings.
     """
     found: dict[int, tuple[Any, Any]] = {}
-
-    def follow(operation: Any, node: Any, known: dict[int, int | None]) -> list[int | None]:
-        index = next((known[id(x)] for x in node.input_tensors if known[id(x)] is not None), None)
-        kind = operation_name(operation)
-        if index is None or kind in _KEEP_STRINGS:
-            return [index] * len(node.output_tensors)
-        if not isinstance(operation, _TEXT_LAYERS) or index in found:
+    program = read(network)
+    strings = {value: i for i, value in enumerate(program.inputs) if value.dtype == "string"}
+    for operation in program.operations:
+        index = next((strings[value] for value in operation.reads if value in strings), None)
+        if index is None:
+            continue
+        if isinstance(operation, o.Reshape):
+            strings[operation.makes[0]] = index
+            continue
+        nested = isinstance(operation, o.Opaque) and len(operation.place) > 1
+        if nested or not isinstance(operation.layer, _TEXT_LAYERS) or index in found:
             raise ValueError(
                 "A text must be read by one layer alone, which makes ids of it. Received: "
-                f"{network.name}, in which {operation.name} ({type(operation).__name__}) reads it too. Pass the model "
-                "of the layers after those that read strings, and ids."
+                f"{network.name}, in which {operation.name} ({type(operation.layer).__name__}) reads it too. Pass the "
+                "model of the layers after those that read strings, and ids."
             )
-        found[index] = operation, node.output_tensors[0]
-        return [None] * len(node.output_tensors)
-
-    inputs = tree.flatten(network.inputs)
-    evaluate(network, [i if str(tensor.dtype) == "string" else None for i, tensor in enumerate(inputs)], follow)
+        assert isinstance(operation, o.Opaque)
+        found[index] = operation.layer, nodes_of(operation.layer)[operation.place[-1]].output_tensors[0]
     return found
-
-
-_KEEP_STRINGS = ("Reshape", "Squeeze", "ExpandDims", "Identity")
-"""Layers and operations that pass strings on as they are."""
 
 
 def _after(network: Any, layers: Mapping[int, tuple[Any, Any]]) -> Any:

@@ -18,7 +18,6 @@ from typing import Any
 import keras
 from keras import tree
 
-from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
 from keras_interp_rnn._program import (
@@ -32,7 +31,7 @@ from keras_interp_rnn._program import (
     state_names,
 )
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.graph import runs_its_graph
+from keras_interp_rnn._program.graph import computing_layers, runs_its_graph
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
 from keras_interp_rnn.deploy._code import Code
@@ -197,9 +196,8 @@ def _program(model: Any) -> Program:
         )
     if len(model.inputs) != 1 or len(model.outputs) != 1:
         raise _refusal(f"{model.name}, which has not exactly one input and one output", EXPORT)
-    for layer in walk_layers(model):
-        policy = "float32" if isinstance(layer, keras.Model | keras.layers.InputLayer) else layer.dtype_policy.name
-        if policy != "float32":
+    for layer in computing_layers(model):
+        if (policy := layer.dtype_policy.name) != "float32":
             remedy = "Rebuild it in float32, and give it the same weights."
             raise _refusal(f"{layer.name} with the dtype policy {policy}", remedy)
     check_finite(model)

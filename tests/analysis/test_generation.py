@@ -221,15 +221,15 @@ class Wrapped(keras.Model):
 REFUSED = {
     "Bidirectional": (
         lambda: a_model(keras.layers.Bidirectional(keras.layers.GRU(3, **STEPS))),
-        "must read forwards.*Received: bidirectional.*, which also reads from the end",
+        "must read forwards.*Received: backward_gru.*, which reads from the end",
     ),
     "backwards": (
         lambda: a_model(keras.layers.GRU(3, go_backwards=True, **STEPS)),
-        "must read forwards, each step alike.*Received: gru.*, which treats the end",
+        "must read forwards, each step alike.*Received: gru.*, which reads from the end",
     ),
     "last step": (
         lambda: a_model(layers.SRGRU(3, 2, regularize_last_step=False, **STEPS)),
-        "each step alike.*Received: srgru.*, which treats the end of a sequence otherwise",
+        "each step alike.*Received: srgru.*, which treats the last step otherwise",
     ),
     "convolution": (
         lambda: a_model(keras.layers.Conv1D(4, 3, padding="causal"), keras.layers.GRU(3, **STEPS)),
@@ -315,7 +315,7 @@ def test_refuses_invalid_arguments():
         ({"network": of_nan}, "weights must be finite"),
         (
             {"network": keras.Model(symbols, keras.layers.Dense(K)(begun))},
-            "their own initial state.*Received: gru.*, which is given an initial state",
+            "their own initial state.*Received: gru.*, which is called with initial_state",
         ),
     ):
         with pytest.raises(ValueError, match=sentence):

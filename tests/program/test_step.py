@@ -59,7 +59,6 @@ def test_each_step_has_the_output_of_the_model(name, numbers, monkeypatch):
 
 UNKNOWN = {
     "another activation": lambda: of_ids(L.GRU(4, **EACH), L.Dense(K, "gelu")),
-    "half precision": lambda: of_ids(L.GRU(4, dtype="mixed_bfloat16", **EACH), L.Dense(K)),
     "backwards": lambda: of_ids(L.GRU(4, go_backwards=True, **EACH)),
     "both directions": lambda: of_ids(L.Bidirectional(L.GRU(4, **EACH))),
     "noise": lambda: of_ids(layers.SRGRU(4, 3, transition="sample", **EACH)),

@@ -16,10 +16,10 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
-from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._cells import equations_of
+from keras_interp_rnn._cells import equations_of, is_cell_of_keras
 from keras_interp_rnn._program import as_float64, check_finite, draws_noise, read
 from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.graph import computing_layers
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _proved
 from keras_interp_rnn.automata.certificates._proved import Proved
@@ -35,7 +35,6 @@ from keras_interp_rnn.equations import GRU, SimpleRNN, transitions
 
 EMBEDDINGS = (keras.layers.Embedding, SymbolEmbedding)
 RECURRENT = (layers.StateRegularizedRNN, layers.SRSimpleRNN, layers.SRGRU)
-CELLS = (keras.layers.GRUCell, keras.layers.SimpleRNNCell)
 """Exact types: a subclass may compute something else."""
 
 TRANSITIONS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbel)
@@ -82,9 +81,7 @@ def deployed(acceptor: Acceptor) -> Deployed:
     parts = _parts(model)
     _check_layer(parts.recurrence, ends=encoding.end is not None)
     layer = parts.recurrence.layer
-    dtype = _dtype(
-        [part for part in walk_layers(model) if not isinstance(part, (keras.Model, keras.layers.InputLayer))]
-    )
+    dtype = _dtype(computing_layers(model))
     if dtype == "float32":
         _check_products()
     _check_ids(model, encoding)
@@ -307,7 +304,7 @@ def _check_layer(recurrence: o.Recur, ends: bool) -> None:
             "automaton with the network by `extract(network).fidelity()`."
         )
     inner = cell.cell
-    if type(inner) not in CELLS:
+    if not is_cell_of_keras(inner) or not isinstance(equations_of(inner, as_float64), GRU | SimpleRNN):
         raise ValueError(
             "The inner cell must be a GRUCell or a SimpleRNNCell. Received: "
             f"{keras.saving.get_registered_name(type(inner))}."
