@@ -304,7 +304,7 @@ def steps_of(model: keras.Model) -> Steps | None:
     return Steps(program, num_symbols)
 
 
-def _is_precise(layer: Any) -> bool:
+def _is_precise(layer: keras.Layer) -> bool:
     return layer.compute_dtype in ("float32", "float64")
 
 
