@@ -14,7 +14,15 @@ several; pass the layer itself.
 """
 
 from keras_interp_rnn._backend.trained_losses import is_regression
-from keras_interp_rnn._program.affine_reading import AffineReading, ISANWeights, OpenedText, Way
+from keras_interp_rnn._program.affine_layers import is_linear_recurrence
+from keras_interp_rnn._program.affine_reading import (
+    AffineReading,
+    ISANWeights,
+    OpenedText,
+    Way,
+    matrix_and_offset,
+    vectors_of,
+)
 from keras_interp_rnn._program.along import (
     CellAlong,
     check_num_steps,
@@ -35,8 +43,9 @@ from keras_interp_rnn._program.arrays import (
     generator,
     listed,
 )
+from keras_interp_rnn._program.continuation import Stepper
 from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, gives_probabilities, predict_on_batch
-from keras_interp_rnn._program.linear_recurrences import feature_addends
+from keras_interp_rnn._program.linear_recurrences import affine_maps, feature_addends
 from keras_interp_rnn._program.made_isans import isan_like, isan_model, isan_of
 from keras_interp_rnn._program.many import stack_of
 from keras_interp_rnn._program.quantities import run_with_quantities
@@ -56,7 +65,6 @@ from keras_interp_rnn._program.recurrent import (
     resolve_recurrent_layer,
     states_to_set,
 )
-from keras_interp_rnn._program.step import Stepper
 from keras_interp_rnn._program.symbols import (
     GivenNames,
     Names,
@@ -80,6 +88,7 @@ __all__ = [
     "Stepper",
     "Way",
     "WordNames",
+    "affine_maps",
     "apply_head",
     "as_array",
     "as_float64",
@@ -99,6 +108,7 @@ __all__ = [
     "gives_probabilities",
     "has_many_states",
     "innermost",
+    "is_linear_recurrence",
     "is_regression",
     "is_text",
     "isan_like",
@@ -107,6 +117,7 @@ __all__ = [
     "last_regularized",
     "linear_steps",
     "listed",
+    "matrix_and_offset",
     "output_in_state",
     "predict_on_batch",
     "predicted_classes",
@@ -127,4 +138,5 @@ __all__ = [
     "step_cell",
     "token_name",
     "token_names",
+    "vectors_of",
 ]

@@ -31,9 +31,6 @@ from keras_interp_rnn._program.symbols import GivenNames, Names, read_text, reso
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.affine import AffineMap
 
-ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""Relative rounding of an entry that is assumed in addition to what is measured."""
-
 
 class ISANWeights(NamedTuple):
     """kernel (K, n, n), bias (K, n), initial_state (n,)."""
@@ -146,10 +143,10 @@ class AffineReading:
     @property
     def masks_zero(self) -> bool:
         """Whether steps of the id 0 are masked, as by an Embedding, so that they leave the state as it is."""
-        return self.flow is not None and self._read.mask == "zero" and is_linear_recurrence(self.cell)
+        return self.flow is not None and self.content.mask == "zero" and is_linear_recurrence(self.cell)
 
     @property
-    def _read(self) -> Content:
+    def content(self) -> Content:
         """The value that the layer reads, made of the symbols."""
         return SYMBOLS if self.flow is None else self.flow.recurrences[0][1]
 
@@ -182,9 +179,9 @@ class AffineReading:
 
     def _weights(self, cell: Any, vectors: Array | None) -> ISANWeights:
         """Those of a cell, which reads what the network makes of the symbols."""
-        read = self._read
+        read = self.content
         if is_linear_recurrence(cell):
-            kernel, bias = affine_maps(cell, _vectors(cell, vectors, read.lookup))
+            kernel, bias = affine_maps(cell, vectors_of(cell, vectors, read.lookup))
             if vectors is None and read.mask == "zero":
                 kernel[0], bias[0] = np.eye(bias.shape[1]), 0.0
             return ISANWeights(kernel, bias, np.zeros(bias.shape[1]))
@@ -195,52 +192,9 @@ class AffineReading:
         kernel, bias = cell.kernels() if hasattr(cell, "kernels") else (cell.recurrent_kernel, cell.bias)
         return ISANWeights(*(as_float64(w) for w in (kernel, bias, cell.initial_state)))
 
-    def rounding(self) -> tuple[Array, Array] | None:
-        """How far the entries of computed matrices and biases may be off; None where they are the stored weights.
-
-        Measured against the same computation in extended precision, and widened.
-        """
-        cell, read = self.cell, self._read
-        if is_linear_recurrence(cell):
-            vectors = _vectors(cell, None, read.lookup)
-            narrow, wide = (affine_maps(cell, vectors, dtype) for dtype in (np.float64, np.longdouble))
-        elif hasattr(cell, "into_factors"):
-            narrow, wide = (
-                cell.equations(lambda weight, dtype=dtype: as_float64(weight).astype(dtype)).maps()
-                for dtype in (np.float64, np.longdouble)
-            )
-        else:
-            return None
-        pairs = zip(narrow, wide, strict=True)
-        kernel, bias = (np.asarray(2 * abs(b - a) + ROUNDING * abs(a), np.float64) for a, b in pairs)
-        if is_linear_recurrence(cell) and read.mask == "zero":
-            kernel[0], bias[0] = 0, 0
-        return kernel, bias
-
-    def head_rounding(self) -> float:
-        """How far the entries of a model's head may be off, if it is a product of several layers; 0 of one Dense."""
-        found = () if self.flow is None else self.flow.outputs
-        head = next((content.head for content in found if content.head), ())
-        if len(head) < 2 and not any(isinstance(operation, Scale) for operation in head):
-            return 0.0
-        matrix = offset = error = shift = np.zeros(0)
-        for operation in head:  # sums of absolute values, which bound those of all products
-            narrow, wide = (_arrays(operation, dtype) for dtype in (np.float64, np.longdouble))
-            following, added = (np.asarray(abs(array), np.float64) for array in narrow)
-            off, off_added = (np.asarray(2 * abs(b - a), np.float64) for a, b in zip(narrow, wide, strict=True))
-            if not matrix.size:
-                matrix, offset, error, shift = following, added, off, off_added
-                continue
-            error = error @ (following + off) + matrix @ off
-            shift = shift @ (following + off) + offset @ off + off_added
-            matrix, offset = matrix @ following, offset @ following + added
-        terms = sum(len(_arrays(operation)[0]) + 8 for operation in head)
-        sizes = max(matrix.max(initial=0.0), offset.max(initial=0.0))
-        return float(terms * ROUNDING * sizes + max(error.max(initial=0.0), shift.max(initial=0.0)))
-
     def parameters(self) -> list[Any]:
         """All that makes the maps of a network: two networks with equal ones are equal."""
-        cell, read = self.cell, self._read
+        cell, read = self.cell, self.content
         known = equations_of(cell, as_float64)
         embedding = None if read.lookup is None else read.lookup.table(as_float64)
         return [type(known), *vars(known).values(), embedding, read.mask]
@@ -300,9 +254,9 @@ class AffineReading:
                 f"{name}, whose head reads their mean. Use analysis.contributions, which splits it."
             )
         first, *others = heads[0].head
-        matrix, bias = _arrays(first)
+        matrix, bias = matrix_and_offset(first)
         for operation in others:
-            following, added = _arrays(operation)
+            following, added = matrix_and_offset(operation)
             matrix, bias = matrix @ following, bias @ following + added
         return matrix, bias
 
@@ -504,7 +458,7 @@ def _averaged(opened: OpenedText, mask: str) -> OpenedText:
     return opened._replace(ways=ways, at_the_end=True)
 
 
-def _arrays(operation: Affine | Scale, dtype: Any = np.float64) -> tuple[Array, Array]:
+def matrix_and_offset(operation: Affine | Scale, dtype: Any = np.float64) -> tuple[Array, Array]:
     """The matrix and the offset of an affine operation."""
 
     def weight(variable: Any) -> Array:
@@ -518,7 +472,7 @@ def _arrays(operation: Affine | Scale, dtype: Any = np.float64) -> tuple[Array, 
     return np.diag(factor), offset - centre * factor
 
 
-def _vectors(cell: Any, given: Array | None, lookup: Lookup | None) -> Array:
+def vectors_of(cell: Any, given: Array | None, lookup: Lookup | None) -> Array:
     """The vectors (K, features) that a linear recurrence reads: of a table, those given, or one-hot ones."""
     if given is None and lookup is not None:
         check_finite(lookup.layer)

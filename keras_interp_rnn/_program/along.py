@@ -52,6 +52,13 @@ def output_size(cell: Any) -> int:
     return int(tree.flatten(getattr(cell, "output_size", cell.state_size))[0])
 
 
+def state_sizes(cell: Any) -> list[int | tuple[int, ...]]:
+    """The size of each state of a cell, or its shape; those of a stack of cells one after the other."""
+    if hasattr(cell, "cells"):
+        return [size for part in cell.cells for size in state_sizes(part)]
+    return list(cell.state_size) if isinstance(cell.state_size, (list, tuple)) else [cell.state_size]
+
+
 def state_names(count: int) -> list[str]:
     """The names of a cell's states: h, and c where there is one more."""
     return ["h", "c"] if count == 2 else ["h", *(f"state_{i}" for i in range(1, count))]
@@ -92,7 +99,7 @@ class CellAlong:
 
     def __init__(self, layer: Any, cell: Any = None) -> None:
         self.layer, self.cell = layer, layer.cell if cell is None else cell
-        self.num_outputs, self.num_states = output_size(self.cell), len(tree.flatten(self.cell.state_size))
+        self.num_outputs, self.num_states = output_size(self.cell), len(state_sizes(self.cell))
         # Equations know no noise, which the cell's own code draws.
         self.equations = None if draws_noise(self.cell) else equations_of(self.cell, as_float64)
         # A state-regularized layer may leave its centroids out at the last step: there the cell inside steps alone.
@@ -106,7 +113,7 @@ class CellAlong:
     @property
     def state_names(self) -> list[str]:
         """The names of the states, as a trace has them."""
-        return state_names(len(tree.flatten(self.cell.state_size)))
+        return state_names(self.num_states)
 
     @functools.cached_property
     def state_dtype(self) -> str:

@@ -49,7 +49,7 @@ def is_of_each_step(operation: o.Operation) -> bool:
     """Whether an operation treats every step by itself. A function of the user may not."""
     if isinstance(operation, o.Elementwise):
         return is_of_keras(operation.function)
-    return isinstance(operation, o.Affine | o.Scale | o.Normalize)
+    return operation.of_rows
 
 
 class Opened(Protocol):

@@ -21,9 +21,14 @@ from keras_interp_rnn._program.values import forward, with_functions
 def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
     """As `model.predict_on_batch`, `batch_size` rows of each output.
 
-    Under a `tf.distribute` strategy every replica reads the whole batch, and Keras joins what they return.
+    Under a `tf.distribute` strategy every replica reads the whole batch, and Keras joins what they return. A model that
+    cannot be compiled, as with `TimeDistributed` over steps of any number, is called as it is.
     """
-    return tree.map_structure(lambda rows: rows[:batch_size], model.predict_on_batch(inputs))
+    try:
+        found = model.predict_on_batch(inputs)
+    except Exception:  # of another kind on each backend; what the call raises is raised
+        found = tree.map_structure(keras.ops.convert_to_numpy, model(inputs, training=False))
+    return tree.map_structure(lambda rows: rows[:batch_size], found)
 
 
 def last_activation(network: Any) -> str | None:

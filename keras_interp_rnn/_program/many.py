@@ -101,7 +101,17 @@ def _to_rows(vectors: Tensor, x: Tensor) -> Tensor:
 
 
 def _normalize(operation: o.Normalize, weights: ReadAll, x: Tensor) -> Tensor:
-    return operation.value(ops, x, lambda weight, _: _to_rows(weights(weight), x))
+    return operation.value(_Exact, x, lambda weight, _: _to_rows(weights(weight), x))
+
+
+class _Exact:
+    """Functions of tensors in their dtype: `keras.ops.mean` of float64 is one of float32 on JAX and torch."""
+
+    sqrt = staticmethod(ops.sqrt)
+
+    @staticmethod
+    def mean(x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+        return ops.sum(x, axis=axis, keepdims=keepdims) / x.shape[axis]
 
 
 def _lookup(operation: o.Lookup, weights: ReadAll, ids: Tensor) -> Tensor:
@@ -179,7 +189,7 @@ RULES: dict[type[o.Operation], Callable[..., Tensor]] = {
     o.Scale: _scale,
     o.Elementwise: lambda operation, weights, x: operation.function(x),
     o.Normalize: _normalize,
-    o.Mean: lambda operation, weights, x: ops.mean(x, axis=2),
+    o.Mean: lambda operation, weights, x: _Exact.mean(x, axis=2),
     o.Join: lambda operation, weights, *parts: ops.concatenate(parts, axis=-1),
     o.Sum: lambda operation, weights, *parts: sum(f * x for f, x in zip(operation.factors, parts, strict=True)),
     o.Reshape: _reshape,

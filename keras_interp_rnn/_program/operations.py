@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import keras
 
@@ -49,6 +49,9 @@ class Operation:
         layer: the layer or the operation of Keras that it comes from, for its name.
         reads, makes: values. mask: the one that the layer is given; None where it is given none.
     """
+
+    of_rows: ClassVar[bool] = False
+    """Whether it makes a row of each row of one value, and so treats every step by itself."""
 
     layer: Any
     reads: list[Value]
@@ -102,6 +105,8 @@ class Affine(Operation):
         arrays: from `Read` to R, (n, m), and c, (m,), or None. adapted: whether R is a weight and what LoRA adds to it.
     """
 
+    of_rows = True
+
     arrays: Callable[[Read], tuple[Tensor, Tensor | None]]
     adapted: bool = False
 
@@ -114,6 +119,8 @@ class Scale(Operation):
         arrays: from `Read` to these three, each of one number for each feature, or of one for all.
         of_weights: whether all three are weights or computed of weights.
     """
+
+    of_rows = True
 
     arrays: Callable[[Read], tuple[Tensor, Tensor, Tensor]]
     of_weights: bool = True
@@ -133,6 +140,8 @@ PROBABILITIES = {keras.activations.softmax: "softmax", keras.activations.sigmoid
 @dataclass(eq=False, kw_only=True)
 class Normalize(Operation):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over the last axis."""
+
+    of_rows = True
 
     epsilon: float
     gamma: Weight | None

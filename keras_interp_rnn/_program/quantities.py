@@ -15,7 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._program.along import last_read, state_names, step_cell
+from keras_interp_rnn._program.along import last_read, state_names, state_sizes, step_cell
 from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
 
@@ -112,4 +112,4 @@ def _named(cell: Any, states: list[Tensor]) -> Quantities:
 def _divided(stack: Any, states: list[Tensor]) -> Iterator[list[Tensor]]:
     remaining = iter(states)
     for cell in stack.cells:
-        yield [next(remaining) for _ in keras.tree.flatten(cell.state_size)]
+        yield [next(remaining) for _ in state_sizes(cell)]

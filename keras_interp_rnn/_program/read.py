@@ -194,9 +194,10 @@ class _Reader:
             self.place = before
             return made
         mask = reads[0].mask if reads else None
-        if given is not None and (mask is None or given is not mask_of(tensors[0])):
+        if id(given) in known and (mask is None or given is not mask_of(tensors[0])):
             mask = known[id(given)]
-        found = None if _others(node) else self.understood(_Call(operation, node, reads, mask))
+        is_read = not _others(node) and (given is None or isinstance(given, keras.KerasTensor))  # and no constant mask
+        found = self.understood(_Call(operation, node, reads, mask)) if is_read else None
         return self.opaque(operation, node, known) if found is None else found
 
     def understood(self, call: _Call) -> list[Value] | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._program import carried_states
 from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.along import state_sizes
 from keras_interp_rnn._program.arrays import (
     as_array,
     as_mask,
@@ -121,7 +122,7 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
     Raises:
         ValueError: if a step is outside the sequence, or a state has another shape or is not finite.
     """
-    sizes = [tuple(np.atleast_1d(size).tolist()) for size in tree.flatten(layer.cell.state_size)]
+    sizes = [tuple(np.atleast_1d(size).tolist()) for size in state_sizes(layer.cell)]
     found = {}
     if not isinstance(given, Mapping):
         raise ValueError(f"`set` must be a dict {{step: state}}. Received: {given!r}. Pass a dict.")

@@ -19,19 +19,16 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.agreement import computed_in
 from keras_interp_rnn._program.along import Mask, draws_noise, output_size, read_by_equations
-from keras_interp_rnn._program.arrays import MAX_DIFFERENCE, as_float64, check_finite
-from keras_interp_rnn._program.graph import computing_layers
-from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, vocabulary_sizes
-from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
-from keras_interp_rnn._program.read import Program, read, read_opaque
+from keras_interp_rnn._program.arrays import as_float64
+from keras_interp_rnn._program.interface import vocabulary_sizes
+from keras_interp_rnn._program.read import Program, read
 from keras_interp_rnn._program.values import CLOSED, RULES, Cells, Equation, Step, forward, with_functions
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
-TAKEN = (o.Lookup, o.OneHot, o.NotEqual, o.Affine, o.Scale, o.Normalize, o.Join, o.Sum)
-"""Operations that compute the same of a row as of sequences."""
+TAKEN = (o.Lookup, o.OneHot, o.NotEqual, o.Join, o.Sum)
+"""Operations that compute the same of a row as of sequences, besides those of rows."""
 
 
 def _function(operation: o.Operation) -> Callable[..., Array]:
@@ -151,7 +148,7 @@ class _Carried(Cells):
 
     def __init__(self, operation: o.Recur) -> None:
         super().__init__(operation)
-        if not _is_precise(operation.layer):
+        if not is_precise(operation.layer):
             for cell in self.cells:
                 cell.equations = None  # its own code rounds as the model does
         self.reset()
@@ -176,117 +173,7 @@ def outputs(program: Program, steps: Sequence[Step], ids: NDArray[Any]) -> list[
     return [known[value] for value in program.outputs]
 
 
-CHECKED = 16
-"""Symbols on which running step by step is compared with running all steps at once."""
-
-
-class Stepper:
-    """Logits of the next symbol, symbol by symbol.
-
-    A recurrence begins with the initial states of its layer, whatever batch size, length or `stateful` the layer was
-    made with; the states that it carries are neither read nor written.
-
-    Args:
-        model: Sequential or functional, from ids (batch, time) to logits or probabilities of the next symbol.
-        begin: int (time,), at least one symbol, on which a Sequential model without an input is built.
-
-    Attributes:
-        outputs: number of logits.
-
-    Raises:
-        ValueError: for any other model; if a recurrence does not read forwards, each step alike.
-    """
-
-    def __init__(self, model: keras.Model, begin: NDArray[np.integer[Any]]) -> None:
-        if not isinstance(model, keras.Model):
-            raise ValueError(
-                f"`network` must be a model, from ids to logits, to continue a text. Received: {model!r}. Put the "
-                "layer and its head into a keras.Sequential."
-            )
-        if not hasattr(model, "inputs"):
-            model(begin[None])  # a Sequential model that was not told its input yet
-        tensors = [tree.flatten(getattr(model, side, None)) for side in ("inputs", "outputs")]
-        ranks = [len(x.shape) for side in tensors for x in side if x is not None]
-        if ranks not in ([2, 3], [2, 2]):
-            raise ValueError(
-                "A model must be Sequential or functional, read ids (batch, time), and output logits of the next "
-                f"symbol, (batch, time, symbols) or (batch, symbols), to continue a text. Received: {model.name}, a "
-                f"{type(model).__name__} with inputs and outputs of {ranks} axes. Build such a model of its layers."
-            )
-        check_finite(model)
-        check_logits(model)
-        warn_of_lost_masks(model)
-        precise = all(map(_is_precise, computing_layers(model)))
-        self._model, self._program = model, read(model) if precise else read_opaque(model, but_recurrences=True)
-        self.outputs = int(self._program.outputs[0].shape[-1] or 0)
-        for operation in self._program.operations:
-            if isinstance(operation.layer, keras.layers.RNN):
-                _check_forwards(operation)
-        self._steps = (steps_of(model) if precise else None) or AnySteps(self._program)
-        self._log = ends_in_softmax(model)
-
-    def read(self, symbol: int) -> NDArray[np.float64]:
-        """Reads one more symbol and returns the logits (symbols,) of the next one."""
-        [output] = self._steps.read(symbol)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(output) if self._log else output)
-
-    def check(self, begin: NDArray[np.integer[Any]]) -> None:
-        """Compares running step by step with running all steps at once, on at most `CHECKED` symbols.
-
-        For all steps at once the model itself runs, if it takes one text of any length; else its program.
-
-        Args:
-            begin: int (time,), the beginning of the text.
-
-        Raises:
-            ValueError: if they differ by more than rounding.
-        """
-        more = np.random.default_rng(0).integers(0, self.outputs, CHECKED)
-        known = np.unique(begin)
-        # The text may use fewer symbols than there are logits, as where rare ones are read as one.
-        probe = np.concatenate([begin, known[more % len(known)]])[:CHECKED]
-        steps = np.concatenate([self._steps.read(int(symbol)) for symbol in probe])
-        self._steps.reset()
-        whole = self._whole(probe[None].astype(np.int32))
-        steps = steps[-len(whole) :]
-        finite = np.abs(whole)[np.isfinite(whole)].max(initial=1e-30)
-        differ = (whole != steps) & ~(np.isnan(whole) & np.isnan(steps))
-        apart = float(np.abs(whole[differ] - steps[differ]).max(initial=0.0))
-        dtypes = {computed_in(str(layer.compute_dtype)) for layer in self._model.layers}
-        if not apart <= max(MAX_DIFFERENCE.get(dtype, 0) for dtype in dtypes) * finite:
-            raise ValueError(
-                "Only recurrent layers must look back, and no layer must draw noise, for a model to continue a text "
-                f"symbol by symbol. Received: {self._model.name}, whose outputs are {apart:.2g} apart when it reads "
-                "symbol by symbol and when it reads all at once. Leave out layers that mix time steps or draw noise."
-            )
-
-    def _whole(self, ids: NDArray[np.int32]) -> Array:
-        model = self._model
-        if set(model.inputs[0].shape) == {None}:
-            given = ids if isinstance(model, keras.Sequential) else tree.pack_sequence_as(model.input, [ids])
-            [output] = map(as_float64, tree.flatten(model(given, training=False)))
-        else:
-            [output] = outputs(self._program, with_functions(self._program.operations), ids)
-        return output.reshape(-1, self.outputs)
-
-
-def _check_forwards(operation: o.Operation) -> None:
-    reasons = {
-        "reads from the end": operation.layer.go_backwards,
-        f"is called with {', '.join(operation.arguments)}": operation.arguments,
-        "treats the last step otherwise": not _treats_steps_alike(operation),
-    }
-    reason = next((reason for reason, holds in reasons.items() if holds), "")
-    if reason:
-        raise ValueError(
-            "Recurrent layers must read forwards, each step alike, from their own initial state, to continue a "
-            f"text. Received: {operation.name}, which {reason}. Rebuild it without that; of a Bidirectional layer use "
-            "its forward_layer alone."
-        )
-
-
-def _treats_steps_alike(operation: o.Operation) -> bool:
+def treats_steps_alike(operation: o.Operation) -> bool:
     """Whether the last step is as all others: a state-regularized layer may leave its centroids out there."""
     return bool(getattr(operation.layer, "regularize_last_step", True))
 
@@ -304,7 +191,7 @@ def steps_of(model: keras.Model) -> Steps | None:
     return Steps(program, num_symbols)
 
 
-def _is_precise(layer: keras.Layer) -> bool:
+def is_precise(layer: keras.Layer) -> bool:
     return layer.compute_dtype in ("float32", "float64")
 
 
@@ -317,7 +204,7 @@ def _is_known(operation: o.Operation) -> bool:
     if isinstance(operation, o.Reshape):  # of ids, with one more axis
         return len(operation.reads[0].shape) == 2 and len(made.shape) == 3 and made.shape[-1] == 1
     if not isinstance(operation, o.Recur):
-        return isinstance(operation, TAKEN)
+        return operation.of_rows or isinstance(operation, TAKEN)
     alone = len(operation.reads) == len(operation.makes) == 1 and not operation.backwards
-    alike = _treats_steps_alike(operation) and not draws_noise(operation.cell)
+    alike = treats_steps_alike(operation) and not draws_noise(operation.cell)
     return alone and alike and equations_of(operation.cell, as_float64) is not None

@@ -20,7 +20,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import nodes_of
+from keras_interp_rnn._backend.keras_quirks import nodes_of, walk_layers
 from keras_interp_rnn._checks import integers
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.arrays import as_array, as_float64
@@ -214,6 +214,7 @@ def resolve_names(network: Any, given: GivenNames | None = None, reads: int = 0)
     if not isinstance(network, keras.layers.Layer) and isinstance(getattr(network, "model", None), keras.Model):
         raise ValueError(f"A network must be a Keras model. Received: a {type(network).__name__}. Pass its `model`.")
     if text_layer(network) is None:
+        _check_no_strings(network)
         carried = _carried(network)
     elif isinstance(network, keras.Sequential) and network.layers[0] is text_layer(network):
         carried = names_of(network.layers[0])
@@ -228,6 +229,20 @@ def resolve_names(network: Any, given: GivenNames | None = None, reads: int = 0)
     if isinstance(carried, WordNames) and isinstance(given, Sequence) and tuple(given) == carried.encoding.alphabet:
         return network, carried  # its symbols, without their tokens
     return network, names_of(given)
+
+
+def _check_no_strings(network: keras.Layer) -> None:
+    """Raises ValueError for a model of strings whose text layer is in a model in it, where no ids can be put in."""
+    inputs = tree.flatten(getattr(network, "inputs", None) or [])
+    if not any(str(tensor.dtype) == "string" for tensor in inputs):
+        return
+    inside = next((part for part in walk_layers(network) if isinstance(part, _TEXT_LAYERS)), None)
+    if inside is not None:
+        raise ValueError(
+            "A text layer must be a layer of the model itself. Received: "
+            f"{network.name}, whose {inside.name} is in a model in it. Build the model of the layers after it, and "
+            "pass ids, and the text layer as alphabet."
+        )
 
 
 def names_of(given: GivenNames) -> Names:

@@ -105,8 +105,9 @@ def generate(
         raise invalid("inverse_temperature", "a number of at least 0", inverse_temperature, remedy)
     network, names = resolve_names(network, alphabet)
     begin = read_text("A prompt", prompt, names) if is_text(prompt) else np.asarray(prompt)
-    if is_text(prompt) and names is not None and names.end is not None:
-        begin = begin[begin != names.end]  # the text goes on
+    if is_text(prompt) and names is not None:
+        begin = begin[begin != names.end] if names.end is not None else begin  # the text goes on
+        begin = np.trim_zeros(begin, "b") if names.pads else begin
     if begin.ndim != 1 or not begin.size or begin.dtype.kind not in "iu":
         raise ValueError(
             "`prompt` must be a string, or the integers of one text, shape (time,), with at least one symbol. "
@@ -130,10 +131,13 @@ def generate(
         written.append(_draw(logits, float(inverse_temperature), rng))
         if left > 1:
             logits = stepper.read(written[-1])
+    if num_symbols:
+        stepper.confirm(np.array(written[:-1]))
     if is_text(prompt) or alphabet is not None:
         assert names is not None
-        text = [names[symbol] for symbol in written]
-        return "".join(text) if separator(names) == "" else text
+        text = [str(names[symbol]) for symbol in written]
+        letters = [names[symbol] for symbol in names.symbols] if names.splits else names
+        return "".join(text) if separator(letters) == "" else text
     return np.array(written, np.int32)
 
 

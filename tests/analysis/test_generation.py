@@ -248,6 +248,150 @@ REFUSED = {
 }
 
 
+def drawn(model, seed=0):
+    rng = np.random.default_rng(seed)
+    model.set_weights([rng.normal(size=w.shape) * 0.8 for w in model.get_weights()])
+    return model
+
+
+def with_an_impossible_symbol(model):
+    model.layers[-1].bias.assign(np.array([-1e9, *np.zeros(K - 1)]))
+    return model
+
+
+class UntilTheFirst0(keras.layers.Layer):
+    """One-hot vectors, masked from the first id 0 on."""
+
+    supports_masking = True
+
+    def call(self, ids):
+        return keras.ops.one_hot(ids, K)
+
+    def compute_mask(self, ids, mask=None):
+        return keras.ops.cumprod(keras.ops.cast(keras.ops.not_equal(ids, 0), "int32"), axis=1) > 0
+
+
+def gru():
+    return keras.layers.GRU(6, **STEPS)
+
+
+LOOKING_BACK = {
+    "a convolution, and a symbol that is impossible": (
+        lambda: with_an_impossible_symbol(drawn(a_model(keras.layers.Conv1D(5, 3, padding="causal"), gru()))),
+        [3, 1, 2],
+    ),
+    "a mean, after one symbol": (lambda: drawn(a_model(keras.layers.GlobalAveragePooling1D())), [3]),
+    "a normalization over steps, after equal symbols": (
+        lambda: drawn(a_model(keras.layers.GroupNormalization(1), gru())),
+        [3, 3],
+    ),
+    "by more steps than are tried before": (
+        lambda: drawn(a_model(keras.layers.Conv1D(5, 2, dilation_rate=40, padding="causal"), gru())),
+        np.random.default_rng(0).integers(0, K, 60),
+    ),
+    "a mask, of which the prompt tells nothing": (
+        lambda: drawn(
+            keras.Sequential([keras.Input((None,), dtype="int32"), UntilTheFirst0(), gru(), keras.layers.Dense(K)]), 3
+        ),
+        [3, 1],
+    ),
+    "a layer that fails on one step": (lambda: drawn(a_model(keras.layers.Conv1D(5, 3), gru())), [3, 1, 2, 4]),
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("why", LOOKING_BACK)
+def test_layers_that_look_back_are_refused_whatever_the_prompt(why):
+    make, prompt = LOOKING_BACK[why]
+    with pytest.raises(ValueError, match="Only recurrent layers must look back.*Leave out layers that mix"):
+        analysis.generate(make(), prompt, num_symbols=20, inverse_temperature=np.inf)
+
+
+def test_an_impossible_symbol_is_never_drawn():
+    model = with_an_impossible_symbol(drawn(a_model(gru())))
+    written = analysis.generate(model, [3, 1, 2], num_symbols=20, inverse_temperature=0.01)
+    assert (written[3:] != 0).all()
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_half_precision_hides_no_layer_that_looks_back(policy, global_policy):
+    global_policy(policy)
+    ids = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(K, 5)(ids)
+    mixed = gru()(embedded) * 3.0 + keras.layers.Conv1D(6, 3, padding="causal")(embedded) * 0.1
+    with pytest.raises(ValueError, match="Only recurrent layers must look back"):
+        analysis.generate(drawn(keras.Model(ids, keras.layers.Dense(K)(mixed))), [3, 1, 2], num_symbols=8)
+
+
+def test_distributions_are_recognized_by_their_sums():
+    ids = keras.Input((None,), dtype="int32")
+    states = gru()(keras.layers.Embedding(K, 5)(ids))
+    plain = drawn(keras.Model(ids, keras.layers.Dense(K, "softmax")(states)[:, -1]))
+    stepper = Stepper(plain, TEXT)
+    stepper.check(TEXT)
+    logits = [stepper.read(int(symbol)) for symbol in TEXT][-1]
+    np.testing.assert_allclose(np.exp(logits), keras.ops.convert_to_numpy(plain(TEXT[None]))[0], rtol=1e-4)
+    ids = keras.Input((None,), dtype="int32")
+    sigmoids = keras.layers.Dense(K, "sigmoid")(gru()(keras.layers.Embedding(K, 5)(ids)))[:, -1]
+    with pytest.raises(ValueError, match="must end in logits or in a softmax"):
+        analysis.generate(drawn(keras.Model(ids, sigmoids)), [3, 1], num_symbols=2)
+
+
+@pytest.mark.parametrize("middle", [[], [keras.layers.Dense(5, "gelu")]])
+def test_symbols_that_the_embedding_does_not_have_are_refused(middle):
+    embedding = keras.layers.Embedding(4, 5)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, *middle, gru(), keras.layers.Dense(K)])
+    for prompt in ([5, 1], [3, 1]):
+        with pytest.raises(ValueError, match="must read each symbol of its text. Received: the symbol [456], and"):
+            analysis.generate(drawn(model), prompt, num_symbols=40)
+
+
+class OfMatrices(keras.layers.Layer):
+    """A cell whose state is a matrix."""
+
+    state_size, output_size = [(2, 3)], 6
+
+    def get_initial_state(self, batch_size=None):
+        return [keras.ops.zeros((batch_size, 2, 3))]
+
+    def build(self, shape):
+        self.kernel = self.add_weight(shape=(shape[-1], 6))
+        self.built = True
+
+    def call(self, x, states):
+        h = keras.ops.tanh(0.5 * states[0] + keras.ops.reshape(keras.ops.matmul(x, self.kernel), (-1, 2, 3)))
+        return keras.ops.reshape(h, (-1, 6)), [h]
+
+
+def test_a_state_may_be_a_matrix():
+    model = drawn(a_model(keras.layers.RNN(OfMatrices(), **STEPS)))
+    np.testing.assert_allclose(stepped(model, TEXT), whole(model, TEXT), rtol=1e-4, atol=1e-5)
+
+
+def test_padding_of_a_prompt_is_left_out():
+    text = keras.layers.TextVectorization(output_sequence_length=8)
+    text.adapt(["the cat sat on the mat"])
+    parts = [keras.layers.Embedding(8, 5), gru(), keras.layers.Dense(7)]
+    model = keras.Sequential([keras.Input((1,), dtype="string"), text, *parts])
+    for part in parts:
+        part.set_weights([np.random.default_rng(1).normal(size=w.shape) for w in part.get_weights()])
+    written = analysis.generate(model, "the cat sat", num_symbols=3)
+    assert written[:3] == ["the", "cat", "sat"]
+    assert len(written) == 6
+
+
+def test_a_text_layer_in_a_nested_model_is_named():
+    text = keras.layers.TextVectorization()
+    text.adapt(["the cat sat on the mat"])
+    inner = keras.Sequential([keras.Input((1,), dtype="string"), text, keras.layers.Embedding(8, 5)])
+    strings = keras.Input((1,), dtype="string")
+    model = keras.Model(strings, keras.layers.Dense(7)(gru()(inner(strings))))
+    for call in (analysis.attribution, analysis.trace):
+        with pytest.raises(ValueError, match="must be a layer of the model itself. Received: .*text_vectorization"):
+            call(model, ["the cat"])
+
+
 @pytest.mark.parametrize("why", REFUSED)
 def test_models_that_cannot_be_run_step_by_step_are_refused(why):
     make, sentence = REFUSED[why]

@@ -283,3 +283,23 @@ def test_without_its_activation_a_mean_under_an_affine_head_is_added_up_step_by_
     for each, adds_up in ((network, False), (logits, True)):
         assert Prefixes(each, 0, np.zeros((STEPS, FEATURES)), np.arange(STEPS)).adds_up_steps == adds_up
     np.testing.assert_allclose(1 / (1 + np.exp(-logits.run(x, np.zeros(1, int)))), outputs(model, x), rtol=RTOL)
+
+
+@pytest.mark.parametrize("of", ["a softmax", "a recurrent layer"])
+def test_a_mask_that_is_a_constant_is_that_of_the_call(of):
+    keras.utils.set_random_seed(1)
+    ids = keras.Input((4,), dtype="int32")
+    table = L.Embedding(5, 4)
+    x = table(ids)
+    table.embeddings.assign(np.concatenate([np.zeros((1, 4)), np.random.default_rng(1).normal(size=(4, 4))]))
+    if of == "a softmax":
+        weights = L.Softmax()(L.Dense(4)(x), mask=np.tril(np.ones((1, 4, 4), bool)))
+        x = L.GRU(3)(ops.matmul(weights, x))
+    else:
+        x = L.GRU(3)(x, mask=np.array([[True, True, False, True]]))
+    model = keras.Model(ids, L.Dense(1)(x))
+    shares = analysis.attribution(model, [[1, 3, 2, 4]], target=0, reference=np.zeros(4), method="occlusion")
+    variants = [[1, 3, 2, 4], [0, 3, 2, 4], [1, 0, 2, 4], [1, 3, 0, 4], [1, 3, 2, 0]]
+    full, *without = (ops.convert_to_numpy(model(np.array([variant])))[0, 0] for variant in variants)
+    np.testing.assert_allclose(shares.shares[0], full - np.array(without), atol=1e-6)
+    assert (abs(shares.shares[0, 2]) < 1e-12) == (of == "a recurrent layer")

@@ -21,6 +21,7 @@ from keras_interp_rnn._program import AffineReading, Names, as_float64, as_symbo
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.analysis.weighted import rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,9 +190,9 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
     reading = AffineReading(network, alphabet).forwards()
     (kernel, bias, start), head = reading.weights(), reading.readout(readout)
     sequences = getattr(reading.layer, "return_sequences", False)
-    off = reading.rounding()
+    off = rounding.of_maps(reading)
     parameters = () if off is None else (*reading.parameters(), *head)
-    of_head = reading.head_rounding() if readout is None else 0.0
+    of_head = rounding.of_head(reading) if readout is None else 0.0
     return AffineForm(
         start,
         kernel,
