@@ -12,6 +12,7 @@ import numpy as np
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._program import copies
+from keras_interp_rnn._program.graph import symbolic_inputs
 
 
 @contextlib.contextmanager
@@ -72,7 +73,7 @@ def copy_without(model: keras.Model) -> copies.Copy:
         shapes = [(*[None] * first, *x.shape[1 + first :]) for x in keras.tree.flatten(model.inputs)]
         like = zip(shapes, keras.tree.flatten(model.inputs), strict=True)
         inputs = [keras.Input(shape, dtype=x.dtype, name=x.name) for shape, x in like]
-        given = inputs[0] if isinstance(model, keras.Sequential) else keras.tree.pack_sequence_as(model.input, inputs)
+        given = keras.tree.pack_sequence_as(symbolic_inputs(model), inputs)
         copy = copies.copy_of(model, _stateless, given)
         copy_weights(model, copy)
         if first and any(x.shape[1:2] not in ((), (None,)) for x in model.inputs):

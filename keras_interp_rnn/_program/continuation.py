@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.agreement import computed_in, other_ids
 from keras_interp_rnn._program.arrays import as_float64, check_finite
-from keras_interp_rnn._program.graph import computing_layers
+from keras_interp_rnn._program.graph import computing_layers, symbolic_inputs
 from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, gives_probabilities, vocabulary_sizes
 from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
 from keras_interp_rnn._program.read import read, read_opaque
@@ -142,7 +142,7 @@ class Stepper:
         """The outputs (time or 1, symbols) of all steps at once: of the model, if it takes any length."""
         model, ids = self._model, text[None].astype(np.int32)
         if set(model.inputs[0].shape) == {None}:
-            given = ids if isinstance(model, keras.Sequential) else tree.pack_sequence_as(model.input, [ids])
+            given = tree.pack_sequence_as(symbolic_inputs(model), [ids])
             [output] = map(as_float64, tree.flatten(model(given, training=False)))
         else:
             [output] = outputs(self._program, with_functions(self._program.operations), ids)

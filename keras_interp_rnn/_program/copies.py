@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import random_states, walk_layers
 from keras_interp_rnn._program.arrays import MAX_DIFFERENCE
+from keras_interp_rnn._program.graph import symbolic_inputs
 
 RULE = "A copy of the model must compute what the model does"
 
@@ -142,9 +143,7 @@ def some_inputs(model: keras.Model, more: int = 0) -> Any:
             return rng.normal(scale=3.0, size=shape).astype("float32")
         return rng.integers(0, max(most, 1), shape).astype(x.dtype)
 
-    if isinstance(model, keras.Sequential):  # which may have none as `input`
-        return values(model.inputs[0])
-    return keras.tree.map_structure(values, model.input)
+    return keras.tree.map_structure(values, symbolic_inputs(model))
 
 
 @contextlib.contextmanager

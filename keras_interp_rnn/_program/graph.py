@@ -59,6 +59,11 @@ def runs_its_graph(model: keras.Model) -> bool:
     return True
 
 
+def symbolic_inputs(model: keras.Model) -> object:
+    """The inputs of a model in the structure that its call takes; a Sequential model may have none as `input`."""
+    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+
+
 def traced(model: keras.Model, symbolic: Any) -> keras.Model | None:
     """A functional model of what a subclass calls; None where its call is not made of layers and operations of Keras.
 

@@ -36,7 +36,7 @@ from keras_interp_rnn._program.arrays import (
     in_rank,
 )
 from keras_interp_rnn._program.entering import Entering, is_of_each_step
-from keras_interp_rnn._program.graph import runs_its_graph
+from keras_interp_rnn._program.graph import runs_its_graph, symbolic_inputs
 from keras_interp_rnn._program.inputs import Reading, as_declared, as_model
 from keras_interp_rnn._program.interface import check_ids, vocabulary_sizes
 from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
@@ -354,12 +354,11 @@ def _runs(
     step: int,
     own: Callable[[Any], Any] | None,
 ) -> Given:
-    structure = model.inputs[0] if isinstance(model, keras.Sequential) else model.input
     outputs = own_outputs(model)
 
     def run(arrays: list[NDArray[Any]]) -> Array:
         values = [ops.cast(x, tensor.dtype) for x, tensor in zip(arrays, model.inputs, strict=True)]
-        found = outputs(tree.pack_sequence_as(structure, values)) if own is None else own(arrays)
+        found = outputs(tree.pack_sequence_as(symbolic_inputs(model), values)) if own is None else own(arrays)
         return at_step(model, as_float64(tree.flatten(found)[0]), step)
 
     return runs_of(model, run, arrays, varies, size)

@@ -22,7 +22,7 @@ from keras_interp_rnn._program.arrays import (
     check_own_mask,
     without_unread,
 )
-from keras_interp_rnn._program.graph import runs_its_graph, traced
+from keras_interp_rnn._program.graph import runs_its_graph, symbolic_inputs, traced
 from keras_interp_rnn._program.inputs import as_declared, listed_inputs
 from keras_interp_rnn._program.interface import check_ids
 from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
@@ -216,7 +216,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
     inputs = inputs if several else as_array("The inputs", inputs)
     check_batched(model, inputs)
     arrays = [as_array("The inputs", x) for x in listed_inputs(model, inputs)]
-    graph = model if runs_its_graph(model) else traced(model, model.input)  # what a subclass itself calls
+    graph = model if runs_its_graph(model) else traced(model, symbolic_inputs(model))  # what a subclass itself calls
     if graph is None:
         raise ValueError(
             f"The call of a model must be layers and operations of Keras. Received: {model.name}, a "
