@@ -21,8 +21,8 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._types import Tensor
 
-AS_IT_IS = 4
-"""How often a network is opened before it is compiled, which takes about as long. To open it takes three runs."""
+AS_IT_IS = 40
+"""Steps that a network reads before it is compiled, which takes about as long as to read so many."""
 
 OWN = ("keras", __name__.split(".")[0])
 PLAIN = (bool, int, float, str, bytes, type(None))
@@ -32,10 +32,11 @@ Compiled = Callable[..., Tensor]
 
 @dataclass
 class _Run:
-    """A network's attributes when it was first opened, how often it has been, and the function compiled of it."""
+    """A network's attributes when it was first opened, the steps it has read, and the function compiled of it."""
 
     attributes: list[object]
-    times: int = 0
+    steps: int = 0
+    is_tried: bool = False
     compiled: Compiled | None = None
 
 
@@ -47,30 +48,32 @@ def own_outputs(network: keras.Layer) -> Callable[..., Tensor]:
 
     It is compiled from the start or never: compiled, numbers of half precision are rounded at other places.
     """
-    compiled = _compiled_run(network) if isinstance(network, keras.Model) else None
+    known = _run_of(network) if isinstance(network, keras.Model) else None
+    compiled = None if known is None else known.compiled
 
     def outputs(structure: Tensor, **arguments: Tensor) -> Tensor:
         if compiled is not None and not arguments:
             with contextlib.suppress(Exception):  # the network itself raises the error that the user knows
                 given = zip(tree.flatten(structure), network.inputs, strict=True)
                 return compiled(*(ops.cast(ops.convert_to_tensor(x), tensor.dtype) for x, tensor in given))
+        if known is not None:
+            known.steps += max((size for x in tree.flatten(structure) for size in x.shape[1:2]), default=1)
         return network(structure, training=False, **arguments)
 
     return outputs
 
 
-def _compiled_run(network: keras.Model) -> Compiled | None:
-    """The compiled function of a network as it is now; None while there is none."""
+def _run_of(network: keras.Model) -> _Run | None:
+    """The run of a network as it is now; None of one that is never compiled."""
     attributes = _attributes(network)
     if attributes is None:
         return None
     known = _RUNS.get(network)
     if known is None or not _are_equal(known.attributes, attributes):
         known = _RUNS[network] = _Run(attributes)
-    known.times += 1
-    if known.times == AS_IT_IS + 1:
-        known.compiled = _compiled(network)
-    return known.compiled
+    if known.steps >= AS_IT_IS and not known.is_tried:
+        known.is_tried, known.compiled = True, _compiled(network)
+    return known
 
 
 def _compiled(network: keras.Model) -> Compiled | None:
