@@ -55,10 +55,17 @@ class CellWithEquations(Protocol):
 class FiniteAutomaton(Protocol):
     """A `DFA`, whose labels are False and True, or a `MooreMachine`: the label of each state, and all labels."""
 
-    alphabet: Sequence[Hashable]
-    start: int
-    transitions: Sequence[Sequence[int]]
-    outputs: Sequence[Hashable]
+    @property
+    def alphabet(self) -> Sequence[Hashable]: ...
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def transitions(self) -> Sequence[Sequence[int]]: ...
+
+    @property
+    def outputs(self) -> Sequence[Hashable]: ...
 
     @property
     def labels(self) -> Sequence[Hashable]: ...

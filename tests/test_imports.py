@@ -79,8 +79,11 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("analysis", "automata", "datasets", "layers", "presets")),
     },
     # Other libraries inside the methods that convert to them.
-    "automata/machines/_automaton.py": {"networkx", "aalpy", f"{OURS}.automata.machines"},
-    "automata/machines/dfa.py": {"automata.fa.dfa", f"{OURS}.automata.machines"},
+    "automata/machines/libraries.py": {
+        *("networkx", "aalpy", "automata.base", "automata.fa"),
+        f"{OURS}.automata.machines",
+    },
+    "automata/machines/dot.py": {"pydot", f"{OURS}.automata.machines"},
     **dict.fromkeys(
         ("automata/machines/drawing.py", "automata/weighted_drawing.py"),
         {"tensorboard_plugins.interp_rnn.layout", f"{OURS}.automata.machines"},

@@ -65,7 +65,7 @@ SENTENCES = {
     "Fidelity": Fidelity(AGREEMENT, AGREEMENT, AGREEMENT),
     "Phrases": Phrases(dict.fromkeys(range(5), (("a phrase of five words", 1 / 3, 9),) * 40)),
     "Fits": Fits(None, BIG[0], BIG[0], BIG[0] > 0, np.ones(BIG[0].shape, int), 1.23456, None),
-    "Learned": Learned(LANGUAGE, AGREEMENT, WORD, (WORD,) * 300, 10_000, 40, 1 / 3, "as the time is over", None),
+    "Learned": Learned(LANGUAGE, AGREEMENT, WORD, (WORD,) * 300, 10_000, 40, 1 / 3, False, "as the time is over", None),
     "Inference": Inference(automaton_accuracy=2 / 3, num_states=5, dfa=LANGUAGE, method="merging", support=BIG[0]),
     "TrainingReport": TrainingReport(
         learned=True,
@@ -165,5 +165,5 @@ def test_tensors_of_a_backend_are_shown_by_dtype_and_shape():
 
 def test_a_small_automaton_shows_its_table():
     assert repr(automata.DFA([[0, 1], [1, 0]], {1}, start=0, alphabet="ab")) == (
-        "DFA(transitions=((0, 1), (1, 0)), accepting=frozenset({1}), start=0, alphabet=('a', 'b'))"
+        "DFA(transitions=((0, 1), (1, 0)), start=0, alphabet=('a', 'b'), accepting=frozenset({1}))"
     )

@@ -15,7 +15,6 @@ from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._program import check_finite
-from keras_interp_rnn.automata.machines import Automaton as AnyAutomaton
 from keras_interp_rnn.automata.machines import accepted_words, checked_words, encoding_of, short_words
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.callbacks import _summaries
@@ -90,7 +89,7 @@ class Automaton(Probe):
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
-        reference: automata.DFA | automata.MooreMachine | None = None,
+        reference: automata.MooreMachine | None = None,
         *,
         data: Iterable[Iterable[Hashable]] | None = None,
         method: str = "exact",
@@ -101,7 +100,7 @@ class Automaton(Probe):
         update_freq: str | int = "epoch",
     ) -> None:
         super().__init__(log_dir, update_freq)
-        if reference is not None and not isinstance(reference, automata.DFA | automata.MooreMachine):
+        if reference is not None and not isinstance(reference, automata.MooreMachine):
             raise invalid("reference", "an automata.DFA or MooreMachine", reference, "Pass the expected automaton.")
         self.reference = reference
         self.data = None if data is None else [tuple(word) for word in checked_words(data)]
@@ -130,7 +129,7 @@ class Automaton(Probe):
         agreement = found.agreement(list(dict.fromkeys(itertools.chain(words, *self._reference_words)))).share
         return Measured(found, agreement, _visits(found.dfa, words), self._compared(found.dfa))
 
-    def _compared(self, dfa: AnyAutomaton) -> dict[str, Any]:
+    def _compared(self, dfa: automata.MooreMachine) -> dict[str, Any]:
         """Whether an automaton is the reference, a shortest word on which they differ, and their distance."""
         reference = self.reference
         if reference is None:
@@ -178,14 +177,12 @@ class Automaton(Probe):
         _summaries.scalars({name: float(value) for name, value in scalars.items() if value is not None}, step)
 
 
-def _languages(reference: AnyAutomaton) -> list[automata.DFA]:
+def _languages(reference: automata.MooreMachine) -> list[automata.DFA]:
     """An automaton for each label, which accepts the words that have it."""
-    machine = automata.MooreMachine.from_dfa(reference) if isinstance(reference, automata.DFA) else reference
-    assert isinstance(machine, automata.MooreMachine)
-    return [machine.accepting(label) for label in machine.labels]
+    return [automata.DFA.from_moore(reference, label) for label in reference.labels]
 
 
-def _visits(dfa: AnyAutomaton, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
+def _visits(dfa: automata.MooreMachine, words: Sequence[tuple[Hashable, ...]]) -> NDArray[np.float64]:
     """Fraction of all steps of the words that arrive at each state; 0 everywhere without steps."""
     counts = np.zeros(len(dfa))
     column = {symbol: i for i, symbol in enumerate(dfa.alphabet)}

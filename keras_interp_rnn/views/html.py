@@ -37,7 +37,7 @@ from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.inference import Evidence, Inference
-from keras_interp_rnn.automata.machines import MISSING, Automaton
+from keras_interp_rnn.automata.machines import MISSING
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity
 from keras_interp_rnn.automata.queries import Learned
 from keras_interp_rnn.presets.cards import Card
@@ -114,7 +114,6 @@ def lead_of(result: Any) -> str:
 @as_html.register(Substitutions)
 @as_html.register(Trace)
 @as_html.register(Explanation)
-@as_html.register(DFA)
 @as_html.register(MooreMachine)
 @as_html.register(Extraction)
 @as_html.register(Learned)
@@ -141,9 +140,8 @@ def numbers(result: Any) -> str:
     return preformatted(result)
 
 
-@numbers.register(DFA)
 @numbers.register(MooreMachine)
-def transitions(dfa: DFA | MooreMachine) -> str:
+def transitions(dfa: MooreMachine) -> str:
     """A row for each transition."""
     return _transitions(dfa, range(len(dfa)), {})
 
@@ -180,7 +178,7 @@ def certificate(result: Certificate) -> str:
     return f"<div>{sentences(result)}{_transitions(result.path, result.centroids, columns)}</div>"
 
 
-def _transitions(dfa: Automaton, names: Sequence[Any], columns: Mapping[str, Callable[[int, int], str]]) -> str:
+def _transitions(dfa: MooreMachine, names: Sequence[Any], columns: Mapping[str, Callable[[int, int], str]]) -> str:
     """A row for each transition, with these names of states; further columns are functions of state and symbol."""
     rows = (
         (

@@ -18,7 +18,7 @@ from keras_interp_rnn.analysis.substitutions import Substitutions
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import Certificate
-from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.machines import MooreMachine
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.automata.queries import Learned
 from keras_interp_rnn.views import tags
@@ -118,7 +118,7 @@ def jacobians(singular_values: Derivatives) -> View | None:
 
 
 @view_of.register
-def automaton(dfa: Automaton) -> View | None:
+def automaton(dfa: MooreMachine) -> View | None:
     """The states and edges."""
     return _states(dfa)
 
@@ -142,7 +142,7 @@ def certificate(result: Certificate) -> View | None:
     return _states(result.path, result.centroids, verdict=as_text(result).splitlines())
 
 
-def _states(dfa: Automaton, *measured: Any, **more: Any) -> View | None:
+def _states(dfa: MooreMachine, *measured: Any, **more: Any) -> View | None:
     edges = {(state, target) for state, row in enumerate(dfa.transitions) for target in row if target >= 0}
     if not dfa.alphabet or len(edges) > MAX_EDGES:
         return None

@@ -14,7 +14,7 @@ from keras_interp_rnn._results import AGAINST, FOR, GREY, INK, LINES, nth, signe
 from keras_interp_rnn.analysis.patching import Patching
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.analysis.traces import Trace
-from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton
+from keras_interp_rnn.automata import Certificate, MooreMachine, WeightedAutomaton
 from keras_interp_rnn.automata.inference import Inference
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.automata.queries import Learned
@@ -34,10 +34,9 @@ def as_svg(result: Any) -> str:
     )
 
 
-@as_svg.register(DFA)
 @as_svg.register(MooreMachine)
 @as_svg.register(WeightedAutomaton)
-def automaton(machine: DFA | MooreMachine | WeightedAutomaton) -> str:
+def automaton(machine: MooreMachine | WeightedAutomaton) -> str:
     """The automaton; raises ValueError if it has too many edges."""
     return machine.to_svg()
 

@@ -24,7 +24,7 @@ from keras_interp_rnn.analysis.substitutions import Substitutions
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues
 from keras_interp_rnn.automata import DFA
-from keras_interp_rnn.automata.machines import Automaton
+from keras_interp_rnn.automata.machines import MooreMachine
 
 MAX_FEATURE_SHARES = 2**20
 """Maximum number of shares of features in a page, of all sequences."""
@@ -259,13 +259,13 @@ def jacobian(singular_values: ArrayLike, lags: Sequence[int]) -> Tag:
 
 
 def automaton(
-    dfa: Automaton,
+    dfa: MooreMachine,
     centroids: Sequence[Any] | None = None,
     confidence: NDArray[np.floating[Any]] | None = None,
     *,
     unsupported: Sequence[tuple[int, Any]] | None = None,
     sizes: Sequence[int] | None = None,
-    reference: Automaton | None = None,
+    reference: MooreMachine | None = None,
     **measured: Any,
 ) -> Tag:
     """An automaton of centroids and the values measured for it; the tensor is a text.
@@ -294,7 +294,7 @@ def automaton(
     }
 
 
-def _table(dfa: Automaton) -> dict[str, Any]:
+def _table(dfa: MooreMachine) -> dict[str, Any]:
     if isinstance(dfa, DFA):
         labels: dict[str, Any] = {"accepting": sorted(dfa.accepting)}
     else:

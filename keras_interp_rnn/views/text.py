@@ -35,7 +35,7 @@ from keras_interp_rnn.analysis.weighted.minimization import Minimization
 from keras_interp_rnn.analysis.weighted.truncation import Truncation
 from keras_interp_rnn.automata import DFA, Certificate, MooreMachine, WeightedAutomaton, tomita
 from keras_interp_rnn.automata.inference import Evidence, Inference
-from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Edit, Transitions, label_of_edge
+from keras_interp_rnn.automata.machines import MIN_WORDS, Edit, Transitions, label_of_edge
 from keras_interp_rnn.automata.networks import Agreement, Extraction, Fidelity, TrainingReport
 from keras_interp_rnn.automata.queries import Learned
 from keras_interp_rnn.views.tags import seen_errors
@@ -656,7 +656,7 @@ def extraction(result: Extraction) -> str:
 @as_text.register
 def learned(result: Learned) -> str:
     """States, words, whether a difference is known, and the fidelity on fresh words; it is never a proof."""
-    early = f", NOT to the end, {result.reason}" if result.reason else ""
+    early = f", {'' if result.finished else 'NOT to the end, '}{result.reason}"
     counterexamples = counted(len(result.counterexamples), "counterexample")
     asked = f"learned from {counted(result.num_words, 'word')} in {result.seconds:.1f} s{early}, {counterexamples}"
     known = "no difference found" if result.difference is None else f"differs on {word(result.difference)!r}"
@@ -700,9 +700,8 @@ def inference(result: Inference, *, edges: bool = True) -> str:
     return "\n".join(lines)
 
 
-@as_text.register(DFA)
 @as_text.register(MooreMachine)
-def automaton(machine: Automaton) -> str:
+def automaton(machine: MooreMachine) -> str:
     """Its size, and the edges of each state."""
     sizes = f"{counted(len(machine), 'state')}, {counted(len(machine.alphabet), 'symbol')}"
     missing = "" if machine.is_complete else "; a word without a transition is rejected"
@@ -710,7 +709,7 @@ def automaton(machine: Automaton) -> str:
 
 
 def _edges(
-    machine: Automaton, unsupported: Transitions = (), support: Sequence[Sequence[int]] | None = None
+    machine: MooreMachine, unsupported: Transitions = (), support: Sequence[Sequence[int]] | None = None
 ) -> list[str]:
     """A line for each state, with its output, and below it one for each edge, with all of its symbols.
 
@@ -828,7 +827,7 @@ def certificate(result: Certificate) -> str:
     return "\n".join(lines)
 
 
-def _named(automaton: Automaton) -> str:
+def _named(automaton: MooreMachine) -> str:
     """The name of the language of an automaton, or its alphabet."""
     if isinstance(automaton, DFA) and {*automaton.alphabet} == {"0", "1"}:
         for number in range(1, 8):
@@ -926,7 +925,7 @@ def edit(result: Edit) -> str:
     return text
 
 
-def _transitions(edges: Transitions, machine: Automaton | None = None) -> str:
+def _transitions(edges: Transitions, machine: MooreMachine | None = None) -> str:
     """Transitions by symbol and state; of many the first ones, and the number of the others."""
     shown = [
         f"{visible(str(symbol))} from state {state}" + (f" to {machine.step(state, symbol)}" if machine else "")

@@ -832,7 +832,7 @@ def forgeries(found):
         lies = [DFA(rows, set(range(len(path))) - path.accepting, start=path.start), tomita(4)]
     else:
         lies = [turned(path), DFA([[0, 0]], {0}), MooreMachine([[0, 0]], ["unknown"])]
-        yield {"dfa": path.accepting("yes")}
+        yield {"dfa": DFA.from_moore(path, "yes")}
     for lie in lies:
         yield from ({"dfa": lie}, {"path": lie}, {"dfa": lie, "path": lie})
 
@@ -866,7 +866,7 @@ def test_rejects_another_network_and_another_language(truth):
 def test_rejects_a_claim_of_the_other_kind():
     model, binary = automata.compile(MODULO_3), network_of(D)
     with pytest.raises(ValueError, match="compared with another MooreMachine. Received: DFA"):
-        automata.certify(model, MODULO_3.accepting("yes"))
+        automata.certify(model, DFA.from_moore(MODULO_3, "yes"))
     with pytest.raises(ValueError, match="compared with another DFA. Received: MooreMachine"):
         automata.certify(binary, MODULO_3)
     assert not automata.certify(model, MODULO_3).check(binary)

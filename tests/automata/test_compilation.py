@@ -161,14 +161,14 @@ def test_all_weights_of_a_compiled_network_are_trained(truth, layer):
             for layer, states, size in (("SRGRU", 10_000, 1.2), ("ISAN", 20_000, 1.6))
         ),
         (
-            MooreMachine.from_dfa(tomita(1)),
+            MooreMachine([[0, 1], [1, 1]], [False, True]),
             {},
             "three labels or more. Received: a Moore machine of the labels False, True",
         ),
         (
             MooreMachine([[0], [1], [2]], LABELS, alphabet="a"),
             {},
-            "of the labels 'no'. Compile `accepting` of one of them",
+            "of the labels 'no'. Compile `DFA.from_moore` of one of them",
         ),
         (MooreMachine([[1], [2], [0]], ["a", "b", (1,)], alphabet="a"), {}, "must be ints or strings. Received: (1,)"),
     ],

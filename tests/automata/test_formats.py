@@ -66,11 +66,6 @@ def test_c_code_gives_the_same_labels(kind, states, labels, tmp_path):
     assert output(bytes([0, 3]), 2) == -1
 
 
-def test_states_of_an_att_table_are_numbered_as_they_are_first_named():
-    expected = DFA([[1, -1, -1], [-1, 0, -1]], {1}, alphabet="abc")
-    assert DFA.from_att("3\t7\ta\ta\t0.5\n7\t3\tb\tb\n7\t0.25\n", alphabet="abc") == expected
-
-
 B_LAST = re.compile("[ab]*b")
 CORPUS = {
     # DOT
@@ -180,39 +175,6 @@ CORPUS = {
         "digraph {\n0 [accepting=True, start=True];\n0 -> 0 [key=0, symbol=a];\n}\n",
         "Attributes of each node must be .* Received: accepting='True'. Remove it if",
     ),
-    # AT&T
-    "fstprint": ("0\t0\ta\ta\n0\t1\tb\tb\n1\t0\ta\ta\n1\t1\tb\tb\n1\n", B_LAST),
-    "fstprint, weighted": ("0\t0\ta\ta\t0.5\n0\t1\tb\tb\n1\t0\ta\ta\t2\n1\t1\tb\tb\n1\t0.25\n", B_LAST),
-    "fstprint --acceptor": ("0\t0\ta\n0\t1\tb\n1\t0\ta\n1\t1\tb\n1\n", B_LAST),
-    "fstprint --acceptor, weighted": ("0\t0\ta\t0.5\n0\t1\tb\t3\n1\t0\ta\t1e-3\n1\t1\tb\t0.5\n1\t0.25\n", B_LAST),
-    "fstprint --acceptor, some weighted": ("0\t0\ta\n0\t1\tb\t3\n1\t0\ta\n1\t1\tb\t2\n1\n", B_LAST),
-    "fstprint --acceptor, a word for a weight": (
-        "0\t0\ta\n0\t1\tb\tc\n1\n",
-        "Received: line 2, .* Remove what is neither",
-    ),
-    "fstprint, a transducer or integer weights": (
-        "0\t1\ta\t1\n1\n",
-        "line 1, .*. Pass an acceptor, not a transducer; write an integer weight as 1.0, not 1",
-    ),
-    "fstprint, an infinite weight": ("0\t1\ta\ta\tInfinity\n1\n", "A weight must be finite.* Received: line 1"),
-    "fstprint, infinite at the end": ("0\t1\ta\ta\n1\tInfinity\n", "A weight must be finite.* Received: line 2"),
-    "foma 0.10, symbols of several letters": ("0\t1\ta\ta\n0\t2\tb\tb\n1\t2\tb\tb\n2\n", re.compile("a?b")),
-    "foma 0.10, a transducer": ("0\t0\ta\tb\n0\t1\tb\tb\n1\n", "line 1, .*. Pass an acceptor, not a transducer"),
-    "fstprint --acceptor --show_weight_one, OpenFst 1.7.9": (
-        "0\t0\ta\t0\n0\t1\tb\t0.5\n1\t0\ta\t1\n1\t1\tb\t0\n1\t0.25\n",
-        B_LAST,
-    ),
-    "foma, any other symbol": (
-        "0\t1\ta\ta\n0\t1\t@_IDENTITY_SYMBOL_@\t@_IDENTITY_SYMBOL_@\n1\n",
-        "must read a symbol. Received: line 2, .* write an edge for each symbol of a wildcard",
-    ),
-    "foma, a flag": ("0\t1\t@P.CASE.NOM@\t@P.CASE.NOM@\n1\n", "transitions and flags first"),
-    "OpenFst, epsilon": ("0\t1\t<eps>\t<eps>\n1\n", "must read a symbol. Received: line 1"),
-    "Windows": ("\ufeff0 0 a a\r\n0 1 b b\r\n1 0 a a\r\n1 1 b b\r\n1\r\n", B_LAST),
-    "an old Mac": ("0 0 a a\r0 1 b b\r1 0 a a\r1 1 b b\r1\r", B_LAST),
-    "a comment of two fields": ("# even\n0 1 b b\n1\n", "states are numbers. Received: line 1, '# even'. Remove"),
-    "a title": ("even\n0 1 b b\n1\n", "states are numbers. Received: line 1, 'even'. Remove what is neither"),
-    "an empty symbol": ("0\t1\t\t\n1\n", "must read a symbol. Received: line 1"),
 }
 
 
@@ -220,12 +182,11 @@ CORPUS = {
 @pytest.mark.parametrize(("text", "expected"), CORPUS.values(), ids=CORPUS)
 def test_files_of_other_programs_are_read_or_refused_with_a_reason(text, expected):
     """A file that is read has its language on all words up to length 5."""
-    read = DFA.from_dot if "digraph" in text else DFA.from_att
     if isinstance(expected, str):
         with pytest.raises(ValueError, match=expected):
-            read(text)
+            DFA.from_dot(text)
         return
-    dfa = read(text)
+    dfa = DFA.from_dot(text)
     assert dfa.alphabet == ("a", "b")
     for word in words("ab", 5):
         assert dfa.accepts(word) == bool(expected.fullmatch("".join(word)))
@@ -268,7 +229,7 @@ def test_dot_is_read_as_graphviz_reads_it(text, expected):
                 ('s -> t [label="a "] }', "or blanks around it"),
                 (r's -> t [label="\N"] }', "An escape in a label must be .* write out a name"),
                 ("s -> t [label=<b>] }", "without ports or HTML. Received: '<b>"),
-                ("s -> t:n [label=b] }", "without ports or HTML. Received: ':n"),
+                ("s -> t:n [label=b] }", "without ports or HTML. Received: 't:n"),
                 ("s -> {t u} [label=b] }", "edges between them, and subgraphs"),
                 ("s -> t [label=b, dir=back] }", "Attributes of each edge must be .* Received: dir='back'"),
                 ("s -> t [label=b, style=invis] }", "An edge must be visible. Received: a digraph, the edge s -> t"),
@@ -289,7 +250,7 @@ def test_dot_is_read_as_graphviz_reads_it(text, expected):
         ('digraph { "" [shape=none]; "" -> 0; 0 -> 1 [label=a]; 0 -> 0 [label=a]; }', "Determinize"),
         ("digraph { 0 -> subgraph a { 0 } }", "one digraph"),
         ("digraph { 0 -> 1 [label] }", "one digraph"),
-        ("digraph { 0 $ 1 }", r"Received: '\$ 1 }'"),
+        ("digraph { 0 $ 1 }", r"Received: .* found '\$'"),
         ("", "one digraph"),
     ],
 )
@@ -368,79 +329,15 @@ def test_aalpy_reads_what_is_written_and_the_other_way_round(kind, tmp_path):
             assert kind.from_dot(text, alphabet="ab").equivalent(machine)
 
 
-def test_unusual_symbols_of_an_att_table_are_read():
-    odd = ["\x0b", "\x85", "\u2028", "a b"]
-    text = "".join(f"0\t{i % 2}\t{symbol}\t{symbol}\n" for i, symbol in enumerate(odd)) + "0\n"
-    assert DFA.from_att(text, alphabet=odd) == DFA([[0, 1, 0, 1], [-1] * 4], {0}, alphabet=odd)
-
-
-def of_flexfringe(**changes):
-    """The automaton of (a|b)*b as FlexFringe writes it, with other parts."""
-
-    def state(name, rejected, accepted):
-        counts = {"0": rejected, "1": accepted}
-        total = rejected + accepted
-        data = {"final_counts": counts, "path_counts": {}, "total_final": total, "total_paths": 0}
-        label = f"fin: 0:{rejected} , 1:{accepted} ,  path: "
-        flags = {"isred": 1, "issink": 0, "isblue": 0, "trace": f"1 {name}"}
-        return {"id": name, "source": -1, "label": label, "size": 9, "level": 0, "style": "", **flags, "data": data}
-
-    def edge(source, target, symbol):
-        ends = {"source": str(source), "target": str(target)}
-        return {"id": f"{source}_{target}", **ends, "name": symbol, "appearances": ""}
-
-    edges = [edge(0, 0, "a"), edge(0, 1, "b"), edge(1, 0, "a"), edge(1, 1, "b")]
-    whole = {"types": ["1", "0"], "alphabet": ["a", "b"], "nodes": [state(0, 5, 0), state(1, 1, 7)], "edges": edges}
-    return json.dumps({**whole, **changes}, indent=1)
-
-
-def test_automata_of_flexfringe_are_read():
-    assert DFA.from_flexfringe(of_flexfringe()) == DFA([[0, 1], [0, 1]], {1}, alphabet="ab")
-    assert DFA.from_flexfringe(of_flexfringe(), accepted="0", alphabet="ba") == DFA([[1, 0]] * 2, {0}, alphabet="ba")
-    tied = of_flexfringe().replace('"1": 7', '"1": 1')
-    assert DFA.from_flexfringe(tied).accepting == frozenset()
-
-
-@pytest.mark.core
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("", "must be a JSON object. Received: .* Pass the JSON file that FlexFringe wrote"),
-        ("[]", r"lists `nodes` and `edges`. Received: '\[\]'"),
-        (of_flexfringe(nodes=[3]), "lists `nodes` and `edges`"),
-        (of_flexfringe(nodes=[]), r"lead from one of its nodes to another. Received: edges\[0\]"),
-        (of_flexfringe(nodes=[], edges=[]), "must have the node 0, its start"),
-        (of_flexfringe(nodes=[{"id": 0, "data": {}}]), r"counts data.final_counts .* Received: nodes\[0\]"),
-        (of_flexfringe().replace('"id": 1,', '"id": 0,'), r"an id of its own .* Received: nodes\[1\]"),
-        (of_flexfringe().replace('"0": 5', '"0": -5'), r"Received: nodes\[0\]"),
-        (of_flexfringe().replace('"target": "1"', '"target": "7"'), r"Received: edges\[1\], .* Print all states"),
-        (of_flexfringe().replace('"name": "b"', '"name": "a"'), r"edges\[1\], .*: a second one from 0 with 'a'"),
-        (of_flexfringe().replace('"1":', '"yes":'), "`accepted` must be one of the file's labels, '0', 'yes'"),
-    ],
-)
-def test_rejects_what_flexfringe_does_not_write(text, rule):
-    with pytest.raises(ValueError, match=rule):
-        DFA.from_flexfringe(text)
-
-
 JSON = tomita(1).to_json()
-MOORE = MooreMachine.from_dfa(tomita(1)).to_json()
+MOORE = MooreMachine([[0, 1], [1, 0]], [True, False]).to_json()
 
 
 @pytest.mark.core
 @pytest.mark.parametrize(
     ("read", "text", "rule"),
     [
-        (DFA.from_att, "".join(f"{i} {i + 1} s{i} s{i}\n" for i in range(3200)), "at most 10,000,000 .* with 3,201"),
-        (DFA.from_att, "0\n", "must have a state, and an alphabet"),
-        (DFA.from_att, "0 1 a b\n1", "line 1, '0 1 a b'. Pass an acceptor, not a transducer"),
-        (DFA.from_att, "0 1 a a\n0 2 a a\n", "line 2: a second one from 0 with 'a'. Determinize"),
-        (DFA.from_att, "0 1 a a 0.5 7 8\n1", "symbol twice"),
-        (DFA.from_att, "0 1 a a hello\n1", "line 1, '0 1 a a hello'"),
-        (lambda text: DFA.from_att(text, alphabet="ab"), "0 0 z z\n0", r"edges with \['z'\]. Pass the alphabet"),
-        (lambda text: DFA.from_att(text, alphabet=3), "0 0 a a\n0", "sequence of hashable symbols.*Received: 3"),
-        (lambda text: DFA.from_att(text, alphabet=[1, "1", "a"]), "0 1 a a\n1", "every symbol. Received: .*'1', '1'"),
-        *((read, None, "from a string. Received: NoneType") for read in (DFA.from_att, DFA.from_dot, DFA.from_json)),
+        *((read, None, "from a string. Received: NoneType") for read in (DFA.from_dot, DFA.from_json)),
         (DFA.from_json, "[]", 'must have the "format"'),
         (DFA.from_json, "[" * 200_000, "must be a JSON object. Received: "),
         (DFA.from_json, JSON.replace('"version": 1', '"version": 2'), "must be of version 1. Received: version 2"),

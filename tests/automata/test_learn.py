@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import keras
 import numpy as np
@@ -51,7 +52,8 @@ def test_the_automaton_of_a_function_is_found(seed, alphabet, labels):
     found = learn(function, alphabet)
     assert found.dfa == truth
     assert found.num_words == function.num_words
-    assert (found.fresh.agreeing, found.fresh.words, found.difference, found.reason) == (1000, 1000, None, "")
+    assert (found.fresh.agreeing, found.fresh.words, found.difference, found.finished) == (1000, 1000, None, True)
+    assert found.reason == "as no word that was tried refutes it"
     assert 0 < len(set(found.counterexamples)) == len(found.counterexamples) < len(truth)
     assert all(isinstance(word, tuple) for word in found.counterexamples)
 
@@ -186,6 +188,38 @@ def test_clusters_of_states_find_the_word_that_random_words_miss(seed):
     assert by_labels.fresh.low < 1  # nothing says that the two agree everywhere
 
 
+# Known words
+
+
+def a_password(words):
+    return ["secret" in word for word in words]
+
+
+def test_a_known_word_leads_to_words_that_no_search_finds():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    blind = learn(a_password, letters, max_words=4000)
+    assert len(blind.dfa) == 1
+    assert blind.finished
+    assert re.search(r"; each of the [\d,]+ words has the label False, and no other was seen$", blind.reason)
+    assert "no other was seen" in str(blind)
+    found = learn(a_password, letters, words=["xxsecretyy", "xxsecretyy"], max_words=20_000)
+    assert found.dfa.accepts("mysecret")
+    assert len(found.dfa) == 7
+    assert found.reason == "as no word that was tried refutes it"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["ab", "az"], "must be words that the network reads, .* Received: word 2 with the symbol 'z'. Leave it out"),
+        ("ab", "Words must be a list of sequences"),
+    ],
+)
+def test_known_words_are_words_of_the_network(words, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        learn(threes, "ab", words=words)
+
+
 # Budgets
 
 
@@ -194,7 +228,8 @@ def test_no_more_words_are_read_than_the_budget_allows(max_words):
     function = function_of(automata.tomita(7))
     found = learn(function, "01", max_words=max_words)
     assert function.num_words == found.num_words <= max_words
-    assert found.reason == "as the budget of words is spent"
+    assert not found.finished
+    assert found.reason.startswith("as the budget of words is spent")
     assert "NOT to the end, as the budget of words is spent" in str(found)
 
 
@@ -222,7 +257,7 @@ def test_a_slow_function_is_asked_for_as_long_as_the_budget_allows(monkeypatch):
         return threes(words)
 
     found = learn(slow, "ab", time_budget=0.5)
-    assert found.reason == "as the time is over"
+    assert found.reason.startswith("as the time is over")
     assert clock[0] == pytest.approx(0.002 * found.num_words)
     assert 0.4 < clock[0] <= 0.5 + 0.05  # the last words are read as one batch
 
@@ -252,7 +287,7 @@ def test_ctrl_c_gives_the_automaton_so_far(calls):
         return threes(words)
 
     found = learn(interrupted, "ab")
-    assert found.reason == "as it was interrupted"
+    assert found.reason.startswith("as it was interrupted")
     assert found.fresh.words == 0
     assert len(found.dfa) <= 3
 

@@ -124,7 +124,7 @@ def test_the_distance_of_machines_counts_every_label_alike(tmp_path):
     reference = automata.MooreMachine([[0, 1], [1, 1]], ["none", "one"])  # one "1" or more
     look(automata.compile(MODULO_3), Automaton(tmp_path, reference, num_words=40))
     table = table_in(tmp_path)
-    groups = [accepted_words(reference.accepting(label), 20) for label in reference.labels]
+    groups = [accepted_words(automata.DFA.from_moore(reference, label), 20) for label in reference.labels]
     apart = [np.mean([MODULO_3.output(word) != reference.output(word) for word in words]) for words in groups]
     assert apart[0] == 0 < apart[1] < 1
     assert table["distance"] == pytest.approx(np.mean(apart))

@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from examples.papers.data._att import read_att
 from examples.papers.data._sources import PathLike, files, parsing
 from keras_interp_rnn.automata import DFA
 from keras_interp_rnn.datasets import DataError, LabelledWords
@@ -52,7 +53,7 @@ def automaton(language: str, *, source: PathLike) -> DFA:
     """Loads a language as its minimal complete automaton, whose symbols are one-character strings."""
     name = f"{language}.att"
     with parsing(name, "an automaton over one-character symbols, in AT&T's format"):
-        dfa = DFA.from_att(files(source, name, what=WHAT)[name].decode())
+        dfa = read_att(files(source, name, what=WHAT)[name].decode())
         if any(len(str(symbol)) != 1 for symbol in dfa.alphabet):
             raise ValueError(f"the alphabet {dfa.alphabet[:8]}")
     return dfa.minimize()

@@ -30,7 +30,7 @@ from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed, network_of
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.certificates.proof import Proof
-from keras_interp_rnn.automata.machines import DFA, Automaton, MooreMachine, Word, WordEncoding, short_words
+from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, WordEncoding, short_words
 from keras_interp_rnn.automata.networks import Extraction, extract_exactly, given_encoding, open_acceptor
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)  # all are tried; any that gives a proof will do
@@ -65,8 +65,8 @@ class Certificate(Sentence):
     """
 
     holds: bool
-    dfa: Automaton
-    path: Automaton
+    dfa: MooreMachine
+    path: MooreMachine
     centroids: tuple[int, ...]
     temperature: float
     epsilon: float
@@ -77,7 +77,7 @@ class Certificate(Sentence):
     function_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def machine(self) -> Automaton:
+    def machine(self) -> MooreMachine:
         """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
@@ -199,7 +199,7 @@ class Certificate(Sentence):
 
 def certify(
     network: Any,
-    dfa: Automaton,
+    dfa: MooreMachine,
     *,
     temperature: float | None = None,
     alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
@@ -255,7 +255,7 @@ def certify(
 
 def largest_temperature(
     network: Any,
-    dfa: Automaton,
+    dfa: MooreMachine,
     *,
     alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
     start: int | None = None,
@@ -318,7 +318,7 @@ def _held_temperature(parts: Deployed, temperature: float | None) -> float:
     return held
 
 
-def _misclassified(parts: Deployed, path: Automaton) -> tuple[Hashable, ...] | None:
+def _misclassified(parts: Deployed, path: MooreMachine) -> tuple[Hashable, ...] | None:
     """A word that the deployed model and the automaton of its centroids classify differently; None if none is found.
 
     The model reads the shortest words and one word for each transition in three batches: with padding after the words,
@@ -350,7 +350,7 @@ def _misclassified(parts: Deployed, path: Automaton) -> tuple[Hashable, ...] | N
     return None
 
 
-def _words_of_transitions(path: Automaton) -> Iterator[Word]:
+def _words_of_transitions(path: MooreMachine) -> Iterator[Word]:
     """The shortest word that ends with each transition."""
     shortest: dict[int, Word] = {path.start: ()}
     waiting = [path.start]
@@ -364,12 +364,12 @@ def _words_of_transitions(path: Automaton) -> Iterator[Word]:
                 waiting.append(target)
 
 
-def _plain(automaton: Automaton) -> Automaton:
+def _plain(automaton: MooreMachine) -> MooreMachine:
     """An automaton with the same table, without attributes that were set on this object."""
     return type(automaton)._of(automaton.transitions, automaton.outputs, automaton.start, automaton.alphabet)
 
 
-def _prove(parts: Deployed, dfa: Automaton, tau: float, extraction: Extraction) -> Certificate:
+def _prove(parts: Deployed, dfa: MooreMachine, tau: float, extraction: Extraction) -> Certificate:
     """The proof along the extracted automaton of the centroids, which is a proposal like any other."""
     if isinstance(dfa, MACHINES):
         if type(dfa) not in MACHINES:

@@ -18,7 +18,7 @@ from keras_interp_rnn._checks import as_path
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _bounds, _proved
 from keras_interp_rnn.automata.certificates._proved import Proved
-from keras_interp_rnn.automata.machines import DFA, Automaton, MooreMachine
+from keras_interp_rnn.automata.machines import DFA, MooreMachine
 
 FORMAT, VERSION = "keras_interp_rnn.Certificate", 1
 """The format and version of a certificate's file."""
@@ -53,8 +53,8 @@ class Proof:
     """A proof about the numbers of a network, without the model, or a claim to be one; attributes as `Certificate`."""
 
     proved: Proved
-    dfa: Automaton
-    path: Automaton
+    dfa: MooreMachine
+    path: MooreMachine
     centroids: tuple[int, ...]
     temperature: float
     epsilon: float
@@ -87,7 +87,7 @@ def assumptions(network: Proved) -> tuple[str, ...]:
 
 
 def attempts(
-    network: Proved, path: Automaton, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
+    network: Proved, path: MooreMachine, centroids: Sequence[int], tau: float, epsilons: Sequence[float]
 ) -> list[Attempt]:
     """The bounds on every transition and every decision, for each epsilon.
 
@@ -126,7 +126,7 @@ def _finite(bounds: Any) -> Array:
     return np.where(np.isfinite(array), array, -np.inf)
 
 
-def failure(attempt: Attempt, path: Automaton, centroids: Sequence[int]) -> str:
+def failure(attempt: Attempt, path: MooreMachine, centroids: Sequence[int]) -> str:
     """Where and why an attempt fails."""
     if not np.isfinite(attempt.least_of_path):
         return "the arithmetic may overflow, or its rounding is too large for any bound"
@@ -219,7 +219,7 @@ def described(proof: Proof, name: str) -> str:
     network, dfa = proof.proved, proof.dfa
     k, units = network.centroids.shape
     cell = type(network.equations).__name__
-    labels = f", labels {_listed(dfa.labels)}" if isinstance(dfa, MooreMachine) else ""
+    labels = f", labels {_listed(dfa.labels)}" if not isinstance(dfa, DFA) else ""
     return (
         f"{name}: the network classifies every word as the automaton does\n"
         f"  automaton  {len(dfa)} states over {_listed(dfa.alphabet)}{labels}\n"

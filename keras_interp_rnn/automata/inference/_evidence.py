@@ -15,7 +15,7 @@ from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._questions import questions, words_taking
 from keras_interp_rnn.automata.inference._sample import Sample
-from keras_interp_rnn.automata.machines import MIN_WORDS, Automaton, Transitions, Word
+from keras_interp_rnn.automata.machines import MIN_WORDS, MooreMachine, Transitions, Word
 
 SECONDS_FOR_QUESTIONS = 1.0
 
@@ -82,7 +82,7 @@ class Evidence(Sentence):
 
 def evidence_of(
     sample: Sample,
-    automaton: Automaton,
+    automaton: MooreMachine,
     num_right: int | None = None,
     words: Words | None = None,
     asking: Deadline | None = None,
@@ -122,7 +122,7 @@ def evidence_of(
     }
 
 
-def carried(sample: Sample, automaton: Automaton) -> bool:
+def carried(sample: Sample, automaton: MooreMachine) -> bool:
     """Whether a minimal automaton, with the labels that it contradicts, is a shorter description than the labels alone.
 
     Otherwise the words are too few for it: an automaton of that size fits them whatever their labels.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.machines import (
-    Automaton,
+    MooreMachine,
     Word,
     check_not_missing,
     checked_alphabet,
@@ -64,7 +64,7 @@ class Sample(NamedTuple):
         words = [tuple(column[symbol] for symbol in word) for word in _before(until, self.words)]
         return Words(words, self.labels.astype(np.int64), len(column), len(self.classes), until)
 
-    def labels_by(self, automaton: Automaton) -> NDArray[Any]:
+    def labels_by(self, automaton: MooreMachine) -> NDArray[Any]:
         """The labels that an automaton gives to the words, in the form of `labels`."""
         return self.of(automaton.output(word) for word in self.words)
 

@@ -31,7 +31,7 @@ from keras_interp_rnn.automata.inference._pattern_rules import MIN_SAVED, shorte
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._sample import Sample
 from keras_interp_rnn.automata.inference._state_merging import smallest_automaton
-from keras_interp_rnn.automata.machines import Automaton, automaton_of
+from keras_interp_rnn.automata.machines import MooreMachine, automaton_of
 
 SEARCHES: dict[str, Callable[[Words, Limits, Machine | None], Machine | None]] = {
     "merging": smallest_automaton,
@@ -66,7 +66,7 @@ class Found(NamedTuple):
         cut_off: as of `NotFound`.
     """
 
-    automaton: Automaton
+    automaton: MooreMachine
     method: str
     held_out_right: int
     cut_off: str = ""
@@ -92,7 +92,7 @@ def first_found(sample: Sample, limits: Limits, words: Words | None = None) -> F
         sample: the words. limits: of all searches together. words: the words of the sample as ids, if they are known.
     """
 
-    def automaton(machine: Machine) -> Automaton:
+    def automaton(machine: Machine) -> MooreMachine:
         outputs = [sample.classes[i] for i in machine.outputs]
         return automaton_of(machine.table.tolist(), outputs, sample.classes, alphabet=sample.alphabet).minimize()
 

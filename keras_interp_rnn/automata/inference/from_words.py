@@ -18,7 +18,7 @@ from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
 from keras_interp_rnn.automata.inference._prefix_tree import bits_of_order
 from keras_interp_rnn.automata.inference._sample import Sample, sample_of
 from keras_interp_rnn.automata.inference._searches import NotFound, fewest_bits, first_found
-from keras_interp_rnn.automata.machines import Automaton, counts_of_transitions
+from keras_interp_rnn.automata.machines import MooreMachine, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
 RESERVED_WORK = 0.1  # fraction of the work for the questions
@@ -40,13 +40,13 @@ class Inference(Evidence):
     Example: see `infer`.
     """
 
-    dfa: Automaton
+    dfa: MooreMachine
     method: str
     support: Ints
     cut_off: str = ""
 
     @property
-    def machine(self) -> Automaton:
+    def machine(self) -> MooreMachine:
         """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 

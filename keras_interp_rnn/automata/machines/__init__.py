@@ -1,19 +1,12 @@
 """Automata as tables, and their words as ids, with NumPy alone. The names that other folders import."""
 
-from keras_interp_rnn.automata.machines._automaton import Automaton
-from keras_interp_rnn.automata.machines._deterministic import (
-    MISSING,
-    Transitions,
-    breadth_first,
-    counts_of_transitions,
-    unsupported,
-)
 from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
-from keras_interp_rnn.automata.machines.dfa import DFA
+from keras_interp_rnn.automata.machines.dfa import DFA, automaton_of
 from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, label_of_edge, picture
 from keras_interp_rnn.automata.machines.edits import MIN_WORDS, Edit, smallest_edit
+from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first
 from keras_interp_rnn.automata.machines.languages import tomita
-from keras_interp_rnn.automata.machines.moore import MooreMachine, automaton_of
+from keras_interp_rnn.automata.machines.moore import MooreMachine, Transitions, counts_of_transitions, unsupported
 from keras_interp_rnn.automata.machines.words import (
     FIRST,
     START,
@@ -40,7 +33,6 @@ __all__ = [
     "MISSING",
     "RING",
     "START",
-    "Automaton",
     "Edit",
     "MooreMachine",
     "State",

@@ -6,8 +6,9 @@ import itertools
 import random
 from collections.abc import Hashable, Sequence
 
-from keras_interp_rnn.automata.machines._deterministic import Deterministic, reaching
 from keras_interp_rnn.automata.machines.dfa import DFA
+from keras_interp_rnn.automata.machines.graphs import reaching
+from keras_interp_rnn.automata.machines.moore import MooreMachine
 from keras_interp_rnn.automata.machines.words import Word
 
 
@@ -43,10 +44,10 @@ def accepted_words(dfa: DFA, max_words: int, *, seed: int = 0) -> list[Word]:
     return words
 
 
-def random_word(automaton: Deterministic, label: Hashable, rng: random.Random, max_length: int) -> Word | None:
+def random_word(automaton: MooreMachine, label: Hashable, rng: random.Random, max_length: int) -> Word | None:
     """A word with a label, by a random walk through states from which the label is reached; None if the walk fails."""
     goals = {state for state, output in enumerate(automaton.outputs) if output == label}
-    open_states = reaching(automaton, goals)
+    open_states = reaching(automaton.transitions, goals)
     word: list[Hashable] = []
     state = automaton.start
     length = rng.randint(1, max_length)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keras_interp_rnn._checks import integer, invalid, is_integer
-from keras_interp_rnn._io import needed
 from keras_interp_rnn._results import short_repr
-from keras_interp_rnn.automata.machines import _dot, formats, regex
-from keras_interp_rnn.automata.machines._automaton import Automaton, NumbersOfStates
-from keras_interp_rnn.automata.machines._deterministic import MISSING, Names, as_state, shortest_word
+from keras_interp_rnn.automata.machines import dot, libraries
+from keras_interp_rnn.automata.machines.formats import Table
+from keras_interp_rnn.automata.machines.graphs import MISSING, shortest_word
+from keras_interp_rnn.automata.machines.moore import MooreMachine, Names, as_state
 from keras_interp_rnn.automata.machines.words import checked_alphabet, optional_alphabet
 
 MAX_COUNT_BYTES = 1e9
@@ -27,7 +27,7 @@ COUNT_BYTES = 36
 
 @short_repr
 @dataclass(frozen=True)
-class DFA(Automaton):
+class DFA(MooreMachine):
     """A deterministic finite automaton over named symbols, which accepts or rejects every word.
 
     States are 0, ..., n - 1. A transition may be missing: the automaton rejects words that need it.
@@ -56,13 +56,10 @@ class DFA(Automaton):
     (True, False)
     """
 
-    _names = Names("accepting", "accepting", "accepts", "dfa", ("Dfa", "DfaState", "is_accepting"))
+    _names = Names("accepting", "accepting", "accepts", "dfa", libraries.OfAALpy("Dfa", "DfaState", "is_accepting"))
 
-    transitions: tuple[tuple[int, ...], ...]
-    accepting: frozenset[int]
-    start: int
-    alphabet: tuple[Hashable, ...]
-    outputs: tuple[bool, ...] = field(init=False, repr=False, compare=False)
+    outputs: tuple[bool, ...] = field(init=False, repr=False)
+    accepting: frozenset[int] = field(init=False)
 
     def __init__(
         self,
@@ -87,8 +84,32 @@ class DFA(Automaton):
         return DFA(transitions, accepting, start=start, alphabet=alphabet)
 
     @property
+    def _table(self) -> Table:
+        return Table(self.transitions, sorted(self.accepting), self.start, self.alphabet)
+
+    @property
     def labels(self) -> tuple[bool, bool]:
         return False, True
+
+    @classmethod
+    def from_moore(cls, dfa: MooreMachine, label: Hashable) -> DFA:
+        """The complete automaton of the words to which a machine gives a label, with the states of the machine.
+
+        Raises:
+            ValueError: if `dfa` is no Moore machine; if no state has this output.
+
+        Example:
+
+        >>> parity = MooreMachine([[0, 1], [1, 0]], ["even", "odd"])
+        >>> list(DFA.from_moore(parity, "odd").words(2))
+        [('0', '1'), ('1', '0')]
+        """
+        if not isinstance(dfa, MooreMachine):
+            raise invalid("dfa", "a MooreMachine", dfa)
+        if label not in dfa.labels:
+            raise invalid("label", f"one of the machine's, {', '.join(map(repr, dfa.labels))}", label)
+        whole = dfa.complete()
+        return cls._of(whole.transitions, [output == label for output in whole.outputs], whole.start, whole.alphabet)
 
     def accepts(self, word: Iterable[Hashable]) -> bool:
         """Whether a word is in the language.
@@ -141,7 +162,7 @@ class DFA(Automaton):
         if not callable(accept):
             raise invalid("accept", "a function of two bools", accept, "Try `operator.and_`.")
         left, right, rows, pairs = self._product(other)
-        return self._of(rows, [accept(left.outputs[a], right.outputs[b]) for a, b in pairs], 0, self.alphabet)
+        return self._of(rows, [accept(left.outputs[a], bool(right.outputs[b])) for a, b in pairs], 0, self.alphabet)
 
     def shortest(self) -> tuple[Hashable, ...] | None:
         """The first shortest word of the language in the order of the alphabet; None if the language is empty.
@@ -224,65 +245,33 @@ class DFA(Automaton):
             after = [(target, (*word, symbol)) for symbol, target in steps if target != MISSING]
             stack.extend(reversed(after))
 
-    # Other formats
+    # Conversions
 
     @classmethod
-    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01", *, max_states: int = 10_000) -> DFA:
-        """The minimal, complete automaton of a regular expression of symbols, `|`, `*`, `+`, `?` and parentheses.
+    def from_regex(cls, expression: str, alphabet: Iterable[str] = "01") -> DFA:
+        """The minimal, complete automaton of a regular expression, as automata-lib reads it.
 
         Args:
-            expression: the regular expression, of any depth.
-            alphabet: one-character symbols other than `|*+?()`.
-            max_states: int > 0, limit of the automaton before minimization: `(0|1)*1` followed by n times `(0|1)` has
-                2^(n+1) states.
+            expression: of symbols, `|`, `*`, `+`, `?` and parentheses, and what else automata-lib knows.
+            alphabet: symbols of one character, none of which is an operator of automata-lib.
 
         Raises:
-            ValueError: if the expression cannot be read, with the place; if its automaton would have more states.
+            ValueError: if the expression cannot be read, or a symbol is an operator.
+            ImportError: if automata-lib is not installed.
 
         Example:
 
         >>> DFA.from_regex("(ab)*", alphabet="ab").accepts("abab")
         True
         """
-        symbols = checked_alphabet(alphabet)
         if not isinstance(expression, str):
             raise invalid("expression", "a string", expression)
-        characters = tuple(symbol for symbol in symbols if isinstance(symbol, str) and len(symbol) == 1)
-        if characters != symbols or set(symbols) & set(regex.OPERATORS):
-            raise ValueError(
-                f"Symbols of an expression must be single characters other than its operators {regex.OPERATORS}. "
-                f"Received: alphabet={symbols!r}. Write other characters for them."
-            )
-        return cls._read(regex.table(expression, characters, integer("max_states", max_states))).minimize()
+        return cls._read(libraries.from_regex(expression, checked_alphabet(alphabet))).minimize()
 
     @classmethod
-    def from_att(cls, text: str, *, alphabet: Iterable[Hashable] | None = None) -> DFA:
-        r"""The automaton of an AT&T table, as OpenFst, foma and the MLRegTest benchmark write acceptors.
-
-        Args:
-            text: a line `from to symbol symbol` for each edge, and a line for each accepting state; states are numbers.
-                The first state named is the start. Finite weights at the end of a line are ignored. Lines may name the
-                symbol once, as in the output of `fstprint --acceptor`.
-            alphabet: the symbols in order; by default the symbols of the edges, sorted.
-
-        Returns:
-            An automaton whose states are numbered in the order in which they are first named.
-
-        Raises:
-            ValueError: if a line cannot be read, reads no symbol (epsilon) or a class of symbols (foma's
-                `@_IDENTITY_SYMBOL_@`), writes a different symbol or has an infinite weight; if two edges of a state
-                read the same symbol.
-
-        Example:
-
-        >>> even = DFA.from_att("0 1 a a\n1 0 a a\n0")
-        >>> even.accepts("aa"), even.accepts("a")
-        (True, False)
-        """
-        return cls._read(formats.read_att(text, optional_alphabet(alphabet)))
-
-    @classmethod
-    def from_dot(cls, text: str, *, alphabet: Iterable[Hashable] | None = None) -> DFA:
+    def from_dot(  # type: ignore[override]  # a constructor
+        cls, text: str, *, alphabet: Iterable[Hashable] | None = None
+    ) -> DFA:
         """The automaton of a digraph in DOT, as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
 
         Args:
@@ -291,7 +280,7 @@ class DFA(Automaton):
                 an accepting state. The label of an edge is a symbol, or several separated by ", ". Attributes may be
                 set by `node [...]` and `edge [...]`, also in subgraphs. A digraph without accepting states needs a
                 state with `peripheries=1`, as `to_dot` writes it.
-            alphabet: as `from_att`.
+            alphabet: the symbols in order; by default the symbols of the edges, sorted.
 
         Raises:
             ValueError: if `text` is no such digraph; if there is not exactly one start; if an edge has no symbol, or
@@ -304,34 +293,9 @@ class DFA(Automaton):
         >>> DFA.from_dot(even.to_dot()) == even
         True
         """
-        return cls._read(_dot.read_dot(text, optional_alphabet(alphabet)))
+        return cls._read(dot.read_dot(text, optional_alphabet(alphabet)))
 
-    @classmethod
-    def from_flexfringe(cls, text: str, *, alphabet: Iterable[Hashable] | None = None, accepted: str = "1") -> DFA:
-        """The automaton that FlexFringe learned, from the JSON file that it writes.
-
-        Args:
-            text: the JSON object, with the lists `nodes`, whose node 0 is the start, and `edges`. A state accepts if
-                more than half of the words that end there have the label `accepted`. A state in which no word ends
-                rejects.
-            alphabet: as `from_att`.
-            accepted: label of the words of the language.
-
-        Raises:
-            ValueError: if `text` is no such object; if an edge leads to a state that is not listed; if a state has no
-                counts of labels, or two edges for one symbol, as with guards on attributes; if no word has the label.
-
-        Example:
-
-        >>> a = '{"nodes": [{"id": 0, "data": {"final_counts": {"0": 3, "1": 0}}},'
-        >>> b = '{"id": 1, "data": {"final_counts": {"0": 0, "1": 4}}}],'
-        >>> c = '"edges": [{"source": "0", "target": "1", "name": "a"}]}'
-        >>> DFA.from_flexfringe(a + b + c)
-        DFA(transitions=((1,), (-1,)), accepting=frozenset({1}), start=0, alphabet=('a',))
-        """
-        return cls._read(formats.read_flexfringe(text, optional_alphabet(alphabet), accepted))
-
-    def to_automata_lib(self) -> Any:
+    def to_automata_lib(self) -> libraries.Theirs:
         """The automaton as an `automata.fa.dfa.DFA` of automata-lib, with the same states; symbols are strings.
 
         Raises:
@@ -343,22 +307,10 @@ class DFA(Automaton):
         >>> DFA.from_automata_lib(even.to_automata_lib()) == even
         True
         """
-        with needed("automata-lib", extra="automata", by="`DFA.to_automata_lib`"):
-            from automata.fa.dfa import DFA as Other
-
-        names = formats.texts(self.alphabet, "automata-lib")
-        steps = [zip(names, row, strict=True) for row in self.transitions]
-        return Other(
-            states=set(range(len(self))),
-            input_symbols=set(names),
-            transitions={i: {name: to for name, to in row if to != MISSING} for i, row in enumerate(steps)},
-            initial_state=self.start,
-            final_states=set(self.accepting),
-            allow_partial=not self.is_complete,
-        )
+        return libraries.to_automata_lib(self)
 
     @classmethod
-    def from_automata_lib(cls, other: Any, alphabet: Iterable[Hashable] | None = None) -> DFA:
+    def from_automata_lib(cls, other: libraries.Theirs, alphabet: Iterable[Hashable] | None = None) -> DFA:
         """The automaton of an `automata.fa.dfa.DFA` of automata-lib, without states that no word reaches.
 
         Args:
@@ -368,15 +320,15 @@ class DFA(Automaton):
         Raises:
             ValueError: if `other` is of another kind.
         """
-        attributes = ("input_symbols", "states", "transitions", "final_states", "allow_partial")
-        if not all(hasattr(other, name) for name in attributes):
-            remedy = "Make a nondeterministic one deterministic by DFA.from_nfa."
-            raise invalid("other", "an automata.fa.dfa.DFA", other, remedy)
-        symbols = optional_alphabet(alphabet) or tuple(sorted(other.input_symbols))
-        number = NumbersOfStates(other.states, lambda state: state)
-        rows = [number.row(other.transitions.get(state, {})) for state in other.states]
-        accepting = [number(state) for state in other.final_states]
-        return cls._read(formats.Table(rows, accepting, number(other.initial_state), symbols)).reachable()
+        return cls._read(libraries.from_automata_lib(other, optional_alphabet(alphabet))).reachable()
+
+
+def automaton_of(
+    transitions: Any, outputs: Sequence[Hashable], labels: Sequence[Hashable], *, start: int = 0, alphabet: Any
+) -> MooreMachine:
+    """The automaton with these outputs: a `DFA` if the labels are False and True, else a `MooreMachine`."""
+    kind: type[MooreMachine] = DFA if tuple(labels) == (False, True) else MooreMachine
+    return kind._of(transitions, outputs, start, alphabet)
 
 
 def count_completions(dfa: DFA, length: int) -> list[list[int]]:

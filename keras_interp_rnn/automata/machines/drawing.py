@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_interp_rnn._results import INK, LINE, visible
-from keras_interp_rnn.automata.machines._deterministic import Deterministic
+from keras_interp_rnn._types import FiniteAutomaton
+from keras_interp_rnn.automata.machines.graphs import edges_of
 from tensorboard_plugins.interp_rnn import layout
 
 DASHED = ' stroke-dasharray="5 4"'
@@ -19,10 +20,12 @@ HALO = 'paint-order="stroke" stroke="white" stroke-width="8" stroke-linejoin="ro
 
 
 def svg(
-    automaton: Deterministic,
+    automaton: FiniteAutomaton,
     names: Sequence[str],
     unsupported: Collection[tuple[int, Hashable]],
     support: Sequence[Sequence[int]] | None = None,
+    *,
+    accepts: bool,
 ) -> str:
     """A deterministic automaton as an SVG element.
 
@@ -32,8 +35,9 @@ def svg(
         unsupported: (state, symbol) of transitions that no word takes. They are in parentheses; an edge of these alone
             is dashed.
         support: (states, symbols), how often words take each transition; edges then have the sum over their symbols.
+        accepts: whether outputs are True for accepted words and False for rejected ones.
     """
-    edges = automaton.edges()
+    edges = edges_of(automaton.transitions, automaton.alphabet)
     taken = {edge: [s for s in symbols if (edge[0], s) not in unsupported] for edge, symbols in edges.items()}
     labels = {edge: label_of_edge(symbols, taken[edge], _shortened) for edge, symbols in edges.items()}
     whole = {edge: label_of_edge(symbols, taken[edge]) for edge, symbols in edges.items()}
@@ -45,7 +49,7 @@ def svg(
     states = []
     for name, output in zip(names, automaton.outputs, strict=True):
         shape, written = CIRCLE, None
-        if automaton._names.accepts:
+        if accepts:
             described = "accepting" if output else "rejecting"
             shape += RING * bool(output)
         else:

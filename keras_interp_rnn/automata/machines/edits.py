@@ -24,9 +24,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._checks import choice, holding
 from keras_interp_rnn._results import Sentence, short_repr, visible
 from keras_interp_rnn._types import ProvedNetwork
-from keras_interp_rnn.automata.machines._deterministic import Transitions
-from keras_interp_rnn.automata.machines.dfa import DFA
-from keras_interp_rnn.automata.machines.moore import MooreMachine
+from keras_interp_rnn.automata.machines.moore import MooreMachine, Transitions
 from keras_interp_rnn.automata.machines.words import checked_word
 
 Distances = NDArray[np.int64]
@@ -126,7 +124,7 @@ def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None)
     Reference: Wagner, "Order-n correction for regular languages", Communications of the ACM 17(5), 1974.
     """
     machine = getattr(holding(dfa) if isinstance(dfa, ProvedNetwork) else dfa, "dfa", dfa)
-    if not isinstance(machine, DFA | MooreMachine):
+    if not isinstance(machine, MooreMachine):
         raise ValueError(
             f"`dfa` must be a DFA, a MooreMachine or a Certificate. Received: {dfa!r:.100}. Prove a "
             "network by `certify`, or read it by `extract(network).dfa`."

@@ -1,28 +1,20 @@
-"""Automata as text: AT&T tables, JSON, FlexFringe's JSON, Python and C; DOT is in `_dot.py`.
-
-A reader refuses what it does not understand, and names the line or the edge; a writer refuses what its reader would
-take for something else.
-"""
+"""Automata as text: JSON, Python and C. A reader refuses what it does not understand; DOT is in `dot.py`."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keras_interp_rnn._checks import c_identifier, invalid
-from keras_interp_rnn.automata.machines._deterministic import Deterministic
-
-NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@")
-"""Names that programs write for no symbol (epsilon), for any other symbol, or for a flag."""
+from keras_interp_rnn._checks import c_identifier
+from keras_interp_rnn._types import FiniteAutomaton
 
 JSON_FORMAT = "keras_interp_rnn."
 """Prefix of the name of the class."""
 
-MAX_ENTRIES, MAX_READ = 250_000, 10_000_000
-"""Maximum of states times symbols of a table written as code, and of one that is read."""
+MAX_ENTRIES = 250_000
+"""Maximum of states times symbols of a table written as code."""
 
 
 class Table(NamedTuple):
@@ -32,90 +24,6 @@ class Table(NamedTuple):
     states: Any
     start: int
     alphabet: tuple[Hashable, ...]
-
-
-class Edges:
-    """Named states, numbered in the order in which they are first named, and their edges."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.numbers: dict[str, int] = {}
-        self.edges: dict[tuple[int, str], int] = {}
-        self.accepting: list[int] = []
-        self.outputs: dict[int, str] = {}
-
-    def state(self, name: str) -> int:
-        return self.numbers.setdefault(name, len(self.numbers))
-
-    def add(self, source: str, symbol: str, target: str, where: str) -> None:
-        edge, found = (self.state(source), symbol), self.state(target)
-        if self.edges.setdefault(edge, found) != found:
-            raise ValueError(
-                f"From a state of a deterministic automaton one edge must read a symbol. Received: {self.what}, "
-                f"{where}: a second one from {source} with {symbol!r}. Determinize the automaton first."
-            )
-
-    def table(self, start: int, alphabet: Iterable[Hashable] | None) -> Table:
-        found = sorted({symbol for _, symbol in self.edges})
-        symbols = tuple(found) if alphabet is None else tuple(alphabet)
-        names = texts(symbols, f"The alphabet of {self.what}")
-        strays = sorted(set(found) - set(names))
-        if strays or not symbols or not self.numbers:
-            raise ValueError(
-                "An automaton must have a state, and an alphabet with every symbol of its edges. Received: "
-                f"{self.what} with {len(self.numbers)} states, alphabet {symbols!r}"
-                f"{f', and edges with {strays}' if strays else ''}. Pass the alphabet."
-            )
-        if len(self.numbers) * len(symbols) > MAX_READ:
-            raise ValueError(
-                f"An automaton that is read must have at most {MAX_READ:,} states times symbols. Received: "
-                f"{self.what} with {len(self.numbers):,} states and {len(symbols):,} symbols. Pass a smaller one."
-            )
-        rows = [[self.edges.get((state, name), -1) for name in names] for state in self.numbers.values()]
-        return Table(rows, self.accepting, start, symbols)
-
-
-def read_att(text: str, alphabet: Iterable[Hashable] | None) -> Table:
-    """An acceptor as an AT&T table: lines `from to symbol [symbol] [weight]`, and `state [weight]` for accepting."""
-    edges = Edges("an AT&T table")
-    lines = [
-        (number, line, line.split("\t") if "\t" in line else line.split())
-        for number, line in enumerate(re.split("\r\n|\r|\n", checked_text(text, "An AT&T table")), start=1)
-        if line.strip()
-    ]
-    # Programs write the symbol of every edge twice; or once, and then a fourth field is a weight. Three fields, or a
-    # fourth that is a fraction, mean once; an integer may be the output of a transducer.
-    once = any(len(row) == 3 or (len(row) == 4 and row[2] != row[3] and _is_fraction(row[3])) for _, _, row in lines)
-    for number, line, row in lines:
-        received = f"Received: line {number}, {line[:60]!r}."
-        states = row[: 2 if len(row) > 2 else 1]
-        symbols, weights = row[2:4], row[4:] if len(row) > 2 else row[1:]
-        if once and len(row) == 4 and row[2] != row[3]:
-            symbols, weights = row[2:3], row[3:]
-        values = [_number(weight) for weight in weights]
-        are_states = all(state.isascii() and state.isdigit() for state in states)
-        if not are_states or len(set(symbols)) > 1 or len(values) > 1 or any(map(math.isnan, values)):
-            remedy = "Pass an acceptor, not a transducer" if len(set(symbols)) > 1 else "Remove what is neither"
-            integer = len(row) == 4 and re.fullmatch("[0-9]+", row[3])
-            raise ValueError(
-                "A line of an AT&T table of an acceptor must be `from to symbol symbol [weight]`, the symbol twice, or "
-                f"an accepting state, `state [weight]`; states are numbers. {received} {remedy}"
-                f"{'; write an integer weight as 1.0, not 1' if integer else ''}."
-            )
-        if any(map(math.isinf, values)):
-            raise ValueError(
-                f"A weight must be finite, as OpenFst writes Infinity for an absent edge. {received} Remove the line."
-            )
-        if len(row) <= 2:
-            edges.accepting.append(edges.state(row[0]))
-            continue
-        if NO_SYMBOL.fullmatch(row[2]):
-            raise ValueError(
-                f"Every edge of a deterministic automaton must read a symbol. {received} Remove the epsilon "
-                "transitions and flags first, and write an edge for each symbol of a wildcard."
-            )
-        edges.add(row[0], row[2], row[1], f"line {number}")
-    return edges.table(0, alphabet)
 
 
 def _check_for_json(symbols: Iterable[Any], outputs: Iterable[Any]) -> None:
@@ -128,23 +36,20 @@ def _check_for_json(symbols: Iterable[Any], outputs: Iterable[Any]) -> None:
             raise ValueError(f"Outputs in JSON must be strings, integers or bools. Received: {output!r}. Rename them.")
 
 
-def write_json(automaton: Deterministic) -> str:
-    """The automaton as a JSON object."""
-    _check_for_json(automaton.alphabet, automaton.outputs)
-    states = automaton._names.states
-    values = getattr(automaton, states)
-    values = sorted(values) if isinstance(values, frozenset) else values
-    rows = ",\n    ".join(json.dumps(row) for row in automaton.transitions)
+def write_json(table: Table, kind: str, states: str) -> str:
+    """The automaton of a class, the second argument of whose constructor has this name, as a JSON object."""
+    _check_for_json(table.alphabet, table.states)
+    rows = ",\n    ".join(json.dumps(row) for row in table.transitions)
     return (
-        f'{{\n  "format": {json.dumps(JSON_FORMAT + type(automaton).__name__)},\n  "version": 1,\n'
-        f'  "alphabet": {json.dumps(automaton.alphabet)},\n'
-        f'  "start": {automaton.start},\n  "{states}": {json.dumps(values)},\n'
+        f'{{\n  "format": {json.dumps(JSON_FORMAT + kind)},\n  "version": 1,\n'
+        f'  "alphabet": {json.dumps(table.alphabet)},\n'
+        f'  "start": {table.start},\n  "{states}": {json.dumps(table.states)},\n'
         f'  "transitions": [\n    {rows}\n  ]\n}}\n'
     )
 
 
 def read_json(text: str, kind: str, states: str) -> Table:
-    """Reads what `write_json` wrote of the class `kind`, whose constructor's second argument is `states`."""
+    """Reads what `write_json` wrote."""
     found = _json(text, "Pass what to_json gave.")
     if not isinstance(found, Mapping) or found.get("format") != JSON_FORMAT + kind:
         raise ValueError(
@@ -165,59 +70,6 @@ def read_json(text: str, kind: str, states: str) -> Table:
         raise ValueError(f"An automaton must have {', '.join(kinds)} and no more. Received: {strays}. Remove them.")
     _check_for_json(found["alphabet"], found[states])
     return Table(found["transitions"], found[states], found["start"], tuple(found["alphabet"]))
-
-
-def read_flexfringe(text: str, alphabet: Iterable[Hashable] | None, accepted: str) -> Table:
-    """The automaton that FlexFringe printed as JSON; a state accepts if most words that end there are accepted."""
-    found = _json(text, "Pass the JSON file that FlexFringe wrote.")
-    parts = {name: found.get(name) for name in ("nodes", "edges")} if isinstance(found, Mapping) else {}
-    if not parts or not all(
-        isinstance(part, list) and all(isinstance(e, Mapping) for e in part) for part in parts.values()
-    ):
-        raise ValueError(
-            "An automaton of FlexFringe must be an object with the lists `nodes` and `edges`. Received: "
-            f"{text.strip()[:60]!r}. Pass the JSON file that FlexFringe wrote."
-        )
-    edges = Edges("FlexFringe's JSON")
-    of_type: dict[str, bool] = {}
-    for place, node in enumerate(found["nodes"]):
-        name, data = node.get("id"), node.get("data")
-        counts = data.get("final_counts") if isinstance(data, Mapping) else None
-        if (
-            not _is_count(name)
-            or str(name) in edges.numbers
-            or not isinstance(counts, Mapping)
-            or not all(map(_is_count, counts.values()))
-        ):
-            raise ValueError(
-                "A state of FlexFringe's automaton must have an id of its own and the counts data.final_counts of the "
-                f"words that end there. Received: nodes[{place}], {str(dict(node))[:80]}. Use a heuristic that counts "
-                "labels, such as alergia or edsm."
-            )
-        state = edges.state(str(name))
-        of_type |= dict.fromkeys(counts, True)
-        if 2 * counts.get(accepted, 0) > sum(counts.values()):
-            edges.accepting.append(state)
-    if of_type and accepted not in of_type:
-        raise invalid("accepted", f"one of the file's labels, {', '.join(map(repr, of_type))}", accepted)
-    for place, edge in enumerate(found["edges"]):
-        ends, symbol = [edge.get("source"), edge.get("target")], edge.get("name")
-        where = f"edges[{place}], {str(dict(edge))[:80]}"
-        if not isinstance(symbol, str) or not all(str(end) in edges.numbers for end in ends):
-            raise ValueError(
-                "An edge of FlexFringe's automaton must have the name of a symbol, and lead from one of its nodes to "
-                f"another. Received: {where}. Print all states: with --printblue=1 and --printwhite=1."
-            )
-        edges.add(str(ends[0]), symbol, str(ends[1]), where)
-    if "0" not in edges.numbers:
-        raise ValueError(
-            "An automaton of FlexFringe must have the node 0, its start. Received: none. Print all states."
-        )
-    return edges.table(edges.state("0"), alphabet)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _json(text: str, remedy: str) -> Any:
@@ -251,8 +103,8 @@ def {question}(word):
 '''
 
 
-def write_python(automaton: Deterministic) -> str:
-    """A Python module without imports."""
+def write_python(automaton: FiniteAutomaton, question: str) -> str:
+    """A Python module without imports of a complete automaton, with a function of this name."""
     _check_size(automaton)
     # The repr of any other class could be any code.
     for name, values, kinds in (
@@ -263,25 +115,27 @@ def write_python(automaton: Deterministic) -> str:
             if type(value) not in kinds:
                 known = ", ".join(kind.__name__ for kind in kinds)
                 raise ValueError(f"{name} in Python code must be of {known}. Received: {value!r}. Rename them.")
-    whole = automaton.complete()
     return PYTHON.format(
-        states=len(whole),
-        symbols=len(whole.alphabet),
-        alphabet=whole.alphabet,
-        start=whole.start,
-        outputs=whole.outputs,
-        question=whole._names.question,
-        rows="\n".join(f"    {row!r}," for row in whole.transitions),
+        states=len(automaton),
+        symbols=len(automaton.alphabet),
+        alphabet=tuple(automaton.alphabet),
+        start=automaton.start,
+        outputs=tuple(automaton.outputs),
+        question=question,
+        rows="\n".join(f"    {row!r}," for row in automaton.transitions),
     )
 
 
 C = """\
-/* A deterministic automaton of {states} states over {count} symbols.
- * {name}_{question}(word, length) is the number of the word's label, or -1 if it has an id outside [0, {count}).
- * A word is an array of ids: {ids}.
- * The labels are {labels}.
+/* A deterministic automaton of {states} states over {count} symbols: {ids}.
+ * {name}_reset(state) begins a word, {name}_step(state, symbol) reads a symbol, {name}_{question}(word, length) a word.
+ * The last two return the number of the label of the word so far, or -1 for a symbol outside [0, {count}), which
+ * leaves the state as it is. The labels are {labels}.
  */
 #include <stddef.h>
+
+enum {{ {symbols} }};
+typedef {kind} {name}_state;
 
 static const {kind} {name}_next[{states}][{count}] = {{
 {rows}
@@ -289,19 +143,25 @@ static const {kind} {name}_next[{states}][{count}] = {{
 
 static const {label_kind} {name}_outputs[{states}] = {{{outputs}}};
 
+void {name}_reset({name}_state *state) {{ *state = {start}; }}
+
+int {name}_step({name}_state *state, int symbol) {{
+    if (symbol < 0 || symbol >= {count}) return -1;
+    *state = {name}_next[*state][symbol];
+    return {name}_outputs[*state];
+}}
+
 int {name}_{question}(const unsigned char *word, size_t length) {{
-    {kind} state = {start};
-    for (size_t i = 0; i < length; i++) {{
-        if (word[i] >= {count}) return -1;
-        state = {name}_next[state][word[i]];
-    }}
+    {name}_state state = {start};
+    for (size_t i = 0; i < length; i++)
+        if ({name}_step(&state, word[i]) < 0) return -1;
     return {name}_outputs[state];
 }}
 """
 
 
-def write_c(automaton: Deterministic, name: str) -> str:
-    """C code, a table and a loop; a missing transition leads to a last state that rejects."""
+def write_c(automaton: FiniteAutomaton, name: str, question: str) -> str:
+    """C code, a table and a loop, of a complete automaton."""
     _check_size(automaton)
     c_identifier("name", name)
     count = len(automaton.alphabet)
@@ -309,20 +169,23 @@ def write_c(automaton: Deterministic, name: str) -> str:
         raise ValueError(
             f"Ids in C code are bytes, so there must be at most 255 symbols. Received: {count}. Use to_python."
         )
-    whole = automaton.complete()
-    index = {label: i for i, label in enumerate(whole.labels)}
+    index = {label: i for i, label in enumerate(automaton.labels)}
+    written = [str(symbol) for symbol in automaton.alphabet]
+    are_names = len({*written}) == count and all(re.fullmatch("[A-Za-z0-9_]+", text) for text in written)
+    names = written if are_names else [f"number_{i}" for i in range(count)]
     return C.format(
-        states=len(whole),
+        states=len(automaton),
         count=count,
         name=name,
-        question=whole._names.question,
-        ids=_numbered(whole.alphabet),
-        labels=_numbered(whole.labels),
-        kind="unsigned char" if len(whole) <= 256 else "unsigned int",
+        question=question,
+        symbols=", ".join(f"{name}_symbol_{text} = {i}" for i, text in enumerate(names)),
+        ids=_numbered(automaton.alphabet),
+        labels=_numbered(automaton.labels),
+        kind="unsigned char" if len(automaton) <= 256 else "unsigned int",
         label_kind="unsigned char" if len(index) <= 256 else "int",
-        rows=",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in whole.transitions),
-        outputs=", ".join(str(index[output]) for output in whole.outputs),
-        start=whole.start,
+        rows=",\n".join(f"    {{{', '.join(map(str, row))}}}" for row in automaton.transitions),
+        outputs=", ".join(str(index[output]) for output in automaton.outputs),
+        start=automaton.start,
     )
 
 
@@ -339,19 +202,6 @@ def checked_text(text: Any, what: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _number(field: str) -> float:
-    """A field as a float; NaN if it is no number."""
-    try:
-        return float(field)
-    except ValueError:
-        return math.nan
-
-
-def _is_fraction(field: str) -> bool:
-    """Whether a field is a number that is not written as an integer."""
-    return not math.isnan(_number(field)) and not re.fullmatch(r"[-+]?\d+", field)
-
-
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -359,7 +209,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check_size(automaton: Deterministic) -> None:
+def _check_size(automaton: FiniteAutomaton) -> None:
     states, symbols = len(automaton), len(automaton.alphabet)
     if states * symbols > MAX_ENTRIES:
         raise ValueError(

@@ -28,7 +28,7 @@ import numpy as np
 from keras_interp_rnn import layers
 from keras_interp_rnn._checks import choice, invalid
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.automata.machines import FIRST, START, Automaton, MooreMachine, checked_labels, checked_symbols
+from keras_interp_rnn.automata.machines import DFA, FIRST, START, MooreMachine, checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks.recognizer import Recognizer
 from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
 
@@ -49,7 +49,7 @@ DTYPES = ("float32", "float64")
 
 
 def compile(
-    dfa: Automaton,
+    dfa: MooreMachine,
     layer: str = "SRGRU",
     *,
     temperature: float = 0.0625,
@@ -102,20 +102,20 @@ def compile(
     >>> automata.compile(ones_modulo_3).classify(["10110", "11"])
     array(['none', 'two'], dtype='<U4')
     """
-    if not isinstance(dfa, Automaton):
+    if not isinstance(dfa, MooreMachine):
         raise invalid("dfa", "a DFA or a MooreMachine", dfa)
     choice("layer", layer, LAYERS)
     choice("dtype", dtype, DTYPES)
     automaton = dfa.minimize()
-    if isinstance(automaton, MooreMachine) and len(automaton.labels) < 3:
+    if not isinstance(automaton, DFA) and len(automaton.labels) < 3:
         raise ValueError(
             "A network must have one output, or one for each of three labels or more. Received: a Moore machine of the "
-            f"labels {', '.join(map(repr, automaton.labels))}. Compile `accepting` of one of them."
+            f"labels {', '.join(map(repr, automaton.labels))}. Compile `DFA.from_moore` of one of them."
         )
     return _isan(automaton, dtype) if layer == "ISAN" else _recognizer(automaton, layer, temperature, transition, dtype)
 
 
-def _isan(dfa: Automaton, dtype: str) -> keras.Model:
+def _isan(dfa: MooreMachine, dtype: str) -> keras.Model:
     n, symbols = len(dfa), len(dfa.alphabet)
     _check_size(dfa, symbols * n * n, dtype)
     isan = layers.ISAN(n, symbols, recurrent_constraint=None, name="recurrent", dtype=dtype)
@@ -129,7 +129,7 @@ def _isan(dfa: Automaton, dtype: str) -> keras.Model:
     return model
 
 
-def _recognizer(dfa: Automaton, layer: str, temperature: float, transition: Any, dtype: str) -> Recognizer:
+def _recognizer(dfa: MooreMachine, layer: str, temperature: float, transition: Any, dtype: str) -> Recognizer:
     symbols, labels = checked_symbols(dfa.alphabet), checked_labels(dfa.labels) if len(dfa.labels) > 2 else None
     table = np.array(dfa.transitions)
     leads = sorted({(int(target), column) for (_, column), target in np.ndenumerate(table)})
@@ -179,14 +179,14 @@ def _gru(kernel: Array, recurrent_kernel: Array, bias: Array) -> list[Array]:
     return [*kernels, np.stack([gates, np.zeros_like(gates)])]
 
 
-def _decisions(dfa: Automaton) -> Array:
+def _decisions(dfa: MooreMachine) -> Array:
     """(states, outputs): 1 for accepting states, -1 for the others; or 1 for the label of a state, 0 for the others."""
     if len(dfa.labels) == 2:
         return np.where(np.array(dfa.outputs, bool), 1.0, -1.0)[:, None]
     return np.array([[float(output == label) for label in dfa.labels] for output in dfa.outputs])
 
 
-def _check_size(dfa: Automaton, num_weights: int, dtype: str) -> None:
+def _check_size(dfa: MooreMachine, num_weights: int, dtype: str) -> None:
     size = num_weights * np.dtype(dtype).itemsize
     if size > MAX_BYTES:
         raise ValueError(

@@ -18,7 +18,7 @@ from keras_interp_rnn._checks import choice
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import (
     MISSING,
-    Automaton,
+    MooreMachine,
     Transitions,
     Word,
     WordEncoding,
@@ -63,7 +63,7 @@ class Extraction(OfNetwork):
     Example: see `extract`.
     """
 
-    dfa: Automaton
+    dfa: MooreMachine
     centroids: tuple[Any, ...]
     support: NDArray[np.int64]
     confidence: Array
@@ -180,7 +180,7 @@ def extract_exactly(acceptor: Acceptor) -> Extraction:
     table = np.reshape([numbers[state] for state in targets], shape).tolist()
     outputs = [acceptor.labels[class_] for class_ in classes]
     whole = automaton_of(table, outputs, acceptor.labels, alphabet=acceptor.alphabet)
-    order = breadth_first(whole)
+    order = breadth_first(whole.transitions, whole.start)
     return Extraction(
         whole.reachable(),
         tuple(states[i] if len(acceptor.layers) > 1 else states[i][0] for i in order),
@@ -242,7 +242,7 @@ def _extract_from_words(acceptor: Acceptor, words: list[Word], method: str) -> E
     scores = np.nan_to_num(frequencies if method == "counts" else means)
     table = np.where(seen > 0, scores.argmax(axis=-1), MISSING).tolist()
     whole = automaton_of(table, (margins > 0).tolist(), acceptor.labels, start=int(starts.argmax()), alphabet=symbols)
-    order = breadth_first(whole)
+    order = breadth_first(whole.transitions, whole.start)
     return Extraction(
         whole.reachable(),
         tuple(order),

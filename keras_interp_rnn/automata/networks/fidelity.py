@@ -12,7 +12,7 @@ from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn.automata.inference import interval
-from keras_interp_rnn.automata.machines import Automaton, Word, checked_words, random_word, short_words
+from keras_interp_rnn.automata.machines import MooreMachine, Word, checked_words, random_word, short_words
 from keras_interp_rnn.automata.networks._reader import CHUNK
 
 
@@ -89,11 +89,11 @@ class Reading(Protocol):
 class OfNetwork(Sentence):
     """A result with the automaton of a network: `fidelity` and `agreement` compare the two."""
 
-    dfa: Automaton
+    dfa: MooreMachine
     network: Reading
 
     @property
-    def machine(self) -> Automaton:
+    def machine(self) -> MooreMachine:
         """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
@@ -203,7 +203,7 @@ def _slices(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield first, len(lengths)
 
 
-def drawn_words(automaton: Automaton, num_words: int, rng: random.Random, max_length: int) -> list[Word]:
+def drawn_words(automaton: MooreMachine, num_words: int, rng: random.Random, max_length: int) -> list[Word]:
     """Random words, the first half drawn label by label, as most languages reject most random words."""
     alphabet = automaton.alphabet
     drawn = [tuple(rng.choices(alphabet, k=rng.randint(1, max_length))) for _ in range(num_words)]

@@ -176,6 +176,13 @@ class Asked:
         """Sets the budget: the words that are read in all, and the moment, by `time.monotonic`, to end."""
         self.max_words, self.until = max_words, until
 
+    def one_label(self) -> str:
+        """Says so if all words that were asked have one label; "" otherwise."""
+        labels = {*self.known.values()}
+        if len(labels) > 1:
+            return ""
+        return f"; each of the {len(self.known):,} words has the label {next(iter(labels))!r}, and no other was seen"
+
     def __call__(self, words: Sequence[Word]) -> list[Any]:
         """The answers to words.
 

@@ -11,21 +11,32 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
+from keras_interp_rnn._results import nth
 from keras_interp_rnn.automata.inference import interval
-from keras_interp_rnn.automata.machines import Automaton, Word, WordEncoding, automaton_of, ordered, short_words
+from keras_interp_rnn.automata.machines import (
+    MooreMachine,
+    Word,
+    WordEncoding,
+    automaton_of,
+    checked_words,
+    ordered,
+    short_words,
+    shown_alphabet,
+)
 from keras_interp_rnn.automata.networks import Agreement, OfNetwork, drawn_words, mutated
 from keras_interp_rnn.automata.queries._asking import INTERRUPTED, Asked, Budget, Network, Stopped, open_network
 from keras_interp_rnn.automata.queries._clusters import Clusters
 from keras_interp_rnn.automata.queries._tree import Tree
 
 SHORT = 1000  # short words that are asked first, a quarter of the budget at most
+FINISHED = "as no word that was tried refutes it"
 ROUNDS, ROUND = 4, 256  # rounds of random words that a hypothesis withstands, and words of each
 
 
@@ -42,19 +53,21 @@ class Learned(OfNetwork):
         num_words: number of words that the network read.
         max_length: maximum length of the random words.
         seconds: duration of the call.
-        reason: why the search ended early; "" if it found no further counterexample.
+        finished: whether the search ended because no word that it tried refutes the automaton.
+        reason: why the search ended; and, where all words had one label, that no other was ever seen.
         network: the network, as a reader of words.
 
     Example: see `learn`.
     """
 
-    dfa: Automaton
+    dfa: MooreMachine
     fresh: Agreement
     difference: Word | None
     counterexamples: tuple[Word, ...]
     num_words: int
     max_length: int
     seconds: float
+    finished: bool
     reason: str
     network: Network
 
@@ -63,6 +76,7 @@ def learn(
     network: Any,
     alphabet: WordEncoding | Mapping[Hashable, int] | Sequence[Hashable] | None = None,
     *,
+    words: Iterable[Iterable[Hashable]] = (),
     max_length: int = 40,
     max_words: int = 50_000,
     time_budget: float = 60.0,
@@ -84,6 +98,8 @@ def learn(
         alphabet: for a function the symbols. For a model a `WordEncoding`, which also has the ids of tokens, or a
             mapping from symbols to ids; by default that of its `SymbolEmbedding` or `Alphabet`. A model without a start
             token reads the empty word as one step of padding.
+        words: words that you know, such as some that the network accepts: they are asked first, and random words are
+            changes of them too. Where few words are accepted, a search without one may find none.
         max_length: maximum length of the random words. Fidelity on longer words is not measured.
         max_words: maximum number of words that the network reads.
         time_budget: seconds after which the search ends. A batch of words that is being read is not interrupted.
@@ -94,9 +110,9 @@ def learn(
         ends, or on Ctrl-C, it is the last complete automaton, with the reason.
 
     Raises:
-        ValueError: if the network is neither a model nor a function, or the alphabet does not fit; if a function does
-            not return a label for each word; if the network gives two different answers to a word, or a model does not
-            answer by numbers.
+        ValueError: if the network is neither a model nor a function, or the alphabet does not fit; if a known word has
+            another symbol, or is longer than the network reads; if a function does not return a label for each word; if
+            the network gives two different answers to a word, or a model does not answer by numbers.
 
     Example:
 
@@ -113,15 +129,16 @@ def learn(
         Goldberg and Yahav, ICML 2018, arXiv:1711.09576.
     """
     opened = open_network(network, alphabet)
+    known = _known_words(words, opened)
     budget = Budget.of(max_words, time_budget, max_length, opened)
     rng = random.Random(integer("seed", seed, 0))
     asked = Asked(opened.classify, opened, seed)
     asked.limit(*budget.of_search)
-    search = _Search(asked, rng, max_length)
+    search = _Search(asked, rng, max_length, known)
     try:
-        reason = search.run()
+        early = search.run()
         asked.limit(*budget.whole)
-        agreement = search.agreement(0 if reason == INTERRUPTED else budget.num_fresh)
+        agreement = search.agreement(0 if early == INTERRUPTED else budget.num_fresh)
     finally:
         say("")
     return Learned(
@@ -132,9 +149,26 @@ def learn(
         asked.num_words,
         max_length,
         budget.seconds,
-        reason,
+        not early,
+        (early or FINISHED) + asked.one_label(),
         opened,
     )
+
+
+def _known_words(words: Iterable[Iterable[Hashable]], network: Network) -> list[Word]:
+    """The words, each once; raises ValueError for one that the network does not read."""
+    found = [tuple(word) for word in checked_words(words)]
+    longest = network.max_length
+    for i, word in enumerate(found):
+        strays = [f"the symbol {symbol!r}" for symbol in word if symbol not in network.alphabet]
+        if longest is not None and len(word) > longest:
+            strays.append(f"{len(word)} symbols, of which it reads {longest}")
+        if strays:
+            raise ValueError(
+                "Known words must be words that the network reads, over its alphabet "
+                f"{shown_alphabet(network.alphabet)}. Received: {nth('word', i)} with {strays[0]}. Leave it out."
+            )
+    return list(dict.fromkeys(found))
 
 
 class _Search:
@@ -145,8 +179,8 @@ class _Search:
             one.
     """
 
-    def __init__(self, asked: Asked, rng: random.Random, max_length: int) -> None:
-        self.asked, self.rng, self.max_length = asked, rng, max_length
+    def __init__(self, asked: Asked, rng: random.Random, max_length: int, known: list[Word]) -> None:
+        self.asked, self.rng, self.max_length, self.known = asked, rng, max_length, known
         self.alphabet = asked.network.alphabet
         self.counterexamples: list[Word] = []
         self.outputs: list[Hashable] = asked([()])
@@ -157,6 +191,7 @@ class _Search:
         try:
             self.tree = Tree(self.asked, self.alphabet)
             self._close()
+            self.asked(self.known)
             number = min(SHORT, self.asked.max_words // 4)
             self.asked(short_words(self.alphabet, number, max_length=self.asked.network.max_length))
             while (word := self._difference()) is not None:
@@ -170,7 +205,7 @@ class _Search:
         return ""
 
     @property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> MooreMachine:
         """The minimal automaton: a DFA if the labels are False and True, or those of a function 0 and 1."""
         are_truths = all(label in (False, True) for label in self.outputs)
         labels = self.asked.network.labels or ((False, True) if are_truths else ordered(self.outputs))
@@ -226,5 +261,5 @@ class _Search:
                 walk = walk[:3] * rng.randint(1, self.max_length // len(walk[:3]) or 1)
             end = tree.between(first, second) if first != second else ()
             words.append((*rng.choice(tree.access), *walk, *end))
-            words.append(mutated(rng.choice(self.counterexamples or tree.access), self.alphabet, rng))
+            words.append(mutated(rng.choice([*self.counterexamples, *self.known] or tree.access), self.alphabet, rng))
         return [word[: self.asked.network.max_length] for word in words]

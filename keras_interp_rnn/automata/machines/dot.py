@@ -1,4 +1,4 @@
-"""Automata as Graphviz's DOT.
+"""Automata as Graphviz's DOT, which pydot parses.
 
 By a convention that most programs share, the start has an arrow from nowhere, accepting states have two rings, and the
 label of an edge is a symbol. Default attributes and escapes in labels follow Graphviz. Ports, HTML, edges of subgraphs
@@ -9,14 +9,23 @@ Reference: Gansner, Koutsofios, North, "Drawing graphs with dot", 2015.
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import io
 import re
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import Any
+import warnings
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from keras_interp_rnn._checks import invalid
-from keras_interp_rnn.automata.machines._deterministic import Deterministic
-from keras_interp_rnn.automata.machines.formats import NO_SYMBOL, Edges, Table, checked_text, texts
+from keras_interp_rnn._io import needed
+from keras_interp_rnn._types import FiniteAutomaton
+from keras_interp_rnn.automata.machines.formats import Table, checked_text, texts
+from keras_interp_rnn.automata.machines.libraries import Rows, Theirs, of_last_outputs
+
+MAX_READ = 10_000_000
+"""Maximum of states times symbols of an automaton that is read."""
+
+NO_SYMBOL = re.compile(r"|ε|\\e|<eps>|<epsilon>|@0@|@_\w+_@|@[CDENPRU]\.[^@]+@")
+"""Names that programs write for no symbol (epsilon), for any other symbol, or for a flag."""
 
 WHAT = "An automaton in DOT"
 
@@ -44,6 +53,48 @@ _PROBABILITY = re.compile(r".*:\s*([01]|[01]?\.\d+|\d(?:\.\d+)?[eE]-\d+)", re.AS
 Attributes = dict[str, str]
 
 
+class _Edges:
+    """Named states, numbered in the order in which they are first named, and their edges."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.numbers: dict[str, int] = {}
+        self.edges: dict[tuple[int, str], int] = {}
+        self.accepting: list[int] = []
+        self.outputs: dict[int, str] = {}
+        self.written: dict[tuple[int, str], str] = {}
+
+    def state(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def add(self, source: str, symbol: str, target: str, where: str) -> None:
+        edge, found = (self.state(source), symbol), self.state(target)
+        if self.edges.setdefault(edge, found) != found:
+            raise ValueError(
+                f"From a state of a deterministic automaton one edge must read a symbol. Received: {self.what}, "
+                f"{where}: a second one from {source} with {symbol!r}. Determinize the automaton first."
+            )
+
+    def table(self, start: int, alphabet: Iterable[Hashable] | None) -> Table:
+        found = sorted({symbol for _, symbol in self.edges})
+        symbols = tuple(found) if alphabet is None else tuple(alphabet)
+        names = texts(symbols, f"The alphabet of {self.what}")
+        strays = sorted(set(found) - set(names))
+        if strays or not symbols or not self.numbers:
+            raise ValueError(
+                "An automaton must have a state, and an alphabet with every symbol of its edges. Received: "
+                f"{self.what} with {len(self.numbers)} states, alphabet {symbols!r}"
+                f"{f', and edges with {strays}' if strays else ''}. Pass the alphabet."
+            )
+        if len(self.numbers) * len(symbols) > MAX_READ:
+            raise ValueError(
+                f"An automaton that is read must have at most {MAX_READ:,} states times symbols. Received: "
+                f"{self.what} with {len(self.numbers):,} states and {len(symbols):,} symbols. Pass a smaller one."
+            )
+        rows = [[self.edges.get((state, name), -1) for name in names] for state in self.numbers.values()]
+        return Table(rows, self.accepting, start, symbols)
+
+
 def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
     """A digraph as `to_dot`, AALpy, LearnLib and the Automata Wiki write it.
 
@@ -66,9 +117,14 @@ def read_dot(text: str, alphabet: Iterable[Hashable] | None) -> Table:
 
 
 def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Iterable[Hashable] | None) -> Table:
-    """As `read_dot`, for states with the label "name|output", or LearnLib's "name / output"."""
-    edges, start, _ = _digraph(text)
+    """As `read_dot`, for states with the label "name|output", or LearnLib's "name / output".
+
+    Of a Mealy machine, whose edges have the label "symbol/output", it is the Moore machine of its last outputs.
+    """
+    edges, start, _ = _digraph(text, mealy=True)
     table = edges.table(start, alphabet)
+    if edges.written:
+        return _of_mealy(edges, table, labels)
     without = [name for name, state in edges.numbers.items() if state not in edges.outputs]
     if without:
         raise ValueError(
@@ -81,8 +137,32 @@ def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Itera
             "Give its states one ring, or read it by DFA.from_dot."
         )
     found = [edges.outputs[state] for state in range(len(edges.numbers))]
+    return table._replace(states=_named(found, labels))
+
+
+def _of_mealy(edges: _Edges, table: Table, labels: Iterable[Hashable] | None) -> Table:
+    """The Moore machine of the last outputs of a Mealy machine; the empty word has the output ""."""
+    names = texts(table.alphabet, WHAT)
+    rows: Rows = [
+        {name: target for name, target in zip(names, row, strict=True) if target >= 0} for row in table.transitions
+    ]
+    written = [{name: edges.written.get((state, str(name)), "") for name in row} for state, row in enumerate(rows)]
+    if edges.accepting or edges.outputs and len(edges.written) < len(edges.edges):
+        raise ValueError(
+            "States of a Mealy machine in DOT must not accept, and each of its edges must have an output. Received: a "
+            f"digraph with {len(edges.written)} outputs on {len(edges.edges)} edges. Pass what AALpy or LearnLib wrote."
+        )
+    found, outputs, start = of_last_outputs(rows, written, table.start)
+    table = table._replace(transitions=[[row.get(name, -1) for name in names] for row in found], start=start)
+    return table._replace(
+        states=_named([*map(str, outputs)], None if labels is None else [*dict.fromkeys(["", *labels])])
+    )
+
+
+def _named(found: Sequence[str], labels: Iterable[Hashable] | None) -> list[Hashable]:
+    """The labels with these texts; the texts themselves where no labels are given."""
     if labels is None:
-        return table._replace(states=found)
+        return list(found)
     if not isinstance(labels, Iterable):
         raise invalid("labels", "a sequence of outputs", labels)
     labels = tuple(labels)
@@ -92,12 +172,16 @@ def read_moore_dot(text: str, alphabet: Iterable[Hashable] | None, labels: Itera
         raise ValueError(
             f"`labels` must have every output of the digraph. Received: {labels!r}, and states with {strays}."
         )
-    return table._replace(states=[of_text[output] for output in found])
+    return [of_text[output] for output in found]
 
 
-def _digraph(text: str) -> tuple[Edges, int, bool]:
-    """The states and edges of a digraph, the start, and whether a state has the attribute peripheries=1."""
-    edges, starts = Edges("a digraph"), set[str]()
+def _digraph(text: str, *, mealy: bool = False) -> tuple[_Edges, int, bool]:
+    """The states and edges of a digraph, the start, and whether a state has the attribute peripheries=1.
+
+    Args:
+        mealy: whether edges may have outputs.
+    """
+    edges, starts = _Edges("a digraph"), set[str]()
     nodes, arrows = _graph(checked_text(text, "A digraph"))
     marks = {
         name
@@ -120,7 +204,9 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
         record = _RECORD.fullmatch(label) or _OF_LEARNLIB.fullmatch(label)
         if record:
             edges.outputs[state] = _unescaped(record[record.lastindex or 0]).strip()
-    _check_no_probabilities([found.get("label", "") for source, _, found in arrows if source not in marks])
+    labels = [found.get("label", "") for source, _, found in arrows if source not in marks]
+    _check_no_probabilities(labels)
+    mealy &= not edges.outputs and bool(labels) and all(_MEALY.fullmatch(label) for label in labels)
     for source, target, found in arrows:
         where = f"the edge {source} -> {target}"
         label = found.get("label", "")
@@ -135,6 +221,11 @@ def _digraph(text: str) -> tuple[Edges, int, bool]:
             starts.add(target)
         elif target in marks:
             edges.accepting.append(edges.state(source))
+        elif mealy and (parts := _MEALY.fullmatch(_unescaped(label))):
+            symbol, output = (part.strip() for part in parts.groups() if part is not None)
+            edges.add(source, symbol, target, where)
+            if edges.written.setdefault((edges.state(source), symbol), output) != output:
+                raise ValueError(f"An edge of a Mealy machine must have one output. Received: {where} with two.")
         else:
             for symbol in _symbols(_unescaped(label), where):
                 edges.add(source, symbol, target, where)
@@ -165,7 +256,7 @@ def _symbols(label: str, where: str) -> list[str]:
         if "/" in name:
             raise ValueError(
                 f"An edge of a DFA or a Moore machine must have no output or weight. Received: a digraph, {where} with "
-                f"{name!r}, as of a Mealy machine. Make it a Moore machine, or rename a symbol with a / in it."
+                f"{name!r}, as of a Mealy machine. Read it by MooreMachine.from_dot, or rename a symbol with a / in it."
             )
         if NO_SYMBOL.fullmatch(name):
             raise ValueError(
@@ -185,10 +276,12 @@ def _is_unclear(name: str) -> bool:
     return bool(parts or NO_SYMBOL.fullmatch(name))
 
 
-def write_dot(automaton: Deterministic, name: str, dashed: Collection[tuple[int, Hashable]] = ()) -> str:
+def write_dot(
+    automaton: FiniteAutomaton, name: str, dashed: Collection[tuple[int, Hashable]] = (), *, accepts: bool
+) -> str:
     """As AALpy writes automata: an edge for each symbol, and the label "name|output" for a state with an output."""
     symbols = texts(automaton.alphabet, WHAT, _is_unclear)
-    if automaton._names.accepts:
+    if accepts:
         plain = "circle" if any(automaton.outputs) else "circle, peripheries=1"  # no state accepts
         shapes = [f'", shape={"doublecircle" if accepts else plain}' for accepts in automaton.outputs]
     else:
@@ -213,7 +306,7 @@ def _records(outputs: Sequence[Hashable]) -> list[str]:
     return [f"|{of_output[output]}, shape=record, style=rounded" for output in outputs]
 
 
-def _quoted(text: Any) -> str:
+def _quoted(text: object) -> str:
     """A string of DOT."""
     if not isinstance(text, str):
         raise invalid("name", "a string", text)
@@ -237,106 +330,75 @@ def _graph(text: str) -> tuple[dict[str, Attributes], list[tuple[str, str, Attri
     As in Graphviz, a node or an edge gets the default attributes, `node [...]` and `edge [...]`, that hold where it is
     first named.
     """
-    tokens = _Tokens(text)
-    strict = tokens.skip("strict")
-    tokens.need("digraph")
-    if not tokens.next_is("{"):
-        tokens.name()
-    tokens.need("{")
+    printed = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(printed):  # where pydot prints what it cannot parse
+        warnings.simplefilter("ignore", DeprecationWarning)  # pydot calls pyparsing by its old names
+        with needed("pydot", extra="automata", by="`from_dot`"):
+            import pydot
+        graphs = pydot.graph_from_dot_data(text)
+    if not graphs or len(graphs) > 1 or graphs[0].get_type() != "digraph":
+        where = " ".join(printed.getvalue().split())
+        raise _unreadable(where or f"{len(graphs or ())} graphs" if text.strip() else text)
+    [graph] = graphs
     nodes, edges = dict[str, Attributes](), list[tuple[str, str, Attributes]]()
-    scopes: list[dict[str, Attributes]] = [{"node": {}, "edge": {}}]
-    while scopes:
-        if tokens.skip("subgraph"):
-            if not tokens.next_is("{"):
-                tokens.name()
-        elif tokens.skip("{"):
-            scopes.append({kind: dict(defaults) for kind, defaults in scopes[-1].items()})
-        elif tokens.skip("}"):
-            scopes.pop()
-        elif kind := tokens.skip("graph", "node", "edge"):
-            scopes[-1].get(kind, {}).update(tokens.attributes(kind))
-        elif not tokens.skip(";"):
-            ends = [tokens.name()]
-            if tokens.skip("="):
-                _check_attribute("graph", ends[0], tokens.name())
-                continue
-            while tokens.skip("->"):
-                ends.append(tokens.name())
-            for end in ends:
-                nodes.setdefault(end, dict(scopes[-1]["node"]))
-            if len(ends) == 1:
-                nodes[ends[0]].update(tokens.attributes("node"))
-            else:
-                attributes = {**scopes[-1]["edge"], **tokens.attributes("edge")}
-                edges += [(source, target, attributes) for source, target in itertools.pairwise(ends)]
-    if tokens.left:
-        raise tokens.unreadable()
-    if strict and len({(source, target) for source, target, _ in edges}) < len(edges):
+    _add_graph(graph, {"node": {}, "edge": {}}, nodes, edges)
+    if graph.get_strict() and len({(source, target) for source, target, _ in edges}) < len(edges):
         raise ValueError("A strict digraph must have one edge from a state to another. Received: two. Remove `strict`.")
     return nodes, edges
 
 
-class _Tokens:
-    """The tokens of a text in DOT."""
-
-    def __init__(self, text: str) -> None:
-        self.left = list[str]()
-        place = 0
-        while place < len(text):
-            match = _TOKEN.match(text, place)
-            if match is None:
-                raise _unreadable(text[place:])
-            place = match.end()
-            if match["token"]:
-                self.left.append(match["token"])
-        self.left.reverse()
-
-    def next_is(self, *signs: str) -> bool:
-        return bool(self.left) and self.left[-1].lower() in signs
-
-    def skip(self, *signs: str) -> str:
-        """Takes the next token if it is one of these."""
-        return self.left.pop().lower() if self.next_is(*signs) else ""
-
-    def need(self, sign: str) -> None:
-        if not self.skip(sign):
-            raise self.unreadable()
-
-    def name(self) -> str:
-        """Takes a name, without its quotes."""
-        if not self.left or self.next_is(*_SIGNS):
-            raise self.unreadable()
-        name = self.left.pop()
-        if not name.startswith('"'):
-            return name
-        return re.sub(r'\\(\r?\n|["\\])', lambda sign: {'"': '"', "\\": r"\\"}.get(sign[1], ""), name[1:-1])
-
-    def attributes(self, kind: str) -> Attributes:
-        """Takes the attributes in brackets, if there are any."""
-        found = {}
-        while self.skip("["):
-            while not self.skip("]"):
-                key = self.name()
-                self.need("=")
-                found[key] = self.name()
-                _check_attribute(kind, key, found[key])
-                self.skip(",", ";")
-        return found
-
-    def unreadable(self) -> ValueError:
-        return _unreadable(" ".join(self.left[:-7:-1]))
+def _add_graph(
+    graph: Theirs,
+    defaults: Mapping[str, Attributes],
+    nodes: dict[str, Attributes],
+    edges: list[tuple[str, str, Attributes]],
+) -> None:
+    """Adds the nodes and edges of a graph, or a subgraph, in the order in which they are written."""
+    defaults = {kind: dict(attributes) for kind, attributes in defaults.items()}
+    _attributes("graph", graph)
+    parts = [*graph.get_nodes(), *graph.get_edges(), *graph.get_subgraphs()]
+    for part in sorted(parts, key=lambda part: part.get_sequence()):
+        if part.obj_dict["type"] == "edge":
+            ends = [_name(end) for end in (part.get_source(), part.get_destination())]
+            for end in ends:
+                nodes.setdefault(end, dict(defaults["node"]))
+            edges.append((ends[0], ends[1], {**defaults["edge"], **_attributes("edge", part)}))
+        elif part.obj_dict["type"] == "subgraph":
+            _add_graph(part, defaults, nodes, edges)
+        elif (kind := part.get_name().lower()) in MEANING:
+            defaults.get(kind, {}).update(_attributes(kind, part))
+        else:
+            nodes.setdefault(_name(part.get_name()), dict(defaults["node"])).update(_attributes("node", part))
 
 
-_SIGNS = ("->", *"{}[];,=", "strict", "graph", "digraph", "subgraph", "node", "edge")
-_TOKEN = re.compile(
-    r"\s+|//[^\n]*|/\*.*?\*/|^\#[^\n]*"
-    r'|(?P<token>->|[{}\[\];,=]|"(?:[^"\\]|\\.)*"|[\w.]+|-\.?\d[\d.]*)',
-    re.DOTALL | re.MULTILINE,
-)
+def _name(written: Theirs) -> str:
+    """A name without its quotes, and without an escaped line break in it."""
+    if not isinstance(written, str) or re.fullmatch(r'<.*>|[^":]*:.*|".*":.*', written, re.DOTALL):
+        raise _unreadable(written if isinstance(written, str) else "an edge of a subgraph")
+    if not written.startswith('"'):
+        return written
+    return re.sub(r'\\(\r?\n|["\\])', lambda sign: {'"': '"', "\\": r"\\"}.get(sign[1], ""), written[1:-1])
+
+
+def _attributes(kind: str, part: Theirs) -> Attributes:
+    found = {}
+    for written, value in part.get_attributes().items():
+        key = _name(written)
+        if value is None:
+            raise _unreadable(f"{key} without a value")
+        found[key] = _name(value) if value.startswith(('"', "<")) else value
+        _check_attribute(kind, key, found[key])
+    return found
+
+
 _RECORD = re.compile(r"(?:[^|\\{]|\\.)*\|(.*)|\{(?:[^|\\]|\\.)*\|(.*)\}", re.DOTALL)
 """The label of a state with an output; in braces it is drawn upright."""
 _OF_LEARNLIB = re.compile(r"(?:(?! / ).)* / ((?:(?! / ).)*)", re.DOTALL)
 """The same as LearnLib writes it."""
+
+
+_MEALY = re.compile(r"((?:(?! / )[^/])+) / ((?:(?! / ).)*)|([^/]+)/([^/]*)", re.DOTALL)
+"""The label of an edge of a Mealy machine."""
 
 
 def _check_attribute(kind: str, key: str, value: str) -> None:
