@@ -64,6 +64,19 @@ def test_c_code_gives_the_same_labels(kind, states, labels, tmp_path):
     for ids in drawn_words(range(3), 2000):
         assert machine.labels[output(bytes(ids), len(ids))] == machine.output([machine.alphabet[i] for i in ids])
     assert output(bytes([0, 3]), 2) == -1
+    state = ctypes.c_uint()
+    for ids in drawn_words(range(3), 50):
+        library.our_reset(ctypes.byref(state))
+        for end, symbol in enumerate(ids, start=1):
+            label = library.our_step(ctypes.byref(state), symbol)
+            assert machine.labels[label] == machine.output([machine.alphabet[i] for i in ids[:end]])
+            assert library.our_step(ctypes.byref(state), 3) == library.our_step(ctypes.byref(state), -1) == -1
+
+
+def test_symbols_of_c_code_have_names():
+    assert "enum { our_symbol_a = 0, our_symbol_b1 = 1 };" in DFA([[0, 0]], {0}, alphabet=["a", "b1"]).to_c("our")
+    assert "enum { our_symbol_number_0 = 0 };" in DFA([[0]], {0}, alphabet=["é"]).to_c("our")
+    assert "our_symbol_number_1 = 1" in DFA([[0, 0]], {0}, alphabet=[1, "1"]).to_c("our")
 
 
 B_LAST = re.compile("[ab]*b")
