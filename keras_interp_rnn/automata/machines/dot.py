@@ -19,7 +19,7 @@ from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._io import needed
 from keras_interp_rnn._types import FiniteAutomaton
 from keras_interp_rnn.automata.machines.formats import Table, checked_text, texts
-from keras_interp_rnn.automata.machines.libraries import Rows, Theirs, of_last_outputs
+from keras_interp_rnn.automata.machines.libraries import NOTHING, Rows, Theirs, of_last_outputs
 
 MAX_READ = 10_000_000
 """Maximum of states times symbols of an automaton that is read."""
@@ -147,15 +147,15 @@ def _of_mealy(edges: _Edges, table: Table, labels: Iterable[Hashable] | None) ->
         {name: target for name, target in zip(names, row, strict=True) if target >= 0} for row in table.transitions
     ]
     written = [{name: edges.written.get((state, str(name)), "") for name in row} for state, row in enumerate(rows)]
-    if edges.accepting or edges.outputs and len(edges.written) < len(edges.edges):
+    if edges.accepting:
         raise ValueError(
-            "States of a Mealy machine in DOT must not accept, and each of its edges must have an output. Received: a "
-            f"digraph with {len(edges.written)} outputs on {len(edges.edges)} edges. Pass what AALpy or LearnLib wrote."
+            "States of a Mealy machine in DOT must not accept. Received: a digraph with outputs on its edges and "
+            "states of two rings. Pass what AALpy or LearnLib wrote."
         )
     found, outputs, start = of_last_outputs(rows, written, table.start)
     table = table._replace(transitions=[[row.get(name, -1) for name in names] for row in found], start=start)
     return table._replace(
-        states=_named([*map(str, outputs)], None if labels is None else [*dict.fromkeys(["", *labels])])
+        states=_named([*map(str, outputs)], None if labels is None else [*dict.fromkeys([NOTHING, *labels])])
     )
 
 

@@ -9,7 +9,7 @@ from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._io import needed
 from keras_interp_rnn._types import FiniteAutomaton
 from keras_interp_rnn.automata.machines.formats import Table, texts
-from keras_interp_rnn.automata.machines.graphs import MISSING
+from keras_interp_rnn.automata.machines.graphs import MISSING, edges_of
 
 Alphabet: TypeAlias = tuple[Hashable, ...]
 Rows: TypeAlias = Sequence[Mapping[Hashable, int]]
@@ -41,10 +41,9 @@ def to_networkx(automaton: FiniteAutomaton, attribute: str, by: str) -> Theirs:
     graph = networkx.MultiDiGraph(alphabet=automaton.alphabet)
     for state, output in enumerate(automaton.outputs):
         graph.add_node(state, **{attribute: output}, start=state == automaton.start)
-    for state, row in enumerate(automaton.transitions):
-        for symbol, target in zip(automaton.alphabet, row, strict=True):
-            if target != MISSING:
-                graph.add_edge(state, target, symbol=symbol)
+    for (state, target), symbols in edges_of(automaton.transitions, automaton.alphabet).items():
+        for symbol in symbols:
+            graph.add_edge(state, target, symbol=symbol)
     return graph
 
 
