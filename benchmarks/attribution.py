@@ -27,9 +27,9 @@ def reviews(args: argparse.Namespace, split: str, count: int, vocabulary: object
     files = [(file, label) for label, folder in enumerate(folders) for file in sorted(folder.glob("*.txt"))]
     texts, labels = [file.read_text(encoding="utf-8") for file, _ in files], np.array([label for _, label in files])
     chosen = np.random.default_rng(args.seed).permutation(len(texts))[:count]
-    tokens = [datasets.words.tokenize(texts[i]) for i in chosen]
-    vocabulary = vocabulary or datasets.words.Vocabulary.of(tokens, max_size=5000)
-    return vocabulary.encode(tokens, length=100, end=False), labels[chosen], vocabulary
+    some = [texts[i] for i in chosen]
+    vocabulary = vocabulary or datasets.Alphabet.from_texts(some, max_size=5000)
+    return vocabulary.encode_batch(some, length=100, end=False, truncate=True), labels[chosen], vocabulary
 
 
 def trained(kind: str, ids: np.ndarray, labels: np.ndarray, seed: int) -> keras.Model:

@@ -82,7 +82,7 @@ def trained(kind: str, truth: automata.DFA, smoke: bool) -> tuple[automata.Recog
     for variable, value in zip((*model.variables, *model.optimizer.variables), start, strict=True):
         variable.assign(value)
     words = [word for length in range(longest + 1) for word in itertools.product(alphabet, repeat=length)]
-    ids, labels = model.layers[0].encoding.ids(words), np.array([truth.accepts(word) for word in words])
+    ids, labels = model.layers[0].alphabet.encode_batch(words), np.array([truth.accepts(word) for word in words])
     lengths, rng = np.array([len(word) for word in words]), np.random.default_rng(0)
     for length in (longest - 4, longest - 2, longest):
         for _ in range(1 if smoke else 6):
@@ -104,7 +104,8 @@ class Stepped:
         embedding, self.recurrent, _ = model.layers
         self.vectors, *cell, self.head, self.bias = model.get_weights()
         self.kernel, self.recurrent_kernel, self.cell_bias = cell
-        self.ids, self.start = embedding.encoding.symbol_ids, embedding.start_id
+        alphabet = embedding.alphabet
+        self.ids, self.start = dict(zip(alphabet.symbols, alphabet.ids, strict=True)), alphabet.start_id
         self.num_symbols, self.num_queries, self.num_steps, self.max_symbols = 0, 0, 0, max_symbols
 
     def read(self, code: int) -> None:
@@ -147,12 +148,12 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def classifier(model: automata.Recognizer) -> Callable[[list[Any]], np.ndarray]:
     """The model as a function of words, compiled without XLA, which would compile it for every shape."""
-    reader, encoding = keras.Model(model.inputs, model.outputs), model.layers[0].encoding
+    reader, symbols = keras.Model(model.inputs, model.outputs), model.layers[0].alphabet
     reader.compile(jit_compile=False)
 
     def classify(words: list[Any]) -> np.ndarray:
         longest = max(map(len, words)) + 1
-        return reader.predict_on_batch(encoding.ids(words, length=-(-longest // 8) * 8))[:, 0] > 0
+        return reader.predict_on_batch(symbols.encode_batch(words, length=-(-longest // 8) * 8))[:, 0] > 0
 
     return classify
 

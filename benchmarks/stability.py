@@ -32,7 +32,7 @@ def symbols_of(path: Path, raw: bool) -> tuple[np.ndarray, int]:
     if raw:
         return np.frombuffer(path.read_bytes(), np.uint8), 256
     text = path.read_text()
-    alphabet = datasets.text.Alphabet.from_text(text)
+    alphabet = datasets.Alphabet.from_text(text)
     return alphabet.encode(text), len(alphabet)
 
 

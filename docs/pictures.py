@@ -60,7 +60,7 @@ def write_logs(folder: Path) -> None:
 
     recognizer, truth = presets.load("tomita-7"), automata.tomita(7)
     words = ("0110100", "1100101", "0000111")
-    ids = recognizer.model.layers[0].encoding.ids(words)
+    ids = recognizer.model.layers[0].alphabet.encode_batch(words)
     labels = np.array([[truth.accepts(word)] for word in words], np.float32)
     watch = [
         callbacks.Automaton(folder / "tomita-7", truth),

@@ -36,7 +36,7 @@ class Network(SUL):
     def __init__(self, model: automata.Recognizer) -> None:
         super().__init__()
         self.embedding, self.recurrent, self.head = model.layers
-        self.known = {(): self.read(self.embedding.start_id, self.recurrent.get_initial_state(batch_size=1))}
+        self.known = {(): self.read(self.embedding.alphabet.start_id, self.recurrent.get_initial_state(batch_size=1))}
 
     def read(self, symbol_id: int, states: list) -> tuple[bool, list]:
         output, states = self.recurrent.cell(self.embedding.embeddings[symbol_id][None], states)
@@ -51,7 +51,7 @@ class Network(SUL):
         _, states = self.known[self.word]
         self.word += () if letter is None else (letter,)
         if self.word not in self.known:
-            self.known[self.word] = self.read(self.embedding.symbol_ids[letter], states)
+            self.known[self.word] = self.read(self.embedding.alphabet.ids_of([letter])[0], states)
         return self.known[self.word][0]
 
 

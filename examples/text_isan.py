@@ -29,7 +29,7 @@ with command_line.quiet():
 
     from keras_interp_rnn import analysis, callbacks, datasets, layers, losses
 
-ALPHABET = datasets.text.Alphabet(datasets.text.ALPHABET)
+ALPHABET = datasets.Alphabet(datasets.text.ALPHABET)
 BATCH, LENGTH, LINES = 64, 50, command_line.LINES
 
 

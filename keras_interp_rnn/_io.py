@@ -1,4 +1,4 @@
-"""Atomic writes, JSON files, progress on one line of a terminal, and errors that name a missing extra.
+"""Files, atomic writes, JSON, progress on one line of a terminal, and errors that name a missing extra.
 
 A file is synced to disk before it replaces another. JSON is written with a line for each entry of its two outer levels,
 and read with one kind of error for any damage.
@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
+
+from keras_interp_rnn._checks import expanded_path
 
 MAX_JSON = 2**28
 """Largest JSON file that is read, in bytes."""
@@ -57,6 +59,57 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class DataError(ValueError):
+    """Raised if data, or their file or folder, cannot be used; the message states the reason and the remedy.
+
+    Example:
+
+    >>> from keras_interp_rnn import datasets
+    >>> try:
+    ...     datasets.text.load("not_there.txt")
+    ... except datasets.DataError as error:
+    ...     print(str(error).partition(", which")[0])
+    `path` must be a file. Received: not_there.txt
+    """
+
+
+def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
+    """Checks that a path is an existing file.
+
+    Args:
+        path: of the file; `~` is the home folder.
+        argument: name of the argument, for the error.
+
+    Returns:
+        The path.
+
+    Raises:
+        DataError: if it does not exist or is not a file.
+    """
+    try:
+        path = expanded_path(argument, path)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    if os.path.isdir(path):
+        raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
+    if not os.path.isfile(path):  # unlike pathlib's, also for names that no file system accepts
+        raise DataError(
+            f"`{argument}` must be a file. Received: {path}, which {_trouble(path)}. Check the path; a relative one "
+            f"starts at {Path.cwd()}."
+        )
+    return path
+
+
+def _trouble(path: Path) -> str:
+    try:
+        path.stat()
+    except PermissionError as error:
+        return f"cannot be reached ({error.strerror})"
+    except (OSError, ValueError):
+        return "does not exist"
+    return "is not a file"
 
 
 def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def read_out_of_order():
             ),
             "sequence 3 with 2 ",
         ),
-        (lambda: datasets.text.Alphabet("ab").encode("abc"), "'c' at position 3."),
+        (lambda: datasets.Alphabet("ab").encode("abc"), "'c' at position 3."),
         (lambda: datasets.text.encode("a-"), "'-' at position 2."),
         (read_out_of_order, "item 6 after item 1."),
         (lambda: analysis.trace(sensors().layers[0], np.ones((1, 4, 3)), set={0: np.ones(5)}), "for set[0]."),

@@ -15,7 +15,7 @@ import pytest
 import keras_interp_rnn
 from keras_interp_rnn import constraints, layers, losses
 from keras_interp_rnn.automata import extract, tomita
-from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.datasets import Alphabet
 from tests.golden import make
 from tests.tolerances import assert_close
 
@@ -112,7 +112,7 @@ def _paths(config) -> list[str]:
 def test_a_recognizer_keeps_its_verdict_and_its_symbols():
     model = keras.models.load_model(FIRST / "recognizer.keras")
     assert model.report == make.VERDICT
-    assert model.layers[0].symbol_ids == {"a": 2, "b": 3, 7: 4}
+    assert model.layers[0].alphabet == Alphabet.with_tokens(["a", "b", 7], start=True)
 
 
 def test_a_network_that_was_an_automaton_is_it_still():
@@ -133,6 +133,13 @@ def test_a_model_keeps_its_alphabet_its_loss_and_its_optimizer():
     assert int(model.optimizer.iterations) == 1
     moments = [keras.ops.convert_to_numpy(variable) for variable in model.optimizer.variables[2:]]
     assert any(np.any(moment) for moment in moments)
+
+
+def test_a_model_keeps_its_words():
+    """Of the class `Vocabulary`, which later became `Alphabet`."""
+    alphabet = Alphabet.of(keras.models.load_model(make.GOLDEN / "0.3.0" / "words.keras"))
+    assert alphabet == Alphabet.from_texts(["a film good bad"], max_size=7)
+    assert alphabet.encode("A bad, bad film").tolist() == [2, 4, 5, 1, 5, 6, 3]
 
 
 def test_a_layer_keeps_its_constraint():

@@ -28,7 +28,7 @@ NAMES = {
         surprise timescales trace transition_probabilities transition_spectra truncate
     """,
     "keras_interp_rnn.automata": """
-        Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton WordEncoding certify compile
+        Certificate DFA MooreMachine Recognizer SymbolEmbedding WeightedAutomaton certify compile
         extract infer largest_temperature learn smallest_edit tomita train_recognizer
     """,
     "keras_interp_rnn.callbacks": """
@@ -37,7 +37,7 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        DataError LabelledWords Windows abbadingo sessions text text8 tomita words
+        Alphabet DataError LabelledWords Windows abbadingo sessions text text8 tomita words
     """,
     "keras_interp_rnn.deploy": "to_c",
     "keras_interp_rnn.figures": """

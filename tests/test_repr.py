@@ -100,7 +100,7 @@ def test_print_shows_a_result_without_a_view_as_the_prompt_does():
 
 def test_the_results_are_all_here():
     names = {kind.__name__ for kind in public_results()}
-    assert {"AffineMap", "Contributions", "Trace", "Vocabulary", "Certificate"} <= names
+    assert {"AffineMap", "Contributions", "Trace", "Alphabet", "Certificate"} <= names
     assert names >= SENTENCES.keys()
 
 

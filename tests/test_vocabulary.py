@@ -241,7 +241,7 @@ def test_the_walk_sees_functions_methods_constructors_and_submodules():
     names = {function.name for function in functions()}
     assert {
         *("analysis.contributions", "analysis.Contributions.without", "automata.DFA", "automata.DFA.from_regex"),
-        *("datasets.text8.load", "datasets.text.Alphabet.from_text", "datasets.Windows", "layers.ISAN"),
+        *("datasets.text8.load", "datasets.Alphabet.from_text", "datasets.Windows", "layers.ISAN"),
         *(
             "callbacks.Automaton",
             "equations.ISAN.step",

@@ -100,7 +100,7 @@ def queried(model: automata.Recognizer, max_symbols: int) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.known: dict[tuple[str, ...], tuple[bool, list[Any]]] = {}
-            self.known[()] = read(embedding.start_id, [keras.ops.convert_to_numpy(state) for state in start])
+            self.known[()] = read(embedding.alphabet.start_id, [keras.ops.convert_to_numpy(state) for state in start])
 
         def pre(self) -> None:
             self.word: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def queried(model: automata.Recognizer, max_symbols: int) -> Any:
                 if len(self.known) > max_symbols:
                     raise TimeoutError
                 if self.word not in self.known:
-                    self.known[self.word] = read(embedding.symbol_ids[letter], states)
+                    self.known[self.word] = read(embedding.alphabet.ids_of([letter])[0], states)
             accepted, _ = self.known[self.word]
             return accepted
 

@@ -65,7 +65,7 @@ class Sequences:
 
     Attributes:
         train, test: (x, y); x ids (rows, time), 0 for padding, or real (rows, time, features); y int classes.
-        classes: names of the classes. vocabulary: names of the ids, None where x is real.
+        classes: names of the classes. vocabulary: an `Alphabet`, None where x is real.
         info: of the data, for the record.
         groups: (rows of train,), rows of one number are held out together, as reviews of one film; None for each row by
             itself.
@@ -74,7 +74,7 @@ class Sequences:
     train: tuple[Array, Array]
     test: tuple[Array, Array]
     classes: tuple[str, ...]
-    vocabulary: tuple[str, ...] | None
+    vocabulary: Any
     info: dict[str, Any]
     groups: Array | None = None
 
@@ -256,7 +256,7 @@ def train(protocol: Protocol, data: Sequences, run: Run) -> tuple[Record, keras.
     own = {"seed": run.seed, "minutes": run.minutes, "data": identity}
     environment = _records.start_run(run.folder, {**settings, **own})
     if data.vocabulary is not None:
-        datasets.words.Vocabulary(data.vocabulary).save(run.folder / "vocabulary.txt")
+        data.vocabulary.save(run.folder / "vocabulary.json")
     coarse = None
     if protocol.coarse:
         coarse, first = _coarse(protocol, data, run)
@@ -389,13 +389,12 @@ def encoded(
         train, test: texts and their classes. info, groups: as in `Sequences`.
         keep_first: whether of long texts the first words are kept, where a post says what it is about, or the last.
     """
-    words = datasets.words
-    tokens = [[words.tokenize(text) for text in texts] for texts, _ in (train, test)]
-    vocabulary = words.Vocabulary.of(tokens[0], vocabulary_size)
+    tokens = [[datasets.words.tokenize(text) for text in texts] for texts, _ in (train, test)]
+    vocabulary = datasets.Alphabet.from_texts(tokens[0], max_size=vocabulary_size)
     if keep_first:
         tokens = [[text[: max_length - 2] for text in texts] for texts in tokens]
-    x = [vocabulary.encode(texts, max_length) for texts in tokens]
-    return Sequences((x[0], train[1]), (x[1], test[1]), classes, vocabulary.names, info, groups)
+    x = [vocabulary.encode_batch(texts, max_length, truncate=True) for texts in tokens]
+    return Sequences((x[0], train[1]), (x[1], test[1]), classes, vocabulary, info, groups)
 
 
 def generated(classes: tuple[str, ...]) -> Sequences:
@@ -404,8 +403,8 @@ def generated(classes: tuple[str, ...]) -> Sequences:
     y = np.arange(60, dtype=np.int32) % len(classes)
     x = rng.integers(4 + len(classes), 12 + len(classes), (60, 12)).astype(np.int32)
     x[:, 5] = 4 + y
-    names = (*datasets.words.SPECIAL, *(f"word{i}" for i in range(8 + len(classes))))
-    return Sequences((x[:40], y[:40]), (x[40:], y[40:]), classes, names, {"name": "smoke"})
+    vocabulary = datasets.Alphabet.from_texts([[f"word{i}" for i in range(8 + len(classes))]])
+    return Sequences((x[:40], y[:40]), (x[40:], y[40:]), classes, vocabulary, {"name": "smoke"})
 
 
 def digits(data: Path | None, smoke: bool = False, side: int = 28) -> Sequences:

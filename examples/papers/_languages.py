@@ -115,7 +115,7 @@ def build(network: str, symbols: int, protocol: Protocol, seed: int) -> keras.Mo
         recurrent = regularized[network](units, protocol.centroids, regularize_last_step=False, name="recurrent")
     else:
         recurrent = {"LSTM": keras.layers.LSTM, "LSTM-P": layers.PeepholeLSTM}[network](units, name="recurrent")
-    ids = automata.WordEncoding.with_tokens(range(symbols), start=True, end=True).size
+    ids = len(datasets.Alphabet.with_tokens(range(symbols), start=True, end=True))
     model = keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),

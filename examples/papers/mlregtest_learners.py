@@ -142,7 +142,7 @@ def _fitted(model: automata.Recognizer, sets: Mapping[str, Words], smoke: bool) 
     )
     length = 1 + max(len(word) for split in ("train", "validation") for word in sets[split].words)
     train, validation = (
-        (model.layers[0].encoding.ids(sets[split].words, length), np.array(sets[split].labels, "float32"))
+        (model.layers[0].alphabet.encode_batch(sets[split].words, length), np.array(sets[split].labels, "float32"))
         for split in ("train", "validation")
     )
     best = keras.callbacks.EarlyStopping("val_accuracy", mode="max", patience=PATIENCE, restore_best_weights=True)

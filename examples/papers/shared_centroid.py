@@ -13,7 +13,7 @@ from typing import Any
 
 from examples.papers import _languages
 from examples.papers._experiment import Experiment, Record, Run, grouped, runs, table
-from examples.papers._lazy import analysis, automata, keras, layers, np
+from examples.papers._lazy import analysis, automata, datasets, keras, layers, np
 
 LANGUAGE, UNITS, EACH, BATCH, RATE, CHECKED = 3, 8, 1024, 32, 5e-3, 5
 """Number of the language, size of the state, words of each label in an epoch, batch, Adam's rate, and epochs from one
@@ -39,8 +39,8 @@ class SharedCentroid(Experiment):
         words, every = (_languages.short_words(truth, length) for length in (longest, tried))
         model, epochs = train(words, every, settings["centroids"], settings["epochs"], run)
         model.save(run.folder / "model.keras")
-        extraction = automata.extract(model, alphabet=encoding())
-        certificate = automata.certify(model, truth, alphabet=encoding())
+        extraction = automata.extract(model, alphabet=alphabet())
+        certificate = automata.certify(model, truth, alphabet=alphabet())
         short = _languages.short_words(truth, min(tried, READ))
         read = [extraction.dfa.output(word) for word in short.words]
         word = extraction.dfa.difference(truth)
@@ -95,9 +95,9 @@ def _place(record: Record) -> tuple[int, int]:
     return record["protocol"]["centroids"], record["model"]["seed"]
 
 
-def encoding() -> Any:
+def alphabet() -> Any:
     """The ids that the networks read: a start token first."""
-    return automata.WordEncoding.with_tokens("01", start=True)
+    return datasets.Alphabet.with_tokens("01", start=True)
 
 
 def build(centroids: int) -> keras.Model:
@@ -105,7 +105,7 @@ def build(centroids: int) -> keras.Model:
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
-            keras.layers.Embedding(encoding().size, UNITS, mask_zero=True),
+            keras.layers.Embedding(len(alphabet()), UNITS, mask_zero=True),
             layers.SRGRU(UNITS, centroids, reset_after=False),
             keras.layers.Dense(1),
         ]
@@ -145,4 +145,4 @@ def mixtures(model: keras.Model, truth: automata.DFA, words: Any) -> Any:
 
 
 def _logits(model: keras.Model, words: Any) -> Any:
-    return model.predict(encoding().ids(words), batch_size=4096, verbose=0)[:, 0]
+    return model.predict(alphabet().encode_batch(words), batch_size=4096, verbose=0)[:, 0]

@@ -81,8 +81,8 @@ class TomitaPaper(Experiment):
             "seconds": training.training_seconds(curve[:learned]),
         }
         if network == "SR-GRU":
-            extraction = automata.extract(model, alphabet=_encoding())
-            counted = automata.extract(model, train.words, method="counts", alphabet=_encoding())
+            extraction = automata.extract(model, alphabet=_alphabet())
+            counted = automata.extract(model, train.words, method="counts", alphabet=_alphabet())
             (run.folder / "centroids.svg").write_text(extraction.dfa.to_svg([str(c) for c in extraction.centroids]))
             result |= {
                 "exact": extraction.dfa.minimize() == truth,
@@ -183,8 +183,8 @@ def _read_off(automata: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
 
 
 @functools.cache
-def _encoding() -> Any:
-    return automata.WordEncoding.with_tokens("01", start=True)
+def _alphabet() -> Any:
+    return datasets.Alphabet.with_tokens("01", start=True)
 
 
 def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
@@ -204,7 +204,7 @@ def _build(network: str, protocol: Mapping[str, Any]) -> keras.Model:
     model = keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
-            keras.layers.Embedding(_encoding().size, units, mask_zero=True),
+            keras.layers.Embedding(len(_alphabet()), units, mask_zero=True),
             recurrent,
             keras.layers.Dense(1, kernel_regularizer=penalty),
         ]

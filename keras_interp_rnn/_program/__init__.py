@@ -65,14 +65,13 @@ from keras_interp_rnn._program.recurrent import (
     resolve_recurrent_layer,
     states_to_set,
 )
-from keras_interp_rnn._program.symbols import (
-    GivenNames,
-    Names,
-    WordNames,
-    is_text,
+from keras_interp_rnn._program.text_layers import is_text
+from keras_interp_rnn._program.texts import (
+    GivenAlphabet,
+    alphabet_of,
     read_text,
     read_texts,
-    resolve_names,
+    resolve_alphabet,
     token_name,
     token_names,
 )
@@ -80,15 +79,14 @@ from keras_interp_rnn._program.symbols import (
 __all__ = [
     "AffineReading",
     "CellAlong",
-    "GivenNames",
+    "GivenAlphabet",
     "ISANWeights",
-    "Names",
     "OpenedText",
     "Program",
     "Stepper",
     "Way",
-    "WordNames",
     "affine_maps",
+    "alphabet_of",
     "apply_head",
     "as_array",
     "as_float64",
@@ -129,7 +127,7 @@ __all__ = [
     "recurrent_layer_inputs",
     "recurrent_layers",
     "regularized_stack",
-    "resolve_names",
+    "resolve_alphabet",
     "resolve_recurrent_layer",
     "run_with_quantities",
     "stack_of",

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._cells import built_for, equations_of
 from keras_interp_rnn._program.affine_layers import describe, is_isan_cell, is_linear_recurrence, reads_symbols
@@ -27,7 +28,7 @@ from keras_interp_rnn._program.linear_recurrences import affine_maps
 from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
 from keras_interp_rnn._program.operations import PROBABILITIES, Affine, Lookup, Scale
 from keras_interp_rnn._program.recurrent import recurrent_layer_inputs
-from keras_interp_rnn._program.symbols import GivenNames, Names, read_text, resolve_names
+from keras_interp_rnn._program.texts import GivenAlphabet, read_text, resolve_alphabet
 from keras_interp_rnn._types import Array, Tensor
 from keras_interp_rnn.affine import AffineMap
 
@@ -89,8 +90,8 @@ class AffineReading:
         ValueError: of a model that has no graph, or several inputs.
     """
 
-    def __init__(self, network: Any, alphabet: GivenNames | None = None) -> None:
-        self.network, self.names = resolve_names(network, alphabet)
+    def __init__(self, network: Any, alphabet: GivenAlphabet | None = None) -> None:
+        self.network, self.names = resolve_alphabet(network, alphabet)
         self.flow = fold(self.network) if isinstance(self.network, keras.Model) else None
         if self.flow is not None and self.flow.recurrences:
             warn_of_lost_masks(self.network)
@@ -428,7 +429,7 @@ def _built_cell(layer: Any) -> Any:
     return cell
 
 
-def _text(symbols: Any, names: Names | None) -> NDArray[Any]:
+def _text(symbols: Any, names: Alphabet | None) -> NDArray[Any]:
     """A text as ids, or one sequence of vectors (time, features)."""
     given = None if isinstance(symbols, str) else np.asarray(symbols)
     if given is None or not _are_vectors(given):

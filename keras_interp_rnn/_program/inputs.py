@@ -10,22 +10,20 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._program.arrays import as_array, as_mask, as_sequences, in_rank, is_float
 from keras_interp_rnn._program.graph import runs_its_graph, takes_training, traced
 from keras_interp_rnn._program.interface import vocabulary_sizes
-from keras_interp_rnn._program.symbols import (
-    GivenNames,
-    Names,
+from keras_interp_rnn._program.text_layers import (
     as_strings,
     is_text,
     read_strings,
-    read_texts,
-    resolve_names,
     text_layer,
     text_layers,
     with_strings,
 )
+from keras_interp_rnn._program.texts import GivenAlphabet, read_texts, resolve_alphabet
 
 
 class Reading(NamedTuple):
@@ -40,7 +38,7 @@ class Reading(NamedTuple):
     network: Any
     arrays: list[Any]
     varies: int
-    names: Names | None
+    names: Alphabet | None
     own: Callable[[list[NDArray[Any]]], Any] | None
 
     def as_read(self, arrays: Sequence[Any]) -> Any:
@@ -65,7 +63,7 @@ def as_model(layer: keras.layers.Layer, inputs: Any, mask: ArrayLike | None = No
 
 
 def read_inputs(
-    network: Any, inputs: Any, alphabet: GivenNames | None = None, varies: int | str | None = None
+    network: Any, inputs: Any, alphabet: GivenAlphabet | None = None, varies: int | str | None = None
 ) -> Reading:
     """A network and its inputs, texts as ids.
 
@@ -81,11 +79,11 @@ def read_inputs(
         if text_layer(network) is not None:
             network = with_strings(network, inputs if is_text(inputs) or are_several(inputs) else None)
         else:
-            inputs = inputs if are_several(inputs) else read_texts(inputs, resolve_names(network, alphabet)[1])
+            inputs = inputs if are_several(inputs) else read_texts(inputs, resolve_alphabet(network, alphabet)[1])
             network, own = _with_graph(network, inputs)
     index, given = input_index(network, varies), listed_inputs(network, inputs)
     given = [read_strings(network, i, array) if i != index else array for i, array in enumerate(given)]
-    network, names = resolve_names(network, alphabet, index)
+    network, names = resolve_alphabet(network, alphabet, index)
     array = as_array("The inputs", read_texts(given[index], names))
     given[index] = array.astype(np.int64) if array.dtype == bool and array.ndim < 3 else array
     if isinstance(network, keras.Sequential) and not hasattr(network, "inputs"):

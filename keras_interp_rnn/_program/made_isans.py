@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +10,13 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._program.affine_reading import AffineReading
+from keras_interp_rnn._program.text_layers import distinct_names
 from keras_interp_rnn._types import Array
+
+MAX_VALUES = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
+"""Largest number of each dtype."""
 
 
 def isan_like(network: Any, kernel: Array, bias: Array, initial_state: Array, dtype: str) -> Any:
@@ -43,19 +49,37 @@ def isan_of(
 
 
 def isan_model(
-    kernel: Array, bias: Array, initial_state: Array, readout: tuple[Array, Array], names: Sequence[str]
+    kernel: Array,
+    bias: Array,
+    initial_state: Array,
+    readout: tuple[Array, Array],
+    names: Sequence[str] | None = None,
+    *,
+    dtype: str = "float64",
+    return_sequences: bool = False,
 ) -> keras.Model:
-    """A model in float64 of an ISAN with these weights, whose last state a Dense layer reads.
+    """A model of an ISAN with these weights, whose last state, or every state, a Dense layer reads.
 
     Args:
         readout: the matrix and the bias of the Dense layer. names: of the symbols.
+
+    Raises:
+        ValueError: if a weight is too large for the dtype.
     """
-    registered = keras.saving.get_registered_object
-    alphabet = registered("keras_interp_rnn>AlphabetLayer")(registered("keras_interp_rnn>Alphabet")(list(names)))
-    with _backend.double_precision():
-        layer = isan_of(kernel, bias, initial_state, dtype="float64")
-        head = keras.layers.Dense(readout[1].size, dtype="float64")
-        model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet, layer, head])
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (kernel, bias, initial_state, *readout))
+    policy = keras.dtype_policies.get(dtype)
+    bound = min(MAX_VALUES.get(kind, np.inf) for kind in (policy.compute_dtype, policy.variable_dtype))
+    if largest > bound:
+        raise ValueError(
+            f"Weights of dtype {dtype} must be at most {bound:.3g}. Received: {largest:.3g}. Pass "
+            'dtype="float64", or scale the automaton.'
+        )
+    named = [] if names is None else [Alphabet(distinct_names(names)).layer()]
+    wide = _backend.double_precision() if dtype == "float64" else contextlib.nullcontext()
+    with wide:
+        layer = isan_of(kernel, bias, initial_state, dtype=dtype, return_sequences=return_sequences)
+        head = keras.layers.Dense(readout[1].size, dtype=dtype)
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), *named, layer, head])
         head.set_weights([*readout])
     return model
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers, invalid, is_number
-from keras_interp_rnn._program import Stepper, generator, is_text, read_text, resolve_names
+from keras_interp_rnn._program import Stepper, generator, is_text, read_text, resolve_alphabet
 from keras_interp_rnn._results import separator
 
 
@@ -103,11 +103,11 @@ def generate(
     if not is_number(inverse_temperature) or not inverse_temperature >= 0:
         remedy = "Pass 1 to draw from the model's own probabilities."
         raise invalid("inverse_temperature", "a number of at least 0", inverse_temperature, remedy)
-    network, names = resolve_names(network, alphabet)
+    network, names = resolve_alphabet(network, alphabet)
     begin = read_text("A prompt", prompt, names) if is_text(prompt) else np.asarray(prompt)
     if is_text(prompt) and names is not None:
-        begin = begin[begin != names.end] if names.end is not None else begin  # the text goes on
-        begin = np.trim_zeros(begin, "b") if names.pads else begin
+        begin = begin[begin != names.end_id] if names.end is not None else begin  # the text goes on
+        begin = begin[: names.lengths(begin[None])[0]] if names.padding is not None else begin
     if begin.ndim != 1 or not begin.size or begin.dtype.kind not in "iu":
         raise ValueError(
             "`prompt` must be a string, or the integers of one text, shape (time,), with at least one symbol. "
@@ -136,8 +136,7 @@ def generate(
     if is_text(prompt) or alphabet is not None:
         assert names is not None
         text = [str(names[symbol]) for symbol in written]
-        letters = [names[symbol] for symbol in names.symbols] if names.splits else names
-        return "".join(text) if separator(letters) == "" else text
+        return "".join(text) if separator(names if names.split is None else names.ordinary) == "" else text
     return np.array(written, np.int32)
 
 

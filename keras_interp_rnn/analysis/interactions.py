@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import AffineReading, GivenNames, check_range, token_names
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, token_names
 from keras_interp_rnn._program.inputs import are_several, read_inputs
 from keras_interp_rnn._program.interface import last_activation
 from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible
@@ -134,7 +134,7 @@ def interactions(
     reference: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     of: str = "logit",
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
     with_respect_to: int | str | None = None,
 ) -> Interactions:
     r"""Which pairs of steps act together: the interaction index of every pair of steps of a sequence in an output.
@@ -242,7 +242,7 @@ def interactions(
 def _as_affine_maps(
     network: object,
     sequence: object,
-    alphabet: GivenNames | None,
+    alphabet: GivenAlphabet | None,
     reference: ArrayLike | None,
     with_respect_to: int | str | None,
     of: str,

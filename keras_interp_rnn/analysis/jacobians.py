@@ -23,7 +23,7 @@ from keras_interp_rnn._program import (
     listed,
     output_in_state,
     read_texts,
-    resolve_names,
+    resolve_alphabet,
     resolve_recurrent_layer,
 )
 from keras_interp_rnn._program.network import open_network
@@ -153,7 +153,7 @@ def _jacobians(
     """Lag, Jacobian and method for each of the lags, in ascending order."""
     choice("with_respect_to", with_respect_to, ("input", "state"))
     lags = [integer("lag", lag, 0, "Pass a number of steps.") for lag in lags]
-    network, names = resolve_names(network)
+    network, names = resolve_alphabet(network)
     inputs = read_texts(inputs, names)
     if has_many_states(network):
         yield from _jacobians_of_layers(network, inputs, lags, mask, with_respect_to)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program import CellAlong, linear_steps, read_texts, resolve_names, resolve_recurrent_layer
+from keras_interp_rnn._program import CellAlong, linear_steps, read_texts, resolve_alphabet, resolve_recurrent_layer
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 
@@ -83,7 +83,7 @@ def lyapunov_exponents(
     References: Benettin et al., 1980; Vogt et al., 2022.
     """
     integer("num_skipped", num_skipped, 0)
-    network, names = resolve_names(network)
+    network, names = resolve_alphabet(network)
     layer, sequences, read = resolve_recurrent_layer(network, read_texts(inputs, names), mask)
     recurrent = CellAlong(layer)
     num_steps = int(read.sum(axis=1).min())

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice, integer, invalid
-from keras_interp_rnn._program import GivenNames, as_array, listed, read_texts, recurrent_layers, resolve_names
+from keras_interp_rnn._program import GivenAlphabet, as_array, listed, read_texts, recurrent_layers, resolve_alphabet
 from keras_interp_rnn._program.along import CellAlong
 from keras_interp_rnn._program.network import Network, open_network
 from keras_interp_rnn._program.values import Cells
@@ -95,7 +95,7 @@ def patching(
     target: int | None = None,
     quantities: Sequence[str | Sequence[str]] | None = None,
     step: int = -1,
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
 ) -> Patching:
     r"""How much of the change of an output a state or a gate of another sequence restores, step by step.
 
@@ -136,7 +136,7 @@ def patching(
 
     References: Vig et al., 2020; Meng et al., 2022.
     """
-    network, names = resolve_names(network, alphabet)
+    network, names = resolve_alphabet(network, alphabet)
     both = [as_array(f"`{name}`", read_texts(x, names)) for name, x in (("clean", clean), ("corrupted", corrupted))]
     if both[0].shape != both[1].shape:
         raise ValueError(

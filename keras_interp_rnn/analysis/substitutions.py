@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._program import (
-    GivenNames,
-    Names,
+    GivenAlphabet,
     as_array,
     check_finite,
     gives_probabilities,
     is_text,
     predict_on_batch,
     read_text,
-    resolve_names,
+    resolve_alphabet,
 )
 from keras_interp_rnn._program.inputs import Reading, are_several, one_row, read_inputs
 from keras_interp_rnn._program.network import masks_of, steps_read
@@ -116,7 +116,7 @@ def substitutions(
     *,
     alternatives: ArrayLike | str | None = None,
     target: int = -1,
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
     with_respect_to: int | str | None = None,
 ) -> Substitutions:
     r"""The outputs of a network for all texts in which one symbol of a text is replaced or deleted.
@@ -166,7 +166,7 @@ def substitutions(
         text = _ids("symbols", reading.arrays[reading.varies][0])
         run = functools.partial(_with_others, network, reading)
     else:
-        network, names = resolve_names(network, alphabet)
+        network, names = resolve_alphabet(network, alphabet)
         text, reading = _ids("symbols", read_text("A text", symbols, names)), None
         run = functools.partial(predict_on_batch, network)
     if any(getattr(part, "stateful", False) for part in (network, *getattr(network, "layers", []))):
@@ -178,8 +178,7 @@ def substitutions(
         raise ValueError(
             "The symbols to be tried must be known. Received: neither alternatives nor an alphabet. Pass one of them."
         )
-    by_name = names is not None and (alternatives is None or is_text(alternatives))
-    others = _ids("alternatives", names.ids(alternatives) if names is not None and by_name else alternatives)
+    others = _ids("alternatives", _alternatives(alternatives, names))
     found = run(text[None].astype(np.int32), 1)
     [original], num_bytes = _at(network, found, target)
     step = target if np.ndim(found) == 3 else -1
@@ -191,7 +190,7 @@ def substitutions(
             f"{network.name}. Pass a text that is not padding alone."
         )
     # The tokens before and after a text stay, and steps that are not read.
-    stay = np.isin(text, () if names is None else names.frame)
+    stay = np.isin(text, [] if names is None else [i for i in (names.start_id, names.end_id) if i is not None])
     places = np.flatnonzero(~stay if read is None else ~stay & read)
     outputs = np.empty((len(text) * len(others), len(original)))
     batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))
@@ -219,6 +218,13 @@ def substitutions(
     return Substitutions(text, others, table, original, names, are_probabilities, deleted, read)
 
 
+def _alternatives(given: Any, alphabet: Alphabet | None) -> Any:
+    """The ids of symbols: of names by the alphabet, and of None all that texts are made of."""
+    if alphabet is None or not (given is None or is_text(given)):
+        return given
+    return alphabet.ids_of(alphabet.ordinary if given is None else given)
+
+
 def _with_others(network: Any, reading: Reading, ids: NDArray[np.int32], count: int) -> Any:
     """The outputs for changed texts (count, time), each with the same other inputs."""
     arrays = [ids if i == reading.varies else np.repeat(x, count, axis=0) for i, x in enumerate(reading.arrays)]
@@ -229,7 +235,7 @@ def _masked(
     network: Any,
     text: NDArray[np.int64],
     others: NDArray[np.int64],
-    names: Names | None,
+    names: Alphabet | None,
     reading: Reading | None,
     step: int,
 ) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:

@@ -32,13 +32,13 @@ from scipy.special import log_softmax
 from keras_interp_rnn._checks import choice, integer, integers
 from keras_interp_rnn._program import (
     AffineReading,
-    GivenNames,
+    GivenAlphabet,
     check_finite,
     check_logits,
     gives_probabilities,
     predict_on_batch,
     read_text,
-    resolve_names,
+    resolve_alphabet,
 )
 from keras_interp_rnn._results import Result, symbol_name
 from keras_interp_rnn._types import Array, Ints, LinearAutomaton, TextModel
@@ -153,7 +153,7 @@ def surprise(
     network: Any,
     sequences: Iterable[Any],
     *,
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
     num_events: int = 5,
 ) -> Surprise:
     r"""How surprising each event of each session is, in nats, and why the most surprising events are.
@@ -363,7 +363,7 @@ class _Model(_Predictor):
                 f"A model must read each session from the start. Received: {model.name}, which carries its state over "
                 "batches (stateful=True). Rebuild it without stateful, and give it the same weights."
             )
-        self.model, self.alphabet = resolve_names(model, alphabet)
+        self.model, self.alphabet = resolve_alphabet(model, alphabet)
         shape = getattr(self.model, "input_shape", None)
         self.length = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else None
         self.at_each_step = False

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._program import (
-    GivenNames,
+    GivenAlphabet,
     check_reads,
     read_texts,
     recurrent_layers,
-    resolve_names,
+    resolve_alphabet,
     resolve_recurrent_layer,
     run_with_quantities,
     states_to_set,
@@ -58,7 +58,7 @@ def trace(
     *,
     mask: Any = None,
     set: Mapping[int, Any] | None = None,
-    tokens: GivenNames | None = None,
+    tokens: GivenAlphabet | None = None,
 ) -> Trace:
     r"""Every quantity of every step, by its name in the paper.
 
@@ -109,7 +109,7 @@ def trace(
 
     Reference: Wang, Lawrence and Niepert, 2022, eqs. 13 to 25; Chen, 2017, eqs. 1 to 3.
     """
-    network, names = resolve_names(network, tokens)
+    network, names = resolve_alphabet(network, tokens)
     inputs = read_texts(inputs, names)
     found = recurrent_layers(network, inputs, mask)
     if set and len(found) > 1:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from keras_interp_rnn.automata.certificates import Certificate, certify, largest_temperature
     from keras_interp_rnn.automata.inference import infer
     from keras_interp_rnn.automata.learning import train_recognizer
-    from keras_interp_rnn.automata.machines import DFA, MooreMachine, WordEncoding, smallest_edit, tomita
+    from keras_interp_rnn.automata.machines import DFA, MooreMachine, smallest_edit, tomita
     from keras_interp_rnn.automata.networks import Recognizer, SymbolEmbedding, compile, extract
     from keras_interp_rnn.automata.queries import learn
     from keras_interp_rnn.automata.weighted import WeightedAutomaton
@@ -25,7 +25,6 @@ __all__ = [
     "Recognizer",
     "SymbolEmbedding",
     "WeightedAutomaton",
-    "WordEncoding",
     "certify",
     "compile",
     "extract",
@@ -40,7 +39,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        **dict.fromkeys(("DFA", "MooreMachine", "WordEncoding", "smallest_edit", "tomita"), "machines"),
+        **dict.fromkeys(("DFA", "MooreMachine", "smallest_edit", "tomita"), "machines"),
         **dict.fromkeys(("Recognizer", "SymbolEmbedding", "compile", "extract"), "networks"),
         **dict.fromkeys(("Certificate", "certify", "largest_temperature"), "certificates"),
         "infer": "inference",

@@ -223,7 +223,7 @@ class _Training:
     def __init__(self, model: Recognizer, sample: Sample, seed: int, verbose: int) -> None:
         self.model, self.labels, self.held_out, self.verbose = model, sample.labels, sample.held_out, verbose
         self.cell = model.layers[1].cell
-        self.ids = model.layers[0].encoding.ids(sample.words)
+        self.ids = model.layers[0].alphabet.encode_batch(sample.words)
         self.rng = np.random.default_rng(seed)
         self.lengths = np.array([len(word) for word in sample.words])
         self.started = time.monotonic()

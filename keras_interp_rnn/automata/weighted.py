@@ -18,24 +18,28 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_interp_rnn import layers
-from keras_interp_rnn._checks import fraction, integer, invalid, is_integer, non_negative
-from keras_interp_rnn._program import check_range
+from keras_interp_rnn._alphabet import distinct_symbols
+from keras_interp_rnn._checks import fraction, invalid, non_negative
+from keras_interp_rnn._program import check_range, isan_model
 from keras_interp_rnn._results import Result
-from keras_interp_rnn._types import Array, FiniteAutomaton, Ints
+from keras_interp_rnn._types import Array, FiniteAutomaton
 from keras_interp_rnn.analysis.weighted import hankel
-from keras_interp_rnn.analysis.weighted.forms import affine_form, arrays_of_dfa, checked_arrays, word_ids
-from keras_interp_rnn.analysis.weighted.minimization import reduced
+from keras_interp_rnn.analysis.weighted.forms import (
+    affine_form,
+    arrays_of_dfa,
+    checked_arrays,
+    symbols_of_words,
+    word_ids,
+)
+from keras_interp_rnn.analysis.weighted.minimization import constant_last, reduced
+from keras_interp_rnn.analysis.weighted.products import row_times
 from keras_interp_rnn.automata import weighted_drawing
-from keras_interp_rnn.automata.inference import frequencies, probabilities
-from keras_interp_rnn.automata.machines import checked_alphabet, checked_words, names_of_states, optional_alphabet
-
-MAX_VALUES = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
-"""Largest number of each dtype."""
+from keras_interp_rnn.automata.inference import stochastic
+from keras_interp_rnn.automata.machines import checked_words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedAutomaton(Result):
+class WeightedAutomaton(weighted_drawing.Drawable, Result):
     r"""A weighted automaton over the reals: $f(x_1 \ldots x_T) = \alpha A_{x_1} \cdots A_{x_T} \omega$.
 
     Args:
@@ -65,7 +69,7 @@ class WeightedAutomaton(Result):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if self.alphabet is not None:
-            symbols = checked_alphabet(self.alphabet)
+            symbols = distinct_symbols(self.alphabet)
             if len(symbols) != len(arrays[1]):
                 raise invalid("alphabet", f"{len(arrays[1])} different symbols, one for each matrix", symbols)
             object.__setattr__(self, "alphabet", symbols)
@@ -78,8 +82,6 @@ class WeightedAutomaton(Result):
     def num_symbols(self) -> int:
         """K."""
         return len(self.transitions)
-
-    # Values
 
     def value(self, word: Iterable[Hashable]) -> Any:
         """The value of a word: a float, or (outputs,) if `final` has several columns.
@@ -96,68 +98,13 @@ class WeightedAutomaton(Result):
             ValueError: if a symbol is not in the alphabet, or the value is too large for float64.
         """
         ids = word_ids(word, self.alphabet, self.num_symbols)
-        try:
-            with np.errstate(over="raise", under="raise", invalid="raise"):
-                state = self.initial
-                for symbol in ids:  # not by `@`, whose threads do not report an underflow
-                    state = (state[:, None] * self.transitions[symbol]).sum(axis=0)
-                found = (state[:, None] * self._columns).sum(axis=0)
-        except FloatingPointError:
-            numbers, exponents = self._wide_value(ids)
-            with np.errstate(over="ignore", under="ignore"):
-                found = np.ldexp(numbers, exponents.clip(-10_000, 10_000).astype(np.int32))
+        found = row_times((*self.transitions[ids], self._columns), self.initial)
         check_range("The value of a word", [found])
         return float(found[0]) if self.final.ndim == 1 else found
-
-    def _wide_value(self, ids: Ints) -> tuple[Array, Ints]:
-        """The values m 2^e as m and e (outputs,)."""
-        numbers, exponents = np.frexp(self.initial)
-        for matrix in (*self.transitions[ids], self._columns):
-            numbers, exponents = _wide_product(numbers, exponents, matrix)
-        return numbers, exponents
 
     def values(self, words: Iterable[Iterable[Hashable]]) -> Array:
         """The values of several words: (words,), or (words, outputs); errors as `value`."""
         return np.array([self.value(word) for word in checked_words(words)]).reshape(-1, *self.final.shape[1:])
-
-    def to_svg(self, names: Sequence[str] | None = None) -> str:
-        """A drawing of a sparse automaton, as an SVG element.
-
-        Edges are labelled symbol:weight, with three digits; a weight of 1 is omitted. A state with a final weight has a
-        double ring, and the weight under its name unless it is 1. A single initial weight of 1 is drawn as an arrow;
-        other initial weights label edges from a dashed circle. Tooltips show labels that are cut off in full.
-
-        Args:
-            names: of the states; by default their numbers.
-
-        Raises:
-            ValueError: if there is not one name for each state, or if there are more than 60 edges, too many to read.
-
-        Example:
-
-        >>> coin = WeightedAutomaton([1], [[[0.375]], [[0.125]]], [0.5], alphabet="ht")
-        >>> ">h:0.375, t:0.125</text>" in coin.to_svg()
-        True
-        """
-        texts = names_of_states(names, len(self))
-        symbols = [str(symbol) for symbol in self._symbols]
-        edges: dict[tuple[int, int], list[tuple[str, float]]] = {}
-        for state, target, i in np.argwhere(np.moveaxis(self.transitions, 0, -1)).tolist():
-            edges.setdefault((state, target), []).append((symbols[i], float(self.transitions[i, state, target])))
-        initial = {state: float(weight) for state, weight in enumerate(self.initial) if weight}
-        final = {state: row.tolist() for state, row in enumerate(self._columns) if row.any()}
-        return weighted_drawing.svg(edges, initial, final, texts)
-
-    def _repr_svg_(self) -> str | None:
-        return self.to_svg() if self.is_drawable else None
-
-    @property
-    def is_drawable(self) -> bool:
-        """Whether the automaton has few enough edges for `to_svg`."""
-        edges = int(self.transitions.any(axis=0).sum()) + int((self.initial != 0).sum())
-        return edges <= weighted_drawing.MAX_EDGES
-
-    # Operations
 
     def sum(self, other: WeightedAutomaton) -> WeightedAutomaton:
         """The automaton whose value is the sum of both values: n + m states.
@@ -165,7 +112,7 @@ class WeightedAutomaton(Result):
         Raises:
             ValueError: if alphabets or numbers of outputs differ.
         """
-        second = self._compatible(other)
+        second = _over_the_same(self, other)
         n, m = len(self), len(second)
         transitions = np.zeros((self.num_symbols, n + m, n + m))
         transitions[:, :n, :n], transitions[:, n:, n:] = self.transitions, second.transitions
@@ -178,7 +125,7 @@ class WeightedAutomaton(Result):
         Raises:
             ValueError: as `sum`.
         """
-        second = self._compatible(other)
+        second = _over_the_same(self, other)
         size = len(self) * len(second)
         with np.errstate(all="ignore"):  # the constructor refuses infinities
             initial = np.kron(self.initial, second.initial).astype(np.float64)
@@ -206,11 +153,7 @@ class WeightedAutomaton(Result):
         """
         tolerance = fraction("tolerance", tolerance)
         [initial], transitions, final, _, _ = reduced(self.initial[None], self.transitions, self._columns, tolerance)
-        if len(initial):
-            initial, transitions, final = _constant_last(initial, transitions, final, tolerance)
-        else:
-            initial, transitions = np.zeros(1), np.zeros((self.num_symbols, 1, 1))
-            final = np.zeros((1, final.shape[1]))
+        initial, transitions, final = constant_last(initial, transitions, final, tolerance)
         return replace(self, initial=initial, transitions=transitions, final=final.reshape(-1, *self.final.shape[1:]))
 
     def prefix_sums(self) -> WeightedAutomaton:
@@ -231,18 +174,6 @@ class WeightedAutomaton(Result):
             )
         return replace(self, final=np.linalg.solve(np.eye(len(self)) - total, self.final))
 
-    def _compatible(self, other: WeightedAutomaton) -> WeightedAutomaton:
-        """The other one with its symbols in this one's order."""
-        if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != self.final.shape[1:]:
-            raise ValueError(
-                "Weighted automata must have the same number of outputs to be combined. Received: "
-                f"{other!r}, and one with final {self.final.shape}."
-            )
-        mine, others = self._symbols, other._symbols
-        if set(mine) != set(others):
-            raise ValueError(f"Both automata must read the same alphabet. Received: {mine!r} and {others!r}.")
-        return replace(other, transitions=other.transitions[[others.index(symbol) for symbol in mine]], alphabet=mine)
-
     @property
     def _columns(self) -> Array:
         """The final weights as (n, outputs)."""
@@ -251,8 +182,6 @@ class WeightedAutomaton(Result):
     @property
     def _symbols(self) -> tuple[Hashable, ...]:
         return tuple(range(self.num_symbols)) if self.alphabet is None else self.alphabet
-
-    # Conversions
 
     @classmethod
     def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
@@ -297,24 +226,8 @@ class WeightedAutomaton(Result):
         array([[3.]], dtype=float32)
         """
         form = affine_form(self)
-        parts = form.initial, form.kernel, form.bias, form.readout, form.offset
-        largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
-        policy = keras.dtype_policies.get(dtype)
-        bound = min(MAX_VALUES.get(kind, np.inf) for kind in (policy.compute_dtype, policy.variable_dtype))
-        if largest > bound:
-            raise ValueError(
-                f"Weights of dtype {dtype} must be at most {bound:.3g}. Received: {largest:.3g}. Pass "
-                'dtype="float64", or scale the automaton.'
-            )
-        settings = {"recurrent_constraint": None, "return_sequences": return_sequences, "dtype": dtype}
-        isan = layers.ISAN(form.units, form.num_symbols, **settings)
-        head = keras.layers.Dense(form.num_outputs, dtype=dtype)
-        model = keras.Sequential([keras.Input((None,), dtype="int32"), isan, head])
-        isan.cell.recurrent_kernel.assign(form.kernel)
-        isan.cell.bias.assign(form.bias)
-        isan.cell.initial_state.assign(form.initial)
-        head.set_weights([form.readout, form.offset])
-        return model
+        weights = form.kernel, form.bias, form.initial
+        return isan_model(*weights, (form.readout, form.offset), dtype=dtype, return_sequences=return_sequences)
 
     @classmethod
     def from_dfa(cls, dfa: FiniteAutomaton) -> WeightedAutomaton:
@@ -368,17 +281,9 @@ class WeightedAutomaton(Result):
         """
         pseudo_count = non_negative("pseudo_count", pseudo_count)
         drawn = checked_words(words)
-        if not drawn:
-            raise ValueError("There must be a word to learn from. Received: none. Pass the words of normal sessions.")
-        symbols, num_symbols = _symbols_of(drawn, alphabet, num_symbols)
+        symbols, num_symbols = symbols_of_words(drawn, alphabet, num_symbols)
         counts = Counter(tuple(word_ids(word, symbols, num_symbols).tolist()) for word in drawn)
-        table, each, ends = probabilities(frequencies(counts, num_symbols), pseudo_count)
-        transitions = np.zeros((num_symbols, len(ends), len(ends)))
-        states, columns = np.indices(table.shape)
-        transitions[columns, states, table] = each
-        initial = np.zeros(len(ends))
-        initial[0] = 1
-        return cls(initial, transitions, ends, symbols)
+        return cls(*stochastic(counts, num_symbols, pseudo_count), symbols)
 
     @classmethod
     def from_hankel(
@@ -410,8 +315,7 @@ class WeightedAutomaton(Result):
             alphabet: the symbols; None for words of ids.
             num_symbols: K, if there is no alphabet; None for one more than the largest id.
             max_length: maximum length of the prefixes and suffixes.
-            max_basis: maximum number of prefixes and of suffixes; those that are most frequent, or have the largest
-                values, are used.
+            max_basis: maximum number of prefixes, and of suffixes: the most frequent, or those with the largest values.
 
         Returns:
             The automaton. Estimates may be below 0.
@@ -431,66 +335,21 @@ class WeightedAutomaton(Result):
         References: Hsu, Kakade and Zhang, "A spectral algorithm for learning hidden Markov models", COLT 2009; Balle,
         Carreras, Luque and Quattoni, "Spectral learning of weighted automata", Machine Learning, 2014.
         """
-        integer("rank", rank)
-        integer("max_length", max_length, 0)
-        integer("max_basis", max_basis)
-        pairs = list(words.items()) if isinstance(words, Mapping) else [(word, 1.0) for word in checked_words(words)]
-        if any(not np.isfinite(value) for _, value in pairs):
-            raise ValueError(
-                "Values of words must be finite numbers. Received: NaN or infinity. Leave these words out."
-            )
-        symbols, num_symbols = _symbols_of([word for word, _ in pairs], alphabet, num_symbols)
-        coded = [(word_ids(word, symbols, num_symbols), float(value)) for word, value in pairs]
-        if isinstance(words, Mapping):
-            table, shifted = hankel.of_values(coded, num_symbols, max_length, max_basis)
-        else:
-            table, shifted = hankel.of_words([word for word, _ in coded], num_symbols, max_length, max_basis)
-        initial, transitions, final = hankel.factored(table, shifted, rank)
-        if not isinstance(words, Mapping):
-            rest = np.eye(rank) - transitions.sum(axis=0)
-            initial, final = initial @ rest, rest @ final
-        return cls(initial, transitions, final, symbols)
+        given = words if isinstance(words, Mapping) else checked_words(words)
+        symbols, num_symbols = symbols_of_words(list(given), alphabet, num_symbols)
+        ids = [word_ids(word, symbols, num_symbols) for word in given]
+        values = list(words.values()) if isinstance(words, Mapping) else None
+        return cls(*hankel.learned(ids, values, rank, num_symbols, max_length, max_basis), symbols)
 
 
-def _symbols_of(
-    words: Sequence[Iterable[Hashable]], alphabet: Sequence[Hashable] | None, num_symbols: int | None
-) -> tuple[tuple[Hashable, ...] | None, int]:
-    """The alphabet of words, None for ids, and the number of its symbols."""
-    symbols = optional_alphabet(alphabet)
-    ids: list[Any] = [symbol for word in words for symbol in word] if symbols is None else []
-    if not all(map(is_integer, ids)):
+def _over_the_same(one: WeightedAutomaton, other: WeightedAutomaton) -> WeightedAutomaton:
+    """The other automaton with its symbols in the order of the first."""
+    if not isinstance(other, WeightedAutomaton) or other.final.shape[1:] != one.final.shape[1:]:
         raise ValueError(
-            "Words without an alphabet must consist of ids. Received: symbols that are no ids. Pass the alphabet."
+            "Weighted automata must have the same number of outputs to be combined. Received: "
+            f"{other!r}, and one with final {one.final.shape}."
         )
-    counted = 1 + max(ids, default=0) if symbols is None else len(symbols)
-    num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols)
-    if symbols is not None and num_symbols != counted:
-        raise invalid("num_symbols", f"the length of the alphabet, {counted}", num_symbols, "Leave it out.")
-    return symbols, num_symbols
-
-
-def _wide_product(numbers: Array, exponents: Any, matrix: Array) -> tuple[Array, Ints]:
-    """A row m 2^e, with an exponent for every entry, times a matrix."""
-    others, more = np.frexp(matrix)
-    terms = numbers[:, None] * others
-    powers = np.where(terms != 0, exponents[:, None] + more.astype(np.int64), -(2**62))
-    top = powers.max(axis=0)
-    sums = np.ldexp(terms, np.maximum(powers - top, -2_000).astype(np.int32)).sum(axis=0)
-    found, shift = np.frexp(sums)
-    return found, np.where(found != 0, top + shift, 0)
-
-
-def _constant_last(initial: Array, transitions: Array, final: Array, tolerance: float) -> tuple[Array, Array, Array]:
-    """A smallest automaton; if a vector c is constant, A_x c = c for all x, c becomes the last coordinate, exactly."""
-    n = len(initial)
-    off = (transitions - np.eye(n)).reshape(-1, n)
-    _, values, directions = np.linalg.svd(off)
-    constant = directions[-1]
-    if values[-1] > max(tolerance, 1e-13) * max(1.0, values[0]) or not initial @ constant:
-        return initial, transitions, final
-    constant = constant / (initial @ constant)
-    to = np.concatenate([directions[:-1], constant[None]]).T
-    back = np.concatenate([directions[:-1], constant[None] / (constant @ constant)])
-    initial, transitions, final = initial @ to, back @ transitions @ to, back @ final
-    initial[-1], transitions[:, :, -1] = 1, np.eye(n)[-1]
-    return initial, transitions, final
+    mine, others = one._symbols, other._symbols
+    if set(mine) != set(others):
+        raise ValueError(f"Both automata must read the same alphabet. Received: {mine!r} and {others!r}.")
+    return replace(other, transitions=other.transitions[[others.index(symbol) for symbol in mine]], alphabet=mine)

@@ -6,10 +6,13 @@ otherwise edges with the initial weights come from a dashed circle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
 
 from keras_interp_rnn._results import LINE, visible
-from keras_interp_rnn.automata.machines import CIRCLE, RING, State, picture
+from keras_interp_rnn._types import Array
+from keras_interp_rnn.automata.machines import CIRCLE, RING, State, names_of_states, picture
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = 60
@@ -17,6 +20,56 @@ MAX_EDGES = 60
 
 SOURCE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{LINE}" stroke-dasharray="3 3"/>'
 """The circle from which initial weights come."""
+
+
+class Drawable:
+    """A weighted automaton that can be drawn: initial (n,), transitions (K, n, n), final (n,) or (n, m)."""
+
+    initial: Array
+    transitions: Array
+    final: Array
+
+    @property
+    def _symbols(self) -> tuple[Hashable, ...]:
+        """The symbols, in the order of the matrices."""
+        raise NotImplementedError
+
+    def to_svg(self, names: Sequence[str] | None = None) -> str:
+        """A drawing of a sparse automaton, as an SVG element.
+
+        Edges are labelled symbol:weight, with three digits; a weight of 1 is omitted. A state with a final weight has a
+        double ring, and the weight under its name unless it is 1. A single initial weight of 1 is drawn as an arrow;
+        other initial weights label edges from a dashed circle. Tooltips show labels that are cut off in full.
+
+        Args:
+            names: of the states; by default their numbers.
+
+        Raises:
+            ValueError: if there is not one name for each state, or if there are more than 60 edges, too many to read.
+
+        Example:
+
+        >>> from keras_interp_rnn.automata import WeightedAutomaton
+        >>> coin = WeightedAutomaton([1], [[[0.375]], [[0.125]]], [0.5], alphabet="ht")
+        >>> ">h:0.375, t:0.125</text>" in coin.to_svg()
+        True
+        """
+        texts, final = names_of_states(names, len(self.initial)), self.final.reshape(len(self.initial), -1)
+        edges: dict[tuple[int, int], list[tuple[str, float]]] = {}
+        for state, target, i in np.argwhere(np.moveaxis(self.transitions, 0, -1)).tolist():
+            weight = float(self.transitions[i, state, target])
+            edges.setdefault((state, target), []).append((str(self._symbols[i]), weight))
+        starts = {state: float(weight) for state, weight in enumerate(self.initial) if weight}
+        return svg(edges, starts, {state: row.tolist() for state, row in enumerate(final) if row.any()}, texts)
+
+    @property
+    def is_drawable(self) -> bool:
+        """Whether the automaton has few enough edges for `to_svg`."""
+        edges = int(self.transitions.any(axis=0).sum()) + int((self.initial != 0).sum())
+        return edges <= MAX_EDGES
+
+    def _repr_svg_(self) -> str | None:
+        return self.to_svg() if self.is_drawable else None
 
 
 def svg(

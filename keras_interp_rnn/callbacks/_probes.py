@@ -14,16 +14,16 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
 from keras_interp_rnn._checks import as_path, integer
 from keras_interp_rnn._program import (
-    GivenNames,
-    Names,
+    GivenAlphabet,
     carried_states,
     is_text,
     read_texts,
     recurrent_layer_inputs,
-    resolve_names,
+    resolve_alphabet,
 )
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._base import NamedCallback, claim, release
@@ -157,7 +157,7 @@ class InputProbe(Probe):
         ValueError: if the batch is empty or the frequency is not positive.
     """
 
-    tokens: GivenNames | None = None
+    tokens: GivenAlphabet | None = None
 
     def __init__(
         self,
@@ -175,9 +175,9 @@ class InputProbe(Probe):
                 f"{type(self).__name__} must read a fixed batch of sequences. Received: none. Pass a few sequences."
             )
 
-    def resolved(self) -> tuple[keras.Model, Names | None]:
+    def resolved(self) -> tuple[keras.Model, Alphabet | None]:
         """The model from the ids on, and their names."""
-        return resolve_names(self.network, self.tokens)
+        return resolve_alphabet(self.network, self.tokens)
 
     def read(self, inputs: Any) -> Any:
         """Inputs as the model reads them, texts as ids."""

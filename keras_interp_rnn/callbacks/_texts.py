@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._program import GivenNames, check_finite, read_text, resolve_names
+from keras_interp_rnn._program import GivenAlphabet, check_finite, read_text, resolve_alphabet
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of, write_tag
 from keras_interp_rnn.views import tags
@@ -36,7 +36,7 @@ class TextProbe(Probe):
         self,
         log_dir: str | os.PathLike[str],
         texts: Sequence[ArrayLike],
-        alphabet: GivenNames | None,
+        alphabet: GivenAlphabet | None,
         update_freq: str | int,
     ) -> None:
         super().__init__(log_dir, update_freq)
@@ -64,7 +64,7 @@ class TextProbe(Probe):
         check_finite(self.network)
         for text in self.texts:
             if isinstance(text, str) and len(text) > self.longest:
-                names = resolve_names(self.network, self.alphabet)[1]
+                names = resolve_alphabet(self.network, self.alphabet)[1]
                 self._check_length(read_text("A text", text, names).shape)
         return [self.measured(text) for text in self.texts]
 

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenNames
+from keras_interp_rnn._program import GivenAlphabet
 from keras_interp_rnn.analysis.attribution import METHODS, TopAttribution, top_attribution
 from keras_interp_rnn.callbacks._texts import TextProbe
 
@@ -59,7 +59,7 @@ class Attributions(TextProbe):
         texts: Sequence[ArrayLike],
         *,
         method: str = "auto",
-        alphabet: GivenNames | None = None,
+        alphabet: GivenAlphabet | None = None,
         update_freq: str | int = "epoch",
         max_work: int | None = None,
     ) -> None:

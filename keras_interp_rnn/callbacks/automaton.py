@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from keras_interp_rnn import automata
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._checks import integer, invalid
-from keras_interp_rnn._program import check_finite
-from keras_interp_rnn.automata.machines import accepted_words, checked_words, encoding_of, short_words
+from keras_interp_rnn._program import GivenAlphabet, alphabet_of, check_finite
+from keras_interp_rnn.automata.machines import accepted_words, checked_words, short_words
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, write_tag
@@ -59,7 +59,7 @@ class Automaton(Probe):
     | `SRLSTM`, `SRPeepholeLSTM`, whose cells also have a memory | "counts" or "mean_probability" | words |
 
     A model of `automata.train_recognizer` carries its alphabet, and so does a model with `Alphabet.layer()`. For any
-    other model pass `alphabet`, and `start` and `end` if its words have such tokens.
+    other model pass `alphabet`, with the tokens around its words if there are any.
 
     Steps are optimizer iterations and continue when a saved model is trained further. If weights become non-finite,
     logging stops with one warning; training continues. While the network's strength is below 1, its states are not
@@ -68,7 +68,7 @@ class Automaton(Probe):
     Args:
         log_dir: the folder of the logs; this callback writes to `automaton` in it, a run of its own.
         reference: the expected automaton, over the same symbols; a `MooreMachine` if the network has labels.
-        data, method, alphabet, start, end: as `automata.extract`.
+        data, method, alphabet: as `automata.extract`.
         num_words: int > 0. Agreement is computed over at most this many short words, and distance over at most this
             many words of the reference, the shortest ones, with equal numbers for each label (accepted and rejected).
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
@@ -80,7 +80,7 @@ class Automaton(Probe):
     Example:
 
         ids = {"0": 2, "1": 3}
-        model.fit(x, y, callbacks=[Automaton("logs", automata.tomita(4), alphabet=ids, start=1)])  # an SRGRU
+        model.fit(x, y, callbacks=[Automaton("logs", automata.tomita(4), alphabet=alphabet)])  # an SRGRU
         model.fit(x, y, callbacks=[Automaton("logs", data=words, method="counts", alphabet=ids)])  # an SRLSTM
     """
 
@@ -93,9 +93,7 @@ class Automaton(Probe):
         *,
         data: Iterable[Iterable[Hashable]] | None = None,
         method: str = "exact",
-        alphabet: automata.WordEncoding | Mapping[Hashable, int] | None = None,
-        start: int | None = None,
-        end: int | None = None,
+        alphabet: GivenAlphabet | None = None,
         num_words: int = 500,
         update_freq: str | int = "epoch",
     ) -> None:
@@ -105,9 +103,7 @@ class Automaton(Probe):
         self.reference = reference
         self.data = None if data is None else [tuple(word) for word in checked_words(data)]
         self.method, self.num_words = method, integer("num_words", num_words)
-        self.words: dict[str, Any] = {"alphabet": alphabet, "start": start, "end": end}
-        if alphabet is not None:
-            encoding_of(alphabet, start, end)
+        self.alphabet = None if alphabet is None else alphabet_of(alphabet)
         languages = [] if reference is None else _languages(reference)
         self._reference_words = [
             accepted_words(language, max(1, self.num_words // len(languages))) for language in languages
@@ -118,7 +114,7 @@ class Automaton(Probe):
         if any(float(keras.ops.convert_to_numpy(cell.strength)) < 1 for cell in cells):
             return None
         check_finite(self.network)
-        found = automata.extract(self.network, self.data, method=self.method, **self.words)
+        found = automata.extract(self.network, self.data, method=self.method, alphabet=self.alphabet)
         if self.reference is not None and type(self.reference) is not type(found.dfa):
             raise ValueError(
                 "`reference` must be a DFA for a network that accepts words, or a MooreMachine for one with labels. "

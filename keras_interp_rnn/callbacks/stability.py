@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._backend.keras_quirks import optimizer_steps
-from keras_interp_rnn._program import AffineReading, as_symbols, read_text, resolve_names
+from keras_interp_rnn._program import AffineReading, as_symbols, read_text, resolve_alphabet
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
@@ -142,7 +142,7 @@ class Stability(Probe):
 
     def _advice(self, kernel: NDArray[np.float64]) -> str:
         radius, symbol = _largest_radius(kernel)
-        _, names = resolve_names(self.model, self.alphabet)
+        _, names = resolve_alphabet(self.model, self.alphabet)
         return (
             f"The largest spectral radius is {radius:.3g}, of {symbol_name(names, symbol)!r}; above 1, a run "
             "of the symbol makes the state grow without bound. Keep the ISAN's recurrent_constraint, or lower the "

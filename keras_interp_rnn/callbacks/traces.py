@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._program import GivenNames, token_names
+from keras_interp_rnn._program import GivenAlphabet, token_names
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, write_tag
@@ -49,7 +49,7 @@ class Traces(InputProbe):
         log_dir: str | os.PathLike[str],
         inputs: Any,
         *,
-        tokens: GivenNames | None = None,
+        tokens: GivenAlphabet | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
     ) -> None:

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program import GivenNames, apply_head, carried_states, centroids_of, decision_threshold
+from keras_interp_rnn._program import GivenAlphabet, apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
@@ -89,7 +89,7 @@ class TransitionProbabilities(InputProbe):
         inputs: Any,
         *,
         validation: Any = None,
-        tokens: GivenNames | None = None,
+        tokens: GivenAlphabet | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
     ) -> None:

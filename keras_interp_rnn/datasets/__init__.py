@@ -1,10 +1,11 @@
-"""Texts, words of formal languages, and `Windows`, which feeds a long text to a recurrent layer.
+"""Alphabets, texts, words of formal languages, and `Windows`, which feeds a long text to a recurrent layer.
 
 | name | contents |
 |---|---|
-| `text` | any text as symbols: an `Alphabet`, or the 27 symbols of text8 |
+| `Alphabet` | which id stands for which character, word, event or symbol of an automaton |
+| `text` | any text as characters, or as the 27 symbols of text8 |
 | `text8` | 100 MB of Wikipedia over those symbols |
-| `words` | text as words: tokens, a vocabulary, sequences of ids |
+| `words` | text as words: tokens, and word vectors |
 | `tomita` | words of up to 1,000 symbols, labelled by Tomita's languages |
 | `LabelledWords` | what `tomita` loads: words, labels, and ids |
 | `abbadingo` | your own labelled words, in the format of Abbadingo and FlexFringe |
@@ -24,14 +25,16 @@ Every data set is loaded in the same way:
 `tensorflow_datasets` is not imported before a function needs it.
 """
 
+from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._io import DataError
 from keras_interp_rnn.datasets import text, text8, tomita, words
 from keras_interp_rnn.datasets._abbadingo import abbadingo
-from keras_interp_rnn.datasets._files import DataError
 from keras_interp_rnn.datasets._sessions import sessions
 from keras_interp_rnn.datasets.labelled_words import LabelledWords
 from keras_interp_rnn.datasets.windows import Windows
 
 __all__ = [
+    "Alphabet",
     "DataError",
     "LabelledWords",
     "Windows",

@@ -3,7 +3,6 @@
 import gzip
 import io
 import lzma
-import os
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from keras_interp_rnn._checks import expanded_path
-from keras_interp_rnn._io import DAMAGED_ARCHIVE
+from keras_interp_rnn._io import DAMAGED_ARCHIVE, DataError, existing_file
 
 __all__ = ["LARGEST", "LOG", "TABLE", "TEXT", "DataError", "decoded", "existing_file", "unpacked", "unpacked_text"]
 
@@ -24,57 +22,6 @@ LARGEST = 2 << 30
 
 TEXT, TABLE, LOG = ("", ".txt"), (".csv", ".tsv", ".tab"), (".xes",)
 """Suffixes of the files of a kind."""
-
-
-class DataError(ValueError):
-    """Raised if data, or their file or folder, cannot be used; the message states the reason and the remedy.
-
-    Example:
-
-    >>> from keras_interp_rnn import datasets
-    >>> try:
-    ...     datasets.text.load("not_there.txt")
-    ... except datasets.DataError as error:
-    ...     print(str(error).partition(", which")[0])
-    `path` must be a file. Received: not_there.txt
-    """
-
-
-def existing_file(path: str | os.PathLike[str], argument: str = "path") -> Path:
-    """Checks that a path is an existing file.
-
-    Args:
-        path: of the file; `~` is the home folder.
-        argument: name of the argument, for the error.
-
-    Returns:
-        The path.
-
-    Raises:
-        DataError: if it does not exist or is not a file.
-    """
-    try:
-        path = expanded_path(argument, path)
-    except ValueError as error:
-        raise DataError(str(error)) from None
-    if os.path.isdir(path):
-        raise DataError(f"`{argument}` must be a file. Received: {path}, which is a folder. Give a file inside it.")
-    if not os.path.isfile(path):  # unlike pathlib's, also for names that no file system accepts
-        raise DataError(
-            f"`{argument}` must be a file. Received: {path}, which {_trouble(path)}. Check the path; a relative one "
-            f"starts at {Path.cwd()}."
-        )
-    return path
-
-
-def _trouble(path: Path) -> str:
-    try:
-        path.stat()
-    except PermissionError as error:
-        return f"cannot be reached ({error.strerror})"
-    except (OSError, ValueError):
-        return "does not exist"
-    return "is not a file"
 
 
 def decoded(path: Path) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._results import short_repr
-from keras_interp_rnn.automata.machines import WordEncoding
 
 __all__ = ["LabelledWords"]
 
@@ -65,33 +65,6 @@ class LabelledWords:
         words = tuple(word for word, taken in zip(self.words, short, strict=True) if taken)
         return LabelledWords(words, self.labels[short], self.alphabet)
 
-    @property
-    def start_id(self) -> int:
-        """Id of the start token."""
-        return self.encoding(start=True).tokens[0]
-
-    @property
-    def end_id(self) -> int:
-        """Id of the end token."""
-        return self.encoding(end=True).tokens[0]
-
-    def encoding(self, start: bool = False, end: bool = False) -> WordEncoding:
-        """The encoding that `ids` uses; pass it as `alphabet` to `automata.extract` and similar functions.
-
-        Args:
-            start: whether a start token precedes every word.
-            end: whether an end token follows every word.
-
-        Returns:
-            The encoding.
-
-        Example:
-
-        >>> LabelledWords(("01",), np.array([True]), "01").encoding(start=True).ids(["01"])
-        array([[1, 2, 3]], dtype=int32)
-        """
-        return WordEncoding.with_tokens(self.alphabet, start=start, end=end)
-
     def ids(self, start: bool = False, end: bool = False, *, length: int | None = None) -> NDArray[np.int32]:
         """Encodes the words as rows of ids, as `automata.train_recognizer` does.
 
@@ -115,4 +88,5 @@ class LabelledWords:
         array([[2, 3, 4],
                [3, 4, 0]], dtype=int32)
         """
-        return self.encoding(start, end).ids(self.words, length)
+        alphabet = Alphabet.with_tokens(self.alphabet, start=start, end=end)
+        return alphabet.encode_batch(self.words, length)

@@ -1,6 +1,6 @@
-"""Character text as symbols, over any `Alphabet` or over the 27 symbols of text8, the space and a to z.
+"""Character text as symbols: any text, for a `datasets.Alphabet`, or over the 27 symbols of text8.
 
-`load`, `split` and `Alphabet` take any text. All other functions use the 27 symbols: symbol 0 is the space and
+`load` and `split` take any text. All other functions use the 27 symbols: symbol 0 is the space and
 symbol i the i-th letter, so `letter & 31` maps ASCII to symbols. `clean` maps any text to this alphabet as text8
 does: it lower-cases letters, spells out digits, and replaces everything else by a space, without two spaces in a row.
 It processes blocks of a million characters, with the same result as for the whole text.
@@ -26,13 +26,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integers, invalid
 from keras_interp_rnn._results import nth
-from keras_interp_rnn.datasets._alphabet import Alphabet, AlphabetLayer
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
 __all__ = [
     "ALPHABET",
-    "Alphabet",
-    "AlphabetLayer",
     "clean",
     "decode",
     "encode",
@@ -47,7 +44,8 @@ __all__ = [
 ALPHABET = " abcdefghijklmnopqrstuvwxyz"
 """The 27 letters; symbol i is `ALPHABET[i]`."""
 
-_LETTERS = Alphabet(ALPHABET)
+_OF_CODE = np.full(256, len(ALPHABET), np.uint8)
+_OF_CODE[[*ALPHABET.encode("ascii")]] = range(len(ALPHABET))
 
 _BLOCK = 1 << 20
 _MARKED = (  # the mark of UTF-32 begins with that of UTF-16
@@ -101,15 +99,15 @@ def encode(text: str | bytes) -> NDArray[np.uint8]:
     array([1, 0, 3, 1, 2], dtype=uint8)
     """
     raw = text if isinstance(text, bytes) else text.encode("ascii", "replace")
-    symbols = _LETTERS.ids_of(np.frombuffer(raw, np.uint8))
-    foreign = symbols < 0
+    symbols = _OF_CODE[np.frombuffer(raw, np.uint8)]
+    foreign = symbols == len(ALPHABET)
     if foreign.any():
         position = int(foreign.argmax())
         raise DataError(
             "`text` must consist of the 27 characters a-z and space. Received: "
             f"{text[position : position + 1]!r} at {nth('position', position)}. Pass the text through `clean` first."
         )
-    return symbols.astype(np.uint8)
+    return symbols
 
 
 def decode(symbols: ArrayLike) -> str:
@@ -130,7 +128,9 @@ def decode(symbols: ArrayLike) -> str:
     'a cab'
     """
     remedy = "Divide pairs into symbols first: `pair // 27, pair % 27`."
-    return "".join(_LETTERS.decode(integers("symbols", symbols, below=len(ALPHABET), remedy=remedy, error=DataError)))
+    found = integers("symbols", symbols, below=len(ALPHABET), remedy=remedy, error=DataError)
+    letters: bytes = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)[found].tobytes()
+    return letters.decode("ascii")
 
 
 def read(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> NDArray[np.uint8]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from keras_interp_rnn._alphabet import SPECIAL
 from keras_interp_rnn._checks import expanded_path
 from keras_interp_rnn._results import Result, as_text
 from keras_interp_rnn.presets import storage
@@ -15,12 +18,11 @@ from keras_interp_rnn.presets.cards import FOLDER, Card, names, read_card
 
 if TYPE_CHECKING:
     import keras
-    import numpy as np
     from numpy.typing import NDArray
 
+    from keras_interp_rnn._alphabet import Alphabet
     from keras_interp_rnn.analysis import Basis
     from keras_interp_rnn.automata import DFA, Certificate
-    from keras_interp_rnn.datasets.words import Vocabulary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,9 +32,8 @@ class Preset(Result):
     Attributes:
         name: of the preset.
         model: an uncompiled Keras model of int32 ids (batch, time).
-        alphabet: names of the ids: symbols, or the words of the vocabulary. Pass it as `alphabet` or `tokens`.
+        alphabet: of the ids: symbols, or words. Pass it as `alphabet` or `tokens`.
         card: description of the network, its data and its quality.
-        vocabulary: the vocabulary of a network that reads words; otherwise None.
         automaton: the automaton with which a recognizer is proved to agree; otherwise None.
         basis: coordinates in which the network consists of zeros and ones (`analysis.change_basis`); None for most.
         centroids: class and most typical words of each centroid of a network that reads words; otherwise empty.
@@ -42,9 +43,8 @@ class Preset(Result):
 
     name: str
     model: keras.Model
-    alphabet: Sequence[str]
+    alphabet: Alphabet
     card: Card
-    vocabulary: Vocabulary | None = None
     automaton: DFA | None = None
     basis: Basis | None = None
     centroids: tuple[str, ...] = ()
@@ -80,21 +80,13 @@ class Preset(Result):
         >>> presets.load("tomita-4").encode("0110")
         array([1, 2, 3, 3, 2], dtype=int32)
         """
-        ids: NDArray[np.int32]
-        if self.vocabulary is not None:
-            from keras_interp_rnn.datasets import words
-
-            tokens = words.tokenize(text) if isinstance(text, str) else [*text]
-            if not set(tokens) & set(self.vocabulary.names):
-                raise ValueError(
-                    f"`text` must have a word of the vocabulary of {self.name}, {len(self.vocabulary):,} English "
-                    f"words. Received: {text!r}. Give another text."
-                )
-            ids = self.vocabulary.encode([tokens])[0]
-        elif self.automaton is not None:
-            ids = self.model.layers[0].encoding.ids([text])[0]
-        else:
-            ids = self.alphabet.encode(text)  # type: ignore[attr-defined]
+        alphabet = self.alphabet
+        ids = alphabet.encode(text)
+        if alphabet.unknown is not None and not np.isin(ids, alphabet.ids_of(alphabet.ordinary)).any():
+            raise ValueError(
+                f"`text` must have a word of the vocabulary of {self.name}, {len(alphabet):,} English words. Received: "
+                f"{text!r}. Give another text."
+            )
         return ids
 
 
@@ -172,27 +164,23 @@ def _made(name: str, card: Card, arrays: Mapping[str, Any]) -> Preset:
             "versions: install the package again."
         )
     names = {"names": settings["vocabulary"]} if "vocabulary" in settings else {}
+    first = tuple(settings.get("vocabulary", ())[:4])
+    if names and (first != SPECIAL or len(settings["vocabulary"]) != settings["model"]["vocabulary"]):
+        raise ValueError(
+            f"The vocabulary of {name} must have {settings['model']['vocabulary']} words, beginning with "
+            f"{', '.join(SPECIAL)}. Received: {len(settings['vocabulary'])}, from {first}. The card is damaged: "
+            "install the package again."
+        )
     model = networks.build({**settings["model"], **names})
     storage.assign(model, arrays, name)
     parts: dict[str, Any] = {}
-    if settings["model"]["kind"] in ("symbols", "memory"):
-        parts["alphabet"] = datasets.text.Alphabet.of(model)
-        if "basis" in settings:
-            parts["basis"] = _basis(settings["basis"], arrays)
-    elif settings["model"]["kind"] == "recognizer":
-        parts["alphabet"] = tuple(settings["model"]["alphabet"])
+    if "basis" in settings:
+        parts["basis"] = _basis(settings["basis"], arrays)
+    if "automaton" in settings:
         parts["automaton"] = automata.tomita(settings["automaton"]["tomita"])
-    else:
-        parts["vocabulary"] = vocabulary = datasets.words.Vocabulary(tuple(settings["vocabulary"]))
-        if len(vocabulary) != settings["model"]["vocabulary"] or vocabulary.names[:4] != datasets.words.SPECIAL:
-            raise ValueError(
-                f"The vocabulary of {name} must have {settings['model']['vocabulary']} words, beginning with "
-                f"{', '.join(datasets.words.SPECIAL)}. Received: {len(vocabulary)}, from {vocabulary.names[:4]}. The "
-                "card is damaged: install the package again."
-            )
-        parts["alphabet"] = vocabulary.names
+    if "centroids" in settings:
         parts["centroids"] = tuple(settings["centroids"])
-    return Preset(name, model, card=card, **parts)
+    return Preset(name, model, datasets.Alphabet.of(model), card, **parts)
 
 
 def _basis(settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Basis:

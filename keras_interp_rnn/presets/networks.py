@@ -8,13 +8,14 @@ from typing import Any
 import keras
 
 from keras_interp_rnn import automata, datasets, layers
+from keras_interp_rnn._alphabet import of_words
 from keras_interp_rnn._checks import choice
 from keras_interp_rnn.automata.networks import TrainingReport
 
 
 def symbols(settings: Mapping[str, Any]) -> keras.Model:
     """An ISAN with an alphabet layer and a linear readout: ids (batch, time) to (batch, time, outputs)."""
-    alphabet = datasets.text.Alphabet(settings["alphabet"])
+    alphabet = datasets.Alphabet(settings["alphabet"])
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -29,7 +30,7 @@ def symbols(settings: Mapping[str, Any]) -> keras.Model:
 
 def memory(settings: Mapping[str, Any]) -> keras.Model:
     """A DeltaNet of one head with a linear readout: ids (batch, time) to (batch, time, outputs)."""
-    alphabet = datasets.text.Alphabet(settings["alphabet"])
+    alphabet = datasets.Alphabet(settings["alphabet"])
     key_dim, value_dim = settings["key_dim"], settings["value_dim"]
     return keras.Sequential(
         [
@@ -65,7 +66,7 @@ def words(settings: Mapping[str, Any]) -> keras.Model:
     It carries its vocabulary, where the settings have the `names` of its ids.
     """
     ids = keras.Input((None,), dtype="int32")
-    named = datasets.words.Vocabulary(tuple(settings["names"])).layer()(ids) if "names" in settings else ids
+    named = of_words(settings["names"]).layer()(ids) if "names" in settings else ids
     reads = keras.layers.Embedding(settings["vocabulary"], settings["embedding"], mask_zero=True, name="words")(named)
     states = layers.SRPeepholeLSTM(
         settings["units"],

@@ -51,8 +51,6 @@ TEXTS = ("the network reads", "hello")
 """First texts, the first of which is taken that the alphabet spells."""
 FIRST = 8
 """Number of symbols of the first text, if none is given and the alphabet spells none of `TEXTS`."""
-NO_SYMBOL = "\U0010ffff"
-"""A character of no alphabet: Unicode will never assign it."""
 KIND = "network"
 """The name, in the page, of the only tag that it shows."""
 
@@ -108,12 +106,9 @@ def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
     """The ids of the symbols of a typed text and of unknown symbols, and the tokens before and after the text."""
     if alphabet is None:
         return {"typed": [*range(symbols)], "unknown": None, "frame": [[], []]}
-    before = [int(i) for i in alphabet.frame if i != alphabet.end]
-    after = [] if alphabet.end is None else [int(alphabet.end)]
-    unknown = None
-    with contextlib.suppress(ValueError):  # the alphabet has no symbol for unknown ones
-        unknown = int(alphabet.encode([NO_SYMBOL])[len(before)])
-    return {"typed": [int(i) for i in alphabet.symbols], "unknown": unknown, "frame": [before, after]}
+    before, after = ([] if token is None else [token] for token in (alphabet.start_id, alphabet.end_id))
+    unknown = None if alphabet.unknown is None else int(alphabet.ids_of([alphabet.unknown])[0])
+    return {"typed": alphabet.ids_of(alphabet.ordinary).tolist(), "unknown": unknown, "frame": [before, after]}
 
 
 def _view_of_automaton(network: keras.Model, word: str) -> View:

@@ -8,7 +8,7 @@ import scipy.stats
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn._program import Stepper
 from keras_interp_rnn.analysis.generation import _draw
-from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.datasets import Alphabet
 from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way

@@ -8,11 +8,13 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers
 from keras_interp_rnn._results import as_html
-from keras_interp_rnn.datasets.text import Alphabet
-from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
+from keras_interp_rnn.datasets import Alphabet
 
 LETTERS, EVENTS = Alphabet("-^ACGT"), Alphabet(["<pad>", "<s>", "login", "fail", "logout", "A"])
-WORDS = Vocabulary((*SPECIAL, "good", "bad", "film"))
+NAMES = ("<pad>", "<unk>", "<s>", "</s>", "good", "bad", "film")
+WORDS = Alphabet.from_config(
+    {"symbols": NAMES, **dict(zip(("padding", "unknown", "start", "end"), NAMES[:4], strict=True)), "split": "tokenize"}
+)
 TEXTS = {
     "letters": "^ACGTA",
     "events": ["<s>", "login", "fail", "fail", "logout", "A"],
@@ -60,7 +62,7 @@ def ids_of(kind, text):
     if kind in ("letters", "events"):
         return layer.alphabet.encode(text)
     if kind in ("words", "tokens"):
-        return WORDS.encode([text])[0]
+        return WORDS.encode(text)
     texts = [text] if kind == "vectorization" else text
     return keras.ops.convert_to_numpy(layer(keras.ops.convert_to_tensor(texts))).reshape(-1)
 
@@ -127,14 +129,14 @@ def names_of_ids(kind, ids):
     names = {
         "letters": lambda: LETTERS,
         "events": lambda: EVENTS,
-        **dict.fromkeys(("words", "tokens"), lambda: WORDS.names),
+        **dict.fromkeys(("words", "tokens"), lambda: WORDS.symbols),
         **dict.fromkeys(("vectorization", "lookup"), lambda: ["<pad>", *layer.get_vocabulary()[1:]]),
     }[kind]()
     return [names[i] for i in ids]
 
 
-@pytest.mark.parametrize("names", [WORDS, WORDS.names, dict(enumerate(WORDS.names))])
-def test_names_are_a_vocabulary_a_sequence_or_a_mapping(names):
+@pytest.mark.parametrize("names", [WORDS, NAMES, dict(enumerate(NAMES)), {name: i for i, name in enumerate(NAMES)}])
+def test_names_are_an_alphabet_a_sequence_or_a_mapping(names):
     model = keras.Sequential(network("words", "LSTM").layers[1:])
     shares = analysis.attribution(model, [[2, 4, 6, 3]], target=0, alphabet=names)
     assert shares.tokens == (("<s>", "good", "film", "</s>"),)
@@ -144,7 +146,7 @@ def test_names_are_a_vocabulary_a_sequence_or_a_mapping(names):
     np.testing.assert_array_equal(again.shares, shares.shares)
 
 
-def test_texts_of_words_are_padded_as_their_vocabulary_pads_them():
+def test_texts_of_words_are_padded_as_their_alphabet_pads_them():
     model = network("words", "SRGRU")
     both = analysis.attribution(model, ["Good film", "bad"], target=0)
     assert both.tokens[1] == ("<s>", "bad", "</s>", "<pad>")
@@ -188,22 +190,31 @@ def test_refuses_several_texts_as_one_and_texts_of_different_lengths():
 
 
 @pytest.mark.parametrize(
-    ("kind", "start", "symbols"),
-    [("letters", 1, tuple(LETTERS)[2:]), ("events", 1, tuple(EVENTS)[2:]), ("words", 2, WORDS.names[4:])],
+    "alphabet",
+    [
+        Alphabet("-^ACGT", padding="-", start="^"),
+        Alphabet(["<pad>", "<s>", "login", "fail", "logout", "A"], padding="<pad>", start="<s>"),
+        Alphabet(["<pad>", "<unk>", "a", "b", "^", "$"], padding="<pad>", unknown="<unk>", start="^", end="$"),
+    ],
 )
-def test_an_automaton_is_extracted_by_the_alphabet_of_the_model(kind, start, symbols):
-    extraction = automata.extract(network(kind, "SRGRU"), start=start)
-    assert extraction.dfa.alphabet == symbols
-    first = {"letters": 2, "events": 2, "words": 4}[kind]
-    assert extraction.network.encoding.ids([symbols[:2]]).tolist() == [[start, first, first + 1]]
+def test_an_automaton_is_extracted_by_the_alphabet_of_the_model(alphabet):
+    keras.utils.set_random_seed(0)
+    body = keras.layers.Embedding(len(alphabet), 3, mask_zero=True), layers.SRGRU(4, 2), keras.layers.Dense(1)
+    extraction = automata.extract(keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *body]))
+    assert extraction.dfa.alphabet == alphabet.ordinary
+    assert extraction.network.symbols == alphabet
 
 
 def test_refuses_an_alphabet_without_padding():
-    model = keras.Sequential(
-        [*network("letters", "SRGRU").layers[:1], keras.layers.Embedding(6, 3), layers.SRGRU(3, 2)]
-    )
+    def extract(alphabet, **options):
+        body = keras.layers.Embedding(6, 3, **options), layers.SRGRU(3, 2), keras.layers.Dense(1)
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *body])
+        return automata.extract(model)
+
     with pytest.raises(ValueError, match="Give its Embedding mask_zero=True, and its symbols the ids from 1"):
-        automata.extract(keras.Sequential([*model.layers, keras.layers.Dense(1)]), start=1)
+        extract(Alphabet("-^ACGT", padding="-", start="^"))
+    with pytest.raises(ValueError, match="The id 0 must be padding, .* the symbol '-' there. Pass Alphabet"):
+        extract(LETTERS, mask_zero=True)
 
 
 @pytest.fixture(scope="module")
@@ -226,15 +237,15 @@ def test_a_recognizer_reads_words_by_its_own_encoding(recognizer):
 
 
 @pytest.mark.parametrize("given", [["login", "fail"], np.array(["login", "fail"]), np.array(["login", "fail"], object)])
-def test_names_of_a_vocabulary_are_an_alphabet(given):
-    vocabulary = Vocabulary((*SPECIAL, "login", "fail"))
+def test_a_list_of_names_is_an_alphabet(given):
+    names = (*NAMES[:4], "login", "fail")
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 6), keras.layers.Dense(6)])
-    split = analysis.contributions(model, given, alphabet=vocabulary.names)
+    split = analysis.contributions(model, given, alphabet=names)
     assert split.symbols.tolist() == [4, 5]
     assert str(split).startswith("after 'login fail': ")
     assert split.by_word().names == ("h_0", "login fail")
-    with pytest.raises(ValueError, match="Received: 'l'. Pass a list of them, as some have several letters"):
-        analysis.contributions(model, "login", alphabet=vocabulary.names)
+    with pytest.raises(ValueError, match="a list of symbols .* several letters. Received: the string 'login'"):
+        analysis.contributions(model, "login", alphabet=names)
 
 
 def test_ids_are_separated_and_letters_are_not():

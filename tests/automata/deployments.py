@@ -11,11 +11,13 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.automata import DFA
 from tests.automata.networks import weights_of
 
 IDS = {"0": 2, "1": 3}
 START = 1
+SYMBOLS = with_token_ids(IDS, START, None)
 WORDS = [word for length in range(7) for word in itertools.product("01", repeat=length)]
 
 

@@ -10,7 +10,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, WordEncoding, tomita
+from keras_interp_rnn._alphabet import with_token_ids
+from keras_interp_rnn.automata import DFA, tomita
 from keras_interp_rnn.automata.certificates import _bounds
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed
 from keras_interp_rnn.automata.networks import _acceptor
@@ -18,7 +19,7 @@ from keras_interp_rnn.automata.networks._acceptor import open_acceptor
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
 
-IDS = {"a": 2, "b": 3}
+SYMBOLS = with_token_ids({"a": 2, "b": 3}, 1, None)
 
 CELLS = {
     "SimpleRNN": (layers.SRSimpleRNN, {"temperature": 0.7}),
@@ -39,7 +40,7 @@ def random_model(name: str, seed: int, outputs: int = 1) -> keras.Model:
 
 
 def opened(model: keras.Model) -> Deployed:
-    return deployed(open_acceptor(model, WordEncoding(IDS, start=1)))
+    return deployed(open_acceptor(model, SYMBOLS))
 
 
 @pytest.mark.parametrize("outputs", [1, 4])
@@ -149,7 +150,7 @@ DFA_OF_ALL = DFA([[0, 0]], {0}, start=0, alphabet="ab")
 )
 def test_rejects_what_cannot_be_bounded(build, sentence):
     with pytest.raises(ValueError, match=sentence):
-        automata.certify(build(), DFA_OF_ALL, alphabet=IDS, start=1)
+        automata.certify(build(), DFA_OF_ALL, alphabet=SYMBOLS)
 
 
 @pytest.mark.parametrize("built_in_a_thread", [False, True])

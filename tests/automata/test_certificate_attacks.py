@@ -9,10 +9,11 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import _backend, automata, layers
+from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 from keras_interp_rnn.automata.certificates import _kernels, certificate
 from keras_interp_rnn.equations import transitions
-from tests.automata.deployments import IDS, START, Weights, misjudged, plain
+from tests.automata.deployments import START, SYMBOLS, Weights, misjudged, plain
 from tests.automata.machines import drawn_words, words
 from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
@@ -265,9 +266,9 @@ def test_rejects_what_a_proof_does_not_know(name, certified):
     model = build()
     for prove in (automata.certify, automata.largest_temperature):
         with pytest.raises(ValueError, match=reason):
-            prove(model, D, alphabet=IDS, start=START)
+            prove(model, D, alphabet=SYMBOLS)
     with pytest.raises(ValueError, match=reason):
-        certified.check(model, alphabet=IDS, start=START)
+        certified.check(model, alphabet=SYMBOLS)
 
 
 both_kinds = pytest.mark.parametrize("truth", [D, MODULO_3], ids=["DFA", "MooreMachine"])
@@ -298,7 +299,7 @@ def of_labels(activation="softmax", outputs=3, dtype="float32", **layer):
 )
 def test_rejects_what_a_proof_about_labels_does_not_know(arguments, reason):
     with pytest.raises(ValueError, match=reason):
-        automata.certify(of_labels(**arguments), MODULO_3, alphabet=IDS, start=START)
+        automata.certify(of_labels(**arguments), MODULO_3, alphabet=SYMBOLS)
 
 
 HARMLESS = {
@@ -370,9 +371,9 @@ def test_ordinary_deployments_are_certified(name):
     policy = keras.config.dtype_policy()
     try:
         model = ACCEPTED[name]()
-        found = automata.certify(model, D, alphabet=IDS, start=START)
+        found = automata.certify(model, D, alphabet=SYMBOLS)
         assert found.holds, found
-        assert found.check(model, alphabet=IDS, start=START)
+        assert found.check(model, alphabet=SYMBOLS)
         assert misjudged(model, D) == 0
     finally:
         keras.config.set_dtype_policy(policy)
@@ -547,16 +548,16 @@ def test_what_was_changed_after_building_is_refused_or_not_deployed(name, certif
         CHANGED[name](model)
         if name in REFUSED_SINCE:
             with pytest.raises((ValueError, IndexError), match=REFUSED_SINCE[name]):
-                automata.certify(model, D, alphabet=IDS, start=START)
+                automata.certify(model, D, alphabet=SYMBOLS)
             return
-        found = automata.certify(model, D, alphabet=IDS, start=START)
+        found = automata.certify(model, D, alphabet=SYMBOLS)
         assert found.holds == (name not in CONTRADICTED)
         assert CONTRADICTED.get(name, "") in found.failure
-        assert certified.check(model, alphabet=IDS, start=START) == found.holds
+        assert certified.check(model, alphabet=SYMBOLS) == found.holds
         if found.holds:
             built = found.network()
             assert misjudged(built, D) == 0
-            assert found.check(built, alphabet=IDS, start=START)
+            assert found.check(built, alphabet=SYMBOLS)
     finally:
         if name == "a list that a call clears":
             keras.utils.clear_session(free_memory=False)  # or Keras goes on as if in that call, which it never left
@@ -568,7 +569,7 @@ def test_compiles_a_prediction_again_that_was_compiled_before():
     model.layers[-1].activation = lambda x: -x
     before = model.predict(ids, verbose=0)
     model.layers[-1].activation = keras.activations.linear
-    assert automata.certify(model, D, alphabet=IDS, start=START).holds
+    assert automata.certify(model, D, alphabet=SYMBOLS).holds
     np.testing.assert_array_equal(model.predict(ids, verbose=0), -before)
 
 
@@ -649,9 +650,9 @@ def test_a_certificate_is_about_the_table_of_an_automaton(certified):
 
 def test_a_certificate_survives_saving(tmp_path):
     model = W.functional(plain)
-    found = automata.certify(model, D, alphabet=IDS, start=START)
+    found = automata.certify(model, D, alphabet=SYMBOLS)
     model.save(tmp_path / "model.keras")
-    assert found.check(keras.models.load_model(tmp_path / "model.keras"), alphabet=IDS, start=START)
+    assert found.check(keras.models.load_model(tmp_path / "model.keras"), alphabet=SYMBOLS)
 
 
 def patched(model, attribute, change):
@@ -724,7 +725,7 @@ def test_certifies_no_arithmetic_that_may_overflow(gain):
     model = sequential(keras.layers.Embedding(4, 4, mask_zero=True))
     patched(model, "0.embeddings", lambda table: table * gain)
     patched(model, "1.cell.cell.kernel", lambda kernel: kernel * gain)
-    assert not automata.certify(model, D, alphabet=IDS, start=START).holds
+    assert not automata.certify(model, D, alphabet=SYMBOLS).holds
 
 
 @pytest.mark.parametrize(("gain", "holds"), [(1e30, True), (4e37, False)])
@@ -841,7 +842,7 @@ def forgeries(found):
 def test_rejects_forged_certificates(truth, monkeypatch):
     model = model_of(truth)
     found = automata.certify(model, truth)
-    opened = certificate._opened(model, None, None, None)
+    opened = certificate._opened(model, None)
     monkeypatch.setattr(certificate, "_opened", lambda *_: opened)  # once: the model stays as it is
     assert found.check(model)
     for change in forgeries(found):
@@ -948,14 +949,14 @@ def test_words_are_judged_after_the_end_token():
     # The state of the cell is the centroid's over the scale, one unit of each pair.
     head.set_weights([kernel * 3.0, bias])
     known = {"0": 2, "1": 3}
-    found = automata.certify(model, dfa, alphabet=known, start=1, end=2 + symbols)
+    found = automata.certify(model, dfa, alphabet=with_token_ids(known, 1, 2 + symbols))
     assert found.holds, found
-    assert found.check(model, alphabet=known, start=1, end=2 + symbols)
+    assert found.check(model, alphabet=with_token_ids(known, 1, 2 + symbols))
     head.set_weights([-kernel * 3.0, bias])
-    assert not found.check(model, alphabet=known, start=1, end=2 + symbols)
+    assert not found.check(model, alphabet=with_token_ids(known, 1, 2 + symbols))
     regularized = network_of(with_end)
     with pytest.raises(ValueError, match="component must skip an end token, for a decision after it to be bounded"):
-        automata.certify(regularized, dfa, alphabet=known, start=1, end=2 + symbols)
+        automata.certify(regularized, dfa, alphabet=with_token_ids(known, 1, 2 + symbols))
 
 
 # A random search: networks of random automata, whose weights, flags, dtypes and temperatures are drawn.
@@ -1039,8 +1040,8 @@ def search(rng, models):
 
 def outcome(model, dfa):
     try:
-        claimed = automata.extract(model, alphabet=IDS, start=START).dfa
-        if not automata.certify(model, claimed, alphabet=IDS, start=START).holds:
+        claimed = automata.extract(model, alphabet=SYMBOLS).dfa
+        if not automata.certify(model, claimed, alphabet=SYMBOLS).holds:
             return "not certified"
     except ValueError:
         return "refused"

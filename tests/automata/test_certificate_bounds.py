@@ -10,7 +10,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.automata import DFA, WordEncoding
+from keras_interp_rnn._alphabet import with_token_ids
+from keras_interp_rnn.automata import DFA
 from keras_interp_rnn.automata.certificates import _bounds
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.equations import SimpleRNN
@@ -18,6 +19,7 @@ from tests.oracles import certificate as oracle
 
 IDS = {"a": 4, "b": 2, "c": 5}
 START, END = 1, 6
+SYMBOLS = with_token_ids(IDS, START, None)
 
 CELLS = {
     "SimpleRNN": (layers.SRSimpleRNN, {}),
@@ -70,7 +72,7 @@ def network(name, seed, dtype, units=5, centroids=4, features=3, outputs=1, **ar
 def certified(model):
     """The certificate for the network's own automaton."""
     end = None if model.layers[1].regularize_last_step else END
-    tokens = {"alphabet": IDS, "start": START, "end": end}
+    tokens = {"alphabet": with_token_ids(IDS, START, end)}
     return automata.certify(model, automata.extract(model, **tokens).machine, **tokens)
 
 
@@ -138,7 +140,7 @@ def test_a_network_of_one_centroid_cannot_leave_it(transition):
     found = certified(model)
     assert found.holds, found
     assert found.margins.min() > 1e300
-    assert found.check(model, alphabet=IDS, start=START)
+    assert found.check(model, alphabet=SYMBOLS)
     model.layers[2].bias.assign([-array(model.layers[2].kernel)[:, 0] @ array(model.layers[1].cell.centroids)[0]])
     again = certified(model)
     assert not again.holds
@@ -155,8 +157,8 @@ def test_there_is_no_region_if_rounding_reaches_the_largest_centroid(rho, bounde
         tau = (low * high) ** 0.5
         component = oracle.Component(array(model.layers[1].cell.centroids), tau, tau, hard=False)
         low, high = (tau, high) if component.rho(once) > rho else (low, tau)
-    dfa = automata.extract(model, alphabet=IDS, start=START).dfa
-    found = automata.certify(model, dfa, temperature=tau, alphabet=IDS, start=START)
+    dfa = automata.extract(model, alphabet=SYMBOLS).dfa
+    found = automata.certify(model, dfa, temperature=tau, alphabet=SYMBOLS)
     for figures in (found.margins, found.decision_margins):
         assert np.isfinite(figures).all() if bounded else (figures == -np.inf).all()
 
@@ -348,7 +350,7 @@ def flushed(x):
 def proved(kernel, bias, centroids=((1.0,),), cell=None):
     """The numbers of a network in float32, of which a test reads some."""
     return Proved(
-        *(WordEncoding(IDS, start=START), START, "float32", False, False, {}),
+        *(SYMBOLS, START, "float32", False, False, {}),
         cell,
         np.array(centroids),
         np.array(kernel),

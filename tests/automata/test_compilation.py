@@ -105,7 +105,7 @@ def test_equal_and_unreachable_states_are_left_out():
 
 def test_a_model_with_labels_is_saved_with_them_and_gives_probabilities(tmp_path):
     model = automata.compile(MODULO_3)
-    outputs = ops.convert_to_numpy(model(model.layers[0].encoding.ids(["101"])))
+    outputs = ops.convert_to_numpy(model(model.layers[0].alphabet.encode_batch(["101"])))
     np.testing.assert_allclose(outputs.sum(), 1, rtol=1e-6)
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
@@ -126,13 +126,19 @@ def test_all_weights_of_a_compiled_network_are_trained(truth, layer):
     model, some = automata.compile(truth, layer), words("01", 4)
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     if truth is MODULO_3:
-        ids, labels = model.layers[0].encoding.ids(some), np.array([LABELS.index(truth.output(w)) for w in some])
+        ids, labels = (
+            model.layers[0].alphabet.encode_batch(some),
+            np.array([LABELS.index(truth.output(w)) for w in some]),
+        )
         loss = keras.losses.SparseCategoricalCrossentropy()
     elif layer == "ISAN":
         ids = np.array(words(range(2), 4)[-16:])
         labels = np.arange(16) == 3
     else:
-        ids, labels = model.layers[0].encoding.ids(some), np.array([bool(w) and truth.accepts(w) for w in some])
+        ids, labels = (
+            model.layers[0].alphabet.encode_batch(some),
+            np.array([bool(w) and truth.accepts(w) for w in some]),
+        )
     before = [ops.convert_to_numpy(weight).copy() for weight in model.trainable_variables]
     model.compile(keras.optimizers.Adam(0.01), loss)
     losses = model.fit(ids, labels.astype("float32"), epochs=16, batch_size=31, verbose=0).history["loss"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, layers
+from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
 from keras_interp_rnn.automata.machines import accepted_words, short_words
 from keras_interp_rnn.automata.networks import fidelity
@@ -17,6 +18,7 @@ from tests.automata.networks import LABELS, MODULO_3, drawn, network_of, turned
 
 METHODS = ("exact", "counts", "mean_probability")
 IDS = {"a": 2, "b": 3}
+SYMBOLS = with_token_ids(IDS, 1, None)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -187,21 +189,21 @@ def other_model(
 
 def test_a_network_with_a_further_memory_is_read_by_counting():
     model = other_model(layers.SRLSTM(4, 3, regularize_last_step=False))
-    found = automata.extract(model, words("ab", 5), method="counts", alphabet=IDS, start=1, end=4)
+    found = automata.extract(model, words("ab", 5), method="counts", alphabet=with_token_ids(IDS, 1, 4))
     assert len(found.dfa) <= 3
     assert found.dfa.alphabet == ("a", "b")
     assert found.support.sum() == sum(map(len, words("ab", 5)))
     with pytest.raises(ValueError, match="whose cell has a further state. Use method='counts' or 'mean_probability'"):
-        automata.extract(model, alphabet={"a": 2}, start=1, end=4)
+        automata.extract(model, alphabet=with_token_ids({"a": 2}, 1, 4))
 
 
 def test_a_model_without_labels_has_the_indices_of_its_outputs():
     model = other_model(layers.SRGRU(5, 4), outputs=4)
-    found = automata.extract(model, alphabet=IDS, start=1)
+    found = automata.extract(model, alphabet=SYMBOLS)
     assert isinstance(found.machine, MooreMachine)
     assert set(found.machine.outputs) <= {0, 1, 2, 3}
     assert found.machine is found.dfa
-    assert open_acceptor(model, automata.WordEncoding(IDS, start=1)).classify(words("ab", 4)).dtype.kind == "i"
+    assert open_acceptor(model, SYMBOLS).classify(words("ab", 4)).dtype.kind == "i"
 
 
 def gru(model=None, **options):
@@ -214,7 +216,7 @@ def labelled(labels):
     return model
 
 
-ITS = {"alphabet": IDS, "start": 1}
+ITS = {"alphabet": SYMBOLS}
 FITS = "a label of its own for each output. Received: 3 outputs, labels"
 LAST_ID = r"as 0 is padding, to the last one of the Embedding. Received: \[.*(5|99)\], and an Embedding of 5 ids"
 
@@ -242,7 +244,7 @@ LAST_ID = r"as 0 is padding, to the last one of the Embedding. Received: \[.*(5|
         (gru, {"alphabet": "ab", "start": 1}, "a mapping of each symbol to its id. Received: alphabet='ab'. Pass {"),
         (gru, {"alphabet": {}, "start": 1}, "a mapping of each symbol to its id. Received: alphabet={}"),
         (gru, {"alphabet": {"a": 2, "b": 5}, "start": 1}, LAST_ID),
-        (gru, {"alphabet": IDS, "start": 99}, LAST_ID),
+        (gru, {"alphabet": with_token_ids(IDS, 99, None)}, LAST_ID),
         *((lambda labels=labels: labelled(labels), {}, FITS) for labels in (LABELS[:2], ("a", "a", "b"), 3)),
         (
             lambda: labelled(LABELS),

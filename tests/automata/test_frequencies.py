@@ -8,7 +8,7 @@ import pytest
 from aalpy.learning_algs import run_Alergia
 
 from keras_interp_rnn.automata import WeightedAutomaton
-from keras_interp_rnn.automata.inference import frequencies, probabilities
+from keras_interp_rnn.automata.inference._frequencies import frequencies, probabilities
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:aalpy.*")
 

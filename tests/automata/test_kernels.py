@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, layers
+from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.automata import tomita
 from keras_interp_rnn.automata.certificates import _bounds, _kernels
 from tests.automata.networks import network_of
@@ -72,4 +73,4 @@ def test_rejects_float64_that_jax_computes_in_float32():
     with jax.enable_x64(False):
         model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
         with pytest.raises(ValueError, match="layers in float64, for which jax takes float32"):
-            automata.certify(model, tomita(1), alphabet={"0": 2, "1": 3}, start=1)
+            automata.certify(model, tomita(1), alphabet=with_token_ids({"0": 2, "1": 3}, 1, None))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata
+from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.automata import DFA, learn
 from keras_interp_rnn.automata.networks import open_reader
 from keras_interp_rnn.automata.queries import _asking
@@ -112,7 +113,7 @@ def plain(recurrent, *, outputs=1, mask_zero=True, length=None, activation=None)
     return model
 
 
-ENCODING = automata.WordEncoding("ab", start=3)
+SYMBOLS = with_token_ids({"a": 2, "b": 3}, 4, None)
 
 
 def labels_of(model, words):
@@ -120,7 +121,7 @@ def labels_of(model, words):
     found = {}
     for _, group in itertools.groupby(sorted(words, key=len), key=len):
         group = list(group)
-        for word, row in zip(group, np.array(model(ENCODING.ids(group))), strict=True):
+        for word, row in zip(group, np.array(model(SYMBOLS.encode_batch(group))), strict=True):
             found[word] = bool(row[0] > 0) if len(row) == 1 else row.argmax()
     return [found[word] for word in words]
 
@@ -150,7 +151,7 @@ RECURRENT = {
 @pytest.mark.parametrize("mask_zero", [True, False])
 def test_the_labels_of_a_network_are_those_of_words_read_alone(kind, mask_zero):
     model = plain(RECURRENT[kind](), mask_zero=mask_zero)
-    found = learn(model, ENCODING, max_words=300, max_length=10)
+    found = learn(model, SYMBOLS, max_words=300, max_length=10)
     words = some_words()
     np.testing.assert_array_equal(found.network.classify(words), labels_of(model, words))
     known = found.agreement(words)
@@ -161,7 +162,7 @@ def test_the_labels_of_a_network_are_those_of_words_read_alone(kind, mask_zero):
 @pytest.mark.parametrize("outputs", [2, 3])
 def test_a_network_of_several_outputs_labels_words_by_the_largest(outputs):
     model = plain([keras.layers.LSTM(4)], outputs=outputs, activation="softmax")
-    found = learn(model, ENCODING, max_words=300, max_length=10)
+    found = learn(model, SYMBOLS, max_words=300, max_length=10)
     assert type(found.dfa) is (DFA if outputs == 2 else automata.MooreMachine)
     words = some_words(5)  # all are among the short words that were asked
     assert [found.dfa.output(word) for word in words] == labels_of(model, words)
@@ -169,11 +170,11 @@ def test_a_network_of_several_outputs_labels_words_by_the_largest(outputs):
 
 def test_a_network_of_a_fixed_length_is_asked_for_no_longer_words():
     model = plain([keras.layers.LSTM(4)], length=9)
-    found = learn(model, ENCODING, max_words=600, max_length=8)
+    found = learn(model, SYMBOLS, max_words=600, max_length=8)
     assert max(map(len, found.counterexamples), default=0) <= 8
     sentence = r"`max_length` must be at most 8, the longest that the network reads\. Received: max_length=9\. Pass"
     with pytest.raises(ValueError, match=sentence):
-        learn(model, ENCODING, max_length=9)
+        learn(model, SYMBOLS, max_length=9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -342,7 +343,7 @@ def test_a_network_of_nan_is_refused():
     model = plain([keras.layers.LSTM(4)])
     model.set_weights([np.full_like(weight, np.nan) for weight in model.get_weights()])
     with pytest.raises(ValueError, match=r"must be finite.* Received: .*nan"):
-        learn(model, ENCODING)
+        learn(model, SYMBOLS)
 
 
 def test_an_error_of_the_function_is_its_own():
@@ -357,7 +358,6 @@ def test_an_error_of_the_function_is_its_own():
         (threes, "", "An alphabet must hold at least one symbol"),
         (threes, "aa", "An alphabet must hold at least one symbol, each once"),
         (threes, 3, "An alphabet must be a sequence of hashable symbols"),
-        (threes, ENCODING, "`alphabet` must be the symbols, as a function reads words and no ids"),
         (None, "ab", "`network` must be a keras.Model, or a function of a list of words"),
         ("a", "ab", "`network` must be a keras.Model, or a function of a list of words"),
     ],
@@ -372,6 +372,6 @@ def test_rejects_models_that_do_not_label_words_of_ids():
     vectors = keras.Sequential([keras.Input((None, 2)), keras.layers.LSTM(4), keras.layers.Dense(1)])
     for model in (every_step, vectors):
         with pytest.raises(ValueError, match=r"must read ids .* one output .* Pass a function of words that calls it"):
-            learn(model, ENCODING)
-    with pytest.raises(ValueError, match="must have a SymbolEmbedding, or an alphabet must be passed"):
+            learn(model, SYMBOLS)
+    with pytest.raises(ValueError, match="must carry its alphabet, or one must be passed"):
         learn(plain([keras.layers.LSTM(4)]))

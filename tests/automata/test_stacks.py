@@ -8,6 +8,7 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, layers
 from keras_interp_rnn.automata import DFA, SymbolEmbedding
+from keras_interp_rnn.datasets import Alphabet
 from tests.layers.subjects import keras_network
 
 ALPHABET = "abc"
@@ -49,7 +50,7 @@ def by_tuples(model):
     tables = {name: np.asarray(cell.centroids, float) for name, cell in cells.items()}
     embedding, head = model.layers[-5], model.layers[-1]
     vectors = np.asarray(embedding.embeddings, float)
-    encoding = embedding.encoding
+    symbols = embedding.alphabet
     kernel, bias = (np.asarray(w, float) for w in head.get_weights())
     temperature = 0.02
 
@@ -65,12 +66,12 @@ def by_tuples(model):
             x = tables[name][target[-1]]
         return tuple(target), sure
 
-    start = move([np.zeros(5), np.zeros(4)], vectors[encoding.start])[0]
+    start = move([np.zeros(5), np.zeros(4)], vectors[symbols.start_id])[0]
     tuples = list(itertools.product(range(3), range(4)))
     rows, sure = [], {}
     for pair in tuples:
         states = [tables[name][i] for name, i in zip(KINDS, pair, strict=True)]
-        moves = [move(states, vectors[code]) for code in encoding.codes]
+        moves = [move(states, vectors[code]) for code in symbols.ids_of(symbols.ordinary)]
         rows.append([tuples.index(target) for target, _ in moves])
         sure[pair] = [probability for _, probability in moves]
     accepting = [i for i, pair in enumerate(tuples) if tables["upper"][pair[1]] @ kernel[:, 0] + bias[0] > 0]
@@ -126,8 +127,8 @@ def test_margins_are_the_outputs_of_the_model(end, regularize_last_step):
     """At a temperature of nearly 0 the states are centroids, so the model's output depends on the last tuple alone."""
     for seed in range(4):
         model = stack(seed, end, temperature=1e-3, regularize_last_step=regularize_last_step or not end)
-        encoding = automata.WordEncoding.with_tokens(ALPHABET, start=True, end=True)
-        found = automata.extract(model, alphabet=encoding if end else None)
+        symbols = Alphabet.with_tokens(ALPHABET, start=True, end=True)
+        found = automata.extract(model, alphabet=symbols if end else None)
         words = ["", "a", "cb", "abcab", "bbbac"]
         outputs = np.asarray(model(found.network.encode(words), training=False))[:, 0]
         for word, output in zip(words, outputs, strict=True):

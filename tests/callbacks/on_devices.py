@@ -90,7 +90,11 @@ run("Traces", language_model, callbacks.Traces(logs, windows[0][0][:2]))
 run("Substitutions", language_model, callbacks.Substitutions(logs, [sample], alternatives=np.arange(SYMBOLS)))
 run("TransitionProbabilities", regularized, callbacks.TransitionProbabilities(logs, words[:4], validation=words))
 run("JacobianHistograms", regularized, callbacks.JacobianHistograms(logs, words[:4], lags=(0, 3), update_freq=1))
-run("Automaton", regularized, callbacks.Automaton(logs, alphabet={"a": 2, "b": 3}, start=1, num_words=20))
+run(
+    "Automaton",
+    regularized,
+    callbacks.Automaton(logs, alphabet=datasets.Alphabet.with_tokens("ab", start=True), num_words=20),
+)
 schedule = {"strength": lambda step: 1 / (1 + step), "update_freq": "batch"}
 run("TemperatureSchedule", regularized, callbacks.TemperatureSchedule(lambda step: 1 / (1 + step), **schedule))
 run("CarriedState", stateful, callbacks.CarriedState(across_epochs=True), validation_data=held_out)

@@ -10,6 +10,7 @@ from keras_interp_rnn import automata, layers
 from keras_interp_rnn.automata import tomita
 from keras_interp_rnn.automata.machines import accepted_words, short_words
 from keras_interp_rnn.callbacks import Automaton, TemperatureSchedule
+from keras_interp_rnn.datasets import Alphabet
 from tests.automata.networks import network_of
 from tests.automata.test_extraction import other_model
 from tests.automata.test_stacks import stack
@@ -151,10 +152,10 @@ def test_nothing_is_written_while_the_centroids_are_not_the_states(tmp_path):
 
 def test_a_network_with_a_memory_is_counted_on_data(tmp_path):
     model = compiled(other_model(layers.SRLSTM(4, 3)), 0.1)
-    train(model, Automaton(tmp_path, data=WORDS, method="counts", alphabet={"0": 2, "1": 3}, start=1))
+    train(model, Automaton(tmp_path, data=WORDS, method="counts", alphabet=Alphabet.with_tokens("01", start=True)))
     assert len(points(tmp_path / "automaton", "automaton")) == 2
     with pytest.raises(ValueError, match="has a further state"):
-        train(model, Automaton(tmp_path, alphabet={"0": 2, "1": 3}, start=1))
+        train(model, Automaton(tmp_path, alphabet=Alphabet.with_tokens("01", start=True)))
 
 
 def test_data_without_a_symbol_show_no_transition(tmp_path):

@@ -12,7 +12,7 @@ from tests.callbacks.events import events
 from tests.layers_of_users import Times, Without
 
 TEXT = "the cat sat on the mat. " * 12
-ALPHABET = datasets.text.Alphabet.from_text(TEXT)
+ALPHABET = datasets.Alphabet.from_text(TEXT)
 IDS = ALPHABET.encode(TEXT)
 
 
@@ -87,7 +87,7 @@ def test_words_of_an_automaton_are_read_by_a_copy(tmp_path):
     symbols, layer = automata.SymbolEmbedding("01", 4), layers.SRGRU(4, 3, stateful=True, strength=1.0)
     model = automata.Recognizer([ids, symbols, layer, keras.layers.Dense(1)])
     model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
-    x = symbols.encoding.ids(["0", "1", "01", "10", "11", "1"])
+    x = symbols.alphabet.encode_batch(["0", "1", "01", "10", "11", "1"])
     model.fit(x, np.array([0, 1, 0, 1, 0, 1.0]), 3, 1, verbose=0, callbacks=[callbacks.Automaton(tmp_path)])
     assert "interp_rnn/automaton" in events(tmp_path / "automaton").Tags()["tensors"]
 

@@ -6,8 +6,9 @@ import pytest
 from scipy.special import softmax
 
 from keras_interp_rnn import analysis, callbacks, layers, losses
+from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP
-from keras_interp_rnn.datasets.words import SPECIAL, Vocabulary
+from keras_interp_rnn.datasets import Alphabet
 from tests.callbacks.events import described, events, isan_network, look, points
 
 TEXTS = [np.array([2, 0, 1, 1, 2]), np.array([1])]
@@ -205,7 +206,7 @@ def test_rejects_other_texts(kind, tmp_path):
             kind(tmp_path, texts)
 
 
-WORDS = Vocabulary((*SPECIAL, "good", "bad", "film"))
+WORDS = Alphabet.from_texts(["good good good bad bad film"])
 
 
 def test_a_string_is_as_long_as_its_words(tmp_path):
@@ -230,7 +231,6 @@ def of_words(kind):
 
 TEXT, IDS = ["Good film"], [[2, 4, 6, 3]]
 INPUTS, ROWS = ["Good film", "bad"], np.array([[2, 4, 6, 3], [2, 5, 3, 0]])
-CODES = {"good": 4, "bad": 5, "film": 6}
 READS_TEXTS = {
     "Attributions": ("SRGRU", {"texts": TEXT}, {"texts": IDS}),
     "Contributions": ("ISAN", {"texts": TEXT}, {"texts": IDS}),
@@ -240,7 +240,7 @@ READS_TEXTS = {
     "Traces": ("SRGRU", {"inputs": INPUTS}, {"inputs": ROWS}),
     "JacobianHistograms": ("SRGRU", {"inputs": INPUTS, "lags": [0, 2]}, {"inputs": ROWS, "lags": [0, 2]}),
     "TransitionProbabilities": ("SRGRU", {"inputs": INPUTS}, {"inputs": ROWS}),
-    "Automaton": ("SRGRU", {"start": 2, "end": 3}, {"alphabet": CODES, "start": 2, "end": 3}),
+    "Automaton": ("SRGRU", {}, {"alphabet": with_token_ids({"good": 4, "bad": 5, "film": 6}, 2, 3)}),
 }
 
 

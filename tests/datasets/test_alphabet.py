@@ -1,5 +1,9 @@
+"""Symbols and their ids: rows written by hand, properties, what is saved, and what is refused."""
+
+import copy
 import dataclasses
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -7,12 +11,83 @@ import sys
 import keras
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import DataError, words
-from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn import automata, callbacks, layers
+from keras_interp_rnn._alphabet import with_token_ids
+from keras_interp_rnn.datasets import Alphabet, DataError, LabelledWords, words
 
 BOOK = "\tNAME:\nO, for a muse of fire — é 日\U0001f600\n" * 3
+SOME_SYMBOLS = st.one_of(st.text(max_size=2), st.integers(-9, 9), st.tuples(st.integers(0, 2)))
+
+
+@st.composite
+def alphabets(draw):
+    """Of any symbols and ids, with any of the special symbols, of which two may be the same."""
+    symbols = draw(st.lists(SOME_SYMBOLS, min_size=3, max_size=9, unique=True))
+    ids = draw(st.none() | st.lists(st.integers(0, 30), min_size=len(symbols), max_size=len(symbols), unique=True))
+    special = {name: draw(st.none() | st.sampled_from(symbols[:2])) for name in ("start", "end", "unknown", "padding")}
+    return Alphabet(symbols, ids=ids, **special)
+
+
+@st.composite
+def alphabets_and_texts(draw):
+    alphabet = draw(alphabets())
+    text = st.lists(st.sampled_from(alphabet.ordinary), max_size=6)
+    return alphabet, draw(st.lists(text, max_size=5))
+
+
+@given(alphabets_and_texts())
+def test_a_row_is_start_the_id_of_each_symbol_end_and_padding(pair):
+    alphabet, texts = pair
+    ids = dict(zip(alphabet.symbols, alphabet.ids, strict=True))
+    before, after = ([] if symbol is None else [ids[symbol]] for symbol in (alphabet.start, alphabet.end))
+    lines = [before + [ids[symbol] for symbol in text] + after for text in texts]
+    assert [alphabet.encode(text).tolist() for text in texts] == lines
+    assert [alphabet.encode(text, end=False).tolist() for text in texts] == [
+        line[: len(line) - len(after)] for line in lines
+    ]
+    padding = alphabet.padding_id
+    assert padding == (ids[alphabet.padding] if alphabet.padding is not None else None if 0 in alphabet.ids else 0)
+    longest = max(map(len, lines), default=len(before + after))
+    if padding is None and any(len(line) != longest for line in lines):
+        with pytest.raises(DataError, match="read together must have one length"):
+            alphabet.encode_batch(texts)
+        return
+    rows = alphabet.encode_batch(texts)
+    assert (rows.dtype, rows.shape) == (np.int32, (len(texts), longest))
+    assert rows.tolist() == [line + [padding] * (longest - len(line)) for line in lines]
+    if padding is not None:
+        longer = alphabet.encode_batch(texts, longest + 3)
+        np.testing.assert_array_equal(longer, np.pad(rows, ((0, 0), (0, 3)), constant_values=padding))
+        if padding not in before + after:
+            assert alphabet.lengths(longer).tolist() == [*map(len, lines)]
+    assert rows.max(initial=0) < len(alphabet)
+
+
+@given(alphabets_and_texts())
+def test_decode_is_the_inverse_of_encode(pair):
+    alphabet, texts = pair
+    for text in texts:
+        expected = "".join(text) if alphabet.is_characters else text
+        assert alphabet.decode(alphabet.encode(text)) == expected
+        assert list(map(alphabet.name, alphabet.ids_of(text))) == text
+
+
+@given(alphabets())
+def test_an_alphabet_survives_its_configuration_and_pickling(alphabet):
+    for again in (pickle.loads(pickle.dumps(alphabet)), copy.deepcopy(alphabet), dataclasses.replace(alphabet)):
+        assert again == alphabet
+        assert hash(again) == hash(alphabet)
+        assert again.ids_of(again.symbols).tolist() == list(alphabet.ids)
+    if any(isinstance(symbol, tuple) for symbol in alphabet.symbols):
+        with pytest.raises(ValueError, match=r"must be ints or strings\. Received: \([0-2],\)\. Name the symbols"):
+            alphabet.get_config()
+        return
+    config = json.loads(json.dumps(alphabet.get_config()))
+    assert Alphabet.from_config(config) == alphabet
+    assert keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(alphabet)) == alphabet
 
 
 @pytest.mark.parametrize("raw", [BOOK, "a", "\n\n", "".join(map(chr, range(1, 300))), "\ud800x\udfff"])
@@ -29,10 +104,13 @@ def test_the_alphabet_of_a_text_encodes_it_and_decodes_it(raw):
 
 @pytest.mark.parametrize("block", [1, 3, 1 << 20])
 def test_encoding_does_not_depend_on_the_block_size(block, monkeypatch):
-    monkeypatch.setattr("keras_interp_rnn.datasets._alphabet._BLOCK", block)
-    alphabet = Alphabet("zyxabc é\n")
-    raw = "".join(np.random.default_rng(0).choice(list(alphabet), 50))
-    np.testing.assert_array_equal(alphabet.encode(raw), [alphabet.index(character) for character in raw])
+    monkeypatch.setattr("keras_interp_rnn._alphabet._BLOCK", block)
+    alphabet = Alphabet({"z": 3, "y": 0, "x": 7, "é": 2, "\n": 9}, unknown="x", start="y")
+    raw = "".join(np.random.default_rng(0).choice(list("zyxé\n?"), 150))
+    expected = [{"z": 3, "y": 0, "é": 2, "\n": 9}.get(character, 7) for character in raw]
+    np.testing.assert_array_equal(alphabet.ids_of(raw), expected)
+    np.testing.assert_array_equal(alphabet.ids_of(list(raw)), expected)
+    np.testing.assert_array_equal(alphabet.encode(raw), [0, *expected])
 
 
 def test_the_order_is_that_of_the_string():
@@ -43,6 +121,17 @@ def test_the_order_is_that_of_the_string():
     assert len({alphabet, Alphabet("ba\n")}) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         alphabet.symbols = "xyz"
+
+
+def test_ids_without_a_symbol_are_numbers_and_0_is_padding():
+    alphabet = Alphabet({"a": 2, "b": 4})
+    assert (list(alphabet), len(alphabet), alphabet[1:3]) == (["<pad>", "1", "a", "3", "b"], 5, ("1", "a"))
+    assert ("1" in alphabet, "b" in alphabet, alphabet.padding_id) == (False, True, 0)
+    assert alphabet == Alphabet("ab", ids=[2, 4]) != Alphabet("ab")
+    assert alphabet.encode_batch(["ab", ""]).tolist() == [[2, 4], [0, 0]]
+    assert [alphabet.name(0), alphabet.name(4)] == ["<pad>", "b"]
+    with pytest.raises(DataError, match=r"name every id that occurs\. Received: 2 symbols, none with the id 3"):
+        alphabet.decode([3])
 
 
 def test_rare_characters_become_the_unknown_one():
@@ -58,55 +147,117 @@ def test_rare_characters_become_the_unknown_one():
     assert Alphabet.from_text("zyx", max_size=2).symbols == "xy"
 
 
+TEXTS = [["b", "a", "b"], ["c", "a", "d", "b"]]
+
+
+def test_the_commonest_words_have_ids_and_ties_go_by_the_alphabet():
+    found = Alphabet.from_texts(TEXTS, max_size=7)
+    assert found.symbols == ("<pad>", "<unk>", "<s>", "</s>", "b", "a", "c")
+    assert (len(found), found.ordinary) == (7, ("b", "a", "c"))
+    assert Alphabet.from_texts(TEXTS, min_count=2).ordinary == ("b", "a")
+    # A special symbol in a text is no word.
+    assert Alphabet.from_texts([["</s>", "a", "</s>"]]).ordinary == ("a",)
+    bare = Alphabet.from_texts(TEXTS, start=None, end=None, unknown=None, padding="-")
+    assert (bare.symbols, bare.padding_id) == ("-bacd", 0)
+
+
+def test_texts_become_rows_with_start_and_end_and_padding():
+    found = Alphabet.from_texts(TEXTS, max_size=7)
+    assert found.encode_batch(TEXTS, 7).tolist() == [[2, 4, 5, 4, 3, 0, 0], [2, 6, 5, 1, 4, 3, 0]]
+    last = found.encode_batch(TEXTS, 4, truncate=True)
+    assert last.tolist() == [[2, 5, 4, 3], [2, 1, 4, 3]], "the last words are kept"
+    assert found.encode_batch(TEXTS, 4, end=False, truncate=True).tolist() == [[2, 4, 5, 4], [2, 5, 1, 4]]
+    assert found.encode_batch(TEXTS, 2, truncate=True).tolist() == [[2, 3], [2, 3]]
+    assert found.encode_batch([]).shape == (0, 2)
+    with pytest.raises(ValueError, match="`length` must be an integer of at least 2. Received: length=1. A row holds"):
+        found.encode_batch(TEXTS, 1, truncate=True)
+
+
+def test_a_string_is_split_into_words():
+    found = Alphabet.from_texts(["Good film!", "a good one"], max_size=8)
+    assert found == Alphabet.from_texts([["good", "film", "!"], ["a", "good", "one"]], max_size=8)
+    rows = [["a", "good", "film"], ["bad"]]
+    assert found.encode_batch(["A good film", "Bad"]).tolist() == found.encode_batch(rows).tolist()
+
+
+def test_words_of_an_automaton_have_the_default_ids():
+    assert Alphabet.with_tokens("abc") == Alphabet({"<pad>": 0, "a": 2, "b": 3, "c": 4}, padding="<pad>")
+    both = Alphabet.with_tokens("abc", start=True, end=True)
+    assert list(both) == ["<pad>", "<s>", "a", "b", "c", "</s>"]
+    assert (both.ordinary, both.start_id, both.end_id) == (("a", "b", "c"), 1, 5)
+    assert len(Alphabet.with_tokens("abc", start=True)) == 5
+    # A symbol may have the name of a token.
+    assert Alphabet.with_tokens(["<s>", "<pad>"], start=True).encode(["<pad>", "<s>"]).tolist() == [1, 3, 2]
+    labelled = LabelledWords(("ab", "", "bb"), np.array([True, False, True]), "ab")
+    for start, end in ((False, False), (True, False), (False, True), (True, True)):
+        alphabet = Alphabet.with_tokens("ab", start=start, end=end)
+        np.testing.assert_array_equal(labelled.ids(start, end, length=6), alphabet.encode_batch(labelled.words, 6))
+
+
+def test_tokens_may_be_one_but_neither_padding_nor_a_symbol():
+    assert with_token_ids({"a": 2}, 1, 1).encode("a").tolist() == [1, 2, 1]
+    assert with_token_ids({"b": 3, "a": 2}, 9, 7).encode("ab").tolist() == [9, 2, 3, 7]
+    assert with_token_ids({"b": 3, "a": 2}, 9, 7).ordinary == ("b", "a")
+    for ids, start, end in (({"a": 0}, None, None), ({"a": 2}, 2, None), ({"a": 2}, 1, 2)):
+        with pytest.raises(ValueError, match="Every symbol must have an id of its own"):
+            with_token_ids(ids, start, end)
+
+
 @pytest.mark.parametrize(
     ("raw", "shown", "position"), [("abX", "'X'", 3), ("\U0001f600", "'\U0001f600'", 1), ("a\x00", r"'\x00'", 2)]
 )
 def test_a_foreign_character_is_named(raw, shown, position):
-    sentence = f"the 3 symbols of its alphabet. Received: {shown} at position {position}. Leave it out"
-    with pytest.raises(DataError, match=re.escape(sentence)):
-        Alphabet("abc").encode(raw)
+    sentence = f"its alphabet, ('a', 'b', 'c'). Received: {shown} at position {position}. Leave it out"
+    for text in (raw, list(raw), raw + 100 * "a"):
+        with pytest.raises(DataError, match=re.escape(sentence)):
+            Alphabet("abc").encode(text)
+
+
+WORDS = Alphabet(["-", "on", "off"], padding="-")
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Alphabet(""), "a string of at least one character, or a list of names. Received: symbols=''"),
-        (
-            lambda: Alphabet(["a", ""]),
-            r"a string of at least one character, or a list of names. Received: symbols=\['a', ''\]",
-        ),
-        (lambda: Alphabet([1, 2]), r"or a list of names. Received: symbols=\[1, 2\]"),
-        (lambda: Alphabet(["on", "off", "on"]), "`symbols` must be distinct. Received: 'on' 2 times"),
-        (lambda: Alphabet(["on", "off"], "o"), "one of the symbols. Received: unknown='o'"),
-        (lambda: Alphabet.from_text("abc", unknown="<unk>"), "one of the symbols. Received: unknown='<unk>'"),
-        (
-            lambda: Alphabet(["on", "off"]).encode("on off"),
-            "list of tokens.*the string 'on off'. Split it, ",
-        ),
-        (lambda: Alphabet(["on", "off"]).encode(["on", "of"]), "Received: 'of' at position 2. Leave it out"),
-        (lambda: Alphabet("abc").encode(["ab", "c"]), r"a list with 'ab'. Encode one at a time, \[alphabet.encode"),
-        (lambda: Alphabet("abc").encode([0, 1]), "a string or a list of symbols. Received: list. Decode bytes"),
-        (lambda: Alphabet("abca"), "`symbols` must be distinct. Received: 'a' 2 times. Use Alphabet.from_text"),
-        (lambda: Alphabet("abc", "d"), "one of the symbols. Received: unknown='d'"),
-        (lambda: Alphabet("abc", "ab"), "one of the symbols. Received: unknown='ab'"),
-        (
-            lambda: Alphabet.from_text("abc", min_count=2),
-            "at least min_count=2 times. Received: a text of 3 characters",
-        ),
+        (lambda: Alphabet(""), "at least one symbol, each once. Received: ''"),
+        (lambda: Alphabet({}), "at least one symbol, each once. Received: {}"),
+        (lambda: Alphabet(["on", "off", "on"]), "at least one symbol, each once. Received: 'on' 2 times"),
+        (lambda: Alphabet([["a"]]), r"sequence of hashable symbols, or {symbol: id, \.\.\.}\. Received: \[\['a'\]\]"),
+        (lambda: Alphabet(3), "sequence of hashable symbols, .* Received: 3"),
+        (lambda: Alphabet([float("nan")]), "A symbol must be equal to itself. Received: nan"),
+        (lambda: Alphabet(["on", "off"], unknown="o"), "one of the symbols. Received: unknown='o'"),
+        (lambda: Alphabet("abc", start="ab"), "one of the symbols. Received: start='ab'"),
+        (lambda: Alphabet("abc", padding=0), "one of the symbols. Received: padding=0"),
+        (lambda: Alphabet({"a": -1}), "ints from 0 to 2147483647. Received: -1 for the symbol 'a'"),
+        (lambda: Alphabet({"a": 2**31}), "Received: 2147483648 for the symbol 'a'"),
+        (lambda: Alphabet({"a": True}), "Received: True for the symbol 'a'"),
+        (lambda: Alphabet({"a": 2.0}), "Received: 2.0 for the symbol 'a'"),
+        (lambda: Alphabet("abc", ids=[2, 3, 2]), "an id of its own. Received: id 2 for 'a' and for 'c'"),
+        (lambda: Alphabet("abc", ids=[2, 3]), r"an id for each of 3 symbols. Received: ids=\(2, 3\)"),
+        (lambda: Alphabet.from_text("abc", unknown="<unk>").decode([9]), r"`ids` must lie in \[0, 4\)"),
+        (lambda: WORDS.encode("on off"), "list of symbols such as 'on'.* the string 'on off'. Split it, "),
+        (lambda: WORDS.encode(["on", "of"]), "Received: 'of' at position 2. Leave it out"),
+        (lambda: WORDS.encode(["on", ["of"]]), r"Received: \['of'\] at position 2. Leave it out"),
+        (lambda: Alphabet("abc").encode(["ab", "c"]), r"a list with 'ab'. Encode several by encode_batch"),
+        (lambda: Alphabet("abc").encode(3), "a string or a list of symbols. Received: int. Decode bytes"),
+        (lambda: Alphabet("abc").encode(b"abc"), "or a list of symbols. Received: bytes. Decode bytes first"),
+        (lambda: Alphabet("abc").encode_batch("abc"), r"several texts. Received: 'abc'. Pass \[text\] for one"),
+        (lambda: Alphabet("abc").encode_batch(None), "several texts. Received: None"),
+        (lambda: Alphabet("abc").encode_batch(["a", "ab"]), "one length. Received: lengths from 1 to 2. Pass one"),
+        (lambda: Alphabet("abc").encode_batch(["a"], 2), "one length. Received: lengths from 1 to 2. Pass one"),
+        (lambda: WORDS.encode_batch([["on"] * 4], 3), "length=3, and a text that needs 4. Give a larger length or"),
+        (lambda: Alphabet.from_texts("abc"), r"several texts. Received: 'abc'. Pass \[text\] for one"),
+        (lambda: Alphabet.from_texts(TEXTS, max_size=4), "at least 5. Received: max_size=4. 4 of them are special"),
+        (lambda: Alphabet.from_text("abc", min_count=2), "min_count=2 times. Received: a text of 3 characters"),
         (lambda: Alphabet.from_text(""), "Received: a text of 0 characters"),
         (lambda: Alphabet.from_text("abc", max_size=0), "`max_size` must be a positive integer. Received: max_size=0"),
-        (
-            lambda: Alphabet.from_text("abc", max_size=1, unknown="?"),
-            "`max_size` must be an integer of at least 2. Received: max_size=1. One of the symbols is `unknown`",
-        ),
-        (
-            lambda: Alphabet("abc").encode(b"abc"),
-            "or a list of symbols. Received: bytes. Decode bytes first",
-        ),
+        (lambda: Alphabet.from_text("abc", max_size=1, unknown="?"), "at least 2. Received: max_size=1. 1 of them"),
         (lambda: Alphabet("abc").decode([0, 3]), r"`ids` must lie in \[0, 3\). Received: ids from 0 to 3"),
         (lambda: Alphabet("abc").decode([-1]), r"`ids` must lie in \[0, 3\). Received: ids from -1 to -1"),
         (lambda: Alphabet("abc").decode([0.5]), "integers.*Received: float64 of shape"),
         (lambda: Alphabet("abc").decode([[1]]), r"integers.*Received: int64 of shape \(1, 1\)"),
+        (lambda: Alphabet("ab", split=str.split).get_config(), "`split` must be a registered function, if the"),
+        (lambda: Alphabet.from_config({"symbols": "ab", "split": "me>mine"}), "name of a registered function"),
     ],
 )
 def test_wrong_symbols_and_foreign_texts_are_refused(make, sentence):
@@ -131,13 +282,28 @@ def test_a_list_of_characters_is_their_string():
     assert Alphabet("ba").encode(["a", "b", "a"]).tolist() == Alphabet("ba").encode("aba").tolist()
 
 
+@keras.saving.register_keras_serializable(package="tests", name="by_dashes")
+def by_dashes(text):
+    return text.split("-")
+
+
 @pytest.mark.parametrize(
-    "alphabet", [Alphabet.from_text(BOOK), Alphabet("a\ud800?", "?"), Alphabet(["log in", "\n", "?"], "?")]
+    "alphabet",
+    [
+        Alphabet.from_text(BOOK),
+        Alphabet("a\ud800?", unknown="?"),
+        Alphabet(["log in", "\n", "?"], unknown="?"),
+        Alphabet.from_texts(["\u00e9t\u00e9 it's . ... \u2026 #"], max_size=12),
+        Alphabet.from_texts(["on-off", "on"], split=by_dashes),
+        Alphabet.with_tokens(["a", 3], start=True, end=True),
+    ],
 )
 def test_an_alphabet_is_saved_and_loaded(alphabet, tmp_path):
     alphabet.save(tmp_path / "alphabet.json")
-    loaded = Alphabet.load(tmp_path / "alphabet.json")
-    assert (loaded, loaded.unknown) == (alphabet, alphabet.unknown)
+    assert Alphabet.load(tmp_path / "alphabet.json") == alphabet
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), keras.layers.Embedding(99, 2)])
+    model.save(tmp_path / "model.keras")
+    assert Alphabet.of(keras.models.load_model(tmp_path / "model.keras")) == alphabet
 
 
 def test_a_file_that_is_not_written_to_its_end_leaves_the_one_before(tmp_path, monkeypatch):
@@ -149,21 +315,67 @@ def test_a_file_that_is_not_written_to_its_end_leaves_the_one_before(tmp_path, m
         raise OSError("the disk is full")
 
     monkeypatch.setattr(type(path), "write_text", half)
-    for saved in (Alphabet("xyz"), words.Vocabulary((*words.SPECIAL, "x"))):
-        with pytest.raises(OSError, match="the disk is full"):
-            saved.save(path)
+    with pytest.raises(OSError, match="the disk is full"):
+        Alphabet("xyz").save(path)
     assert Alphabet.load(path).symbols == "abc"
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"symbols": "abc"}', '{"symbols": "aa", "unknown": null}', "[" * 100_000]
-)
+@pytest.mark.parametrize("content", ["", "[]", '{"unknown": null}', '{"symbols": "aa"}', "[" * 100_000])
 def test_load_refuses_a_file_without_an_alphabet(content, tmp_path):
     (tmp_path / "other").write_text(content)
-    with pytest.raises(ValueError, match=r"JSON with `symbols` and `unknown`. Received: .*other \("):
+    with pytest.raises(ValueError, match=r"JSON with `symbols`. Received: .*other \("):
         Alphabet.load(tmp_path / "other")
     with pytest.raises(DataError, match="`path` must be a file. Received: .*nowhere, which does not exist"):
         Alphabet.load(tmp_path / "nowhere")
+
+
+OF_03 = {
+    "Alphabet": ({"symbols": "ab?", "unknown": "?"}, Alphabet("ab?", unknown="?")),
+    "Vocabulary": (
+        {"names": ["<pad>", "<unk>", "<s>", "</s>", "film", "good"]},
+        Alphabet.from_texts(["film good"]),
+    ),
+    "WordEncoding": (
+        {"alphabet": ["0", "1"], "codes": [4, 2], "start": 1, "end": 5},
+        Alphabet({"<pad>": 0, "<s>": 1, "0": 4, "1": 2, "</s>": 5}, padding="<pad>", start="<s>", end="</s>"),
+    ),
+}
+"""Registered name -> a configuration that version 0.3 wrote, and the alphabet that it is."""
+
+
+@pytest.mark.parametrize("name", OF_03)
+def test_an_alphabet_of_version_0_3_loads(name):
+    config, expected = OF_03[name]
+    saved = {
+        "module": "keras_interp_rnn.anywhere",
+        "class_name": name,
+        "registered_name": f"keras_interp_rnn>{name}",
+        "config": config,
+    }
+    found = keras.saving.deserialize_keras_object(saved)
+    assert type(found) is Alphabet
+    assert found == expected
+    layer = {
+        "module": "keras_interp_rnn.datasets._alphabet",
+        "class_name": "AlphabetLayer",
+        "registered_name": "keras_interp_rnn>AlphabetLayer",
+        "config": {"name": "named", "trainable": True, "dtype": "float32", "alphabet": saved},
+    }
+    assert keras.saving.deserialize_keras_object(layer).alphabet == expected
+
+
+def test_an_embedding_saved_by_version_0_1_loads():
+    settings = {"name": "symbols", "trainable": True, "dtype": "float32", "input_dim": 4, "output_dim": 5}
+    config = {
+        "module": "keras_interp_rnn.automata.recognizer",
+        "class_name": "SymbolEmbedding",
+        "registered_name": "keras_interp_rnn>SymbolEmbedding",
+        "config": {**settings, "embeddings_initializer": "uniform", "mask_zero": True, "alphabet": ["0", "1"]},
+    }
+    layer = keras.saving.deserialize_keras_object(config)
+    assert type(layer) is automata.SymbolEmbedding
+    assert layer.alphabet == Alphabet.with_tokens("01", start=True)
+    assert (layer.input_dim, layer.output_dim, layer.mask_zero) == (4, 5, True)
 
 
 def character_model(alphabet):
@@ -181,7 +393,7 @@ def character_model(alphabet):
 LOAD = """
 import sys, keras
 from keras_interp_rnn import datasets
-alphabet = datasets.text.Alphabet.of(keras.models.load_model(sys.argv[1]))
+alphabet = datasets.Alphabet.of(keras.models.load_model(sys.argv[1]))
 print(ascii(alphabet.symbols), ascii(alphabet.unknown))
 """
 
@@ -226,5 +438,33 @@ def test_a_model_without_exactly_one_alphabet_is_refused(alphabets):
 @pytest.mark.parametrize("alphabet", [None, "abc", 3])
 def test_a_layer_without_an_alphabet_is_refused(alphabet):
     config = {**Alphabet("abc").layer().get_config(), "alphabet": alphabet}
-    with pytest.raises(ValueError, match="`alphabet` must be an Alphabet or a Vocabulary. Received: "):
+    with pytest.raises(ValueError, match="`alphabet` must be an Alphabet. Received: "):
         type(Alphabet("abc").layer()).from_config(config)
+
+
+def test_functions_of_networks_take_an_alphabet_or_ids_of_symbols(tmp_path):
+    truth = automata.tomita(4)
+    model, alphabet = automata.compile(truth), Alphabet.with_tokens("01", start=True)
+    found = automata.extract(model, alphabet=alphabet)
+    assert found.dfa == automata.extract(model).dfa == truth.minimize()
+    assert found.network.symbols == alphabet
+    certificate = automata.certify(model, truth, alphabet=alphabet)
+    assert certificate.holds
+    assert certificate.check(model, alphabet=alphabet)
+    assert automata.largest_temperature(model, truth, alphabet=alphabet) == automata.largest_temperature(model, truth)
+    callbacks.Automaton(tmp_path, alphabet=alphabet)
+    for call in (
+        lambda: automata.extract(model, alphabet={"0": 2, "1": 3}),
+        lambda: automata.certify(model, truth, alphabet={"0": 2, "1": 3}),
+    ):
+        with pytest.raises(ValueError, match="Received: a model without one. Train with a token before every word"):
+            call()
+    with pytest.raises(ValueError, match="an id of its own. Received: id 2 for '0' and for '1'"):
+        callbacks.Automaton(tmp_path, alphabet={"0": 2, "1": 2})
+    for first in ("-01", Alphabet("-^01", start="^")):  # whose id 0 is a symbol
+        with pytest.raises(ValueError, match="The id 0 must be padding, .* Received: an alphabet with the symbol"):
+            automata.extract(model, alphabet=first)
+
+
+def test_the_tokenizer_of_an_alphabet_is_that_of_the_module():
+    assert Alphabet.from_texts(["a"]).split is words.tokenize

@@ -53,8 +53,8 @@ def test_ids_have_padding_start_symbols_and_end():
         [1, 5, 0, 0, 0, 0, 0],
         [1, 3, 3, 4, 2, 5, 0],
     ]
-    assert (words.start_id, words.end_id, words.positives, len(words)) == (1, 5, 2, 3)
-    with pytest.raises(ValueError, match="length=4, and a word that needs 5"):
+    assert (words.positives, len(words)) == (2, 3)
+    with pytest.raises(ValueError, match="length=4, and a text that needs 5"):
         words.ids(end=True, length=4)
 
 
@@ -84,5 +84,5 @@ def test_an_unknown_split_config_or_seed_is_refused(call, message):
 
 def test_ids_of_a_symbol_outside_the_alphabet_are_refused():
     words = LabelledWords(("a", "ab"), np.array([True, False]), "a")
-    with pytest.raises(ValueError, match=r"over the alphabet \('a',\)\. Received: the symbol 'b' in 'ab'\."):
+    with pytest.raises(ValueError, match=r"its alphabet, \('a',\)\. Received: 'b' at position 2\."):
         words.ids()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_interp_rnn.datasets import DataError, _files, text, words
+from keras_interp_rnn.datasets import Alphabet, DataError, _files, text
 from tests.archives import DAMAGES, packed, spoiled
 
 SAMPLE = " the cat sat on the mat and one two  three"
@@ -225,7 +225,7 @@ def test_read_refuses_a_missing_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_that_no_file_can_have_is_refused(path: str, message: str) -> None:
-    for read in (text.load, text.read, text.Alphabet.load, words.Vocabulary.load):
+    for read in (text.load, text.read, Alphabet.load):
         with pytest.raises(ValueError, match=message):
             read(path)
 

@@ -1,13 +1,11 @@
-"""Texts as words, sequences of ids, and word vectors."""
+"""Texts as words, and word vectors."""
 
 import unicodedata
 
-import keras
 import numpy as np
 import pytest
 
 from keras_interp_rnn.datasets import words
-from keras_interp_rnn.datasets.text import Alphabet
 
 
 @pytest.mark.parametrize(
@@ -99,42 +97,6 @@ def unicode_nfc(*texts):
     return [unicodedata.normalize("NFC", text) for text in texts]
 
 
-TEXTS = [["b", "a", "b"], ["c", "a", "d", "b"]]
-
-
-def test_the_commonest_words_have_ids_and_ties_go_by_the_alphabet():
-    found = words.Vocabulary.of(TEXTS, 7)
-    assert found.names == ("<pad>", "<unk>", "<s>", "</s>", "b", "a", "c")
-    assert len(found) == 7
-    with pytest.raises(
-        ValueError, match="`max_size` must be an integer of at least 5. Received: max_size=4. 4 of the ids are special."
-    ):
-        words.Vocabulary.of(TEXTS, 4)
-
-
-def test_a_vocabulary_is_written_and_read(tmp_path):
-    found = words.Vocabulary.of([["\u00e9t\u00e9", "it's", ".", "...", "\u2026", "#"]], 12)
-    found.save(tmp_path / "vocabulary.txt")
-    assert words.Vocabulary.load(tmp_path / "vocabulary.txt") == found
-    (tmp_path / "other.txt").write_text("a\nb\n")
-    with pytest.raises(ValueError, match=r"begin with <pad>, <unk>, <s>, </s>, one per line. Received: .*other.txt"):
-        words.Vocabulary.load(tmp_path / "other.txt")
-    (tmp_path / "other.txt").write_text("<pad>\n<unk>\n<s>\n</s>\n\u00e9t\u00e9\n", encoding="latin-1")
-    with pytest.raises(ValueError, match=r"in UTF-8. Received: .*other.txt \(.*position 21.*Convert it"):
-        words.Vocabulary.load(tmp_path / "other.txt")
-
-
-def test_texts_become_rows_with_start_and_end_and_padding():
-    found = words.Vocabulary.of(TEXTS, 7)
-    assert found.encode(TEXTS, 7).tolist() == [[2, 4, 5, 4, 3, 0, 0], [2, 6, 5, 1, 4, 3, 0]]
-    assert found.encode(TEXTS, 4).tolist() == [[2, 5, 4, 3], [2, 1, 4, 3]], "the last words are kept"
-    assert found.encode(TEXTS, 4, end=False).tolist() == [[2, 4, 5, 4], [2, 5, 1, 4]]
-    assert found.encode(TEXTS, 7).dtype == np.int32
-    assert found.encode(TEXTS, 2).tolist() == [[2, 3], [2, 3]]
-    with pytest.raises(ValueError, match="`length` must be an integer of at least 2. Received: length=1. A row has"):
-        found.encode(TEXTS, 1)
-
-
 class TestVectors:
     @staticmethod
     def information(rows, size, window):
@@ -171,46 +133,6 @@ class TestVectors:
             ValueError, match=r"`num_features` must lie in \[1, 8\], the number of words.* Received: num_features=9"
         ):
             words.vectors(np.zeros((2, 5), np.int32), 12, num_features=9)
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda: words.Vocabulary.of("good film", 10),
-        lambda: words.Vocabulary((*words.SPECIAL, "good", "bad")).encode("good film", 4),
-    ],
-)
-def test_one_string_in_place_of_several_texts_is_refused(made):
-    with pytest.raises(
-        ValueError, match="`texts` must be several texts. Received: the string 'good film'. Pass .text."
-    ):
-        made()
-
-
-def test_a_string_is_split_into_words():
-    found = words.Vocabulary.of(["Good film!", "a good one"], 8)
-    assert found == words.Vocabulary.of([["good", "film", "!"], ["a", "good", "one"]], 8)
-    rows = [["a", "good", "film"], ["bad"]]
-    assert (
-        found.encode(["A good film", "Bad"]).tolist() == found.encode(rows).tolist() == found.encode(rows, 5).tolist()
-    )
-    assert found.encode([]).shape == (0, 2)
-
-
-def test_a_vocabulary_is_saved_with_its_model(tmp_path):
-    vocabulary = words.Vocabulary.of(["good film", "bad film"], 8)
-    parts = [vocabulary.layer(), keras.layers.Embedding(len(vocabulary), 2), keras.layers.GRU(2)]
-    keras.Sequential([keras.Input((None,), dtype="int32"), *parts]).save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    assert again.layers[0].alphabet == vocabulary
-    with pytest.raises(ValueError, match="A model must have one alphabet. Received: .*, with 0"):
-        Alphabet.of(again)
-
-
-def test_a_name_with_a_line_break_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="Names must have no line breaks. Received: 'a.nb'."):
-        words.Vocabulary((*words.SPECIAL, "a\nb")).save(tmp_path / "vocabulary.txt")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("window", [0, -1, 1.5])

@@ -338,7 +338,7 @@ def test_masked_steps_change_neither_state_nor_output(tmp_path, case, sequences)
 def test_the_network_of_a_recognizer_decides_as_its_automaton(tmp_path):
     recognizer = presets.load("tomita-4")
     words = [f"{number:09b}" for number in range(512)]
-    ids = recognizer.model.layers[0].encoding.ids(words)
+    ids = recognizer.model.layers[0].alphabet.encode_batch(words)
     outputs, _ = Network(recognizer.model, tmp_path).run(ids)
     assert (outputs[:, -1, 0] > 0).tolist() == [recognizer.automaton.accepts(word) for word in words]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, deploy, layers
+from keras_interp_rnn._alphabet import with_token_ids
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions-and-models.md"
 SYMBOLS, TEXT = 5, [1, 3, 2, 1]
@@ -81,7 +82,7 @@ FUNCTIONS = {
     "fixed_points": lambda model: fixed_points(model),
     "lyapunov_exponents": lambda model: analysis.lyapunov_exponents(model, IDS),
     "transition_probabilities": lambda model: analysis.transition_probabilities(model, IDS),
-    "extract": lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3),
+    "extract": lambda model: automata.extract(model, alphabet=with_token_ids({"a": 1, "b": 2}, 3, None)),
     "learn": lambda model: automata.learn(model, {"a": 1, "b": 2}, max_words=20, max_length=4),
     "to_c": deploy.to_c,
 }

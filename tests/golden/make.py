@@ -23,7 +23,7 @@ from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.automata import Recognizer, SymbolEmbedding, tomita
 from keras_interp_rnn.automata.networks import TrainingReport
 from keras_interp_rnn.constraints import MaxSpectralNorm, Zero
-from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.datasets import Alphabet
 from keras_interp_rnn.losses import BitsPerSymbol
 from tests.automata.networks import network_of
 
@@ -98,10 +98,16 @@ def recognizer() -> keras.Model:
 
 
 def characters() -> keras.Model:
-    alphabet = Alphabet("\n aé\N{REPLACEMENT CHARACTER}", "\N{REPLACEMENT CHARACTER}")
+    alphabet = Alphabet("\n aé\N{REPLACEMENT CHARACTER}", unknown="\N{REPLACEMENT CHARACTER}")
     isan = layers.ISAN(6, len(alphabet), return_sequences=True)
     model = ids(alphabet.layer(), isan, keras.layers.Dense(len(alphabet)))
     return compiled(model, BitsPerSymbol(), keras.optimizers.Adam(1e-3, clipnorm=1.0))
+
+
+def words() -> keras.Model:
+    alphabet = Alphabet.from_texts([["a", "film", "good", "bad"]], max_size=7)
+    embedding = keras.layers.Embedding(len(alphabet), FEATURES, mask_zero=True)
+    return ids(alphabet.layer(), embedding, layers.MinGRU(6), head())
 
 
 # An entry is a name and what makes the model. What a model reads follows from its inputs: ids below SYMBOLS, or reals.
@@ -214,6 +220,7 @@ MODELS: dict[str, Callable[[], keras.Model]] = {
     "recognizer": recognizer,
     "automaton": lambda: network_of(tomita(4)),
     "characters": characters,
+    "words": words,
     "protocol_characters": lambda: ids(layers.ISAN(6, SYMBOLS, bias_constraint=Zero(), return_sequences=True)),
     "protocol_classification": lambda: ids(
         layers.WordDropout(0.2), keras.layers.Embedding(SYMBOLS, FEATURES, mask_zero=True), layers.SRLSTM(6, 4)

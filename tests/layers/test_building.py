@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, layers
-from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.datasets import Alphabet
 from tests.layers.common import numpy, refusal
 from tests.layers.contract import BACKEND
 from tests.layers.subjects import SUBJECTS, TRIED

@@ -10,7 +10,7 @@ from examples.papers import _classification as classification
 from examples.papers import _records as records
 from examples.papers.data import mnist
 from keras_interp_rnn import layers
-from keras_interp_rnn.datasets import words
+from keras_interp_rnn.datasets import Alphabet, words
 from tests.papers.common import EXPERIMENTS, a_run
 
 SMALL = {"units": 5, "embedding": 4, "batch": 8, "epochs": 2, "steps": 2}
@@ -114,7 +114,7 @@ def test_the_error_is_that_of_the_best_model_on_the_test_data(tmp_path, kind):
     assert record["data"] == {"name": "smoke", "train": 36, "validation": 4, "test": 20, "sha256": digest}
     assert record["protocol"]["network"] == kind
     assert record["result"].read == 2 * 2 * 8
-    assert words.Vocabulary.load(tmp_path / "vocabulary.txt").names == data.vocabulary
+    assert Alphabet.load(tmp_path / "vocabulary.json") == data.vocabulary
 
 
 def test_a_sliding_network_keeps_weights_of_full_strength(tmp_path):

@@ -53,7 +53,7 @@ def random_network(network, seed=0):
 
 def logits(model, words):
     """Of each word by itself, without padding."""
-    codes = [[words.alphabet.index(symbol) + 2 for symbol in word] + [words.end_id] for word in words.words]
+    codes = [[words.alphabet.index(symbol) + 2 for symbol in word] + [len(words.alphabet) + 2] for word in words.words]
     return np.array([float(model(np.array([code], "int32"))[0, 0]) for code in codes])
 
 

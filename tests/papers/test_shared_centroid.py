@@ -29,19 +29,19 @@ def test_the_stored_network_is_right_on_all_words_of_up_to_twelve_symbols(networ
 
 
 def test_its_four_centroids_cannot_be_the_five_states(network):
-    dfa = automata.extract(network, alphabet=shared_centroid.encoding()).dfa
+    dfa = automata.extract(network, alphabet=shared_centroid.alphabet()).dfa
     assert len(dfa) <= 4 < len(TRUTH) == 5
     words = _languages.short_words(TRUTH, 10)
     assert np.sum([dfa.output(word) for word in words.words] != words.labels) > 100
 
 
 def test_the_proof_is_refused_with_a_word_that_the_network_classifies_rightly(network):
-    encoding = shared_centroid.encoding()
-    certificate = automata.certify(network, TRUTH, alphabet=encoding)
-    word = automata.extract(network, alphabet=encoding).dfa.difference(TRUTH)
+    alphabet = shared_centroid.alphabet()
+    certificate = automata.certify(network, TRUTH, alphabet=alphabet)
+    word = automata.extract(network, alphabet=alphabet).dfa.difference(TRUTH)
     assert not certificate.holds
     assert certificate.failure == f"the path of the centroids is another automaton: they differ on {word!r}"
-    logit = network.predict_on_batch(encoding.ids([word]))[0, 0]
+    logit = network.predict_on_batch(alphabet.encode_batch([word]))[0, 0]
     assert (logit > 0) == TRUTH.accepts(word)
 
 
@@ -51,7 +51,7 @@ def test_a_run_counts_what_network_and_automaton_get_wrong(tmp_path):
     assert (result["tried"], result["read"]) == (len(words), len(words))
     model = shared_centroid.keras.models.load_model(tmp_path / "model.keras")
     assert result["wrong"] == shared_centroid.wrong(model, words).sum()
-    dfa = automata.extract(model, alphabet=shared_centroid.encoding()).dfa
+    dfa = automata.extract(model, alphabet=shared_centroid.alphabet()).dfa
     assert result["automaton_wrong"] == sum(dfa.output(word) != TRUTH.accepts(word) for word in words.words)
     assert result["certified"] == (not result["failure"])
     assert dfa.accepts(result["word"]) != TRUTH.accepts(result["word"])

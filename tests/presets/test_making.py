@@ -102,7 +102,7 @@ def test_a_reader_of_reviews_is_made_with_its_vocabulary_and_centroids(tmp_path,
         monkeypatch, "reviews-sr-lstm", {**_presets.recipes(EXPERIMENTS)["reviews-sr-lstm"].settings, **small}
     )
     preset = made(tmp_path, "reviews-sr-lstm", data=folder)
-    assert preset.vocabulary.names[:4] == datasets.words.SPECIAL
+    assert preset.alphabet.symbols[:4] == ("<pad>", "<unk>", "<s>", "</s>")
     assert set(preset.alphabet[4:]) == {"a", "bad", "dull", "and", "film", "fine", "good"}
     assert len(preset.centroids) == 3
     assert all(name.startswith(("neg: ", "pos: ")) for name in preset.centroids)

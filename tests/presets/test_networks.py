@@ -183,13 +183,13 @@ def test_the_reader_of_reviews_has_the_accuracy_of_its_card():
 
 def test_the_verdict_on_a_review_is_explained():
     preset = load("reviews-sr-lstm")
-    assert preset.vocabulary.names == preset.alphabet
+    assert preset.alphabet == datasets.Alphabet.of(preset.model)
     assert len(preset.centroids) == 10
     explained = analysis.explain(preset.model, preset.encode(REVIEWS[5][0]), tokens=preset.alphabet)
     assert explained.prediction == 0
     assert explained.tokens[:4] == ("<s>", "the", "worst", "film")
     assert preset.centroids[explained.centroids[0]].startswith("neg: ")
-    assert preset.encode("A zzyzx film").tolist()[2] == datasets.words.UNKNOWN
+    assert preset.encode("A zzyzx film").tolist()[2] == 1
     with pytest.raises(ValueError, match=r"^.*word of the vocabulary of reviews-sr-lstm, 8,000 .*Received: 'zzyzx'.*$"):
         preset.encode("zzyzx")
 
@@ -254,6 +254,6 @@ def test_every_preset_gives_the_figures_of_its_card_under_every_backend(backend)
 def test_the_judge_of_reviews_reads_a_text_by_the_vocabulary_that_it_carries():
     preset, text = load("reviews-sr-lstm"), "It isn't good."
     by_text = analysis.explain(preset.model, text)
-    by_ids = analysis.explain(preset.model, preset.encode(text), tokens=preset.vocabulary)
+    by_ids = analysis.explain(preset.model, preset.encode(text), tokens=preset.alphabet)
     assert by_text.tokens == by_ids.tokens == ("<s>", "it", "isn't", "good", ".", "</s>")
     np.testing.assert_array_equal(by_text.alpha, by_ids.alpha)

@@ -55,7 +55,7 @@ def test_a_recognizer_is_right_on_all_short_words(name, loaded):
     right = [automata.tomita(int(name[-1])).accepts(word) for word in words]
     np.testing.assert_array_equal(preset.model.classify(words), right)
     assert preset.card.figure("wrong") == 0
-    assert preset.alphabet == ("0", "1")
+    assert preset.alphabet.ordinary == ("0", "1")
 
 
 @pytest.mark.parametrize("name", TOMITA)

@@ -36,7 +36,6 @@ def write(folder: Path) -> None:
     _fit(language, rng.integers(0, 2, (4, 3)), rng.integers(0, 2, (4, 3)), watch)
     truth = automata.tomita(4)
     words = [word for length in range(4) for word in ("0" * length, "1" * length)]
-    encoding = automata.WordEncoding.with_tokens("01", start=True)
     recognizer = keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -45,7 +44,7 @@ def write(folder: Path) -> None:
             keras.layers.Dense(1),
         ]
     )
-    ids = encoding.ids(words)
+    ids = recognizer.layers[0].alphabet.encode_batch(words)
     states = callbacks.Automaton(folder / "sr", truth)
     moves = callbacks.TransitionProbabilities(folder / "sr", ids[-2:], validation=ids, tokens=["", "^", "0", "1"])
     _fit(recognizer, ids, np.array([truth.accepts(word) for word in words], "float32"), states, moves)

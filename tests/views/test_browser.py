@@ -655,7 +655,7 @@ def test_a_live_page_reads_in_a_notebook(page, reader, tmp_path):
 
 def test_hostile_names_are_text_in_a_live_page(page, tmp_path):
     names = ["<img/src=x/onerror=alert(1)>", "</script><!--", "&amp;"]
-    alphabet = datasets.text.Alphabet(names)
+    alphabet = datasets.Alphabet(names)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *model_of_symbols().layers])
     show(page, model, tmp_path)
     page.until(lambda: page.tokens() == names)

@@ -39,7 +39,7 @@ def model_of(name, outputs=5, alphabet=LETTERS):
     model = keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
-            *([] if alphabet is None else [datasets.text.Alphabet(alphabet).layer()]),
+            *([] if alphabet is None else [datasets.Alphabet(alphabet).layer()]),
             *read,
             keras.layers.Dense(outputs),
         ]
@@ -150,7 +150,7 @@ def test_weights_travel_in_the_shortest_float_that_is_exact():
 
 
 def test_names_are_those_of_the_alphabet():
-    alphabet = datasets.text.Alphabet(" \nab?", unknown="?")
+    alphabet = datasets.Alphabet(" \nab?", unknown="?")
     series = series_of(model_of("ISAN", alphabet=alphabet.symbols))
     assert series["alphabet"] == [" ", "\n", "a", "b", "?"]
     assert series["symbols"] == series["outputs"] == ["␣", "⏎", "a", "b", "?"]
@@ -183,11 +183,11 @@ def encoded_in_node(text, series):
 @with_node
 @pytest.mark.parametrize("text", ["good film", "a good unheard film", ""])
 def test_a_text_of_a_vocabulary_has_its_tokens_around_it(text):
-    vocabulary = datasets.words.Vocabulary((*datasets.words.SPECIAL, "a", "film", "good"))
+    vocabulary = datasets.Alphabet.from_texts(["a film good"])
     parts = vocabulary.layer(), keras.layers.Embedding(len(vocabulary), 3), layers.MinGRU(4), keras.layers.Dense(1)
     series = series_of(of_ids(*parts))
     found = encoded_in_node(text, {name: series[name] for name in ("alphabet", "typed", "unknown", "frame")})
-    [expected] = vocabulary.encode([text.split()], length=len(text.split()) + 2)
+    expected = vocabulary.encode(text)
     assert found == {"ids": expected.tolist(), "strays": []}
 
 
@@ -275,7 +275,7 @@ def test_a_page_begins_with_a_text_that_reads_like_one():
         return view.data["state"]["word"]
 
     def model_over(alphabet):
-        names = datasets.text.Alphabet(alphabet)
+        names = datasets.Alphabet(alphabet)
         read = layers.ISAN(2, len(names), return_sequences=True)
         return keras.Sequential([keras.Input((None,), dtype="int32"), names.layer(), read, keras.layers.Dense(2)])
 

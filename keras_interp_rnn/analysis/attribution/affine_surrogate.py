@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenNames, isan_model, token_names
+from keras_interp_rnn._program import GivenAlphabet, isan_model, token_names
 from keras_interp_rnn._program.inputs import Reading, read_inputs
 from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.prefixes import Level, Prefixes, is_read_by_steps
@@ -131,7 +131,7 @@ def affine_surrogate(
     reference: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     of: str = "logit",
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
     num_runs: int = 960,
 ) -> AffineSurrogate:
     r"""Fits an ISAN to a network along one text, in which each step is there or not.

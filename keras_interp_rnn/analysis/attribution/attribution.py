@@ -36,12 +36,12 @@ from keras_interp_rnn._checks import choice, integer, integers, invalid, is_numb
 from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._program import (
     AffineReading,
-    GivenNames,
+    GivenAlphabet,
     as_array,
     gives_probabilities,
     is_regression,
     read_text,
-    resolve_names,
+    resolve_alphabet,
     token_names,
 )
 from keras_interp_rnn._program.arrays import is_float, without_unread
@@ -95,7 +95,7 @@ def attribution(
     mask: ArrayLike | None = None,
     with_respect_to: int | str | None = None,
     num_points: int = 32,
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
     groups: ArrayLike | None = None,
     tolerance: float = 0.05,
     of: str = "logit",
@@ -217,7 +217,7 @@ def top_attribution(
     text: ArrayLike | str,
     *,
     method: str = "auto",
-    alphabet: GivenNames | None = None,
+    alphabet: GivenAlphabet | None = None,
     max_work: int | None = None,
 ) -> TopAttribution:
     """Splits the outputs after one text among its steps: all outputs, or the 16 largest of more than 64.
@@ -233,7 +233,7 @@ def top_attribution(
     Raises:
         ValueError: as `attribution`.
     """
-    ids = read_text("A text", text, resolve_names(network, alphabet)[1])[None]
+    ids = read_text("A text", text, resolve_alphabet(network, alphabet)[1])[None]
     of_numbers = is_regression(network)
     reading = read_inputs(network, ids, alphabet)
     network, names = reading.network, reading.names

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from keras_interp_rnn._program import GivenNames, as_array, is_text, read_text, resolve_names
+from keras_interp_rnn._program import GivenAlphabet, as_array, is_text, read_text, resolve_alphabet
 from keras_interp_rnn._program.agreement import nothing
 from keras_interp_rnn._program.inputs import Reading, are_several, one_row
 from keras_interp_rnn._program.network import Network, open_network
@@ -22,12 +22,12 @@ WORKING_MEMORY = 2**27
 """Bytes of inputs that are run at a time; the layers need a few times as much."""
 
 
-def batch_of_one(network: Any, sequence: object, alphabet: GivenNames | None) -> object:
+def batch_of_one(network: Any, sequence: object, alphabet: GivenAlphabet | None) -> object:
     """One sequence of a network, with or without an axis of 1 for the batch, as a batch."""
     if are_several(sequence, network):
         return one_row(network, sequence)
     if is_text(sequence):
-        return read_text("The sequence", sequence, resolve_names(network, alphabet)[1])[None]
+        return read_text("The sequence", sequence, resolve_alphabet(network, alphabet)[1])[None]
     given = as_array("The sequence", sequence)
     try:
         rank = len(network.inputs[0].shape)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._program import Names
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._program.inputs import Reading
 from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
@@ -86,7 +86,7 @@ class OneSequence:
     players: Players
     unit: str
     reason: str
-    names: Names | None
+    names: Alphabet | None
 
     @property
     def num_players(self) -> int:

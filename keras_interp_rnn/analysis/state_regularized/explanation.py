@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._program import (
-    GivenNames,
+    GivenAlphabet,
     carried_states,
     check_one_output,
     check_range,
     listed,
     predict_on_batch,
     predicted_classes,
-    resolve_names,
+    resolve_alphabet,
     token_name,
 )
 from keras_interp_rnn._results import Result, as_text
@@ -69,7 +69,7 @@ def explain(
     network: Any,
     sequence: ArrayLike | str,
     *,
-    tokens: GivenNames | None = None,
+    tokens: GivenAlphabet | None = None,
     centroids: Sequence[int] | None = None,
 ) -> Explanation:
     r"""The probability with which each token of a text moved the network to the predicted class (algorithm 3).
@@ -97,7 +97,7 @@ def explain(
 
     Reference: Wang, Lawrence and Niepert, 2022, algorithm 3 and table 9.
     """
-    network, names = resolve_names(network, tokens)
+    network, names = resolve_alphabet(network, tokens)
     ids = check_text(sequence, names)[None]
     check_one_output(network)
     [(_, alpha, read, layer)] = moves(network, ids)

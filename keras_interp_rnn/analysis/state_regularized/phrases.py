@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program import GivenNames, predicted_classes, resolve_names, token_name
+from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._results import Sentence, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
@@ -49,7 +49,7 @@ def phrases(
     inputs: ArrayLike,
     *,
     length: int,
-    tokens: GivenNames | None = None,
+    tokens: GivenAlphabet | None = None,
     num_phrases: int = 10,
     min_count: int = 1,
 ) -> Phrases:
@@ -82,7 +82,7 @@ def phrases(
     """
     length, num_phrases = integer("length", length), integer("num_phrases", num_phrases)
     min_count = integer("min_count", min_count)
-    network, names = resolve_names(network, tokens)
+    network, names = resolve_alphabet(network, tokens)
     ids = check_ids(inputs, names)
     classes = None
     gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}

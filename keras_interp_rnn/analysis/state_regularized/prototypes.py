@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenNames, predicted_classes, resolve_names, token_name
+from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
@@ -43,7 +43,7 @@ def prototypes(
     network: Any,
     inputs: ArrayLike,
     *,
-    tokens: GivenNames | None = None,
+    tokens: GivenAlphabet | None = None,
     num_tokens: int = 10,
     by: str = "highest",
     min_count: int = 1,
@@ -78,7 +78,7 @@ def prototypes(
     """
     num_tokens, min_count = integer("num_tokens", num_tokens), integer("min_count", min_count)
     choice("by", by, ("highest", "mean"))
-    network, names = resolve_names(network, tokens)
+    network, names = resolve_alphabet(network, tokens)
     ids = check_ids(inputs, names)
     outputs = None
     arrivals: list[NDArray[Any]] = []

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program import Names, as_array, read_text, read_texts
+from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._program import as_array, read_text, read_texts
 
 
-def check_ids(inputs: Any, tokens: Names | None) -> NDArray[Any]:
+def check_ids(inputs: Any, tokens: Alphabet | None) -> NDArray[Any]:
     """Token ids (batch, time), or texts of named tokens, as an array of ids; raises ValueError for anything else."""
     ids = as_array("Tokens", read_texts(inputs, tokens))
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or 0 in ids.shape:
@@ -21,7 +22,7 @@ def check_ids(inputs: Any, tokens: Names | None) -> NDArray[Any]:
     return ids
 
 
-def check_text(sequence: Any, tokens: Names | None) -> NDArray[Any]:
+def check_text(sequence: Any, tokens: Alphabet | None) -> NDArray[Any]:
     """One text, token ids (time,) or named tokens, as an array of ids; raises ValueError for anything else."""
     text = read_text("Tokens", sequence, tokens)
     if text.ndim != 1 or text.dtype.kind not in "iu" or not len(text):

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import holding, is_integer
-from keras_interp_rnn._program import AffineReading, Names, as_float64, as_symbols, is_text, listed
+from keras_interp_rnn._alphabet import Alphabet, distinct_symbols
+from keras_interp_rnn._checks import holding, integer, invalid, is_integer
+from keras_interp_rnn._program import AffineReading, as_float64, as_symbols, is_text, listed
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.affine import AffineMap
@@ -146,7 +147,7 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if is_text(word) and isinstance(alphabet, Names):
+    if is_text(word) and isinstance(alphabet, Alphabet):
         return alphabet.encode(word).astype(np.int64)
     symbols = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
@@ -160,6 +161,23 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
             "Leave it out, or pass ids."
         )
     return np.array([place[symbol] for symbol in symbols], np.int64)
+
+
+def symbols_of_words(
+    words: Sequence[Iterable[Hashable]], alphabet: Sequence[Hashable] | None, num_symbols: int | None
+) -> tuple[tuple[Hashable, ...] | None, int]:
+    """The alphabet of words, None for ids, and the number of its symbols."""
+    symbols = None if alphabet is None else distinct_symbols(alphabet)
+    ids: list[Any] = [symbol for word in words for symbol in word] if symbols is None else []
+    if not all(map(is_integer, ids)):
+        raise ValueError(
+            "Words without an alphabet must consist of ids. Received: symbols that are no ids. Pass the alphabet."
+        )
+    counted = 1 + max(ids, default=0) if symbols is None else len(symbols)
+    num_symbols = counted if num_symbols is None else integer("num_symbols", num_symbols)
+    if symbols is not None and num_symbols != counted:
+        raise invalid("num_symbols", f"the length of the alphabet, {counted}", num_symbols, "Leave it out.")
+    return symbols, num_symbols
 
 
 def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] | None = None) -> AffineForm:

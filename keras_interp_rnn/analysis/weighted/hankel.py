@@ -12,9 +12,34 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._checks import integer
 from keras_interp_rnn._types import Array
 
 Ids = NDArray[np.int64]
+
+
+def learned(
+    words: Sequence[Ids], values: Sequence[float] | None, rank: int, num_symbols: int, max_length: int, max_basis: int
+) -> tuple[Array, Array, Array]:
+    """The initial vector, the matrices and the final vector of `rank` states: see `WeightedAutomaton.from_hankel`.
+
+    Args:
+        values: of the words; None for drawn words, whose probabilities are estimated.
+
+    Raises:
+        ValueError: if a number is out of range, or the table does not have that rank.
+    """
+    integer("rank", rank)
+    integer("max_length", max_length, 0)
+    integer("max_basis", max_basis)
+    if values is None:
+        initial, transitions, final = factored(*of_words(words, num_symbols, max_length, max_basis), rank)
+        rest = np.eye(rank) - transitions.sum(axis=0)
+        return initial @ rest, transitions, rest @ final
+    if not np.isfinite(values).all():
+        raise ValueError("Values of words must be finite numbers. Received: NaN or infinity. Leave these words out.")
+    pairs = [(word, float(value)) for word, value in zip(words, values, strict=True)]
+    return factored(*of_values(pairs, num_symbols, max_length, max_basis), rank)
 
 
 def of_values(

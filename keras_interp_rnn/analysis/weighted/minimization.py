@@ -135,3 +135,24 @@ def reduced(
     backward = backward_space(seen, reached, tolerance)
     view = backward.basis.T
     return vectors @ to @ view, backward.basis @ reached @ view, backward.basis @ seen, forward, backward
+
+
+def constant_last(initial: Array, transitions: Array, final: Array, tolerance: float) -> tuple[Array, Array, Array]:
+    """A smallest automaton; if a vector c is constant, A_x c = c for all x, c becomes the last coordinate, exactly.
+
+    Of no state, the automaton of one state whose values are 0.
+    """
+    n = len(initial)
+    if not n:
+        return np.zeros(1), np.zeros((len(transitions), 1, 1)), np.zeros((1, final.shape[1]))
+    off = (transitions - np.eye(n)).reshape(-1, n)
+    _, values, directions = np.linalg.svd(off)
+    constant = directions[-1]
+    if values[-1] > max(tolerance, 1e-13) * max(1.0, values[0]) or not initial @ constant:
+        return initial, transitions, final
+    constant = constant / (initial @ constant)
+    to = np.concatenate([directions[:-1], constant[None]]).T
+    back = np.concatenate([directions[:-1], constant[None] / (constant @ constant)])
+    initial, transitions, final = initial @ to, back @ transitions @ to, back @ final
+    initial[-1], transitions[:, :, -1] = 1, np.eye(n)[-1]
+    return initial, transitions, final

@@ -7,7 +7,6 @@ network's decision is refused by name, even if it would do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from keras import ops
 
 from keras_interp_rnn import _backend, layers
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._cells import equations_of, is_cell_of_keras
 from keras_interp_rnn._program import as_float64, check_finite, draws_noise, read
 from keras_interp_rnn._program import operations as o
@@ -23,7 +23,6 @@ from keras_interp_rnn._program.graph import computing_layers
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _proved
 from keras_interp_rnn.automata.certificates._proved import Proved
-from keras_interp_rnn.automata.machines import WordEncoding
 from keras_interp_rnn.automata.networks import (
     Acceptor,
     Recognizer,
@@ -77,14 +76,14 @@ def deployed(acceptor: Acceptor) -> Deployed:
             "which nothing is proved. Compare the automaton with the network by `extract(network).fidelity()`."
         )
     require_memoryless(acceptor)
-    model, encoding = acceptor.model, acceptor.encoding
+    model, symbols = acceptor.model, acceptor.symbols
     parts = _parts(model)
-    _check_layer(parts.recurrence, ends=encoding.end is not None)
+    _check_layer(parts.recurrence, ends=symbols.end is not None)
     layer = parts.recurrence.layer
     dtype = _dtype(computing_layers(model))
     if dtype == "float32":
         _check_products()
-    _check_ids(model, encoding)
+    _check_ids(model, symbols)
     check_finite(model)
     cell = layer.cell
     equations = equations_of(cell.cell, as_float64)
@@ -94,12 +93,12 @@ def deployed(acceptor: Acceptor) -> Deployed:
     bias = np.zeros(kernel.shape[1]) if bias is None else bias
     decides = kernel.shape[1] == 1
     numbers = Proved(
-        encoding,
+        symbols,
         acceptor.first_id,
         dtype,
         bool(cell.learn_temperature),
         bool(cell.is_hard),
-        {id_: features[id_] for id_ in (*encoding.codes, *encoding.tokens)},
+        {id_: features[id_] for id_ in _proved.read_ids(symbols)},
         equations,
         as_float64(cell.centroids),
         kernel[:, 0] if decides else kernel,
@@ -117,17 +116,17 @@ def network_of(numbers: Proved, temperature: float) -> keras.Model:
     Raises:
         ValueError: if the numbers that are read from it are others.
     """
-    encoding, dtype = numbers.encoding, numbers.dtype
+    symbols, dtype = numbers.symbols, numbers.dtype
     width, (k, units) = len(numbers.equations.kernel), numbers.centroids.shape
     options: dict[str, Any] = {"transition": "soft_argmax" if numbers.hard else "mixture", "dtype": dtype}
-    options |= {"learn_temperature": numbers.learns_temperature, "regularize_last_step": encoding.end is None}
+    options |= {"learn_temperature": numbers.learns_temperature, "regularize_last_step": symbols.end is None}
     if isinstance(numbers.equations, GRU):
         recurrent: Any = layers.SRGRU(
             units, k, reset_after=numbers.equations.reset_after, use_bias=_has_bias(numbers.equations), **options
         )
     else:
         recurrent = layers.SRSimpleRNN(units, k, use_bias=_has_bias(numbers.equations), **options)
-    embedding, kind = _embedding(encoding, width, dtype)
+    embedding, kind = _embedding(symbols, width, dtype)
     head = keras.layers.Dense(1 if numbers.kernel.ndim == 1 else numbers.kernel.shape[1], dtype=dtype)
     model = kind([keras.Input((None,), dtype="int32"), embedding, recurrent, head])
     table = np.zeros((embedding.input_dim, width))
@@ -140,7 +139,7 @@ def network_of(numbers: Proved, temperature: float) -> keras.Model:
     _set_temperature(recurrent.cell, temperature)
     if kind is Recognizer and len(numbers.labels) > 2:
         model.labels = tuple(numbers.labels)
-    found = deployed(open_acceptor(model, encoding))
+    found = deployed(open_acceptor(model, symbols))
     if found.temperature() != temperature or not _proved.same(found.numbers, numbers):
         raise ValueError(
             "A network must have the numbers of its certificate. Received: a network that was built of them and has "
@@ -149,14 +148,13 @@ def network_of(numbers: Proved, temperature: float) -> keras.Model:
     return model
 
 
-def _embedding(encoding: WordEncoding, width: int, dtype: str) -> tuple[Any, type[keras.Sequential]]:
-    """An Embedding of an encoding's ids, and the class of a model with it."""
-    symbols: Sequence[Hashable] = tuple(encoding.alphabet)
-    if all(type(symbol) in (int, str) for symbol in symbols):
-        named = SymbolEmbedding(symbols, width, dtype=dtype)
-        if named.encoding == encoding:
+def _embedding(symbols: Alphabet, width: int, dtype: str) -> tuple[Any, type[keras.Sequential]]:
+    """An Embedding of the ids of an alphabet, and the class of a model with it."""
+    if all(type(symbol) in (int, str) for symbol in symbols.ordinary):
+        named = SymbolEmbedding(symbols.ordinary, width, dtype=dtype)
+        if named.alphabet == symbols:
             return named, Recognizer
-    return keras.layers.Embedding(encoding.size, width, mask_zero=True, dtype=dtype), keras.Sequential
+    return keras.layers.Embedding(len(symbols), width, mask_zero=True, dtype=dtype), keras.Sequential
 
 
 def _has_bias(cell: GRU | SimpleRNN) -> bool:
@@ -347,9 +345,9 @@ def _dtype(parts: list[Any]) -> str:
     return dtype
 
 
-def _check_ids(model: Any, encoding: WordEncoding) -> None:
+def _check_ids(model: Any, symbols: Alphabet) -> None:
     """Raises ValueError if the model's input changes ids, by casting them."""
-    dtype, largest = keras.backend.standardize_dtype(model.inputs[0].dtype), encoding.size - 1
+    dtype, largest = keras.backend.standardize_dtype(model.inputs[0].dtype), len(symbols) - 1
     for name in (dtype, model.dtype_policy.name):  # a model casts floats to its own dtype
         exact = name in ("int32", "int64", "float64") or (name == "float32" and largest < EXACT_IN_FLOAT32)
         if not exact and (name == dtype or dtype.startswith("float")):

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._alphabet import Alphabet, with_token_ids
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.automata.machines import WordEncoding
 from keras_interp_rnn.equations import GRU, SimpleRNN
 
 DIGITS = 9  # significant digits of a bound in a file
@@ -46,7 +46,7 @@ class Proved:
         labels: of words, as `Acceptor.labels`.
     """
 
-    encoding: WordEncoding
+    symbols: Alphabet
     first: int
     dtype: str
     learns_temperature: bool
@@ -61,20 +61,20 @@ class Proved:
 
 def as_json(network: Proved) -> dict[str, Any]:
     """A network as JSON, in which every float64 is written exactly."""
-    encoding, cell = network.encoding, network.equations
+    symbols, cell = network.symbols, network.equations
     gated = isinstance(cell, GRU)
     biases = {"cell_bias": cell.bias, "recurrent_bias": cell.recurrent_bias if isinstance(cell, GRU) else None}
     return {
-        "alphabet": list(encoding.alphabet),
-        "ids": list(encoding.codes),
-        "start": encoding.start,
-        "end": encoding.end,
+        "alphabet": list(symbols.ordinary),
+        "ids": symbols.ids_of(symbols.ordinary).tolist(),
+        "start": symbols.start_id,
+        "end": symbols.end_id,
         "dtype": network.dtype,
         "learns_temperature": network.learns_temperature,
         "hard": network.hard,
         "cell": "GRU" if gated else "SimpleRNN",
         "reset_after": bool(cell.reset_after) if isinstance(cell, GRU) else False,
-        "features": [network.embeddings[id_].tolist() for id_ in (*encoding.codes, *encoding.tokens)],
+        "features": [network.embeddings[id_].tolist() for id_ in read_ids(symbols)],
         "cell_kernel": cell.kernel.tolist(),
         "recurrent_kernel": cell.recurrent_kernel.tolist(),
         **{name: None if bias is None else bias.tolist() for name, bias in biases.items()},
@@ -83,6 +83,12 @@ def as_json(network: Proved) -> dict[str, Any]:
         "head_bias": np.asarray(network.bias).tolist(),
         **({"labels": list(network.labels)} if network.kernel.ndim > 1 else {}),
     }
+
+
+def read_ids(symbols: Alphabet) -> tuple[int, ...]:
+    """The ids that a network reads: those of the symbols of words, and of the tokens around every word."""
+    tokens = [id_ for id_ in (symbols.start_id, symbols.end_id) if id_ is not None]
+    return (*symbols.ids_of(symbols.ordinary).tolist(), *tokens)
 
 
 def digest(content: Mapping[str, Any]) -> str:
@@ -115,14 +121,14 @@ def from_json(content: Mapping[str, Any]) -> Proved:
         raise ValueError("the start token has no id")
     if not isinstance(content["alphabet"], list) or not isinstance(content["ids"], list):
         raise ValueError("alphabet or ids is not a list")
-    symbols = dict(zip(content["alphabet"], content["ids"], strict=True))
-    if len(symbols) != len(content["alphabet"]):
+    ids_of = dict(zip(content["alphabet"], content["ids"], strict=True))
+    if len(ids_of) != len(content["alphabet"]):
         raise ValueError("a symbol occurs twice")
-    encoding = WordEncoding(symbols, start=content["start"], end=content["end"])
+    symbols = with_token_ids(ids_of, content["start"], content["end"])
     arrays = {name: _array(name, content[name], axes) for name, axes in arrays_of.items()}
     arrays |= {name: _array(name, content[name], 1) for name in BIASES if content[name] is not None}
     labels = _labels(content["labels"], arrays["head_bias"].size) if "labels" in content else (False, True)
-    ids = (*encoding.codes, *encoding.tokens)
+    ids = read_ids(symbols)
     k, units = arrays["centroids"].shape
     width = units * (3 if content["cell"] == "GRU" else 1)
     shapes = {
@@ -145,7 +151,7 @@ def from_json(content: Mapping[str, Any]) -> Proved:
     if content["cell"] == "GRU":
         cell = GRU(*weights, reset_after=content["reset_after"], recurrent_bias=arrays.get("recurrent_bias"))
     return Proved(
-        encoding,
+        symbols,
         content["start"],
         content["dtype"],
         content["learns_temperature"],

@@ -24,14 +24,15 @@ import keras
 import numpy as np
 
 from keras_interp_rnn._checks import invalid, is_proved, positive
+from keras_interp_rnn._program import GivenAlphabet
 from keras_interp_rnn._results import Sentence
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed, network_of
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.certificates.proof import Proof
-from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, WordEncoding, short_words
-from keras_interp_rnn.automata.networks import Extraction, extract_exactly, given_encoding, open_acceptor
+from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, short_words
+from keras_interp_rnn.automata.networks import Extraction, extract_exactly, open_acceptor
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)  # all are tried; any that gives a proof will do
 NUM_TRIED_WORDS = 127  # short words that the model itself reads, besides those that take each transition
@@ -118,9 +119,7 @@ class Certificate(Sentence):
         self,
         network: Any,
         *,
-        alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
-        start: int | None = None,
-        end: int | None = None,
+        alphabet: GivenAlphabet | None = None,
     ) -> bool:
         """Whether this certificate proves the verdicts of a model: whether it has these numbers and operations.
 
@@ -128,14 +127,14 @@ class Certificate(Sentence):
         and epsilon as a proposal. The bounds of the certificate must not be better than the proved ones.
 
         Args:
-            network, alphabet, start, end: as `certify`.
+            network, alphabet: as `certify`.
 
         Raises:
             ValueError: as `certify`, if no certificate holds for such a model.
 
         Example: see `certify`.
         """
-        parts, _ = _opened(network, alphabet, start, end)
+        parts, _ = _opened(network, alphabet)
         tau = parts.temperature()
         if not is_proved(self) or np.float64(self.temperature) != tau:
             return False
@@ -202,9 +201,7 @@ def certify(
     dfa: MooreMachine,
     *,
     temperature: float | None = None,
-    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
-    start: int | None = None,
-    end: int | None = None,
+    alphabet: GivenAlphabet | None = None,
 ) -> Certificate:
     r"""Proves that a network classifies every word, of any length, as an automaton does, or finds where this fails.
 
@@ -217,7 +214,7 @@ def certify(
             then proves that for every word the output of the machine's label is larger than all others.
         temperature: a temperature other than the deployed one. The certificate then applies to the model after
             `set_temperature(temperature)`.
-        alphabet, start, end: as `extract`.
+        alphabet: as `extract`.
 
     Returns:
         The certificate; `holds` is True if the proof succeeds.
@@ -242,7 +239,7 @@ def certify(
     >>> automata.certify(network, automata.tomita(4)).failure
     "the path of the centroids is another automaton: they differ on ('0',)"
     """
-    parts, errors = _opened(network, alphabet, start, end)
+    parts, errors = _opened(network, alphabet)
     certificate = _prove(parts, dfa, _held_temperature(parts, temperature), extract_exactly(parts.acceptor))
     certificate = replace(certificate, function_errors=errors)
     if is_proved(certificate) and certificate.temperature == parts.temperature():
@@ -257,16 +254,14 @@ def largest_temperature(
     network: Any,
     dfa: MooreMachine,
     *,
-    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
-    start: int | None = None,
-    end: int | None = None,
+    alphabet: GivenAlphabet | None = None,
 ) -> float:
     """The highest temperature at which the network is certified, by bisection to a thousandth.
 
     The proof holds at the returned temperature. Temperatures below it need a proof of their own.
 
     Args:
-        network, dfa, alphabet, start, end: as `certify`.
+        network, dfa, alphabet: as `certify`.
 
     Returns:
         The temperature, at most 2^20 times the network's own; 0 if none is found.
@@ -281,7 +276,7 @@ def largest_temperature(
     >>> automata.largest_temperature(network, automata.tomita(4))  # another language
     0.0
     """
-    parts, _ = _opened(network, alphabet, start, end)
+    parts, _ = _opened(network, alphabet)
     extraction = extract_exactly(parts.acceptor)
     low, high = 0.0, parts.temperature()
 
@@ -301,9 +296,9 @@ def largest_temperature(
     return low
 
 
-def _opened(network: Any, alphabet: Any, start: int | None, end: int | None) -> tuple[Deployed, dict[str, float]]:
+def _opened(network: Any, alphabet: GivenAlphabet | None) -> tuple[Deployed, dict[str, float]]:
     """The parts of a network, and the errors of its functions on this machine."""
-    parts = deployed(open_acceptor(network, given_encoding(network, alphabet, start, end)))
+    parts = deployed(open_acceptor(network, alphabet))
     return parts, dict(_kernels.measured(parts.numbers.dtype))
 
 

@@ -94,10 +94,11 @@ def attempts(
     Args:
         path: the automaton of the centroids, with labels of the network. centroids: the one of each state of `path`.
     """
-    encoding = network.encoding
+    symbols = network.symbols
+    ids = dict(zip(symbols.ordinary, symbols.ids_of(symbols.ordinary).tolist(), strict=True))
     cell, decision, scores = _bounds.bounds_of(network, tau)
     origin = _bounds.Region.point(np.zeros(network.centroids.shape[1]))
-    last = None if encoding.end is None else network.embeddings[encoding.end]
+    last = None if symbols.end_id is None else network.embeddings[symbols.end_id]
     places = [network.labels.index(label) for label in path.outputs]
 
     tried = np.asarray(epsilons, np.float64)
@@ -113,7 +114,7 @@ def attempts(
         for state, place in enumerate(places):
             region = scores.region(centroids[state], tried)
             bounded = cell(region)
-            margins.append([margin(bounded, encoding.code(a), path.step(state, a)) for a in path.alphabet])
+            margins.append([margin(bounded, ids[a], path.step(state, a)) for a in path.alphabet])
             decision_on = decision(region.box() if last is None else bounded(last), place)
             decisions.append(np.broadcast_to(decision_on, tried.shape))
     found = zip(_finite(start), np.moveaxis(_finite(margins), -1, 0), _finite(decisions).T, strict=True)
@@ -151,7 +152,7 @@ def repeated(claim: Proof) -> Attempt:
         ValueError: if the proof fails, or if a claimed bound is better than the proved one.
     """
     network, path, centroids, epsilon = claim.proved, claim.path, claim.centroids, claim.epsilon
-    if set(path.alphabet) != set(network.encoding.alphabet) or not path.is_complete:
+    if set(path.alphabet) != set(network.symbols.ordinary) or not path.is_complete:
         raise ValueError("the path is not over the network's alphabet, or misses transitions")
     if set(path.alphabet) != set(claim.dfa.alphabet) or path.difference(claim.dfa) is not None:
         raise ValueError("the path is not of the automaton's language")
@@ -250,7 +251,7 @@ def _from_json(content: Mapping[str, Any]) -> Proof:
         raise ValueError("it states other assumptions than those of the proof")
     kind = DFA if network.kernel.ndim == 1 else MooreMachine
     dfa, path = (kind.from_json(json.dumps(content[name])) for name in ("dfa", "path"))
-    if path.alphabet != network.encoding.alphabet:
+    if path.alphabet != network.symbols.ordinary:
         raise ValueError("the path is not over the network's alphabet")
     if not all(type(i) is int for i in content["centroids"]):
         raise ValueError("a centroid that is no integer")

@@ -1,7 +1,7 @@
 """Automata from words, without a network: NumPy and SciPy alone. What other folders import."""
 
 from keras_interp_rnn.automata.inference._evidence import Evidence, carried, evidence_of, interval
-from keras_interp_rnn.automata.inference._frequencies import frequencies, probabilities
+from keras_interp_rnn.automata.inference._frequencies import stochastic
 from keras_interp_rnn.automata.inference._sample import Sample, sample_of
 from keras_interp_rnn.automata.inference.from_words import Inference, infer
 
@@ -11,9 +11,8 @@ __all__ = [
     "Sample",
     "carried",
     "evidence_of",
-    "frequencies",
     "infer",
     "interval",
-    "probabilities",
     "sample_of",
+    "stochastic",
 ]

@@ -74,6 +74,17 @@ def frequencies(words: Mapping[Word, int], num_symbols: int) -> Frequencies:
     return Frequencies(table, taken, np.array([float(tree.ends[state]) for state in red]))
 
 
+def stochastic(words: Mapping[Word, int], num_symbols: int, pseudo_count: float) -> tuple[Array, Array, Array]:
+    """The initial vector, the matrices and the final vector of the automaton: see `WeightedAutomaton.from_words`."""
+    if not words:
+        raise ValueError("There must be a word to learn from. Received: none. Pass the words of normal sessions.")
+    table, each, ends = probabilities(frequencies(words, num_symbols), pseudo_count)
+    transitions = np.zeros((num_symbols, len(ends), len(ends)))
+    states, columns = np.indices(table.shape)
+    transitions[columns, states, table] = each
+    return np.eye(len(ends))[0], transitions, ends
+
+
 class _Tree:
     """The prefix tree as states are merged: children, counts of symbols, and of ends; numbered breadth first."""
 

@@ -12,17 +12,15 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._alphabet import check_not_missing, distinct_symbols, shown_symbols
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.machines import (
     MooreMachine,
     Word,
-    check_not_missing,
-    checked_alphabet,
     checked_words,
     labels_and_classes,
     ordered,
-    shown_alphabet,
 )
 
 T = TypeVar("T")
@@ -102,7 +100,7 @@ def sample_of(
             "(Gold, 1967). Received: labels=None. Pass words outside the language as well, and a label for each word."
         )
     copies = [tuple(word) for word in _before(until, checked_words(words))]
-    symbols = checked_alphabet(_symbols_of(copies) if alphabet is None else alphabet)
+    symbols = distinct_symbols(_symbols_of(copies) if alphabet is None else alphabet)
     labels = list(labels)
     if len(copies) != len(labels):
         raise ValueError(
@@ -119,7 +117,7 @@ def sample_of(
         strays = [symbol for symbol in word if symbol not in known]
         if strays:
             raise ValueError(
-                f"A word must be over the alphabet {shown_alphabet(symbols)}. Received: {word!r}, with "
+                f"A word must be over the alphabet {shown_symbols(symbols)}. Received: {word!r}, with "
                 f"{strays[0]!r}. Add the symbol to `alphabet`, or leave the word out."
             )
     counts = np.zeros((len(row), len(classes)), np.int64)

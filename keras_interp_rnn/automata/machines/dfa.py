@@ -10,13 +10,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any
 
+from keras_interp_rnn._alphabet import distinct_symbols
 from keras_interp_rnn._checks import integer, invalid, is_integer
 from keras_interp_rnn._results import short_repr
 from keras_interp_rnn.automata.machines import dot, libraries
 from keras_interp_rnn.automata.machines.formats import Table
 from keras_interp_rnn.automata.machines.graphs import MISSING, shortest_word
 from keras_interp_rnn.automata.machines.moore import MooreMachine, Names, as_state
-from keras_interp_rnn.automata.machines.words import checked_alphabet, optional_alphabet
+from keras_interp_rnn.automata.machines.words import optional_alphabet
 
 MAX_COUNT_BYTES = 1e9
 """Memory that the counts of words of a length may take."""
@@ -266,7 +267,7 @@ class DFA(MooreMachine):
         """
         if not isinstance(expression, str):
             raise invalid("expression", "a string", expression)
-        return cls._read(libraries.from_regex(expression, checked_alphabet(alphabet))).minimize()
+        return cls._read(libraries.from_regex(expression, distinct_symbols(alphabet))).minimize()
 
     @classmethod
     def from_dot(  # type: ignore[override]  # a constructor

@@ -16,17 +16,16 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._alphabet import distinct_symbols, shown_symbols
 from keras_interp_rnn._checks import integers, invalid, is_integer
 from keras_interp_rnn._results import as_html, short_repr
 from keras_interp_rnn.automata.machines import dot, drawing, formats, libraries
 from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first, edges_of, equivalent_states, shortest_word
 from keras_interp_rnn.automata.machines.words import (
-    checked_alphabet,
     checked_word,
     names_of_states,
     optional_alphabet,
     ordered,
-    shown_alphabet,
 )
 
 Self = TypeVar("Self", bound="MooreMachine")
@@ -145,7 +144,7 @@ class MooreMachine:
 
     def _set_table(self, transitions: Any, start: Any, alphabet: Any) -> None:
         """Sets the fields of the table; raises ValueError unless all states and symbols are the automaton's."""
-        symbols = checked_alphabet(alphabet)
+        symbols = distinct_symbols(alphabet)
         if not isinstance(transitions, Iterable):
             raise invalid("transitions", "a row for each state", transitions)
         rows = tuple(tuple(_complete_row(row, symbols)) for row in transitions)
@@ -193,7 +192,7 @@ class MooreMachine:
             column = self._column[symbol]
         except (KeyError, TypeError):
             received = f"Received: the symbol {symbol!r}."
-            raise ValueError(f"A word must be over the alphabet {shown_alphabet(self.alphabet)}. {received}") from None
+            raise ValueError(f"A word must be over the alphabet {shown_symbols(self.alphabet)}. {received}") from None
         return MISSING if state == MISSING else self.transitions[state][column]
 
     def run(self, word: Iterable[Hashable]) -> list[int]:
@@ -338,7 +337,7 @@ class MooreMachine:
     def _over(self: Self, alphabet: tuple[Hashable, ...]) -> Self:
         """The same automaton with its symbols in this order."""
         if set(alphabet) != set(self.alphabet):
-            received = f"Received: {shown_alphabet(alphabet)}; {shown_alphabet(self.alphabet)}."
+            received = f"Received: {shown_symbols(alphabet)}; {shown_symbols(self.alphabet)}."
             raise ValueError(f"Both automata must read the same alphabet. {received}")
         columns = [self._column[symbol] for symbol in alphabet]
         rows = [[row[column] for column in columns] for row in self.transitions]
@@ -606,7 +605,7 @@ def _complete_row(row: Sequence[int | None] | Mapping[Hashable, int], alphabet: 
         strays = [symbol for symbol in row if symbol not in alphabet]
         if strays:
             raise ValueError(
-                f"Transitions must be over the alphabet {shown_alphabet(alphabet)}. Received: the symbol {strays[0]!r}."
+                f"Transitions must be over the alphabet {shown_symbols(alphabet)}. Received: the symbol {strays[0]!r}."
             )
         row = [row.get(symbol) for symbol in alphabet]
     yield from (MISSING if target is None else as_state(target, "transitions") for target in row)

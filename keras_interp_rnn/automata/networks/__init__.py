@@ -2,7 +2,6 @@
 
 from keras_interp_rnn.automata.networks._acceptor import (
     Acceptor,
-    given_encoding,
     open_acceptor,
     open_reader,
     require_memoryless,
@@ -12,7 +11,7 @@ from keras_interp_rnn.automata.networks.compilation import compile
 from keras_interp_rnn.automata.networks.extraction import Extraction, extract, extract_exactly
 from keras_interp_rnn.automata.networks.fidelity import Agreement, Fidelity, OfNetwork, drawn_words, mutated
 from keras_interp_rnn.automata.networks.recognizer import Recognizer, TrainingReport
-from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
+from keras_interp_rnn.layers.alphabets import SymbolEmbedding
 
 __all__ = [
     "Acceptor",
@@ -28,7 +27,6 @@ __all__ = [
     "drawn_words",
     "extract",
     "extract_exactly",
-    "given_encoding",
     "mutated",
     "open_acceptor",
     "open_reader",

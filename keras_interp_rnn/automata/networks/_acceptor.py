@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._program import (
-    WordNames,
+    GivenAlphabet,
     apply_head,
     centroids_of,
     decision_threshold,
@@ -25,19 +25,18 @@ from keras_interp_rnn._program import (
     read_above,
     recurrent_layer_inputs,
     regularized_stack,
-    resolve_names,
+    resolve_alphabet,
     step_cell,
 )
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.automata.machines import Word, WordEncoding, encoding_of
+from keras_interp_rnn.automata.machines import Word
 from keras_interp_rnn.automata.networks._reader import WordReader, fitted
-from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
 
 
 @dataclass(frozen=True, eq=False)
 class Acceptor(WordReader):
-    """A state-regularized model that accepts or rejects words, or labels them, and the encoding of its words.
+    """A state-regularized model that accepts or rejects words, or labels them, and the ids of its symbols.
 
     Each of several state-regularized layers reads the centroids of the one below it, so that the state of the whole is
     the tuple of the centroids of all layers.
@@ -59,7 +58,7 @@ class Acceptor(WordReader):
     def layers(self) -> tuple[Any, ...]:
         """The state-regularized layers; the first one reads the symbols."""
         stack = tuple(regularized_stack(self.model))
-        return stack or (recurrent_layer_inputs(self.model, np.array([self.encoding.codes[:1]]))[0],)
+        return stack or (recurrent_layer_inputs(self.model, np.array([self.symbol_ids[:1]]))[0],)
 
     @property
     def layer(self) -> Any:
@@ -89,7 +88,7 @@ class Acceptor(WordReader):
         """
         ids = self.encode(words)
         empty = ~(ids != 0).any(axis=1)
-        ids[empty, 0] = self.encoding.codes[0]  # `trace` needs a step in every row; removed below
+        ids[empty, 0] = self.symbol_ids[0]  # `trace` needs a step in every row; removed below
         traced = trace(self.model, ids)
         state, alpha = np.zeros(ids.shape, np.int64), np.ones(ids.shape)
         for layer, k in zip(self.layers, self.num_centroids, strict=True):
@@ -105,7 +104,7 @@ class Acceptor(WordReader):
     @cached_property
     def features(self) -> dict[int, NDArray[Any]]:
         """Id of a symbol or a token -> the features that the first layer reads."""
-        ids = [*self.encoding.codes, *self.encoding.tokens]
+        ids = [*self.symbol_ids, *self.token_ids]
         column = np.array(ids, np.int32)[:, None]
         if self.model.input_shape[1] is not None:
             column = fitted(column, self.model.input_shape[1])
@@ -125,12 +124,12 @@ class Acceptor(WordReader):
     @property
     def first_id(self) -> int:
         """Id of the start token; raises ValueError without one."""
-        if self.encoding.start is None:
+        if self.symbols.start_id is None:
             raise ValueError(
                 "An automaton must have a first state, which the start token leads to. Received: a model without one. "
-                "Train with a token before every word, and pass its id as start."
+                "Train with a token before every word, and name it as `start` of its Alphabet."
             )
-        return self.encoding.start
+        return self.symbols.start_id
 
     def initial(self) -> list[Array]:
         """Alpha (1, k) of each layer after the start token; raises ValueError without one."""
@@ -153,8 +152,8 @@ class Acceptor(WordReader):
         """
         of_layers = [table[list(which)] for table, which in zip(self.centroids, zip(*states, strict=True), strict=True)]
         last = of_layers[-1]
-        if self.encoding.end is not None:
-            features = np.repeat(self.features[self.encoding.end][None], len(states), axis=0)
+        if self.symbols.end_id is not None:
+            features = np.repeat(self.features[self.symbols.end_id][None], len(states), axis=0)
             for i, (layer, state) in enumerate(zip(self.layers, of_layers, strict=True)):
                 u, alpha = _step(layer.cell, state, features)
                 last = alpha @ self.centroids[i] if layer.regularize_last_step else u
@@ -182,63 +181,57 @@ def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array,
     return u, alpha
 
 
-def given_encoding(
-    model: Any, alphabet: WordEncoding | Mapping[Hashable, int] | None, start: int | None, end: int | None
-) -> WordEncoding | None:
-    """As `encoding_of`; the default alphabet comes from a model's `AlphabetLayer`, whose symbol 0 is padding."""
-    _, names = resolve_names(model)
-    if alphabet is None and names is not None and not isinstance(names, WordNames):
-        alphabet = {names[i]: i for i in names.symbols if i not in (0, start, end)}
-    return encoding_of(alphabet, start, end)
-
-
-def open_reader(model: Any, encoding: WordEncoding | None = None, *, compiled: bool = False) -> WordReader:
+def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: bool = False) -> WordReader:
     """The reader of a model.
 
     Args:
-        encoding: None for the encoding of the model's `SymbolEmbedding`.
+        alphabet: of its words; None for the one that the model carries.
         compiled: as `WordReader`.
 
     Raises:
-        ValueError: if there is no encoding, or the model does not fit it.
+        ValueError: if there is no alphabet, it has no padding with the id 0, or the model does not fit it.
     """
     if not isinstance(model, keras.Model):
         raise invalid("network", "a keras.Model", model)
-    if encoding is None:
-        embedding = next((part for part in walk_layers(model) if isinstance(part, SymbolEmbedding)), None)
-        if embedding is None:
-            raise ValueError(
-                f"A model must have a SymbolEmbedding, or an alphabet must be passed. Received: {model.name}, which "
-                "carries no alphabet. Pass alphabet={symbol: id, ...}, and the ids of start and end tokens."
-            )
-        encoding = embedding.encoding
-    sizes = [part.input_dim for part in walk_layers(model) if isinstance(part, keras.layers.Embedding)]
-    if encoding.size > min(sizes, default=math.inf):
+    _, symbols = resolve_alphabet(model, alphabet)
+    if symbols is None:
         raise ValueError(
-            f"Ids of symbols and tokens must lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
-            f"{sorted({*encoding.codes, *encoding.tokens})}, and an Embedding of {min(sizes)} ids."
+            f"A model must carry its alphabet, or one must be passed. Received: {model.name}, which carries none. Pass "
+            "alphabet={symbol: id, ...}, or an Alphabet, which has start and end tokens too."
+        )
+    if symbols.padding_id != 0:
+        raise ValueError(
+            "The id 0 must be padding, with which words of different lengths are read. Received: an alphabet with the "
+            f"symbol {symbols[0]!r} there. Pass Alphabet(symbols, padding=...) with its padding first, or "
+            "{symbol: id, ...} with ids from 1."
+        )
+    sizes = [part.input_dim for part in walk_layers(model) if isinstance(part, keras.layers.Embedding)]
+    if len(symbols) > min(sizes, default=math.inf):
+        raise ValueError(
+            "Ids of symbols and tokens must lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
+            f"{sorted(symbols.ids)}, and an Embedding of {min(sizes)} ids."
         )
     if not hasattr(model, "inputs"):
         model(keras.Input((None,), dtype="int32"))  # builds a Sequential model without an Input
-    return WordReader(model, encoding, compiled)
+    return WordReader(model, symbols, compiled)
 
 
-def open_acceptor(model: Any, encoding: WordEncoding | None = None) -> Acceptor:
+def open_acceptor(model: Any, alphabet: GivenAlphabet | None = None) -> Acceptor:
     """The acceptor of a model.
 
     Args:
-        encoding: as `open_reader`.
+        alphabet: as `open_reader`.
 
     Raises:
         ValueError: as `open_reader`; if there is no state-regularized layer, or padding is read.
     """
-    acceptor = Acceptor(model, open_reader(model, encoding).encoding)
+    acceptor = Acceptor(model, open_reader(model, alphabet).symbols)
     if not hasattr(getattr(acceptor.layer, "cell", None), "centroids"):
         raise ValueError(
             f"`network` must have a state-regularized layer. Received: {acceptor.layer.name}. Use layers.SRGRU or "
             "another of layers.SR...; automata.learn learns the automaton of any network, by queries."
         )
-    if recurrent_layer_inputs(model, np.array([acceptor.encoding.codes[:1]]), acceptor.name)[2] is None:
+    if recurrent_layer_inputs(model, np.array([acceptor.symbol_ids[:1]]), acceptor.name)[2] is None:
         raise ValueError(
             f"A model must skip id 0, with which words of different lengths are padded. Received: {model.name}, which "
             "would read the padding. Give its Embedding mask_zero=True, and its symbols the ids from 1."

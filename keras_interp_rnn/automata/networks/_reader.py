@@ -12,10 +12,11 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._program import carried_states, predicted_classes
 from keras_interp_rnn.analysis import trace
-from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_words
+from keras_interp_rnn.automata.machines import Word, checked_words
 
 CHUNK = 1 << 16
 """Steps, words times their length, that the model reads at a time, which bounds the memory."""
@@ -23,19 +24,29 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class WordReader:
-    """A model that accepts or rejects words, or labels them, and the encoding of its words.
+    """A model that accepts or rejects words, or labels them, and the ids of its symbols.
 
     Attributes:
         compiled: whether batches run as a compiled function, which takes a second to make and a tenth of the time.
     """
 
     model: Any
-    encoding: WordEncoding
+    symbols: Alphabet
     compiled: bool = False
 
     @property
     def alphabet(self) -> tuple[Hashable, ...]:
-        return self.encoding.alphabet
+        return self.symbols.ordinary
+
+    @cached_property
+    def symbol_ids(self) -> tuple[int, ...]:
+        """The id of each symbol of `alphabet`."""
+        return tuple(self.symbols.ids_of(self.alphabet).tolist())
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The ids of the tokens before and after every word, where there are such."""
+        return tuple(id_ for id_ in (self.symbols.start_id, self.symbols.end_id) if id_ is not None)
 
     @cached_property
     def labels(self) -> tuple[Hashable, ...]:
@@ -55,7 +66,7 @@ class WordReader:
 
     def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
         """Words as ids, padded with 0 to the longest, to at least one step, and to the length of the model's input."""
-        ids = self.encoding.ids(words)
+        ids = self.symbols.encode_batch(words)
         if self.model.input_shape[1] is not None:
             return fitted(ids, self.model.input_shape[1])
         return np.pad(ids, ((0, 0), (0, max(0, 1 - ids.shape[1]))))
@@ -64,7 +75,7 @@ class WordReader:
     def max_length(self) -> int | None:
         """Number of symbols of the longest word that the model reads; None if there is no limit."""
         length = self.model.input_shape[1]
-        return None if length is None else length - len(self.encoding.tokens)
+        return None if length is None else length - len(self.token_ids)
 
     def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
         """The label that the model gives each word; with one output whether it accepts the word."""
@@ -84,7 +95,7 @@ class WordReader:
         tuples = [tuple(word) for word in checked_words(words)]
         # Rounded up, as the model is traced for every length; a model that reads padding reads each length by itself.
         exact = self.model.input_shape[1] is None and not self.skips_padding
-        extra = len(self.encoding.tokens)
+        extra = len(self.token_ids)
         lengths = [max(1, len(word) + extra) if exact else rounded(len(word) + 2) for word in tuples]
         order = sorted(range(len(tuples)), key=lengths.__getitem__)
         outputs: NDArray[Any] = np.zeros((len(tuples), self.model.output_shape[-1]))
@@ -123,7 +134,7 @@ class WordReader:
         ids = self.encode(words)
         read = ids != 0
         empty = ~read.any(axis=1)
-        ids[empty, 0] = self.encoding.codes[0]  # `trace` needs a step in every row
+        ids[empty, 0] = self.symbol_ids[0]  # `trace` needs a step in every row
         traced = trace(self.model, ids)
         last = np.maximum(read.sum(axis=1) - 1, 0)
         parts = [values for name, values in traced.items() if name.split("/")[-1] in ("h", "c", "state_1", "state_2")]

@@ -28,9 +28,9 @@ import numpy as np
 from keras_interp_rnn import layers
 from keras_interp_rnn._checks import choice, invalid
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.automata.machines import DFA, FIRST, START, MooreMachine, checked_labels, checked_symbols
+from keras_interp_rnn.automata.machines import DFA, MooreMachine, checked_labels, checked_symbols
 from keras_interp_rnn.automata.networks.recognizer import Recognizer
-from keras_interp_rnn.automata.networks.symbol_embedding import SymbolEmbedding
+from keras_interp_rnn.layers.alphabets import SymbolEmbedding
 
 LEAD = 12.0
 """Nats by which the score of the next state, over tau, exceeds the log-sum-exp of all others."""
@@ -162,8 +162,8 @@ def _recognizer(dfa: MooreMachine, layer: str, temperature: float, transition: A
         recurrent_kernel[:, unit] = 2 * SHARP * read[:, table[:, column] == target].sum(axis=1)
     kernel[0, -2], bias[-2], bias[-1] = 2 * SHARP, -SHARP, 2 * SHARP
 
-    embedded = np.zeros((FIRST + len(symbols), len(symbols) + 1))
-    embedded[START:] = np.eye(len(symbols) + 1)
+    embedded = np.zeros((embedding.input_dim, len(symbols) + 1))
+    embedded[embedding.alphabet.start_id :] = np.eye(len(symbols) + 1)
     embedding.set_weights([embedded])
     recurrent.cell.centroids.assign(centroids)
     cell = [kernel, recurrent_kernel, bias]

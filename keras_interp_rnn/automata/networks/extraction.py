@@ -7,7 +7,7 @@ no data: if the centroid is all that a network remembers, its transition under e
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice
+from keras_interp_rnn._program import GivenAlphabet
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import (
     MISSING,
     MooreMachine,
     Transitions,
     Word,
-    WordEncoding,
     automaton_of,
     breadth_first,
     checked_words,
     counts_of_transitions,
     unsupported,
 )
-from keras_interp_rnn.automata.networks._acceptor import Acceptor, given_encoding, open_acceptor, require_memoryless
+from keras_interp_rnn.automata.networks._acceptor import Acceptor, open_acceptor, require_memoryless
 from keras_interp_rnn.automata.networks._reader import CHUNK
 from keras_interp_rnn.automata.networks.fidelity import OfNetwork
 
@@ -80,9 +80,7 @@ def extract(
     data: Iterable[Iterable[Hashable]] | None = None,
     *,
     method: str = "exact",
-    alphabet: WordEncoding | Mapping[Hashable, int] | None = None,
-    start: int | None = None,
-    end: int | None = None,
+    alphabet: GivenAlphabet | None = None,
 ) -> Extraction:
     r"""Extracts the automaton of a state-regularized network, whose states are centroids.
 
@@ -97,10 +95,8 @@ def extract(
             |alphabet| steps of the cell, for networks that remember only their centroid; "counts" for the most frequent
             transition (algorithm 1); "mean_probability" for the transition with the highest mean probability (eqs. 21
             and 22).
-        alphabet: a `WordEncoding`, or a mapping from symbols to ids; by default that of the model's `SymbolEmbedding`,
-            or of its `datasets.text.Alphabet`, whose symbols 0, `start` and `end` are padding and tokens.
-        start: id of the token before every word, if `alphabet` is a mapping or the model has an `Alphabet`.
-        end: id of the token after every word, likewise.
+        alphabet: a `datasets.Alphabet`, with padding of id 0 and the tokens around every word; or a mapping from
+            symbols to ids, without tokens. None for the one that the model carries.
 
     Returns:
         The automaton, with the support and confidence of its transitions. For a network with an output for each label
@@ -110,7 +106,7 @@ def extract(
     Raises:
         ValueError: for an unknown method; for "exact" on a network with a further memory; for the other methods without
             data, on a stack, or on a network with labels, because a Moore machine needs every transition; if the
-            alphabet does not fit, or `start` or `end` comes without one; if the model has no such layer or head.
+            alphabet does not fit; if the model has no such layer or head.
 
     Example:
 
@@ -129,7 +125,7 @@ def extract(
     Reference: Wang, Lawrence and Niepert, 2022, section 4.2.
     """
     choice("method", method, METHODS)
-    acceptor = open_acceptor(network, given_encoding(network, alphabet, start, end))
+    acceptor = open_acceptor(network, alphabet)
     words = None if data is None else [tuple(word) for word in checked_words(data)]
     if method == "exact":
         require_memoryless(acceptor)
@@ -151,7 +147,7 @@ def extract(
 
 def extract_exactly(acceptor: Acceptor) -> Extraction:
     """The automaton of the centroids that words reach, for a network that remembers nothing else."""
-    features = np.stack([acceptor.features[code] for code in acceptor.encoding.codes])
+    features = np.stack([acceptor.features[code] for code in acceptor.symbol_ids])
     first = acceptor.initial()
     states = [tuple(int(alpha[0].argmax()) for alpha in first)]
     if len(acceptor.layers) == 1:  # few enough to be read all at once

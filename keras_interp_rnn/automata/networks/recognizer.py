@@ -9,6 +9,7 @@ from typing import Any
 import keras
 from numpy.typing import NDArray
 
+from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn.automata.inference import Evidence
 from keras_interp_rnn.automata.networks._acceptor import Acceptor
 
@@ -86,12 +87,12 @@ class Recognizer(keras.Sequential):
         (3,)
         """
         first: Any = self.layers[0] if self.layers else None
-        if not hasattr(first, "encoding"):
+        if not isinstance(getattr(first, "alphabet", None), Alphabet):
             raise ValueError(
                 "The first layer of a Recognizer must be a SymbolEmbedding, which knows the alphabet. Received: "
                 f"{first!r}. Build it with automata.SymbolEmbedding(alphabet, output_dim)."
             )
-        return Acceptor(self, first.encoding).classify(words)
+        return Acceptor(self, first.alphabet).classify(words)
 
 
 def _report(config: dict[str, Any]) -> TrainingReport:

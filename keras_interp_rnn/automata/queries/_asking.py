@@ -15,11 +15,12 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._alphabet import Alphabet, distinct_symbols
 from keras_interp_rnn._checks import integer, invalid, positive
 from keras_interp_rnn._io import say
 from keras_interp_rnn._types import Ints
-from keras_interp_rnn.automata.machines import Word, WordEncoding, checked_alphabet
-from keras_interp_rnn.automata.networks import WordReader, given_encoding, open_reader
+from keras_interp_rnn.automata.machines import Word
+from keras_interp_rnn.automata.networks import WordReader, open_reader
 
 FIRST_BATCH, MAX_BATCH = 32, 4096  # words; each batch is at most twice as large as the one before
 REPEATED = 1 / 16  # words of a batch that were asked before, per new word
@@ -44,10 +45,9 @@ class Function:
                 f"A function of words must come with its alphabet. Received: {function!r} alone. Pass alphabet= with "
                 "the symbols."
             )
-        if isinstance(alphabet, WordEncoding):
-            raise invalid("alphabet", "the symbols, as a function reads words and no ids", alphabet)
-        self.function, self.alphabet = function, checked_alphabet(alphabet)
-        self.is_text = isinstance(alphabet, str)
+        ordinary = alphabet.ordinary if isinstance(alphabet, Alphabet) else alphabet
+        self.function, self.alphabet = function, distinct_symbols(ordinary)
+        self.is_text = alphabet.is_characters if isinstance(alphabet, Alphabet) else isinstance(alphabet, str)
 
     def answers(self, words: Sequence[Word]) -> list[Any]:
         """The value of each word, as plain values of Python."""
@@ -99,7 +99,7 @@ def open_network(network: Any, alphabet: Any) -> Network:
         ValueError: if it is neither, or the alphabet does not fit.
     """
     if isinstance(network, keras.Model):
-        reader = open_reader(network, given_encoding(network, alphabet, None, None), compiled=True)
+        reader = open_reader(network, alphabet, compiled=True)
         shapes = [tuple(tensor.shape) for tensor in (*network.inputs, *network.outputs)]
         if [len(shape) for shape in shapes] != [2, 2]:
             raise ValueError(

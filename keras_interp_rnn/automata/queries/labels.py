@@ -11,24 +11,24 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from keras_interp_rnn._alphabet import shown_symbols
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
+from keras_interp_rnn._program import GivenAlphabet
 from keras_interp_rnn._results import nth
 from keras_interp_rnn.automata.inference import interval
 from keras_interp_rnn.automata.machines import (
     MooreMachine,
     Word,
-    WordEncoding,
     automaton_of,
     checked_words,
     ordered,
     short_words,
-    shown_alphabet,
 )
 from keras_interp_rnn.automata.networks import Agreement, OfNetwork, drawn_words, mutated
 from keras_interp_rnn.automata.queries._asking import INTERRUPTED, Asked, Budget, Network, Stopped, open_network
@@ -74,7 +74,7 @@ class Learned(OfNetwork):
 
 def learn(
     network: Any,
-    alphabet: WordEncoding | Mapping[Hashable, int] | Sequence[Hashable] | None = None,
+    alphabet: GivenAlphabet | None = None,
     *,
     words: Iterable[Iterable[Hashable]] = (),
     max_length: int = 40,
@@ -166,7 +166,7 @@ def _known_words(words: Iterable[Iterable[Hashable]], network: Network) -> list[
         if strays:
             raise ValueError(
                 "Known words must be words that the network reads, over its alphabet "
-                f"{shown_alphabet(network.alphabet)}. Received: {nth('word', i)} with {strays[0]}. Leave it out."
+                f"{shown_symbols(network.alphabet)}. Received: {nth('word', i)} with {strays[0]}. Leave it out."
             )
     return list(dict.fromkeys(found))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn.datasets.text import Alphabet
+from keras_interp_rnn.datasets import Alphabet
 from keras_interp_rnn.equations import isan as equations
 from keras_interp_rnn.views import tags
 from tests.analysis.isan import networks

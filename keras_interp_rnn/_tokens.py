@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 
-__all__ = ["tokens_of"]
+__all__ = ["tokenize"]
 
 APOSTROPHES = "\u2018\u2019\u201b\u02bb\u02bc\u02bd\u055a\ua78b\ua78c"
 QUOTATION_MARKS = "\u201c\u201d\u201f\u2033\u301d\u301e"
@@ -59,8 +59,27 @@ _STRAY_JOINER = re.compile(f"(?<![{JOINED}])[{NON_JOINER}{JOINER}]+|[{NON_JOINER
 _TAGS = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f)|[\U000e0020-\U000e007f]")
 
 
-def tokens_of(text: str) -> list[str]:
-    """The tokens of a text, as `words.tokenize` describes them."""
+def tokenize(text: str) -> list[str]:
+    r"""Splits a text into tokens: lower-case words, numbers, `...` and single punctuation marks.
+
+    Texts that look the same have the same tokens, whatever apostrophes, accents, blanks, hyphens, ligatures or widths
+    they are written with, and whatever they have that is not shown. High quotation marks are read as straight ones; low
+    ones and guillemets stay. A character is not cut from its marks, nor are the parts of an emoji. HTML line breaks are
+    removed.
+
+    Args:
+        text: any text.
+
+    Returns:
+        The tokens, in order.
+
+    Example:
+
+    >>> tokenize("Skip it!<br />It isn't good... 3/10")
+    ['skip', 'it', '!', 'it', "isn't", 'good', '...', '3', '/', '10']
+    >>> tokenize("It isn\u2019t \uff47ood\u2026")
+    ['it', "isn't", 'good', '...']
+    """
     text = _TAGS.sub(r"\1", unicodedata.normalize("NFC", text.translate(_PLAIN)))
     text = _STRAY_JOINER.sub("", text)
     between, of_any, of_ascii = _patterns()

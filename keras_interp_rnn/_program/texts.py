@@ -1,0 +1,157 @@
+"""Texts as users pass them: to ids and back to names, by one rule for all functions.
+
+The alphabet is the one that a user passes, else the one that a layer of the model carries. That is, passed or carried,
+
+- an `Alphabet`; carried in its `layer` or in a `SymbolEmbedding`;
+- a `TextVectorization` or `StringLookup` of Keras. A model that begins with one is read from the ids after it on;
+- names of the ids: a sequence, or a mapping from symbols to ids or from ids to names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._program.arrays import as_array
+from keras_interp_rnn._program.text_layers import (
+    TEXT_LAYERS,
+    TextLayerAlphabet,
+    after_text_layers,
+    as_strings,
+    distinct_names,
+    is_text,
+)
+from keras_interp_rnn._results import visible
+
+GivenAlphabet = Any
+"""An alphabet as users pass it: any of those above."""
+
+
+def resolve_alphabet(network: Any, given: GivenAlphabet | None = None, reads: int = 0) -> tuple[Any, Alphabet | None]:
+    """A network that reads ids, and its alphabet: the one given, else the one that it carries; None where it has none.
+
+    Args:
+        network: a model, a layer or a cell. A model of strings, which begins with a text layer, is read from after it.
+        given: names of the ids.
+        reads: of a model of several inputs the index of the one whose alphabet is asked for.
+
+    Raises:
+        ValueError: if what is given names nothing; for a preset in place of its model; as `after_text_layers`.
+    """
+    if not isinstance(network, keras.layers.Layer) and isinstance(getattr(network, "model", None), keras.Model):
+        raise ValueError(f"A network must be a Keras model. Received: a {type(network).__name__}. Pass its `model`.")
+    network, layer = after_text_layers(network, reads)
+    carried = _carried(network) if layer is None else alphabet_of(layer)
+    if given is None:
+        return network, carried
+    named = isinstance(given, Sequence) and not isinstance(given, Alphabet)
+    if carried is not None and named and tuple(given) == carried.ordinary:
+        return network, carried  # its symbols, without their tokens
+    return network, alphabet_of(given)
+
+
+def alphabet_of(given: GivenAlphabet) -> Alphabet:
+    """The alphabet that a user or a layer gives; raises ValueError for anything else."""
+    if isinstance(given, TEXT_LAYERS):
+        return TextLayerAlphabet(given)
+    carried = getattr(given, "alphabet", given)
+    if isinstance(carried, Alphabet):
+        return carried
+    if isinstance(given, Mapping) and given:
+        if all(map(is_integer, given.values())):
+            return Alphabet(given)
+        return Alphabet(distinct_names(given.values()), ids=tuple(given))
+    if isinstance(given, bytes) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise ValueError(
+            f"`alphabet` must be an Alphabet, or name the ids: a list of names, or a mapping. Received: {given!r}. "
+            "Pass one of these, or leave it out."
+        )
+    return Alphabet(distinct_names(given.tolist() if isinstance(given, np.ndarray) else given))
+
+
+def _carried(model: Any) -> Alphabet | None:
+    """The alphabet that a layer of a model carries."""
+    for part in getattr(model, "layers", []):
+        if hasattr(part, "layers"):
+            if (found := _carried(part)) is not None:
+                return found
+        elif isinstance(getattr(part, "alphabet", None), Alphabet):
+            return alphabet_of(part)
+    return None
+
+
+def read_text(what: str, given: Any, alphabet: Alphabet | None) -> NDArray[Any]:
+    """One text, ids or a string or a list of symbols, as an array of ids.
+
+    Raises:
+        ValueError: as `as_array`; for a text without an alphabet; as `Alphabet.encode`.
+    """
+    given = as_strings(given)
+    if isinstance(given, np.ndarray) and given.size == 1 and given.ndim != 1 and is_text(given):
+        given = given.item()  # one text as a model of strings reads it
+    if not is_text(given):
+        return as_array(what, given)
+    if not isinstance(given, str) and not all(isinstance(symbol, str) for symbol in given):
+        raise ValueError(f"{what} must be one text. Received: {len(given)} lists of symbols. Pass one of them.")
+    return np.asarray(_required(given, alphabet).encode(given))
+
+
+def read_texts(given: Any, alphabet: Alphabet | None) -> Any:
+    """A batch of texts as users pass it: texts as ids (batch, time), anything else as it is.
+
+    Args:
+        given: a string, or a list of strings or of lists of symbols; of symbols of several letters a list of strings
+            is one text, unless strings are split into words. Numbers are not looked at.
+
+    Raises:
+        ValueError: for texts without an alphabet; as `Alphabet.encode_batch`.
+    """
+    given = as_strings(given)
+    if not is_text(given):
+        return given
+    alphabet = _required(given, alphabet)
+    are_symbols = alphabet.split is None and not alphabet.is_characters and all(isinstance(x, str) for x in given)
+    return alphabet.encode_batch([given] if isinstance(given, str) or are_symbols else given)
+
+
+def _required(text: Any, alphabet: Alphabet | None) -> Alphabet:
+    if alphabet is None:
+        raise ValueError(
+            f"A text must come with an alphabet. Received: {text!r}, without one. Pass alphabet=..., or put "
+            "`Alphabet.layer()` right after the input of the model."
+        )
+    return alphabet
+
+
+def token_name(alphabet: Alphabet | None, token: Any) -> str:
+    """The name of an id, or the id itself where there is no alphabet; raises ValueError for the id of no symbol."""
+    return str(int(token)) if alphabet is None else str(alphabet.name(token))
+
+
+def token_names(
+    inputs: Any, alphabet: Alphabet | None = None, *, backwards: bool = False
+) -> tuple[tuple[str, ...], ...]:
+    """The names of ids (batch, time), as views show them; () for any other input.
+
+    Args:
+        inputs: of a layer or model. alphabet: of the ids; None for the ids themselves.
+        backwards: whether they are read from the last step to the first.
+
+    Raises:
+        ValueError: if an id has no name.
+    """
+    try:
+        ids = as_array("Tokens", inputs)
+    except ValueError:  # several inputs, or no numbers
+        return ()
+    if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer):
+        return ()
+    shown = {token: visible(token_name(alphabet, token)) for token in np.unique(ids).tolist()}
+    read = ids[:, ::-1] if backwards else ids
+    return tuple(tuple(shown[token] for token in row) for row in read.tolist())
