@@ -76,6 +76,16 @@ def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int, *
     return nth("output", output) if again else f"{nth('output', output)} (index {int(output)})"
 
 
+def named_output(result: Any, output: SupportsInt, *, again: bool = False) -> str:
+    """The displayed name of an output of a result, of which `output_names` has the names, if there are any."""
+    return output_name(result.output_names or None, int(output), len(result.output_names), again=again)
+
+
+def class_name(names: Sequence[str], label: SupportsInt) -> str:
+    """The displayed name of a class: its own, or "class 1", by its index."""
+    return visible(str(names[int(label)])) if names else f"class {int(label)}"
+
+
 def separator(names: Iterable[Any] | None) -> str:
     """The separator of names in a text: empty if all are single characters, otherwise a space, as between ids."""
     return "" if names is not None and all(len(str(name)) == 1 for name in names) else " "

@@ -18,11 +18,12 @@ OURS = "keras_interp_rnn"
 QUIRKS = f"{OURS}._backend.keras_quirks"
 
 # Importing nothing themselves but each other; `_alphabet` imports Keras in functions.
-EVERYBODY = {f"{OURS}.{name}" for name in ("_alphabet", "_checks", "_io", "_results", "_tokens", "_types")}
+EVERYBODY = {f"{OURS}.{name}" for name in ("_alphabet", "_checks", "_io", "_outputs", "_results", "_tokens", "_types")}
 
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
     "_alphabet.py": {"keras"},
+    "_outputs.py": {"keras"},
     "_io.py": set(),
     "_results.py": {"tensorboard_plugins.interp_rnn.tokens"},
     "_checks.py": set(),

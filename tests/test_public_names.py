@@ -37,7 +37,7 @@ NAMES = {
     """,
     "keras_interp_rnn.constraints": "Interval MaxSpectralNorm MaxSpectralRadius Zero",
     "keras_interp_rnn.datasets": """
-        Alphabet DataError LabelledWords Windows abbadingo sessions text text8 tomita words
+        Alphabet DataError LabelledWords Outputs Windows abbadingo sessions text text8 tomita words
     """,
     "keras_interp_rnn.deploy": "to_c",
     "keras_interp_rnn.figures": """

@@ -25,7 +25,7 @@ FORBIDDEN = {
     **dict.fromkeys(("longest", "highest", "largest", "most", "oldest", "maximum", "limit", "budget"), "max_..."),
     **dict.fromkeys(("least", "fewest", "lowest", "shortest", "smallest", "minimum"), "min_..."),
     **dict.fromkeys(("few", "many", "top", "count", "often", "attempts", "searched", "long", "bins"), "num_..."),
-    **dict.fromkeys(("features", "contexts", "types", "images"), "num_..."),
+    **dict.fromkeys(("contexts", "types", "images"), "num_..."),
     **{"folder": "source or path", "rng": "seed", "batch": "batch_size", "schedule": "temperature"},
     **dict.fromkeys(("layer", "model"), "network"),
 }

@@ -54,8 +54,8 @@ IDENTITIES = (
 )
 """Layers whose output is their input, outside training."""
 
-ALPHABET = "keras_interp_rnn>AlphabetLayer"
-"""The registered name of a layer of `datasets`, which passes on what it reads."""
+NAMES = ("keras_interp_rnn>AlphabetLayer", "keras_interp_rnn>OutputsLayer")
+"""The registered names of layers that carry names and pass on what they read."""
 
 WORD_DROPOUT = "keras_interp_rnn>WordDropout"
 """The registered name of a layer that changes nothing outside training."""
@@ -203,7 +203,7 @@ class _Reader:
     def understood(self, call: _Call) -> list[Value] | None:
         """The values that a call makes; None of a call that is on none of the lists."""
         operation, kind = call.operation, type(call.operation)
-        if kind in IDENTITIES or registered(operation) in (ALPHABET, WORD_DROPOUT):
+        if kind in IDENTITIES or registered(operation) in (*NAMES, WORD_DROPOUT):
             return call.reads
         rule = RULES.get(kind) or NAMED.get(operation_name(operation))
         if rule is None and isinstance(operation, L.Embedding) and kind.call is L.Embedding.call:

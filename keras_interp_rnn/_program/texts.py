@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet
-from keras_interp_rnn._checks import is_integer
+from keras_interp_rnn._checks import invalid, is_integer
+from keras_interp_rnn._outputs import Outputs, as_outputs, carried_outputs
 from keras_interp_rnn._program.arrays import as_array
 from keras_interp_rnn._program.text_layers import (
     TEXT_LAYERS,
@@ -31,6 +32,9 @@ from keras_interp_rnn._results import visible
 
 GivenAlphabet = Any
 """An alphabet as users pass it: any of those above."""
+
+GivenOutputs = Outputs | Sequence[str]
+"""Names of outputs as users pass them."""
 
 
 def resolve_alphabet(network: Any, given: GivenAlphabet | None = None, reads: int = 0) -> tuple[Any, Alphabet | None]:
@@ -73,6 +77,29 @@ def alphabet_of(given: GivenAlphabet) -> Alphabet:
             "Pass one of these, or leave it out."
         )
     return Alphabet(distinct_names(given.tolist() if isinstance(given, np.ndarray) else given))
+
+
+def output_names(
+    network: Any, given: GivenOutputs | None, num_outputs: int, alphabet: Alphabet | None = None
+) -> tuple[str, ...]:
+    """A name for each output: those given, or that a layer carries, or of the alphabet; () where none has as many.
+
+    Raises:
+        ValueError: as `Outputs.of`, for those given.
+    """
+    if given is not None:
+        return as_outputs(given).of(num_outputs)
+    carried = carried_outputs(network)
+    if carried is not None and (len(carried) == num_outputs or (len(carried), num_outputs) == (2, 1)):
+        return carried.of(num_outputs)
+    if alphabet is not None and len(alphabet) == num_outputs > 1:
+        return tuple(visible(str(name)) for name in alphabet)
+    return ()
+
+
+def class_names(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
+    """As `output_names`, a name for each class: one output decides between two."""
+    return output_names(network, given, max(2, num_outputs))
 
 
 def _carried(model: Any) -> Alphabet | None:
@@ -155,3 +182,26 @@ def token_names(
     shown = {token: visible(token_name(alphabet, token)) for token in np.unique(ids).tolist()}
     read = ids[:, ::-1] if backwards else ids
     return tuple(tuple(shown[token] for token in row) for row in read.tolist())
+
+
+def names_of_steps(vectors: Any, times: Sequence[Any] | None) -> tuple[tuple[str, ...], ...]:
+    """For each sequence of vectors (batch, time, features) the names of its steps; () without names.
+
+    Raises:
+        ValueError: if there is not a name for each step, or the network reads no vectors.
+    """
+    return (_along("times", times, vectors, 1),) * len(vectors) if times is not None else ()
+
+
+def names_of_features(vectors: Any, features: Sequence[Any] | None) -> tuple[str, ...]:
+    """The names of the features of vectors (batch, time, features); () without names. Raises as `names_of_steps`."""
+    return () if features is None else _along("features", features, vectors, 2)
+
+
+def _along(argument: str, given: Sequence[Any], vectors: Any, axis: int) -> tuple[str, ...]:
+    shape = np.shape(vectors)
+    if len(shape) != 3:
+        raise invalid(argument, "None for a network that reads no vectors", given, "Names of ids are an `alphabet`.")
+    if isinstance(given, str) or len(given) != shape[axis]:
+        raise invalid(argument, f"a name for each of {shape[axis]} {'steps' if axis == 1 else argument}", given)
+    return tuple(map(str, given))

@@ -33,7 +33,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, token_names
+from keras_interp_rnn._program import (
+    AffineReading,
+    GivenAlphabet,
+    GivenOutputs,
+    check_range,
+    names_of_steps,
+    output_names,
+    token_names,
+)
 from keras_interp_rnn._program.inputs import are_several, read_inputs
 from keras_interp_rnn._program.interface import last_activation
 from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible
@@ -75,6 +83,7 @@ class Interactions(Result):
         players: bool (T,), False at steps that a mask leaves out or that the reference equals.
         groups: (steps,), the group of each step; None if there are none.
         surrogate_output: of an affine surrogate its output for the sequence, to compare with `output`; None if exact.
+        vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
 
     Steps and outputs are indices from 0. Views count them from 1.
 
@@ -97,6 +106,7 @@ class Interactions(Result):
     players: NDArray[np.bool_]
     groups: NDArray[np.int64] | None = field(default=None, repr=False)
     surrogate_output: float | None = None
+    vectors: bool = False
 
     def top(self, num_pairs: int = 5) -> list[tuple[int, int, float]]:
         """The pairs of players with the largest interactions by absolute value, the largest first.
@@ -135,6 +145,8 @@ def interactions(
     groups: ArrayLike | None = None,
     of: str = "logit",
     alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
+    times: Sequence[Any] | None = None,
     with_respect_to: int | str | None = None,
 ) -> Interactions:
     r"""Which pairs of steps act together: the interaction index of every pair of steps of a sequence in an output.
@@ -158,7 +170,9 @@ def interactions(
         groups: int (T,), the number of the group of each step, from 0: steps of a group are one player. For affine maps
             the symbols of a group must follow one another, masked steps aside.
         of: "logit" for what is before a softmax or a sigmoid at the end, "probability" for what is after it.
-        alphabet: names of the ids; by default those that a model carries.
+        alphabet: names of the ids; by default the alphabet that a model carries.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
+        times: names of the steps of vectors, in order, such as dates.
         with_respect_to: as in `attribution`, which of several inputs the steps are of.
 
     Returns:
@@ -193,9 +207,9 @@ def interactions(
     """
     choice("index", index, INDICES)
     choice("of", of, ("logit", "probability"))
-    affine = _as_affine_maps(network, sequence, alphabet, reference, with_respect_to, of)
+    affine = None if times is not None else _as_affine_maps(network, sequence, alphabet, reference, with_respect_to, of)
     if affine is not None:
-        return _of_affine_maps(network, *affine, index, target, background, groups)
+        return _of_affine_maps(network, *affine, index, target, background, groups, outputs)
     if background is not None:
         raise ValueError(
             "`background` must be None unless the symbols of the network are affine maps and their logits are "
@@ -203,22 +217,24 @@ def interactions(
             "that replace steps."
         )
     reading = read_inputs(network, batch_of_one(network, sequence, alphabet), alphabet, with_respect_to)
+    vectors = reading.arrays[reading.varies]
+    steps = names_of_steps(vectors, times)
     game = open_sequence(reading, reference, groups, of)
     chosen = _chosen(target, game.ends[1])
     if game.num_players > game.max_players:
         fit = functools.partial(affine_surrogate, target=chosen, reference=reference, groups=groups, of=of)
-        return _of_surrogate(game, functools.partial(fit, network, sequence, alphabet=alphabet), index)
-    num_outputs = game.ends.shape[1]
-    outputs = game.all_outputs()[:, [chosen]]
-    check_range("Interactions", (outputs,))
-    values = exact_interactions(outputs, index)[..., 0]
+        fit = functools.partial(fit, network, sequence, alphabet=alphabet, outputs=outputs)
+        return _of_surrogate(network, game, fit, index, _names(game.players, steps))
+    ran = game.all_outputs()[:, [chosen]]
+    check_range("Interactions", (ran,))
+    values = exact_interactions(ran, index)[..., 0]
     residual = np.nan
     if index == "shapley":
         bits = 1 << np.arange(game.num_players)
-        first, last = outputs[bits, 0] - outputs[0, 0], outputs[-1, 0] - outputs[-1 - bits, 0]
+        first, last = ran[bits, 0] - ran[0, 0], ran[-1, 0] - ran[-1 - bits, 0]
         residual = gap_of_sums(values.sum(axis=1), first, last)
-    reason = f"all {len(outputs):,} coalitions of {game.num_players} players{game.reason}"
-    name = output_name(game.names, chosen, num_outputs) if num_outputs > 1 else "the output"
+    reason = f"all {len(ran):,} coalitions of {game.num_players} players{game.reason}"
+    name = _name_of_output(output_names(network, outputs, game.ends.shape[1], game.names), chosen, game.ends.shape[1])
     values, there = _at_places(game.players, np.arange(game.num_players), values)
     return Interactions(
         values=values,
@@ -234,8 +250,9 @@ def interactions(
         reference_output=float(game.ends[0, chosen]),
         output_name=name,
         unit=game.unit,
-        tokens=_names(game.players, token_names(reading.arrays[reading.varies], reading.names)),
+        tokens=_names(game.players, steps or token_names(vectors, reading.names)),
         groups=_groups(game.players),
+        vectors=np.ndim(vectors) == 3,
     )
 
 
@@ -279,6 +296,7 @@ def _of_affine_maps(
     target: int | None,
     background: Background | ArrayLike | None,
     groups: ArrayLike | None,
+    names_of_outputs: GivenOutputs | None,
 ) -> Interactions:
     """The interactions of the symbols of a word."""
     if not len(word):
@@ -314,6 +332,8 @@ def _of_affine_maps(
     activation = last_activation(network) if not (isinstance(network, NO_MODELS) and not callable(network)) else None
     names = tuple(symbol_name(form.alphabet, int(symbol)) for symbol in word)
     values, there = _at_places(players, order, values)
+    labels = () if form.labels is None else tuple(visible(str(label)) for label in form.labels)
+    named = output_names(network, names_of_outputs, form.num_outputs) or labels or _as_symbols(form)
     return Interactions(
         values=values,
         players=there,
@@ -326,14 +346,16 @@ def _of_affine_maps(
         target=chosen,
         output=float(outputs[chosen]),
         reference_output=float(mean[0]),
-        output_name=_name_of_output(form, chosen),
+        output_name=_name_of_output(named, chosen, form.num_outputs),
         unit=UNITS.get(activation or "", ""),
         tokens=_names(players, (names,)),
         groups=_groups(players),
     )
 
 
-def _of_surrogate(game: OneSequence, fit: Callable[[], AffineSurrogate], index: str) -> Interactions:
+def _of_surrogate(
+    network: object, game: OneSequence, fit: Callable[[], AffineSurrogate], index: str, times: tuple[str, ...]
+) -> Interactions:
     """The interactions of the affine surrogate of a network along a sequence."""
     if not game.is_read_in_one_direction:
         raise _too_many(game)
@@ -357,20 +379,30 @@ def _of_surrogate(game: OneSequence, fit: Callable[[], AffineSurrogate], index: 
         target=surrogate.target,
         output=float(game.ends[1, surrogate.target]),
         reference_output=float(game.ends[0, surrogate.target]),
-        output_name=output_name(game.names, surrogate.target, num_outputs) if num_outputs > 1 else "the output",
+        output_name=_name_of_output(
+            surrogate.output_names or output_names(network, None, num_outputs, game.names),
+            surrogate.target,
+            num_outputs,
+        ),
         unit=game.unit,
-        tokens=surrogate.tokens,
+        tokens=times or surrogate.tokens,
         groups=_groups(game.players),
+        vectors=not surrogate.tokens,
         surrogate_output=surrogate.surrogate_output,
     )
 
 
-def _name_of_output(form: AffineForm, chosen: int) -> str:
-    if form.labels is not None:
-        return visible(str(form.labels[chosen]))
-    if form.num_outputs == 1:
-        return "the output"
-    return output_name(form.alphabet, chosen, form.num_outputs)
+def _as_symbols(form: AffineForm) -> tuple[str, ...]:
+    """The symbols as names of the outputs, where there are as many."""
+    if form.alphabet is None or len(form.alphabet) != form.num_outputs or form.num_outputs == 1:
+        return ()
+    return tuple(symbol_name(form.alphabet, i) for i in range(form.num_outputs))
+
+
+def _name_of_output(names: tuple[str, ...], chosen: int, num_outputs: int) -> str:
+    if names:
+        return names[chosen]
+    return "the output" if num_outputs == 1 else output_name(None, chosen, num_outputs)
 
 
 def _chosen(target: int | None, outputs: Array) -> int:

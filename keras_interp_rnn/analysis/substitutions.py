@@ -15,10 +15,12 @@ from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._program import (
     GivenAlphabet,
+    GivenOutputs,
     as_array,
     check_finite,
     gives_probabilities,
     is_text,
+    output_names,
     predict_on_batch,
     read_text,
     resolve_alphabet,
@@ -50,6 +52,7 @@ class Substitutions(Result):
             one length, or the text has one symbol.
         read: bool (T,), False at steps that the network itself masks, such as padding: nothing is tried there, and
             `outputs` and `deleted` are `original`. None if the masks are not known.
+        output_names: of all outputs, with units; () if they have no names of their own.
 
     Example: see `substitutions`.
     """
@@ -62,6 +65,7 @@ class Substitutions(Result):
     are_probabilities: bool = False
     deleted: Array | None = None
     read: NDArray[np.bool_] | None = None
+    output_names: tuple[str, ...] = ()
 
     def probabilities(self) -> tuple[Array, Array]:
         """`outputs` and `original` as probabilities; a single output as it is."""
@@ -106,8 +110,8 @@ class Substitutions(Result):
         return symbol_name(self.alphabet, symbol)
 
     def output_name(self, output: int) -> str:
-        """The displayed name of an output: that of a symbol if their numbers agree, otherwise its index."""
-        return output_name(self.alphabet or (), output, len(self.original))
+        """The displayed name of an output: its own, or that of a symbol if their numbers agree, or its index."""
+        return output_name(self.output_names or self.alphabet or (), output, len(self.original))
 
 
 def substitutions(
@@ -117,6 +121,7 @@ def substitutions(
     alternatives: ArrayLike | str | None = None,
     target: int = -1,
     alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     with_respect_to: int | str | None = None,
 ) -> Substitutions:
     r"""The outputs of a network for all texts in which one symbol of a text is replaced or deleted.
@@ -132,7 +137,8 @@ def substitutions(
         alternatives: int (A,), or a string or a list of symbols, the replacements tried at each position; by default
             the whole alphabet, without symbols that the network masks.
         target: the step whose outputs count if there are outputs at every step; negative from the end.
-        alphabet: names of the ids; by default the names that the model carries (`datasets.text.Alphabet`).
+        alphabet: names of the ids; by default the alphabet that the model carries.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         with_respect_to: as in `analysis.attribution`, index or name of the input whose symbols are replaced.
 
     Returns:
@@ -160,6 +166,7 @@ def substitutions(
     if not isinstance(network, TextModel):
         raise ValueError(f"`network` must be a model. Received: {network!r}. Put the layer into one.")
     check_finite(network)
+    given = network
     if are_several(symbols, network):
         reading = read_inputs(network, one_row(network, symbols), alphabet, with_respect_to)
         network, names = network if reading.own else reading.network, reading.names
@@ -192,17 +199,17 @@ def substitutions(
     # The tokens before and after a text stay, and steps that are not read.
     stay = np.isin(text, [] if names is None else [i for i in (names.start_id, names.end_id) if i is not None])
     places = np.flatnonzero(~stay if read is None else ~stay & read)
-    outputs = np.empty((len(text) * len(others), len(original)))
+    ran = np.empty((len(text) * len(others), len(original)))
     batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))
-    place, other = np.divmod(np.arange(len(outputs)), len(others))
+    place, other = np.divmod(np.arange(len(ran)), len(others))
     changes = np.isin(place, places) & (text[place] != others[other])
-    outputs[~changes] = original
+    ran[~changes] = original
     changing = np.flatnonzero(changes)
     for rows in (changing[start : start + batch] for start in range(0, len(changing), batch)):
         changed = np.repeat(text[None], len(rows), axis=0)
         changed[np.arange(len(rows)), place[rows]] = others[other[rows]]
-        outputs[rows], _ = _at(network, run(changed.astype(np.int32), len(rows)), target)
-    are_probabilities = gives_probabilities(network, np.concatenate([original[None], outputs]))
+        ran[rows], _ = _at(network, run(changed.astype(np.int32), len(rows)), target)
+    are_probabilities = gives_probabilities(network, np.concatenate([original[None], ran]))
     shape = getattr(network, "input_shape", None)
     if reading is not None and reading.own is None:
         shape = tuple(network.inputs[reading.varies].shape)
@@ -214,8 +221,9 @@ def substitutions(
             if len(rows):
                 without = np.stack([np.delete(text, place) for place in rows]).astype(np.int32)
                 deleted[rows], _ = _at(network, run(without, len(rows)), target)
-    table = outputs.reshape(len(text), len(others), -1)
-    return Substitutions(text, others, table, original, names, are_probabilities, deleted, read)
+    table = ran.reshape(len(text), len(others), -1)
+    named = output_names(given, outputs, len(original))
+    return Substitutions(text, others, table, original, names, are_probabilities, deleted, read, named)
 
 
 def _alternatives(given: Any, alphabet: Alphabet | None) -> Any:

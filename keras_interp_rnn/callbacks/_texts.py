@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._program import GivenAlphabet, check_finite, read_text, resolve_alphabet
+from keras_interp_rnn._outputs import as_outputs
+from keras_interp_rnn._program import GivenAlphabet, GivenOutputs, check_finite, read_text, resolve_alphabet
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of, write_tag
 from keras_interp_rnn.views import tags
@@ -21,7 +22,7 @@ class TextProbe(Probe):
     logged as a scalar.
 
     Args:
-        log_dir, texts, alphabet, update_freq: as the subclass documents them.
+        log_dir, texts, alphabet, outputs, update_freq: as the subclass documents them.
 
     Raises:
         ValueError: if there is no text, one is empty or too long, or the frequency is not positive.
@@ -37,6 +38,7 @@ class TextProbe(Probe):
         log_dir: str | os.PathLike[str],
         texts: Sequence[ArrayLike],
         alphabet: GivenAlphabet | None,
+        outputs: GivenOutputs | None,
         update_freq: str | int,
     ) -> None:
         super().__init__(log_dir, update_freq)
@@ -50,6 +52,7 @@ class TextProbe(Probe):
                 )
         self.texts = [copied_text(text) for text in texts]
         self.alphabet = alphabet
+        self.outputs = None if outputs is None else as_outputs(outputs)
         if not self.texts:
             raise self._refused([])
         for text in self.texts:

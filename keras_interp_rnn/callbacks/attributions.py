@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenAlphabet
+from keras_interp_rnn._program import GivenAlphabet, GivenOutputs
 from keras_interp_rnn.analysis.attribution import METHODS, TopAttribution, top_attribution
 from keras_interp_rnn.callbacks._texts import TextProbe
 
@@ -31,6 +31,7 @@ class Attributions(TextProbe):
         texts: a few texts, each int (T,), T <= 500, as the model reads them; or strings, if there is an alphabet.
         method: as `analysis.attribution`: by default Shapley values, unless contributions are exact.
         alphabet: names of the ids, and of the outputs if there are as many; as `analysis.attribution`.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
         max_work: of "shapley", as `analysis.attribution`, for each text; None for an eighth of its updates, or a
             quarter of its runs.
@@ -60,12 +61,15 @@ class Attributions(TextProbe):
         *,
         method: str = "auto",
         alphabet: GivenAlphabet | None = None,
+        outputs: GivenOutputs | None = None,
         update_freq: str | int = "epoch",
         max_work: int | None = None,
     ) -> None:
-        super().__init__(log_dir, texts, alphabet, update_freq)
+        super().__init__(log_dir, texts, alphabet, outputs, update_freq)
         self.method = choice("method", method, METHODS)
         self.max_work = None if max_work is None else integer("max_work", max_work)
 
     def measured(self, text: Any) -> TopAttribution:
-        return top_attribution(self.network, text, method=self.method, alphabet=self.alphabet, max_work=self.max_work)
+        return top_attribution(
+            self.network, text, method=self.method, alphabet=self.alphabet, outputs=self.outputs, max_work=self.max_work
+        )

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, GivenOutputs
 from keras_interp_rnn.analysis.isan.contributions import Contributions as Split
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, most_probable, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
@@ -36,6 +36,7 @@ class Contributions(TextProbe):
         texts: a few texts, each int (T,), T <= 1,444, as the ISAN reads them; or strings, if there is an alphabet. For
             a text of 1,444 symbols the terms of two outputs fit.
         alphabet: names of the symbols and of the outputs; as `analysis.contributions`.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         readout: as `analysis.contributions`, if the model's head is not affine before its activation.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
@@ -58,17 +59,18 @@ class Contributions(TextProbe):
         log_dir: str | os.PathLike[str],
         texts: Sequence[ArrayLike],
         *,
-        alphabet: Sequence[str] | None = None,
+        alphabet: GivenAlphabet | None = None,
+        outputs: GivenOutputs | None = None,
         readout: Any = None,
         update_freq: str | int = "epoch",
     ) -> None:
-        super().__init__(log_dir, texts, alphabet, update_freq)
+        super().__init__(log_dir, texts, alphabet, outputs, update_freq)
         self.readout = readout
 
     def measured(self, text: Any) -> Split | TopContributions:
         opened = AffineReading(self.network, self.alphabet).open(text, self.readout, whole=True)
         outputs, length = len(opened.ways[0].head.offset), len(opened.symbols)
-        options = {"readout": self.readout, "alphabet": self.alphabet}
+        options = {"readout": self.readout, "alphabet": self.alphabet, "outputs": self.outputs}
         if opened.at_the_end or len(opened.ways) > 1:
             split = analysis.contributions(self.network, text, targets=-1, **options)
             top = MAX_NUMBERS // (length + 3) - 2

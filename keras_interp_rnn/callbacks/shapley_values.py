@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._program import GivenAlphabet, GivenOutputs
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
@@ -27,6 +28,7 @@ class ShapleyValues(TextProbe):
         texts: a few texts, each int (T,), T <= 200, as the network reads them; or strings, if there is an alphabet.
         background: distribution of the unknown symbols, as `analysis.shapley_values`.
         alphabet: names of the symbols and of the outputs; as `analysis.shapley_values`.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
@@ -48,11 +50,14 @@ class ShapleyValues(TextProbe):
         texts: Sequence[ArrayLike],
         *,
         background: analysis.Background | ArrayLike | None = None,
-        alphabet: Sequence[str] | None = None,
+        alphabet: GivenAlphabet | None = None,
+        outputs: GivenOutputs | None = None,
         update_freq: str | int = "epoch",
     ) -> None:
-        super().__init__(log_dir, texts, alphabet, update_freq)
+        super().__init__(log_dir, texts, alphabet, outputs, update_freq)
         self.background = background
 
     def measured(self, text: Any) -> Result:
-        return analysis.shapley_values(self.network, text, background=self.background, alphabet=self.alphabet)
+        return analysis.shapley_values(
+            self.network, text, background=self.background, alphabet=self.alphabet, outputs=self.outputs
+        )

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._program import GivenAlphabet, GivenOutputs
 from keras_interp_rnn.analysis.substitutions import Substitutions as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 
@@ -26,6 +27,7 @@ class Substitutions(TextProbe):
         texts: a few texts, each int (T,), T <= 100, as the model reads them; or strings, if there is an alphabet.
         alternatives: as `analysis.substitutions`.
         alphabet: names of the symbols, and of the outputs if there are as many; as `analysis.substitutions`.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         update_freq: "epoch", or a number of training steps. Logged before the first step too.
 
     Raises:
@@ -47,11 +49,14 @@ class Substitutions(TextProbe):
         texts: Sequence[ArrayLike],
         *,
         alternatives: ArrayLike | str | None = None,
-        alphabet: Sequence[str] | None = None,
+        alphabet: GivenAlphabet | None = None,
+        outputs: GivenOutputs | None = None,
         update_freq: str | int = "epoch",
     ) -> None:
-        super().__init__(log_dir, texts, alphabet, update_freq)
+        super().__init__(log_dir, texts, alphabet, outputs, update_freq)
         self.alternatives = alternatives
 
     def measured(self, text: Any) -> Result:
-        return analysis.substitutions(self.network, text, alternatives=self.alternatives, alphabet=self.alphabet)
+        return analysis.substitutions(
+            self.network, text, alternatives=self.alternatives, alphabet=self.alphabet, outputs=self.outputs
+        )

@@ -3,6 +3,7 @@
 | name | contents |
 |---|---|
 | `Alphabet` | which id stands for which character, word, event or symbol of an automaton |
+| `Outputs` | names of the outputs of a network, kept with it |
 | `text` | any text as characters, or as the 27 symbols of text8 |
 | `text8` | 100 MB of Wikipedia over those symbols |
 | `words` | text as words: tokens, and word vectors |
@@ -27,6 +28,7 @@ Every data set is loaded in the same way:
 
 from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._io import DataError
+from keras_interp_rnn._outputs import Outputs
 from keras_interp_rnn.datasets import text, text8, tomita, words
 from keras_interp_rnn.datasets._abbadingo import abbadingo
 from keras_interp_rnn.datasets._sessions import sessions
@@ -37,6 +39,7 @@ __all__ = [
     "Alphabet",
     "DataError",
     "LabelledWords",
+    "Outputs",
     "Windows",
     "abbadingo",
     "sessions",

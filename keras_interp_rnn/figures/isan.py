@@ -60,7 +60,10 @@ def contribution_column(contributions: Contributions, target: int = -1, *, separ
     image = _signed(left, values)
     left.set_yticks(range(step + 1), names)
     num_outputs = values.shape[1]
-    outputs = [plain(output_name(contributions.alphabet, i, num_outputs, again=True)) for i in range(num_outputs)]
+    outputs = [
+        plain(output_name(contributions.output_names or contributions.alphabet, i, num_outputs, again=True))
+        for i in range(num_outputs)
+    ]
     name_ticks(left, range(len(outputs)), outputs, 8)
     left.set(ylabel="source", xlabel="output")
     figure.colorbar(image, ax=left, label="nats")

@@ -1,4 +1,4 @@
-"""Layers that carry an alphabet, so that a saved model knows the symbols of its ids."""
+"""Layers that carry names, so that a saved model knows the symbols of its ids, and what its outputs are."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import keras
 
 from keras_interp_rnn._alphabet import Alphabet, of_words, with_token_ids
 from keras_interp_rnn._checks import invalid
+from keras_interp_rnn._outputs import Outputs
 
-# Registered here, as the module of the class imports no Keras.
+# Registered here, as their modules import no Keras.
 register = keras.saving.register_keras_serializable
 register(package="keras_interp_rnn")(Alphabet)
+register(package="keras_interp_rnn")(Outputs)
 
 
 @register(package="keras_interp_rnn")
@@ -36,6 +38,29 @@ class AlphabetLayer(keras.layers.Identity):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> AlphabetLayer:
         return cls(**{**config, "alphabet": keras.saving.deserialize_keras_object(config.get("alphabet"))})
+
+
+@register(package="keras_interp_rnn")
+class OutputsLayer(keras.layers.Identity):
+    """An identity layer that saves the names of outputs with a model: `Outputs.layer()`.
+
+    Args:
+        output_names: `Outputs`.
+        **kwargs: as `keras.layers.Layer`.
+    """
+
+    def __init__(self, output_names: Outputs, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(output_names, Outputs):
+            raise invalid("output_names", "Outputs", output_names, "Use its layer().")
+        self.output_names = output_names
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "output_names": keras.saving.serialize_keras_object(self.output_names)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> OutputsLayer:
+        return cls(**{**config, "output_names": keras.saving.deserialize_keras_object(config.get("output_names"))})
 
 
 @register(package="keras_interp_rnn")

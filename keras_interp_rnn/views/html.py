@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._results import AGAINST, FOR, GREY, Result, as_html, as_text, rgb, separator, visible
+from keras_interp_rnn._results import AGAINST, FOR, GREY, Result, as_html, as_text, class_name, rgb, separator, visible
 from keras_interp_rnn.analysis.attribution import Attribution
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
 from keras_interp_rnn.analysis.interactions import Interactions
@@ -105,7 +105,8 @@ def lead_of(result: Any) -> str:
     if not isinstance(result, Explanation):
         return ""
     centroids = ", ".join(map(str, result.centroids))
-    return f"Class {result.prediction}; shade: probability of moving to centroid {centroids}."
+    label = class_name(result.class_names, result.prediction)
+    return f"{label[:1].upper()}{label[1:]}; shade: probability of moving to centroid {centroids}."
 
 
 @as_html.register(Contributions)
@@ -326,7 +327,13 @@ def cell_fixed_points(result: CellFixedPoints) -> str:
 def prototypes(result: Prototypes) -> str:
     """A row for each centroid that is used."""
     rows = (
-        (f"{i}", f"{result.classes[i]}", f"{result.share[i]:.1%}", svg.bar(result.share[i]), _ranking(result.tokens[i]))
+        (
+            f"{i}",
+            _label(result.class_names, result.classes[i]),
+            f"{result.share[i]:.1%}",
+            svg.bar(result.share[i]),
+            _ranking(result.tokens[i]),
+        )
         for i in np.argsort(-result.share)
         if result.share[i] > 0
     )
@@ -336,7 +343,8 @@ def prototypes(result: Prototypes) -> str:
 @as_html.register
 def phrases(best: Phrases) -> str:
     """A row for each class."""
-    return table(("class", "phrases"), ((f"{label}", _ranking(ranked, ", ")) for label, ranked in best.items()))
+    rows = ((_label(best.class_names, label), _ranking(ranked, ", ")) for label, ranked in best.items())
+    return table(("class", "phrases"), rows)
 
 
 @as_html.register
@@ -418,6 +426,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     drawn = f"<table><thead><tr>{head_row}</tr></thead><tbody>{body}</tbody></table>"
     more = len(all_rows) - MAX_ROWS
     return f"<div>{drawn}<p>{more:,} more rows</p></div>" if more > 0 else drawn
+
+
+def _label(names: Sequence[str], label: int) -> str:
+    """A class in a column of classes: its name, or its index."""
+    return html.escape(class_name(names, label).removeprefix("class "))
 
 
 def _ranking(ranked: Iterable[tuple[str, float, int]], separator: str = " ") -> str:

@@ -27,6 +27,7 @@ import numpy as np
 
 from keras_interp_rnn import automata
 from keras_interp_rnn._checks import is_proved
+from keras_interp_rnn._outputs import carried_outputs
 from keras_interp_rnn._results import as_html, as_text, output_name, separator, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import switch_arrays
@@ -77,12 +78,14 @@ def live_view(
     except ValueError as error:
         raise _refused(network, error) from None
     symbols, answers = len(arrays["bias"]), len(arrays["offset"])
+    carried = carried_outputs(network)
+    named = () if carried is None else carried.of(answers)
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
         "weights": _weights(network, arrays),
         "alphabet": names,
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
-        "outputs": [*outputs] or [output_name(alphabet, i, answers) for i in range(answers)],
+        "outputs": [*outputs] or [output_name(named or alphabet, i, answers) for i in range(answers)],
         **_typed(alphabet, symbols),
         "said": [*lines],
         "steps": [0],

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._results import nth, output_name, symbol_name, visible
+from keras_interp_rnn._results import named_output, nth, output_name, symbol_name, visible
 from keras_interp_rnn.analysis.attribution import Attribution, TopAttribution
 from keras_interp_rnn.analysis.interactions import Interactions
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -78,7 +78,7 @@ def contributions(split: Contributions) -> Tag:
 @of.register
 def top_contributions(split: TopContributions) -> Tag:
     """The terms of the most probable outputs at each target, and of the others together."""
-    blocks = []
+    blocks, named = [], split.output_names or split.alphabet
     for top, values, norms, bias, others in zip(
         split.top, split.values, split.norms, split.bias, split.others, strict=True
     ):
@@ -87,7 +87,7 @@ def top_contributions(split: TopContributions) -> Tag:
     return np.concatenate(blocks).astype(np.float32), {
         "kind": "top_contributions",
         **_sources(split),
-        "outputs": [output_name(split.alphabet, output, split.num_outputs) for output in range(split.num_outputs)],
+        "outputs": [output_name(named, output, split.num_outputs) for output in range(split.num_outputs)],
         "top": split.top.shape[1],
         **_first(len(split.symbols) - len(split.top) + 1),
     }
@@ -178,7 +178,7 @@ def attributions(result: Attribution) -> list[Tag]:
         "kind": "attribution",
         "method": result.method,
         "reason": result.reason,
-        "vectors": not result.tokens and result.groups is None,
+        "vectors": (result.vectors or not result.tokens) and result.groups is None,
         "groups": result.groups is not None,
         "values": True,
         **({"unit": result.unit} if result.unit else {}),
@@ -186,6 +186,7 @@ def attributions(result: Attribution) -> list[Tag]:
         "both": result.probability is not None,
         "features": features.shape[1] // length,
         "features_left_out": left_out,
+        **({"feature_names": [*result.feature_names]} if result.feature_names and not left_out else {}),
     }
     return [
         (
@@ -193,7 +194,7 @@ def attributions(result: Attribution) -> list[Tag]:
             {
                 **described,
                 "symbols": list(result.tokens[i]) if result.tokens else numbered,
-                "outputs": [output_name(None, target, 0) for target in targets[i]],
+                "outputs": [named_output(result, target) for target in targets[i]],
                 "title": nth("sequence", i),
                 "masked": masked_steps(None if result.read is None else result.read[i]),
             },
@@ -209,7 +210,7 @@ def interactions(result: Interactions) -> Tag:
     return result.values.astype(np.float32), {
         "kind": "interactions",
         "symbols": list(result.tokens) or ([result.name(i) for i in range(steps)] if grouped else _numbers(steps)),
-        "vectors": not result.tokens and not grouped,
+        "vectors": (result.vectors or not result.tokens) and not grouped,
         **({"groups": True} if grouped else {}),
         "output": result.output_name,
         "says": result.output,

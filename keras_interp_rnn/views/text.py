@@ -14,7 +14,19 @@ from scipy.special import expit, softmax
 
 from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._io import in_terminal
-from keras_interp_rnn._results import FOR, as_text, nth, output_name, rgb, separator, symbol_name, text_of, visible
+from keras_interp_rnn._results import (
+    FOR,
+    as_text,
+    class_name,
+    named_output,
+    nth,
+    output_name,
+    rgb,
+    separator,
+    symbol_name,
+    text_of,
+    visible,
+)
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import AffineSurrogate, Attribution, ShareAgreement, ShareRanking
 from keras_interp_rnn.analysis.fixed_points import CellFixedPoints
@@ -80,7 +92,7 @@ def contributions(split: Contributions, *, target: int = -1, width: int = WIDTH)
     first, second = split.winner(target)
     step, difference = int(split.targets[target]), split.logit_difference(target)
     p = softmax(split.logits[target])
-    named = functools.partial(output_name, split.alphabet, num_outputs=split.logits.shape[1])
+    named = functools.partial(output_name, split.output_names or split.alphabet, num_outputs=split.logits.shape[1])
     winner, runner = named(first), named(second)
     read = text_of(split.alphabet, split.symbols[:step])
     if len(read) > WORD:
@@ -180,9 +192,10 @@ def attribution(result: Attribution) -> str:
     most = np.minimum(margins[others].sum(axis=0), margins[strongest].sum(axis=0))
     masked = set() if result.read is None else set(np.flatnonzero(~result.read[0]).tolist())
     wide = max(8, len(f"{len(others)} others"))
-    place = "group" if result.groups is not None else "position" if result.tokens else "step"
+    place = "group" if result.groups is not None else "position" if result.tokens and not result.vectors else "step"
+    head = "time" if result.vectors else "read"
     names = result.tokens[0] if result.tokens else ("",) * num_places
-    longest = max([len("read"), *(len(names[i]) for i in strongest)]) if result.tokens else 0
+    longest = max([len(head), *(len(names[i]) for i in strongest)]) if result.tokens else 0
     wide_name = min(max(longest, 6), WORD // 2)
 
     def cell(share: float, margin: float) -> str:
@@ -198,8 +211,10 @@ def attribution(result: Attribution) -> str:
     if rows.shape[1] == 1:
         heads = f"{'share':>10}"
     else:
-        heads = " ".join(f"{output_name(None, i, 0, again=True):>10}{'':{column - 10}}" for i in result.targets[0])
-    read = f"{'read':{wide_name}} " if result.tokens else ""
+        heads = " ".join(
+            f"{_short(named_output(result, i, again=True), 10):>10}{'':{column - 10}}" for i in result.targets[0]
+        )
+    read = f"{head:{wide_name}} " if result.tokens else ""
     more = "  feature, its share" if several else ""
     lines = [
         f"{nth('sequence', 0)} of {len(result.shares)}, {_explained(result)}",
@@ -217,11 +232,17 @@ def attribution(result: Attribution) -> str:
         text = line(str(i + 1), names[i], row, margins[i])
         if several and features is not None:
             feature = int(np.abs(features[i, :, 0]).argmax())
-            text += f"  {feature + 1:7} {features[i, feature, 0]:+11.3g}"
+            name = _short(result.feature_names[feature], 16) if result.feature_names else f"{feature + 1}"
+            text += f"  {name:>7} {features[i, feature, 0]:+11.3g}"
         if i in masked:
             text += "  masked"
         lines.append(f"{text}  {_bar(row[0] / scale)}".rstrip() if len(row) == 1 else text.rstrip())
     return "\n".join(lines)
+
+
+def _short(name: str, width: int) -> str:
+    """A name cut off to a width."""
+    return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
 def _unit(result: Attribution) -> str:
@@ -246,7 +267,7 @@ def _explained(result: Attribution) -> str:
         unit = f"{result.unit} " * bool(result.unit)
         whole, nothing = _ends(value, start, result.unit)
         known = "" if part is None else f", probability {chance(part)}"
-        found.append(f"{output_name(None, target, 0)}: {unit}{whole}{known}, and {nothing} without any step")
+        found.append(f"{named_output(result, target)}: {unit}{whole}{known}, and {nothing} without any step")
     return "; ".join(found)
 
 
@@ -280,7 +301,7 @@ def _sum(result: Attribution) -> str:
     if far[0].any():
         worst = int(np.where(far[0], of_first, 0).argmax())
         name = (
-            output_name(None, np.ravel(result.targets[0])[worst], 0, again=True) if len(of_first) > 1 else "the output"
+            named_output(result, np.ravel(result.targets[0])[worst], again=True) if len(of_first) > 1 else "the output"
         )
         change = float(np.ravel(changes[0])[worst])
         text = f"; the shares miss the change of {name} by {of_first[worst]:.2g} of {change:.2g}"
@@ -299,7 +320,7 @@ def _saturated(result: Attribution) -> list[str]:
     near = [k for k, part in enumerate(parts) if not SMALL <= part <= 1 - SMALL]
     if not near:
         return []
-    name = f" of {output_name(None, np.ravel(result.targets[0])[near[0]], 0, again=True)}" if len(parts) > 1 else ""
+    name = f" of {named_output(result, np.ravel(result.targets[0])[near[0]], again=True)}" if len(parts) > 1 else ""
     return [_near_certainty(f"{chance(parts[near[0]])}{name}", result.unit, "the shares say what moved")]
 
 
@@ -402,7 +423,7 @@ def share_ranking(result: ShareRanking) -> str:
     head = f"{result.kind:{wide}}   count   mean |share|           mean share"
     for output, of_output in zip(shown, rows, strict=True):
         if len(shown) > 1:
-            lines.append(f"{output_name(None, int(output), 0)}:")
+            lines.append(f"{named_output(result, output)}:")
         lines += [head] if output == shown[0] else []
         for i in of_output[:limit]:
             name = result.names[i] if len(result.names[i]) <= wide else f"{result.names[i][: wide - 1]}…"
@@ -452,7 +473,7 @@ def affine_surrogate(result: AffineSurrogate) -> str:
     steps = counted(len(result.word), "step" if result.groups is None else "group")
     percent = _percent(result.r_squared)
     unseen = f"over {result.num_held_out} coalitions that it has not seen, the text and the empty one"
-    output = output_name(None, result.target, 0)
+    output = named_output(result, result.target)
     unit = f" ({result.unit})" if result.unit else ""
     fitted = f"{counted(result.num_runs, 'run')} along this text"
     if not result.num_held_out:
@@ -546,17 +567,19 @@ def explanation(explained: Explanation, *, colors: bool | None = None) -> str:
         text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
     unregularized = [explained.tokens[i] for i in np.flatnonzero(np.isnan(explained.alpha).any(axis=1))]
     note = f"; read without centroids: {', '.join(map(visible, unregularized))}" if unregularized else ""
-    return f"class {explained.prediction}: {text}{note}"
+    return f"{class_name(explained.class_names, explained.prediction)}: {text}{note}"
 
 
 @as_text.register
 def prototypes(table: Prototypes) -> str:
     """Table 6 of the paper: a line for each centroid in use; ties go to the more frequent token."""
-    lines = ["centroid  class  share  tokens (transition probability)"]
+    names = [class_name(table.class_names, label).removeprefix("class ") for label in table.classes]
+    wide = max(5, *map(len, names))
+    lines = [f"centroid  {'class':>{wide}}  share  tokens (transition probability)"]
     for i in np.argsort(-table.share):
         if table.share[i] > 0:
             words = " ".join(f"{visible(token)} ({p})" for token, p in distinguishable(table.tokens[i]))
-            lines.append(f"{i:8d}  {table.classes[i]:5d}  {table.share[i]:5.1%}  {words}")
+            lines.append(f"{i:8d}  {names[i]:>{wide}}  {table.share[i]:5.1%}  {words}")
     return "\n".join(lines)
 
 
@@ -567,7 +590,7 @@ def phrases(best: Phrases) -> str:
     for label, ranked in best.items():
         first = [f"{phrase} ({probability})" for phrase, probability in distinguishable(ranked)[:3]]
         rest = [f"{len(ranked) - 3} more"] if len(ranked) > 3 else []
-        lines.append(f"class {label}: {', '.join(first + rest)}")
+        lines.append(f"{class_name(best.class_names, label)}: {', '.join(first + rest)}")
     return "\n".join(lines) or "no phrases"
 
 
@@ -588,10 +611,11 @@ def substitutions(changed: Substitutions) -> str:
     """The replacements that change the prediction most."""
     _, usual = changed.probabilities()
     first, single = int(usual.argmax()), len(usual) == 1
-    named = functools.partial(output_name, changed.alphabet, first, len(usual))
+    named = functools.partial(output_name, changed.output_names or changed.alphabet, first, len(usual))
     output, prediction = f"the probability of {named(again=True)!r}", f"{named()} {usual[first]:.1%}"
     if single:
-        output, prediction = "the output", f"{usual[0]:.4f}"
+        output = changed.output_names[0] if changed.output_names else "the output"
+        prediction = f"{usual[0]:.4f}"
     read = text_of(changed.alphabet, changed.symbols if changed.read is None else changed.symbols[changed.read])
     if len(read) > WORD:  # cut between words, if there are any
         read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"

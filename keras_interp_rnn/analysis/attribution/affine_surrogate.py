@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenAlphabet, isan_model, token_names
+from keras_interp_rnn._program import GivenAlphabet, GivenOutputs, isan_model, output_names, token_names
 from keras_interp_rnn._program.inputs import Reading, read_inputs
 from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.prefixes import Level, Prefixes, is_read_by_steps
@@ -103,6 +103,7 @@ class AffineSurrogate(Result):
         unit: as of `Attribution`; "" for the output's own.
         tokens: (T,), the names of what is read; () for vectors.
         groups: (steps,), the group of each step; None if there are none.
+        output_names: of all outputs, with units; () if they have no names.
 
     Example: see `affine_surrogate`.
     """
@@ -120,6 +121,7 @@ class AffineSurrogate(Result):
     unit: str = ""
     tokens: tuple[str, ...] = ()
     groups: NDArray[np.int64] | None = None
+    output_names: tuple[str, ...] = ()
 
 
 def affine_surrogate(
@@ -132,6 +134,7 @@ def affine_surrogate(
     groups: ArrayLike | None = None,
     of: str = "logit",
     alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     num_runs: int = 960,
 ) -> AffineSurrogate:
     r"""Fits an ISAN to a network along one text, in which each step is there or not.
@@ -152,7 +155,8 @@ def affine_surrogate(
             follow one another.
         of: "logit" for the logit, or log-odds, under a softmax, or sigmoid, at the end; "probability" for what that
             makes of it.
-        alphabet: names of the ids; by default the names that a model carries.
+        alphabet: names of the ids; by default the alphabet that a model carries.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         num_runs: maximum number of coalitions to which the surrogate is fitted; a quarter as many are held out. If
             there are no more than both together, it is fitted to all: to the 1,024 of ten steps for 960.
 
@@ -216,6 +220,7 @@ def affine_surrogate(
         unit=unit,
         tokens=tuple(tokens),
         groups=None if players.groups is None else players.groups[0],
+        output_names=output_names(network, outputs, ends.shape[1]),
     )
 
 

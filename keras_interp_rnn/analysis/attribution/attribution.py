@@ -37,9 +37,13 @@ from keras_interp_rnn._io import Count, say
 from keras_interp_rnn._program import (
     AffineReading,
     GivenAlphabet,
+    GivenOutputs,
     as_array,
     gives_probabilities,
     is_regression,
+    names_of_features,
+    names_of_steps,
+    output_names,
     read_text,
     resolve_alphabet,
     token_names,
@@ -96,6 +100,9 @@ def attribution(
     with_respect_to: int | str | None = None,
     num_points: int = 32,
     alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
+    features: Sequence[str] | None = None,
+    times: Sequence[Any] | None = None,
     groups: ArrayLike | None = None,
     tolerance: float = 0.05,
     of: str = "logit",
@@ -124,8 +131,10 @@ def attribution(
             several such inputs in a list the first, in a dict a name must be given.
         num_points: points of the quadrature of "path_integral", to begin with; they double, up to 1,024, until the sum
             misses the change of the output by less than a hundredth of it.
-        alphabet: names of the ids: a sequence, a mapping, an `Alphabet`, a `Vocabulary` or a text layer of Keras; by
-            default the names that a model carries, or the ids.
+        alphabet: names of the ids: an `Alphabet`, a sequence, a mapping, or a text layer of Keras; by default the
+            alphabet that a model carries, or the ids.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
+        features: names of the features of the vectors, in order. times: names of their steps, in order, such as dates.
         groups: int (time,) or (batch, time), from 0: the group of each step, such as the word of each token. A group
             has one share. Of "shapley" its steps come and go together; of "telescoping", "path_integral" and
             "contributions" it has the sum of the shares of its steps. None for each step by itself.
@@ -167,6 +176,8 @@ def attribution(
         Fergus, ECCV 2014, for occlusion.
     """
     reading = read_inputs(network, inputs, alphabet, with_respect_to)
+    vectors = reading.arrays[reading.varies]
+    steps, columns = names_of_steps(vectors, times), names_of_features(vectors, features)
     asked = _Asked(method, reference, mask, num_points, step, groups, tolerance, of, max_work)
     found = _split(reading, _chosen(target), asked)
     places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
@@ -174,7 +185,7 @@ def attribution(
     def at_places(array: Array | None) -> Array | None:
         return None if array is None else array[places]
 
-    tokens = token_names(reading.arrays[reading.varies], reading.names)
+    tokens = steps or token_names(reading.arrays[reading.varies], reading.names)
     return Attribution(
         shares=found.shares[places],
         output=found.output[places],
@@ -192,6 +203,9 @@ def attribution(
         unit=found.unit,
         probability=at_places(found.probability),
         groups=None if found.players is None else found.players.groups,
+        output_names=output_names(network, outputs, found.all_outputs.shape[1]),
+        feature_names=columns,
+        vectors=np.ndim(vectors) == 3,
     )
 
 
@@ -218,6 +232,7 @@ def top_attribution(
     *,
     method: str = "auto",
     alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     max_work: int | None = None,
 ) -> TopAttribution:
     """Splits the outputs after one text among its steps: all outputs, or the 16 largest of more than 64.
@@ -226,7 +241,7 @@ def top_attribution(
     regression, as "mse".
 
     Args:
-        network, method, alphabet: as `attribution`.
+        network, method, alphabet, outputs: as `attribution`.
         max_work: as `attribution`; None for 2^17 updates, or 128 runs and at least 4 for each step.
         text: ids (time,), or a string or a list of symbols, if the ids have names.
 
@@ -236,7 +251,7 @@ def top_attribution(
     ids = read_text("A text", text, resolve_alphabet(network, alphabet)[1])[None]
     of_numbers = is_regression(network)
     reading = read_inputs(network, ids, alphabet)
-    network, names = reading.network, reading.names
+    given, network, names = network, reading.network, reading.names
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
@@ -246,12 +261,13 @@ def top_attribution(
     elif num > 1 and not gives_probabilities(network, whole):
         values = of_numbers
         whole, unit = (whole, unit) if values else (softmax(whole, axis=-1), "logit")
-    outputs = tuple("the output" if num == 1 else output_name(names, output, num) for output in range(num))
+    named = output_names(given, outputs, num, names)
+    named = named or tuple("the output" if num == 1 else output_name(None, output, num) for output in range(num))
     [tokens] = token_names(reading.arrays[reading.varies], names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors = None if found.standard_error is None else found.standard_error[0]
-    return TopAttribution(tokens, *arrays, outputs, found.residual, found.method, unit, read, errors, values)
+    return TopAttribution(tokens, *arrays, named, found.residual, found.method, unit, read, errors, values)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:

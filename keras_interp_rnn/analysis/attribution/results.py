@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from keras_interp_rnn._checks import integer, is_integer
-from keras_interp_rnn._results import Result, nth, output_name
+from keras_interp_rnn._results import Result, named_output, nth
 from keras_interp_rnn._types import Array
 
 
@@ -38,6 +38,9 @@ class Attribution(Result):
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
         read: bool (batch, time), False at steps that the network itself masks for all that read them, whose shares are
             0; None if the masks are not known.
+        output_names: of all outputs of the network, with units; () if they have no names.
+        feature_names: of the features of a step, for views; () if they have no names.
+        vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
 
     `split[i]` has sequence i alone, `split[2:5]` some of them, and `len(split)` is the size of the batch.
 
@@ -62,6 +65,9 @@ class Attribution(Result):
     unit: str = ""
     probability: Array | None = None
     groups: NDArray[np.int64] | None = None
+    output_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    vectors: bool = False
 
     @property
     def exact(self) -> bool:
@@ -133,7 +139,7 @@ class Attribution(Result):
         """
         count, places = self.shares.shape[:2]
         read, targets = self._read(), _with_outputs(self.targets, 2)
-        kind = "token" if self.tokens else "step" if self.groups is None else "group"
+        kind = "token" if self.tokens and not self.vectors else "step" if self.groups is None else "group"
         names = self.tokens or (tuple(nth(kind, i) for i in range(places)),) * count
         known = {name: i for i, name in enumerate(dict.fromkeys(name for row in names for name in row))}
         codes = np.array([[known[name] for name in row] for row in names], np.int64).reshape(count, places)
@@ -162,6 +168,7 @@ class Attribution(Result):
             num_sequences=count,
             kind=kind,
             unit=self.unit,
+            output_names=self.output_names,
         )
 
     def agreement(self, other: Attribution) -> ShareAgreement:
@@ -235,7 +242,7 @@ class Attribution(Result):
             received = "other groups"
         elif (self.targets != other.targets).any():
             row = int(np.flatnonzero((self.targets != other.targets).reshape(len(self), -1).any(axis=1))[0])
-            outputs = [output_name(None, np.ravel(split.targets[row])[0], 0) for split in (self, other)]
+            outputs = [named_output(split, np.ravel(split.targets[row])[0]) for split in (self, other)]
             received = f"{outputs[0]} and {outputs[1]} in {nth('sequence', row)}"
         elif (self.unit == "probability") != (other.unit == "probability"):
             received = "shares in a probability, and others that are not"
@@ -303,7 +310,7 @@ class ShareRanking(Result):
         counts: (rows,), how often a token is read.
         mean, mean_absolute: (rows,), of its shares. standard_error, standard_error_absolute: of both, over sequences,
             in which occurrences may depend on each other; NaN for a token of one sequence.
-        num_sequences: of the data set. kind: "token", "step" or "group". unit: as of `Attribution`.
+        num_sequences: of the data set. kind: "token", "step" or "group". unit, output_names: as of `Attribution`.
 
     Example: see `attribution`.
     """
@@ -318,6 +325,7 @@ class ShareRanking(Result):
     num_sequences: int
     kind: str
     unit: str = ""
+    output_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

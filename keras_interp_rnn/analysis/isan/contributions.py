@@ -19,7 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._program import AffineReading, OpenedText, Way, check_range, feature_addends
+from keras_interp_rnn._program import (
+    AffineReading,
+    GivenAlphabet,
+    GivenOutputs,
+    OpenedText,
+    Way,
+    check_range,
+    feature_addends,
+    output_names,
+)
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -85,6 +94,7 @@ class Contributions(Result):
             shares of biases they sum to `values[1:]`. None without `by_feature`.
         given: the layer given whose inputs the split is exact, if layers below it compute them; otherwise "".
         vectors: whether the sources are the steps of a sequence of vectors. Views then number them from 1.
+        output_names: of all outputs, with units; () if they have no names of their own.
 
     Units: nats (logits).
 
@@ -101,6 +111,7 @@ class Contributions(Result):
     features: Array | None = None
     given: str = ""
     vectors: bool = False
+    output_names: tuple[str, ...] = ()
 
     bias_name: ClassVar[str] = "readout bias"
     """The name that views give to `bias`."""
@@ -186,8 +197,8 @@ class Contributions(Result):
         return symbol_name(self.alphabet, symbol)
 
     def output_name(self, output: int) -> str:
-        """The displayed name of an output: that of a symbol if their numbers agree, else "output 4 (index 3)"."""
-        return output_name(self.alphabet, output, self.logits.shape[1])
+        """The displayed name of an output: its own, or a symbol's if their numbers agree, or "output 4 (index 3)"."""
+        return output_name(self.output_names or self.alphabet, output, self.logits.shape[1])
 
     def source_name(self, source: int) -> str:
         """The displayed name of a source: "h_0" for 0, the initial state; otherwise that of its symbol, or "step"."""
@@ -211,7 +222,8 @@ def contributions(
     *,
     readout: Any = None,
     targets: int | Sequence[int] | None = None,
-    alphabet: Sequence[str] | None = None,
+    alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     origin: ArrayLike | str | None = None,
     by_feature: bool = False,
 ) -> Contributions:
@@ -230,7 +242,8 @@ def contributions(
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)); None splits
             the state.
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all steps.
-        alphabet: names of the symbols, for views; by default those in the model (`datasets.text.Alphabet`).
+        alphabet: names of the symbols, for views; by default the alphabet that the model carries.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         origin: the state that counts as no contribution: (n,), such as `mean_state`; "initial" for $h_0$; None for 0.
             Every contribution depends on it, no output does (docs/notes/origin.md).
         by_feature: whether to split each step's term among the features of the vector read at this step, given the
@@ -281,7 +294,8 @@ def contributions(
     residual = float(np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0))
     features = _by_feature(opened, chosen) if by_feature else None
     arrays = opened.symbols, chosen, values, bias, logits, residual, reading.names, features
-    return Contributions(*arrays, opened.given, vectors=np.ndim(symbols) == 2)
+    names = output_names(network, outputs, len(bias))
+    return Contributions(*arrays, opened.given, vectors=np.ndim(symbols) == 2, output_names=names)
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._program import AffineReading, check_range
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, GivenOutputs, check_range, output_names
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions
@@ -40,7 +40,7 @@ class TopContributions(Result):
         others: (T,), the probability of all other outputs, by a softmax.
         residual: largest |bias + sum of values over sources - logits|, in all columns.
         alphabet: names of the symbols, for views; None for their ids.
-        vectors: as of `Contributions`.
+        vectors, output_names: as of `Contributions`.
 
     Units: nats (logits).
     """
@@ -55,6 +55,7 @@ class TopContributions(Result):
     residual: float
     alphabet: Sequence[str] | None = None
     vectors: bool = False
+    output_names: tuple[str, ...] = ()
 
 
 def top_contributions(
@@ -63,7 +64,8 @@ def top_contributions(
     *,
     num_outputs: int,
     readout: Any = None,
-    alphabet: Sequence[str] | None = None,
+    alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
 ) -> TopContributions:
     """Splits the logits of the most probable outputs at every step of a text, and the sum of all other logits.
 
@@ -93,7 +95,16 @@ def top_contributions(
             residual = max(residual, float(np.abs(missed).max()))
     check_range("Contributions and logits", (*values, *norms))
     return TopContributions(
-        opened.symbols, len(head.offset), top, tuple(values), tuple(norms), bias, others, residual, reading.names
+        opened.symbols,
+        len(head.offset),
+        top,
+        tuple(values),
+        tuple(norms),
+        bias,
+        others,
+        residual,
+        reading.names,
+        output_names=output_names(network, outputs, len(head.offset)),
     )
 
 
@@ -112,6 +123,7 @@ def most_probable(split: Contributions, num_outputs: int) -> TopContributions:
         split.residual,
         split.alphabet,
         split.vectors,
+        split.output_names,
     )
 
 

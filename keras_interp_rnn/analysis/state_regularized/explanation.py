@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._program import (
     GivenAlphabet,
+    GivenOutputs,
     carried_states,
     check_one_output,
     check_range,
+    class_names,
     listed,
     predict_on_batch,
     predicted_classes,
@@ -39,7 +41,7 @@ class Explanation(Result):
         alpha: (T, k), the transition probabilities; NaN at a step without the stochastic component.
         centroids: the centroids of the predicted class.
         output: (classes,), the model's output.
-        prediction: its class.
+        prediction: its class. class_names: of all classes; () if they have no names.
 
     Example: see `explain`.
     """
@@ -49,6 +51,7 @@ class Explanation(Result):
     centroids: tuple[int, ...]
     output: NDArray[np.float64]
     prediction: int
+    class_names: tuple[str, ...] = ()
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -70,12 +73,13 @@ def explain(
     sequence: ArrayLike | str,
     *,
     tokens: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     centroids: Sequence[int] | None = None,
 ) -> Explanation:
     r"""The probability with which each token of a text moved the network to the predicted class (algorithm 3).
 
     Args:
-        network, tokens: as `prototypes`.
+        network, tokens, outputs: as `prototypes`.
         sequence: int (time,), token ids, as the model reads them; or a string or a list of tokens, if they have names.
         centroids: the centroids whose probabilities are summed. By default the most probable centroid after the last
             step read, among those for which the model's head gives the predicted class, or among all if there are none.
@@ -122,4 +126,5 @@ def explain(
     remedy = "Leave centroids out for the last one of the predicted class."
     chosen = [integer("centroid", i, 0, remedy, below=alpha.shape[-1]) for i in chosen]
     names_read = tuple(token_name(names, token) for token in ids[0][read[0]])
-    return Explanation(names_read, alpha[0][read[0]].astype(np.float64), tuple(chosen), output, prediction)
+    named = class_names(network, outputs, len(output))
+    return Explanation(names_read, alpha[0][read[0]].astype(np.float64), tuple(chosen), output, prediction, named)

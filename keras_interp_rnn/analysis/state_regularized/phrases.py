@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
+from keras_interp_rnn._program import (
+    GivenAlphabet,
+    GivenOutputs,
+    class_names,
+    predicted_classes,
+    resolve_alphabet,
+    token_name,
+)
 from keras_interp_rnn._results import Sentence, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
@@ -28,11 +35,13 @@ class Phrases(Sentence, Mapping[int, Ranking]):
 
     Attributes:
         by_class: {class: ((phrase, mean probability, occurrences), ...)}, best first.
+        class_names: of all classes; () if they have no names.
 
     Example: see `phrases`.
     """
 
     by_class: Mapping[int, Ranking] = field(default_factory=dict)
+    class_names: tuple[str, ...] = ()
 
     def __getitem__(self, label: int) -> Ranking:
         return self.by_class[label]
@@ -50,13 +59,14 @@ def phrases(
     *,
     length: int,
     tokens: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     num_phrases: int = 10,
     min_count: int = 1,
 ) -> Phrases:
     """For each class, the phrases of `length` tokens with the highest mean transition probability to its centroids.
 
     Args:
-        network, inputs, tokens: as `prototypes`.
+        network, inputs, tokens, outputs: as `prototypes`.
         length: tokens in a phrase.
         num_phrases: maximum number of phrases per class.
         min_count: minimum number of occurrences of a phrase.
@@ -84,12 +94,13 @@ def phrases(
     min_count = integer("min_count", min_count)
     network, names = resolve_alphabet(network, tokens)
     ids = check_ids(inputs, names)
-    classes = None
+    of_centroids = None
     gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}
     for rows, alpha, _, layer in moves(network, ids):
         if rows.shape[1] < length:
             continue
-        classes = predicted_classes(network, centroid_outputs(network, layer)) if classes is None else classes
+        of_centroids = centroid_outputs(network, layer) if of_centroids is None else of_centroids
+        classes = predicted_classes(network, of_centroids)
         windows = np.lib.stride_tricks.sliding_window_view(rows, length, axis=1)
         for label in np.unique(classes).tolist():
             towards = alpha[..., classes == label].sum(axis=-1)
@@ -106,4 +117,4 @@ def phrases(
             (" ".join(visible(token_name(names, t)) for t in distinct[int(w)]), p, n)
             for w, p, n in ranking[:num_phrases]
         )
-    return Phrases(best)
+    return Phrases(best, () if of_centroids is None else class_names(network, outputs, of_centroids.shape[-1]))

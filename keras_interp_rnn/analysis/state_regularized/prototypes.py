@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
+from keras_interp_rnn._program import (
+    GivenAlphabet,
+    GivenOutputs,
+    class_names,
+    predicted_classes,
+    resolve_alphabet,
+    token_name,
+)
 from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
@@ -28,7 +35,7 @@ class Prototypes(Result):
             with the highest probability, best first.
         share: (k,), the fraction of steps that arrived at the centroid.
         outputs: (k, classes), the output of the model's head for the centroid.
-        classes: (k,), the class of that output.
+        classes: (k,), the class of that output. class_names: of all classes; () if they have no names.
 
     Example: see `prototypes`.
     """
@@ -37,6 +44,7 @@ class Prototypes(Result):
     share: NDArray[np.float64]
     outputs: NDArray[np.float64]
     classes: NDArray[np.int64]
+    class_names: tuple[str, ...] = ()
 
 
 def prototypes(
@@ -44,6 +52,7 @@ def prototypes(
     inputs: ArrayLike,
     *,
     tokens: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
     num_tokens: int = 10,
     by: str = "highest",
     min_count: int = 1,
@@ -54,7 +63,8 @@ def prototypes(
         network: a model of a state-regularized layer and a head; of several such layers the last is read.
         inputs: int (batch, time), token ids, as the model reads them; or texts, strings or lists of tokens, if the
             tokens have names.
-        tokens: names of the ids; by default the names that the model carries, or the ids.
+        tokens: names of the ids; by default the alphabet that the model carries, or the ids.
+        outputs: names of the classes: `datasets.Outputs` or a list; by default those that a model carries.
         num_tokens: maximum number of tokens per centroid.
         by: "highest" ranks a token by its highest probability, as in the paper; "mean" by the mean over its steps.
         min_count: minimum number of moves to a centroid by a token.
@@ -80,19 +90,19 @@ def prototypes(
     choice("by", by, ("highest", "mean"))
     network, names = resolve_alphabet(network, tokens)
     ids = check_ids(inputs, names)
-    outputs = None
+    of_centroids = None
     arrivals: list[NDArray[Any]] = []
     for rows, alpha, _, layer in moves(network, ids):
-        outputs = centroid_outputs(network, layer) if outputs is None else outputs
+        of_centroids = centroid_outputs(network, layer) if of_centroids is None else of_centroids
         regularized = ~np.isnan(alpha[..., 0])
         best = np.where(regularized, alpha.argmax(axis=-1), -1)
         columns = (best[regularized], rows[regularized], alpha.max(axis=-1)[regularized])
         arrivals.append(np.stack(columns).astype(np.float64))
     centroid, token, probability = np.concatenate(arrivals, axis=1)
-    assert outputs is not None
+    assert of_centroids is not None
     if not len(centroid):
         raise ValueError("Some step must be regularized. Received: texts without such a step. Pass longer texts.")
-    k = len(outputs)
+    k = len(of_centroids)
     share = np.bincount(centroid.astype(np.int64), minlength=k) / len(centroid)
     best_tokens = tuple(
         tuple((token_name(names, t), p, n) for t, p, n in ranking[:num_tokens])
@@ -100,4 +110,5 @@ def prototypes(
             ranked(token[centroid == i], probability[centroid == i], by=by, min_count=min_count) for i in range(k)
         )
     )
-    return Prototypes(best_tokens, share, outputs, predicted_classes(network, outputs))
+    classes = predicted_classes(network, of_centroids)
+    return Prototypes(best_tokens, share, of_centroids, classes, class_names(network, outputs, of_centroids.shape[-1]))

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import invalid, is_integer
-from keras_interp_rnn._program import check_range
+from keras_interp_rnn._program import GivenAlphabet, GivenOutputs, check_range, output_names
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
 from keras_interp_rnn.analysis.weighted.forms import affine_form
@@ -70,7 +70,8 @@ def shapley_values(
     background: Background | ArrayLike | None = None,
     target: int = -1,
     readout: Any = None,
-    alphabet: Sequence[str] | None = None,
+    alphabet: GivenAlphabet | None = None,
+    outputs: GivenOutputs | None = None,
 ) -> ShapleyValues:
     r"""The exact Shapley value of every symbol of a word, for every output.
 
@@ -86,7 +87,8 @@ def shapley_values(
         target: the step whose outputs are explained, in [1, T], or negative from the end. Later symbols are not read.
         readout: for a layer or a cell: its Dense head, or a pair (matrix (n, outputs), bias (outputs,)). To save time,
             pass only the columns that you need, such as the difference of two logits.
-        alphabet: names of the symbols, for words and views; by default the names that the model carries.
+        alphabet: names of the symbols, for words and views; by default the alphabet that the model carries.
+        outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
 
     Returns:
         `ShapleyValues`: `values[t, 0]` for symbol t = 1, ..., T.
@@ -126,7 +128,8 @@ def shapley_values(
     residual = float(np.abs(values.sum(axis=(0, 1)) - (logits - mean)).max(initial=0.0))
     names: Any = form.alphabet
     arrays = word, np.array([end]), values, mean, logits[None], residual, names
-    return ShapleyValues(*arrays, background=background, is_verdict=form.is_verdict)
+    named = output_names(network, outputs, final.shape[1])
+    return ShapleyValues(*arrays, background=background, is_verdict=form.is_verdict, output_names=named)
 
 
 def _checked_target(target: int, steps: int) -> int:

@@ -68,7 +68,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
     kind: method === 'shapley' ? 'average' : method === 'occlusion' ? 'taken' : 'share', method, reason, noun, outputs: names, tokens: T, value: (i, o) => numbers[(i + 2) * K + o],
     quantity: before ? '' : unit, unit: suffixOf(unit),
     error: errors && numbers.subarray(uncertain * K, (uncertain + T) * K).some((one) => one > 0) ? (i, o) => INTERVAL * numbers[(uncertain + i) * K + o] : null,
-    features, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
+    features, featureNames: series.feature_names, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
     rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds,
     probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
     logits: values || single || odds ? outcome : (o) => Math.log(said(o)),

@@ -163,7 +163,7 @@ export async function drawTexts(body, page, texts) {
     const [first, second] = pair;
     const share = (i, f) => reading.feature(i, f, first) - (second === undefined ? 0 : reading.feature(i, f, second));
     return mapOf(`Shares of features in ${against}`, [...Array(reading.features).keys()], symbols.map((_, i) => (f) => share(i, f)), symbols, {
-      width: page.width(), row: 'feature', noun: reading.noun, place: (t) => `of ${placeOf(symbols, t, reading.noun)}`, both: true, format: (number) => withUnit(shown(number), reading),
+      width: page.width(), row: 'feature', rows: reading.featureNames, noun: reading.noun, place: (t) => `of ${placeOf(symbols, t, reading.noun)}`, both: true, format: (number) => withUnit(shown(number), reading),
     });
   }
 

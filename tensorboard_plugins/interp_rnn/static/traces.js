@@ -68,8 +68,9 @@ const nameOf = (row, i) => String(row === 'unit' ? i : i + 1);
 
 /** A map of one quantity: a row for each of its units, a column for each token.
  * order: the units, from 0; columns: the value of a unit at each token; names: of the tokens, each a `noun`; options: width, chosen
- * (a unit), onpick(unit), row (what a unit is called), place(t), both (whether it has both signs), format (of a value). */
-export function mapOf(name, order, columns, names, {width, noun, place, chosen = null, onpick = null, row = 'unit', both = false, format = shown}) {
+ * (a unit), onpick(unit), row (what a unit is called), rows (names of the units), place(t), both (whether it has both signs), format (of a value). */
+export function mapOf(name, order, columns, names, {width, noun, place, chosen = null, onpick = null, row = 'unit', rows = null, both = false, format = shown}) {
+  const called = (unit) => rows?.[unit] ?? nameOf(row, unit);
   const cells = Float32Array.from(order.flatMap((unit) => columns.map((column) => column(unit))));
   const known = cells.filter((number) => !Number.isNaN(number));
   const [low, top] = [known.reduce((a, b) => Math.min(a, b), 0), known.reduce((a, b) => Math.max(a, b), 0)];
@@ -78,11 +79,11 @@ export function mapOf(name, order, columns, names, {width, noun, place, chosen =
   const gate = low >= 0 && !both;
   const colour = gate ? share : (part) => signed(2 * part - 1, 1);
   const counted = (number, one, several) => `${number} ${number === 1 ? one : several}`;
-  return [h('figcaption', {}, h('b', {}, name), row === 'unit' ? '' : `: a row for each ${row}, a column for each ${noun}`), heatMap(order.map((unit) => nameOf(row, unit)), names, {
+  return [h('figcaption', {}, h('b', {}, name), row === 'unit' ? '' : `: a row for each ${row}, a column for each ${noun}`), heatMap(order.map(called), names, {
     width, height: 300, largest: 44, colour, chosen: onpick ? {row: order.indexOf(chosen)} : {}, onpick: onpick && ((i) => onpick(order[i])),
     label: `${name}: ${row === 'unit' ? counted(order.length, 'entry', 'entries') : counted(order.length, row, `${row}s`)} at ${counted(names.length, noun, `${noun}s`)}, from ${format(low)} to ${format(top)}`,
     parts: whole ? null : cells.map((number) => (gate ? number / limit : 0.5 + number / (2 * limit))),
     texts: whole ? [...cells].map((number) => (Number.isNaN(number) ? '–' : shown(number))) : null,
-    tip: (i, t) => `${name}, ${row} ${nameOf(row, order[i])}, ${place(t)}: ${format(columns[t](order[i]))}`,
+    tip: (i, t) => `${name}, ${row} ${called(order[i])}, ${place(t)}: ${format(columns[t](order[i]))}`,
   }), whole ? null : colourBar(gate ? '0' : `−${format(limit)}`, format(limit), colour)];
 }

@@ -1,0 +1,114 @@
+"""Names of the outputs of a network: of classes, or of quantities with units. NumPy and Keras are not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keras_interp_rnn._checks import invalid
+from keras_interp_rnn._results import short_repr
+
+
+@short_repr
+@dataclass(frozen=True)
+class Outputs(Sequence[str]):
+    """Names of the outputs of a network: of its classes, or of the quantities that it predicts.
+
+    Pass them as `outputs=` wherever a result names an output, or keep them with the model by `layer`. A list of names
+    will do where there are no units.
+
+    Args:
+        names: distinct, one for each output. Of a network with one output that decides between two classes, as by a
+            sigmoid, both: the class above the threshold comes last.
+        units: of the quantities: one for all, or one for each; None if there are none.
+
+    Raises:
+        ValueError: if there is no name, one occurs twice, or there is not one unit for each.
+
+    Example:
+
+    >>> from keras_interp_rnn.datasets import Outputs
+    >>> Outputs(["negative", "positive"]).of(1), Outputs(["load", "loss"], units="kW").of(2)
+    (('positive',), ('load (kW)', 'loss (kW)'))
+
+    A layer that returns its inputs saves the names with a model. Put it right after the input:
+
+        model = keras.Sequential([
+            keras.Input((None, 3)),
+            outputs.layer(),
+            keras.layers.LSTM(64),
+            keras.layers.Dense(2),
+        ])
+    """
+
+    names: Any
+    units: Any = None
+
+    def __post_init__(self) -> None:
+        names = () if isinstance(self.names, str) else tuple(map(str, self.names))
+        if not names or len(set(names)) < len(names):
+            raise invalid("names", "a list of names, each once", self.names)
+        units = self.units if self.units is None or isinstance(self.units, str) else tuple(map(str, self.units))
+        if isinstance(units, tuple) and len(units) != len(names):
+            raise invalid("units", f"one unit, or one for each of {len(names)} outputs", units)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "units", units)
+
+    def of(self, num_outputs: int) -> tuple[str, ...]:
+        """The names of a network's outputs, with units.
+
+        Args:
+            num_outputs: number of outputs of the network.
+
+        Raises:
+            ValueError: if there is not a name for each output; of one output there may be two, of which it is the last.
+        """
+        units = (self.units,) * len(self) if isinstance(self.units, str) else self.units
+        named = (
+            self.names if units is None else tuple(f"{a} ({b})" if b else a for a, b in zip(self, units, strict=True))
+        )
+        if num_outputs == 1 and len(named) == 2:
+            return named[1:]
+        if len(named) != num_outputs:
+            raise invalid("outputs", f"a name for each of {num_outputs} outputs", self.names)
+        return named
+
+    def layer(self) -> Any:
+        """A layer that returns its inputs and holds these names. Put it right after the input of a model.
+
+        Example:
+
+        >>> Outputs(["no", "yes"]).layer().output_names.names
+        ('no', 'yes')
+        """
+        import keras
+
+        return keras.saving.get_registered_object("keras_interp_rnn>OutputsLayer")(self)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"names": list(self.names), "units": list(self.units) if isinstance(self.units, tuple) else self.units}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Outputs:
+        return cls(**config)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.names[index]
+
+
+def as_outputs(given: Outputs | Sequence[str]) -> Outputs:
+    """The names as users pass them."""
+    return given if isinstance(given, Outputs) else Outputs(given)
+
+
+def carried_outputs(model: Any) -> Outputs | None:
+    """The names that a layer of a model carries; None where none does."""
+    for part in getattr(model, "layers", []):
+        found = carried_outputs(part) if hasattr(part, "layers") else getattr(part, "output_names", None)
+        if isinstance(found, Outputs):
+            return found
+    return None
