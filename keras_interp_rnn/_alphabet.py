@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -459,7 +459,7 @@ class Alphabet(Sequence[Any]):
         text = [self.name(i) for i in array.tolist() if i not in left_out]
         return "".join(text) if self.is_characters else text
 
-    def name(self, id: Any) -> Any:
+    def name(self, id: SupportsInt) -> Any:
         """The symbol of an id; of padding without a symbol "<pad>".
 
         Raises:
@@ -494,7 +494,7 @@ class Alphabet(Sequence[Any]):
 
         return keras.saving.get_registered_object("keras_interp_rnn>AlphabetLayer")(self)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """A configuration, which can be saved as JSON, from which `from_config` makes an equal alphabet.
 
         Raises:
@@ -506,7 +506,7 @@ class Alphabet(Sequence[Any]):
                 f"Symbols that are saved must be ints or strings. Received: {strays[0]!r}. Name the symbols."
             )
         symbols = self.symbols if isinstance(self.symbols, str) else list(self.symbols)
-        config: dict[str, Any] = {"symbols": symbols, "unknown": self.unknown}
+        config: dict[str, object] = {"symbols": symbols, "unknown": self.unknown}
         if self.ids != tuple(range(len(self.ids))):
             config["ids"] = list(self.ids)
         config |= {name: symbol for name in ("start", "end", "padding") if (symbol := getattr(self, name)) is not None}
@@ -531,7 +531,7 @@ class Alphabet(Sequence[Any]):
         return symbol in self._id_of
 
     @cached_property
-    def _symbol_of(self) -> dict[int, Any]:
+    def _symbol_of(self) -> dict[int, Hashable]:
         return dict(zip(self.ids, self.symbols, strict=True))
 
     @cached_property
@@ -542,7 +542,7 @@ class Alphabet(Sequence[Any]):
         table[points] = self.ids
         return table
 
-    def _symbols_of(self, text: Any) -> Iterable[Hashable]:
+    def _symbols_of(self, text: object) -> Iterable[Hashable]:
         """The symbols of a text as users pass it."""
         if isinstance(text, str):
             if self.split is not None:
@@ -614,7 +614,7 @@ def distinct_symbols(symbols: Any) -> tuple[Hashable, ...]:
     return found
 
 
-def check_not_missing(symbols: Iterable[Any]) -> None:
+def check_not_missing(symbols: Iterable[object]) -> None:
     """Raises ValueError if a symbol is NaN or the like, or holds it: no two are equal, so each would be another."""
     for symbol in symbols:
         if is_missing(symbol):
@@ -624,7 +624,7 @@ def check_not_missing(symbols: Iterable[Any]) -> None:
             )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value is NaN, NaT or the NA of pandas, or a tuple or set that holds one."""
     if isinstance(value, tuple | frozenset):
         return any(map(is_missing, value))
@@ -657,7 +657,7 @@ def _checked_ids(symbols: tuple[Hashable, ...], ids: tuple[Any, ...]) -> tuple[i
     return tuple(symbol_of)
 
 
-def _several(texts: Any) -> Iterable[Any]:
+def _several(texts: object) -> Iterable[Any]:
     """Texts; raises ValueError for one text, or anything else."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise DataError(f"`texts` must be several texts. Received: {texts!r:.60}. Pass [text] for one.")
@@ -689,7 +689,7 @@ def _free(name: str, symbols: Collection[Hashable]) -> str:
     return name
 
 
-def _name_of(split: Callable[..., Any]) -> str:
+def _name_of(split: Callable[..., object]) -> str:
     """The name under which a function is saved."""
     if split is tokenize:
         return "tokenize"

@@ -42,8 +42,8 @@ class Outputs(Sequence[str]):
         ])
     """
 
-    names: Any
-    units: Any = None
+    names: Sequence[str]
+    units: Sequence[str] | str | None = None
 
     def __post_init__(self) -> None:
         names = () if isinstance(self.names, str) else tuple(map(str, self.names))
@@ -66,7 +66,9 @@ class Outputs(Sequence[str]):
         """
         units = (self.units,) * len(self) if isinstance(self.units, str) else self.units
         named = (
-            self.names if units is None else tuple(f"{a} ({b})" if b else a for a, b in zip(self, units, strict=True))
+            tuple(self.names)
+            if units is None
+            else tuple(f"{a} ({b})" if b else a for a, b in zip(self, units, strict=True))
         )
         if num_outputs == 1 and len(named) == 2:
             return named[1:]
@@ -86,7 +88,7 @@ class Outputs(Sequence[str]):
 
         return keras.saving.get_registered_object("keras_interp_rnn>OutputsLayer")(self)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         return {"names": list(self.names), "units": list(self.units) if isinstance(self.units, tuple) else self.units}
 
     @classmethod

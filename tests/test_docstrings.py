@@ -89,7 +89,9 @@ def public_functions(module):
 def test_a_public_function_says_what_it_takes_gives_and_refuses_with_an_example_that_runs(module):
     functions = public_functions(module)
     assert functions
-    collected = {test.name.rpartition(".")[2] for name in MODULES if name.startswith(module) for test in examples(name)}
+    homes = {function.__module__ for function in functions.values()}
+    modules = [name for name in MODULES if name.startswith(module) or name in homes]
+    collected = {test.name.rpartition(".")[2] for name in modules for test in examples(name)}
     for name, function in functions.items():
         for heading in ("Args:", "Example:"):
             needed = heading != "Args:" or inspect.signature(function).parameters

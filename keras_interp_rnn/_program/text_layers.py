@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import keras
@@ -67,7 +67,7 @@ class TextLayerAlphabet(Alphabet):
         return ids[0] if self.split is not None else ids
 
 
-def distinct_names(names: Iterable[Any]) -> list[Any]:
+def distinct_names(names: Iterable[Hashable]) -> list[Hashable]:
     """Names of ids, each once: a name of several ids is followed by the id."""
     names = list(names)
     counts = Counter(names)

@@ -10,7 +10,7 @@ The alphabet is the one that a user passes, else the one that a layer of the mod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 import keras
 import numpy as np
@@ -147,7 +147,7 @@ def read_texts(given: Any, alphabet: Alphabet | None) -> Any:
     return alphabet.encode_batch([given] if isinstance(given, str) or are_symbols else given)
 
 
-def _required(text: Any, alphabet: Alphabet | None) -> Alphabet:
+def _required(text: object, alphabet: Alphabet | None) -> Alphabet:
     if alphabet is None:
         raise ValueError(
             f"A text must come with an alphabet. Received: {text!r}, without one. Pass alphabet=..., or put "
@@ -156,7 +156,7 @@ def _required(text: Any, alphabet: Alphabet | None) -> Alphabet:
     return alphabet
 
 
-def token_name(alphabet: Alphabet | None, token: Any) -> str:
+def token_name(alphabet: Alphabet | None, token: SupportsInt) -> str:
     """The name of an id, or the id itself where there is no alphabet; raises ValueError for the id of no symbol."""
     return str(int(token)) if alphabet is None else str(alphabet.name(token))
 
@@ -184,7 +184,7 @@ def token_names(
     return tuple(tuple(shown[token] for token in row) for row in read.tolist())
 
 
-def names_of_steps(vectors: Any, times: Sequence[Any] | None) -> tuple[tuple[str, ...], ...]:
+def names_of_steps(vectors: NDArray[np.generic], times: Sequence[object] | None) -> tuple[tuple[str, ...], ...]:
     """For each sequence of vectors (batch, time, features) the names of its steps; () without names.
 
     Raises:
@@ -193,12 +193,12 @@ def names_of_steps(vectors: Any, times: Sequence[Any] | None) -> tuple[tuple[str
     return (_along("times", times, vectors, 1),) * len(vectors) if times is not None else ()
 
 
-def names_of_features(vectors: Any, features: Sequence[Any] | None) -> tuple[str, ...]:
+def names_of_features(vectors: NDArray[np.generic], features: Sequence[object] | None) -> tuple[str, ...]:
     """The names of the features of vectors (batch, time, features); () without names. Raises as `names_of_steps`."""
     return () if features is None else _along("features", features, vectors, 2)
 
 
-def _along(argument: str, given: Sequence[Any], vectors: Any, axis: int) -> tuple[str, ...]:
+def _along(argument: str, given: Sequence[object], vectors: NDArray[np.generic], axis: int) -> tuple[str, ...]:
     shape = np.shape(vectors)
     if len(shape) != 3:
         raise invalid(argument, "None for a network that reads no vectors", given, "Names of ids are an `alphabet`.")

@@ -146,7 +146,7 @@ def interactions(
     of: str = "logit",
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
-    times: Sequence[Any] | None = None,
+    times: Sequence[object] | None = None,
     with_respect_to: int | str | None = None,
 ) -> Interactions:
     r"""Which pairs of steps act together: the interaction index of every pair of steps of a sequence in an output.

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, automata, layers
+from keras_interp_rnn._alphabet import with_token_ids
 from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way
@@ -263,7 +264,7 @@ def test_one_layer_of_a_nested_model_is_that_of_the_model():
         lambda model: analysis.transition_probabilities(model, ids),
         lambda model: analysis.input_output_jacobian(model, ids, lag=2),
         lambda model: analysis.prototypes(model, ids).outputs,
-        lambda model: automata.extract(model, alphabet={"a": 1, "b": 2}, start=3).entropy,
+        lambda model: automata.extract(model, alphabet=with_token_ids({"a": 1, "b": 2}, 3, None)).entropy,
     ):
         np.testing.assert_allclose(call(inner), call(flat), atol=1e-6)
 

@@ -4,12 +4,13 @@ import ctypes
 import json
 import random
 import re
+import secrets
 import shutil
 import subprocess
 
 import pytest
 from aalpy.utils import load_automaton_from_file
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keras_interp_rnn.automata import DFA, MooreMachine, tomita
@@ -42,6 +43,30 @@ def test_python_code_gives_the_same_labels(machine):
     assert all(output(word) == machine.output(word) for word in drawn_words("abc"))
     with pytest.raises(KeyError):
         output("z")
+
+
+@settings(deadline=None, max_examples=100)
+@given(machines(alphabet="abc", labels=("x", "y", 3)))
+def test_objects_of_both_libraries_are_read_back(machine):
+    """AALpy's automata are complete; those of automata-lib accept, and keep no state that no word reaches."""
+    kind = type(machine)
+    assert kind.from_aalpy(machine.to_aalpy(), "abc") == machine.complete().reachable()
+    if kind is DFA:
+        assert DFA.from_automata_lib(machine.to_automata_lib(), "abc") == machine.reachable()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(machine=machines(alphabet="abc", labels=("x", "y", 3)))
+def test_c_code_of_any_machine_gives_its_labels(machine, tmp_path):
+    (tmp_path / "code.c").write_text(machine.to_c("our"))
+    shared = tmp_path / f"{secrets.token_hex(8)}.so"  # a library of one name is loaded once
+    subprocess.run(["cc", "-std=c99", "-shared", "-fPIC", "code.c", "-o", shared], cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(shared))
+    output = library.our_accepts if isinstance(machine, DFA) else library.our_output
+    output.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    for ids in drawn_words(range(3), 200):
+        assert machine.labels[output(bytes(ids), len(ids))] == machine.output(["abc"[i] for i in ids])
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

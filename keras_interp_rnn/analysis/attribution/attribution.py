@@ -102,7 +102,7 @@ def attribution(
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
     features: Sequence[str] | None = None,
-    times: Sequence[Any] | None = None,
+    times: Sequence[object] | None = None,
     groups: ArrayLike | None = None,
     tolerance: float = 0.05,
     of: str = "logit",

@@ -43,7 +43,7 @@ def test_an_empty_list_among_texts_is_an_empty_text(texts, padded):
 def test_an_empty_list_needs_padding_among_texts(texts):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), *of_ids()])
     with pytest.raises(
-        ValueError, match="must have one length. Received: lengths from 0 to .*none of these names is pad"
+        ValueError, match="must have one length. Received: lengths from 0 to .*an alphabet with `padding`"
     ):
         analysis.attribution(model, texts, alphabet="_ab")
     with pytest.raises(ValueError, match="at least one of at least one step"):
@@ -117,9 +117,13 @@ def test_ragged_tensors_are_refused():
 
 
 @pytest.mark.core(1)
-def test_a_dict_of_names_has_ids_as_keys():
-    with pytest.raises(ValueError, match="`ids` must be one row of integers.*from ids to names"):
-        analysis.attribution(NETWORKS["embedded"](), "ab", alphabet={"a": 1, "b": 2})
+def test_a_dict_of_names_is_from_ids_to_names_or_from_names_to_ids():
+    model = NETWORKS["embedded"]()
+    ways = [analysis.attribution(model, "ab", alphabet=names) for names in ({1: "a", 2: "b"}, {"a": 1, "b": 2})]
+    np.testing.assert_array_equal(ways[0].shares, ways[1].shares)
+    assert ways[0].tokens == ways[1].tokens == (("a", "b"),)
+    with pytest.raises(ValueError, match="Ids must be ints from 0 to 2147483647. Received: 'a' for the symbol 1.5"):
+        analysis.attribution(model, "ab", alphabet={"a": 1.5, "b": 2})
 
 
 @pytest.mark.core(1)

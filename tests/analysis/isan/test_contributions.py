@@ -335,7 +335,7 @@ def test_refuses_invalid_arguments():
     for wrong in ([-1], [10], [0, 3, 12], [-2, 4]):
         sentence = f"`sources` must lie in [0, 10). Received: sources from {min(wrong)} to {max(wrong)}. 0 is the"
         refused(sentence, split.without, wrong)
-    sentence = "A text must be made of the alphabet's symbols. Received: 'a'"
+    sentence = "A text must consist of the symbols of its alphabet, ('x', 'y', 'z', 'w'). Received: 'a'"
     refused(sentence, analysis.contributions, model, "xa", alphabet="xyzw")
     sentence = "`window` must be a positive integer. Received: window=0."
     refused(sentence, analysis.recent_contributions, model, TEXT, window=0)

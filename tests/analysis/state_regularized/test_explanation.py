@@ -238,7 +238,7 @@ def test_refuses_invalid_arguments():
     for wrong in (np.zeros((2, 3)), np.zeros(3, int), np.zeros((0, 3), int)):
         refused(r"`inputs` must be integers \(batch, time\)", prototypes, model, wrong)
     for tokens in (WORDS[:3], dict(enumerate(WORDS[:3]))):
-        refused("Received: 3 names, none for the id 3", explain, model, TEXTS[0], tokens=tokens)
+        refused("Received: 3 symbols, none with the id 3", explain, model, TEXTS[0], tokens=tokens)
     gru = keras.Sequential([keras.layers.Embedding(6, 2), keras.layers.GRU(2), keras.layers.Dense(1)])
     refused("which has none", prototypes, gru, TEXTS)
     for centroid in (5, -1, 3, 0.5, True):
