@@ -63,10 +63,11 @@ def recognizer(settings: Mapping[str, Any]) -> keras.Model:
 def words(settings: Mapping[str, Any]) -> keras.Model:
     """An SR-LSTM-P with a readout of the mean hidden state: ids (batch, time), 0 for padding, to one logit.
 
-    It carries its vocabulary, where the settings have the `names` of its ids.
+    It carries its vocabulary, where the settings have the `names` of its ids, and the names of both verdicts.
     """
     ids = keras.Input((None,), dtype="int32")
-    named = of_words(settings["names"]).layer()(ids) if "names" in settings else ids
+    named = datasets.Outputs(["negative", "positive"]).layer()(ids)
+    named = of_words(settings["names"]).layer()(named) if "names" in settings else named
     reads = keras.layers.Embedding(settings["vocabulary"], settings["embedding"], mask_zero=True, name="words")(named)
     states = layers.SRPeepholeLSTM(
         settings["units"],
