@@ -57,7 +57,7 @@ class Alphabet(Sequence[Any]):
 
     Raises:
         ValueError: if there are no symbols, or one occurs twice or is not hashable; if `start`, `end`, `unknown` or
-            `padding` is not one of them; if an id is out of range or occurs twice.
+            `padding` is not one of them, or padding is one of the others; if an id is out of range or occurs twice.
 
     Example:
 
@@ -109,6 +109,9 @@ class Alphabet(Sequence[Any]):
             symbol = getattr(self, name)
             if symbol is not None and symbol not in symbols:
                 raise invalid(name, "one of the symbols", symbol, "Add it to the symbols.")
+        if self.padding is not None and self.padding in (self.start, self.end, self.unknown):
+            remedy = "It is not read: give it a symbol of its own."
+            raise invalid("padding", "neither `start`, `end` nor `unknown`", self.padding, remedy)
         if all(isinstance(symbol, str) and len(symbol) == 1 for symbol in symbols):
             symbols = "".join(symbols)
         for name, value in (("symbols", symbols), ("ids", ids), ("_id_of", dict(zip(symbols, ids, strict=True)))):
@@ -448,13 +451,6 @@ class Alphabet(Sequence[Any]):
         """
         remedy = "Decode one text at a time, with the alphabet that encoded it."
         array = integers("ids", ids, ndim=1, below=len(self), remedy=remedy, error=DataError)
-        if (
-            isinstance(self.symbols, str)
-            and len(self.ordinary) == len(self.ids)
-            and self.ids == tuple(range(len(self)))
-        ):
-            points = _points(self.symbols)[array.astype(np.intp, copy=False)]
-            return points.tobytes().decode("utf-32-le", "surrogatepass")
         left_out = {self.start_id, self.end_id, self.padding_id}
         text = [self.name(i) for i in array.tolist() if i not in left_out]
         return "".join(text) if self.is_characters else text
@@ -584,7 +580,7 @@ def with_token_ids(ids: Mapping[Hashable, int], start: int | None, end: int | No
     """The alphabet of symbols with these ids, padding with the id 0, and tokens with these ids.
 
     Raises:
-        ValueError: if an id is that of padding, or the one of a token is that of a symbol.
+        ValueError: if the id of a symbol or of a token is that of padding, or the one of a token is that of a symbol.
     """
     names = {"padding": _free(PADDING, ids), "start": _free(START, ids), "end": _free(END, ids)}
     given = {name: id_ for name, id_ in (("padding", 0), ("start", start), ("end", end)) if id_ is not None}
