@@ -21,6 +21,8 @@ from keras_interp_rnn._io import DataError, existing_file, read_json, write_json
 from keras_interp_rnn._results import nth, short_repr
 from keras_interp_rnn._tokens import tokenize
 
+TOKENIZE = "keras_interp_rnn.datasets.words.tokenize"
+"""The name under which the tokenizer of this package is saved with an alphabet."""
 _BLOCK = 1 << 20
 """Characters encoded at a time, which bounds the memory."""
 _LONG = 64
@@ -102,13 +104,17 @@ class Alphabet(Sequence[Any]):
 
     def __post_init__(self) -> None:
         given = self.symbols
-        symbols: Any = distinct_symbols(given)
+        symbols: Any = tuple(s.item() if isinstance(s, np.generic) else s for s in distinct_symbols(given))
         ids = given.values() if isinstance(given, Mapping) and self.ids is None else self.ids
+        if ids is not None and not isinstance(ids, Iterable):
+            raise invalid("ids", "a list of ids", ids)
         ids = tuple(range(len(symbols))) if ids is None else _checked_ids(symbols, tuple(ids))
         for name in ("start", "end", "unknown", "padding"):
             symbol = getattr(self, name)
-            if symbol is not None and symbol not in symbols:
+            if symbol is not None and (not isinstance(symbol, Hashable) or symbol not in symbols):
                 raise invalid(name, "one of the symbols", symbol, "Add it to the symbols.")
+        if self.split is not None and not callable(self.split):
+            raise invalid("split", "a function of a string", self.split, "Pass str.split, or a function of yours.")
         if self.padding is not None and self.padding in (self.start, self.end, self.unknown):
             remedy = "It is not read: give it a symbol of its own."
             raise invalid("padding", "neither `start`, `end` nor `unknown`", self.padding, remedy)
@@ -142,7 +148,7 @@ class Alphabet(Sequence[Any]):
         '?ab'
         """
         special = [] if unknown is None else [unknown]
-        chosen = _frequent(text if isinstance(text, str) else list(text), special, min_count, max_size)
+        chosen = _frequent(text if isinstance(text, str) else list(_iterable(text)), special, min_count, max_size)
         return cls(sorted({*chosen, *special}), unknown=unknown)
 
     @classmethod
@@ -179,8 +185,9 @@ class Alphabet(Sequence[Any]):
         >>> Alphabet.from_texts(["ACGT", "AC"], split=None, padding="-", start="^", end=None, unknown=None).symbols
         '-^ACGT'
         """
-        special = [name for name in (padding, unknown, start, end) if name is not None]
-        tokens = [list(text if split is None or not isinstance(text, str) else split(text)) for text in _several(texts)]
+        special = list(dict.fromkeys(name for name in (padding, unknown, start, end) if name is not None))
+        some = [text if split is None or not isinstance(text, str) else split(text) for text in _several(texts)]
+        tokens = [list(_iterable(text)) for text in some]
         chosen = _frequent([token for text in tokens for token in text], special, min_count, max_size)
         return cls([*special, *chosen], start=start, end=end, unknown=unknown, padding=padding, split=split)
 
@@ -221,14 +228,19 @@ class Alphabet(Sequence[Any]):
         >>> Alphabet.of(model).symbols
         'abc'
         """
+        if not hasattr(model, "layers"):
+            raise invalid("model", "a Keras model", model)
         carried = [getattr(part, "alphabet", None) for part in _layers(model)]
-        alphabets = dict.fromkeys(alphabet for alphabet in carried if isinstance(alphabet, Alphabet))
+        alphabets: list[Alphabet] = []
+        for alphabet in carried:
+            if isinstance(alphabet, Alphabet) and alphabet not in alphabets:
+                alphabets.append(alphabet)
         if len(alphabets) != 1:
             raise ValueError(
                 f"A model must have one alphabet. Received: {model.name}, with {len(alphabets)}. Put Alphabet.layer() "
                 "right after its input."
             )
-        return next(iter(alphabets))
+        return alphabets[0]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Alphabet:
@@ -271,7 +283,7 @@ class Alphabet(Sequence[Any]):
     @cached_property
     def ordinary(self) -> tuple[Any, ...]:
         """The symbols that texts are made of, in order: all but `start`, `end`, `unknown` and `padding`."""
-        special = {self.start, self.end, self.unknown, self.padding}
+        special = {symbol for symbol in (self.start, self.end, self.unknown, self.padding) if symbol is not None}
         return tuple(symbol for symbol in self.symbols if symbol not in special)
 
     @cached_property
@@ -300,7 +312,7 @@ class Alphabet(Sequence[Any]):
         """The id of each symbol by itself, without those of `start` and `end`.
 
         Args:
-            symbols: a string of characters, or a list.
+            symbols: as `encode`.
 
         Returns:
             int32 (num_symbols,).
@@ -313,6 +325,7 @@ class Alphabet(Sequence[Any]):
         >>> Alphabet("abc?", unknown="?").ids_of("cab!")
         array([2, 0, 1, 3], dtype=int32)
         """
+        symbols = self._symbols_of(symbols)
         others = -1 if self.unknown is None else self._id_of[self.unknown]
         if isinstance(symbols, str) and len(symbols) > _LONG and isinstance(self.symbols, str):
             ids = np.empty(len(symbols), np.int32)
@@ -323,8 +336,9 @@ class Alphabet(Sequence[Any]):
             symbols = list(symbols)
             try:
                 ids = np.array([self._id_of.get(symbol, others) for symbol in symbols], np.int32)
-            except TypeError:  # a symbol that is not hashable
-                ids = np.array([-(symbol not in self.ordinary) for symbol in symbols], np.int32)
+            except TypeError:
+                known = [self._id_of.get(x, others) if _is_hashable(x) else -1 for x in symbols]
+                ids = np.array(known, np.int32)
         if ids.size and ids.min() < 0:
             position = int((ids < 0).argmax())
             raise DataError(
@@ -352,7 +366,7 @@ class Alphabet(Sequence[Any]):
         >>> Alphabet("^ab$", start="^", end="$").encode("ba"), Alphabet("^ab$", start="^").encode("ba")
         (array([0, 2, 1, 3], dtype=int32), array([0, 2, 1], dtype=int32))
         """
-        ids = self.ids_of(self._symbols_of(text))
+        ids = self.ids_of(text)
         before = [] if self.start_id is None else [self.start_id]
         after = [self.end_id] if end and self.end_id is not None else []
         return np.concatenate([np.array(before, np.int32), ids, np.array(after, np.int32)]) if before or after else ids
@@ -428,7 +442,9 @@ class Alphabet(Sequence[Any]):
         >>> words.lengths(words.encode_batch(["a", "bab", ""]))
         array([1, 3, 0])
         """
-        rows = integers("ids", ids, ndim=2, below=MAX_ID)
+        rows = integers("ids", ids, ndim=2, below=MAX_ID + 1)
+        if not rows.shape[1]:
+            return np.zeros(len(rows), np.int64)
         read = rows != (-1 if self.padding_id is None else self.padding_id)
         return np.where(read.any(axis=1), rows.shape[1] - read[:, ::-1].argmax(axis=1), 0).astype(np.int64)
 
@@ -453,7 +469,7 @@ class Alphabet(Sequence[Any]):
         array = integers("ids", ids, ndim=1, below=len(self), remedy=remedy, error=DataError)
         left_out = {self.start_id, self.end_id, self.padding_id}
         text = [self.name(i) for i in array.tolist() if i not in left_out]
-        return "".join(text) if self.is_characters else text
+        return "".join(map(str, text)) if self.is_characters else text
 
     def name(self, id: SupportsInt) -> Any:
         """The symbol of an id; of padding without a symbol "<pad>".
@@ -466,10 +482,12 @@ class Alphabet(Sequence[Any]):
         >>> Alphabet({"a": 7, "b": 9}).name(9)
         'b'
         """
+        if not is_integer(id):
+            raise DataError(f"`id` must be an integer. Received: {id!r}. Pass the id of a symbol.")
         if int(id) in self._symbol_of:
             return self._symbol_of[int(id)]
         if int(id) == self.padding_id:
-            return PADDING
+            return self[int(id)]
         raise DataError(
             f"An alphabet must name every id that occurs. Received: {len(self.ids)} symbols, none with the id "
             f"{int(id)}. Pass the alphabet that made the ids."
@@ -521,10 +539,12 @@ class Alphabet(Sequence[Any]):
         if isinstance(index, slice):
             return tuple(self[i] for i in range(*index.indices(len(self))))
         place = range(len(self))[index]
-        return self._symbol_of.get(place, PADDING if place == self.padding_id else str(place))
+        if place in self._symbol_of:
+            return self._symbol_of[place]
+        return _free(PADDING if place == self.padding_id else f"id {place}", self._id_of)
 
     def __contains__(self, symbol: object) -> bool:
-        return symbol in self._id_of
+        return _is_hashable(symbol) and symbol in self._id_of
 
     @cached_property
     def _symbol_of(self) -> dict[int, Hashable]:
@@ -540,9 +560,18 @@ class Alphabet(Sequence[Any]):
 
     def _symbols_of(self, text: object) -> Iterable[Hashable]:
         """The symbols of a text as users pass it."""
+        if hasattr(text, "__array__") and not isinstance(text, np.ndarray):
+            text = np.asarray(text)  # a tensor
+        if isinstance(text, np.ndarray):
+            if text.ndim > 1:
+                raise DataError(
+                    f"`text` must be one text. Received: an array of shape {text.shape}. Encode several by "
+                    "encode_batch."
+                )
+            text = text.tolist()  # of an array without an axis the string itself
         if isinstance(text, str):
             if self.split is not None:
-                return self.split(text)
+                return _iterable(self.split(text))
             if not self.is_characters:
                 raise DataError(
                     f"`text` must be a list of symbols such as {(self.ordinary or self.symbols)[0]!r}, as some have "
@@ -655,16 +684,35 @@ def _checked_ids(symbols: tuple[Hashable, ...], ids: tuple[Any, ...]) -> tuple[i
 
 def _several(texts: object) -> Iterable[Any]:
     """Texts; raises ValueError for one text, or anything else."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "shape", None) == ():
         raise DataError(f"`texts` must be several texts. Received: {texts!r:.60}. Pass [text] for one.")
     return texts
+
+
+def _iterable(text: Any) -> Iterable[Any]:
+    """A text as symbols; raises ValueError for anything else."""
+    if isinstance(text, bytes) or not isinstance(text, Iterable):
+        raise DataError(f"A text must be a string or a list of symbols. Received: {text!r:.60}. Decode bytes first.")
+    return text
+
+
+def _is_hashable(symbol: object) -> bool:
+    try:
+        hash(symbol)
+    except TypeError:
+        return False
+    return True
 
 
 def _frequent(text: str | list[str], special: Sequence[str], min_count: int, max_size: int | None) -> list[str]:
     """The symbols of a text that are not special, the most frequent first, ties in the order of code points."""
     if max_size is not None:
         integer("max_size", max_size, len(special) + 1, f"{len(special)} of them are special." if special else "")
+    integer("min_count", min_count, 1)
     counts = Counter(text)
+    strays = [symbol for symbol in counts if not isinstance(symbol, str)]
+    if strays:
+        raise DataError(f"A text must consist of strings. Received: {strays[0]!r}. Pass Alphabet(symbols) for others.")
     for symbol in special:
         counts.pop(symbol, None)
     ranked = sorted((c for c, count in counts.items() if count >= min_count), key=lambda c: (-counts[c], c))
@@ -688,7 +736,7 @@ def _free(name: str, symbols: Collection[Hashable]) -> str:
 def _name_of(split: Callable[..., object]) -> str:
     """The name under which a function is saved."""
     if split is tokenize:
-        return "tokenize"
+        return TOKENIZE
     import keras
 
     name = str(keras.saving.get_registered_name(split))
@@ -704,7 +752,7 @@ def _name_of(split: Callable[..., object]) -> str:
 
 def _function_of(name: str) -> Callable[[str], Iterable[str]]:
     """The function with this name."""
-    if name == "tokenize":
+    if name == TOKENIZE:
         return tokenize
     import keras
 

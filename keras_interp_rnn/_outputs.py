@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._results import short_repr
@@ -32,7 +32,8 @@ class Outputs(Sequence[str]):
     >>> Outputs(["negative", "positive"]).of(1), Outputs(["load", "loss"], units="kW").of(2)
     (('positive',), ('load (kW)', 'loss (kW)'))
 
-    A layer that returns its inputs saves the names with a model. Put it right after the input:
+    A layer that returns its inputs saves the names with a model. Put it right after the input, of a model of strings
+    after its text layer:
 
         model = keras.Sequential([
             keras.Input((None, 3)),
@@ -46,12 +47,14 @@ class Outputs(Sequence[str]):
     units: Sequence[str] | str | None = None
 
     def __post_init__(self) -> None:
-        names = () if isinstance(self.names, str) else tuple(map(str, self.names))
+        names = tuple(map(str, self.names)) if _is_list(self.names) else ()
         if not names or len(set(names)) < len(names):
             raise invalid("names", "a list of names, each once", self.names)
-        units = self.units if self.units is None or isinstance(self.units, str) else tuple(map(str, self.units))
-        if isinstance(units, tuple) and len(units) != len(names):
-            raise invalid("units", f"one unit, or one for each of {len(names)} outputs", units)
+        units = self.units
+        if _is_list(units):
+            units = tuple("" if unit is None else str(unit) for unit in units)
+        if not (units is None or isinstance(units, str) or (isinstance(units, tuple) and len(units) == len(names))):
+            raise invalid("units", f"one unit, or one for each of {len(names)} outputs", self.units)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "units", units)
 
@@ -77,7 +80,7 @@ class Outputs(Sequence[str]):
         return named
 
     def layer(self) -> Any:
-        """A layer that returns its inputs and holds these names. Put it right after the input of a model.
+        """A layer that returns its inputs and holds these names. Put it anywhere before the head of a model.
 
         Example:
 
@@ -109,8 +112,19 @@ def as_outputs(given: Outputs | Sequence[str]) -> Outputs:
 
 def carried_outputs(model: Any) -> Outputs | None:
     """The names that a layer of a model carries; None where none does."""
-    for part in getattr(model, "layers", []):
-        found = carried_outputs(part) if hasattr(part, "layers") else getattr(part, "output_names", None)
+    parts = list(getattr(model, "layers", []))
+    own = (getattr(part, "output_names", None) for part in parts)
+    for found in own:
         if isinstance(found, Outputs):
             return found
+    # A model within names its own outputs: they are those of the whole if nothing with weights reads them.
+    for part in reversed(parts):
+        if hasattr(part, "layers"):
+            return carried_outputs(part)
+        if part.weights:
+            break
     return None
+
+
+def _is_list(given: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | set | frozenset)

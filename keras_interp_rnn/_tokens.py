@@ -80,7 +80,8 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("It isn\u2019t \uff47ood\u2026")
     ['it', "isn't", 'good', '...']
     """
-    text = _TAGS.sub(r"\1", unicodedata.normalize("NFC", text.translate(_PLAIN)))
+    text = unicodedata.normalize("NFC", text).translate(_PLAIN)
+    text = _TAGS.sub(r"\1", unicodedata.normalize("NFC", text))
     text = _STRAY_JOINER.sub("", text)
     between, of_any, of_ascii = _patterns()
     text = unicodedata.normalize("NFC", between.sub("'", text).lower().replace("i\u0307", "i"))

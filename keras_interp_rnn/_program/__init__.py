@@ -65,7 +65,7 @@ from keras_interp_rnn._program.recurrent import (
     resolve_recurrent_layer,
     states_to_set,
 )
-from keras_interp_rnn._program.text_layers import is_text
+from keras_interp_rnn._program.text_layers import TextLayerAlphabet, is_text
 from keras_interp_rnn._program.texts import (
     GivenAlphabet,
     GivenOutputs,
@@ -90,6 +90,7 @@ __all__ = [
     "OpenedText",
     "Program",
     "Stepper",
+    "TextLayerAlphabet",
     "Way",
     "affine_maps",
     "alphabet_of",

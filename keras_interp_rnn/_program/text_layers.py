@@ -30,6 +30,11 @@ class TextLayerAlphabet(Alphabet):
 
     def __init__(self, layer: Any) -> None:
         mode = layer.get_config()["output_mode"]
+        if getattr(layer, "invert", False):
+            raise ValueError(
+                f"A text layer must make ids of texts. Received: {layer.name} with invert=True. Pass the layer that "
+                "made the ids."
+            )
         if mode != "int":
             raise ValueError(
                 f"A text layer must make ids of texts. Received: {layer.name} with output_mode={mode!r}. Make it with "
@@ -52,26 +57,43 @@ class TextLayerAlphabet(Alphabet):
         return tuple(self.symbols)[self._num_special :]
 
     def encode(self, text: Any, *, end: bool = True) -> NDArray[np.int32]:
-        if self.split is not None:
-            blank = "" if self._layer.get_config()["split"] == "character" else " "
-            words = [text] if isinstance(text, str) else [*text]
-            if blank.isspace() and blank in "".join(words[1:] + words[:-1]):
-                raise ValueError(
-                    "A text must be a string, or a list of its words. Received: a list of "
-                    f"{len(words)} strings, of which some have several words. Pass one of them, or all in one string."
-                )
-            text = [blank.join(words)]
-        elif self.unknown is None or not len(text) or (isinstance(text, str) and not self.is_characters):
+        if self.split is None:
             return super().encode(text)
-        ids = np.asarray(ops.convert_to_numpy(self._layer(np.array([*text], object))), np.int32)
-        return ids[0] if self.split is not None else ids
+        by = self._layer.get_config()["split"]
+        words = [text] if isinstance(text, str) else [*text]
+        blank = {"character": "", "whitespace": " "}.get(by) if isinstance(by, str) else None
+        whole = blank is None or any(blank in word if blank else len(word) != 1 for word in words)
+        if len(words) > 1 and whole:
+            raise ValueError(
+                "A text must be a string, or a list of its words. Received: a list of "
+                f"{len(words)} strings, of which some have several words. Pass one of them, or all in one string."
+            )
+        row: NDArray[np.int32] = self._ids([(blank or "").join(words)])[0]
+        return row
+
+    def ids_of(self, symbols: Any) -> NDArray[np.int32]:
+        given = [*self._symbols_of(symbols)]
+        hashes = self.split is None and self.unknown is not None and given
+        return self._ids(given) if hashes else super().ids_of(given)
+
+    def _ids(self, texts: list[Any]) -> NDArray[np.int32]:
+        """The ids (texts, time), or of single strings (texts,), that the layer makes."""
+        ids = np.asarray(ops.convert_to_numpy(self._layer(np.array(texts, object))), np.int32)
+        return ids[:, None] if self.split is not None and ids.ndim == 1 else ids
 
 
-def distinct_names(names: Iterable[Hashable]) -> list[Hashable]:
+def distinct_names(names: Iterable[Hashable], ids: Iterable[int] | None = None) -> list[Hashable]:
     """Names of ids, each once: a name of several ids is followed by the id."""
     names = list(names)
-    counts = Counter(names)
-    return [name if counts[name] == 1 else f"{name} ({i})" for i, name in enumerate(names)]
+    counts, taken, found = Counter(names), set(names), []
+    for name, id_ in zip(names, range(len(names)) if ids is None else ids, strict=True):
+        if counts[name] > 1:
+            name = f"{name} ({id_})"
+            while name in taken:
+                name += "'"
+            taken.add(name)
+        found.append(name)
+    return found
 
 
 def text_layer(network: Any) -> Any | None:

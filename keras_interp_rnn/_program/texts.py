@@ -9,7 +9,7 @@ The alphabet is the one that a user passes, else the one that a layer of the mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, SupportsInt
 
 import keras
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._backend.keras_quirks import nodes_of
 from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn._outputs import Outputs, as_outputs, carried_outputs
 from keras_interp_rnn._program.arrays import as_array
@@ -50,12 +51,16 @@ def resolve_alphabet(network: Any, given: GivenAlphabet | None = None, reads: in
     """
     if not isinstance(network, keras.layers.Layer) and isinstance(getattr(network, "model", None), keras.Model):
         raise ValueError(f"A network must be a Keras model. Received: a {type(network).__name__}. Pass its `model`.")
+    several = getattr(network, "inputs", None) or ()
     network, layer = after_text_layers(network, reads)
-    carried = _carried(network) if layer is None else alphabet_of(layer)
+    if layer is not None:
+        carried: Alphabet | None = alphabet_of(layer)
+    else:
+        carried = _of_input(network, reads) if len(several) > 1 else _carried(network)
     if given is None:
         return network, carried
-    named = isinstance(given, Sequence) and not isinstance(given, Alphabet)
-    if carried is not None and named and tuple(given) == carried.ordinary:
+    named = isinstance(given, Sequence | np.ndarray) and not isinstance(given, Alphabet)
+    if carried is not None and named and len(given) < len(carried) and tuple(given) == carried.ordinary:
         return network, carried  # its symbols, without their tokens
     return network, alphabet_of(given)
 
@@ -70,13 +75,15 @@ def alphabet_of(given: GivenAlphabet) -> Alphabet:
     if isinstance(given, Mapping) and given:
         if all(map(is_integer, given.values())):
             return Alphabet(given)
-        return Alphabet(distinct_names(given.values()), ids=tuple(given))
-    if isinstance(given, bytes) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        return Alphabet(distinct_names(given.values(), tuple(given)), ids=tuple(given))
+    names = given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given
+    are_names = isinstance(names, Sequence) and not isinstance(names, bytes) and len(names) > 0
+    if not are_names or not all(isinstance(name, Hashable) for name in names):
         raise ValueError(
             f"`alphabet` must be an Alphabet, or name the ids: a list of names, or a mapping. Received: {given!r}. "
             "Pass one of these, or leave it out."
         )
-    return Alphabet(distinct_names(given.tolist() if isinstance(given, np.ndarray) else given))
+    return Alphabet(distinct_names(names))
 
 
 def output_names(
@@ -90,8 +97,9 @@ def output_names(
     if given is not None:
         return as_outputs(given).of(num_outputs)
     carried = carried_outputs(network)
-    if carried is not None and (len(carried) == num_outputs or (len(carried), num_outputs) == (2, 1)):
-        return carried.of(num_outputs)
+    if carried is not None:
+        fits = len(carried) == num_outputs or (len(carried), num_outputs) == (2, 1)
+        return carried.of(num_outputs) if fits else ()
     if alphabet is not None and len(alphabet) == num_outputs > 1:
         return tuple(visible(str(name)) for name in alphabet)
     return ()
@@ -113,8 +121,27 @@ def _carried(model: Any) -> Alphabet | None:
     return None
 
 
-def read_text(what: str, given: Any, alphabet: Alphabet | None) -> NDArray[Any]:
-    """One text, ids or a string or a list of symbols, as an array of ids.
+def _of_input(model: Any, index: int) -> Alphabet | None:
+    """The alphabet that a layer carries which reads an input of a model, given by its index."""
+    reached = {id(model.inputs[index])}
+    for part in model.layers:
+        for node in nodes_of(part):
+            places = [i for i, tensor in enumerate(node.input_tensors) if id(tensor) in reached]
+            if not places:
+                continue
+            if hasattr(part, "layers"):
+                found = _of_input(part, places[0]) if len(part.inputs) > 1 else _carried(part)
+            else:
+                found = getattr(part, "alphabet", None)
+            if isinstance(found, Alphabet):
+                return found
+            if isinstance(part, keras.layers.Identity):
+                reached |= {id(tensor) for tensor in node.output_tensors}
+    return None
+
+
+def read_text(what: str, given: Any, alphabet: Alphabet | None, *, end: bool = True) -> NDArray[Any]:
+    """One text, ids or a string or a list of symbols, as an array of ids; without `end` as one that goes on.
 
     Raises:
         ValueError: as `as_array`; for a text without an alphabet; as `Alphabet.encode`.
@@ -126,7 +153,7 @@ def read_text(what: str, given: Any, alphabet: Alphabet | None) -> NDArray[Any]:
         return as_array(what, given)
     if not isinstance(given, str) and not all(isinstance(symbol, str) for symbol in given):
         raise ValueError(f"{what} must be one text. Received: {len(given)} lists of symbols. Pass one of them.")
-    return np.asarray(_required(given, alphabet).encode(given))
+    return np.asarray(_required(given, alphabet).encode(given, end=end))
 
 
 def read_texts(given: Any, alphabet: Alphabet | None) -> Any:
@@ -202,6 +229,6 @@ def _along(argument: str, given: Sequence[object], vectors: NDArray[np.generic],
     shape = np.shape(vectors)
     if len(shape) != 3:
         raise invalid(argument, "None for a network that reads no vectors", given, "Names of ids are an `alphabet`.")
-    if isinstance(given, str) or len(given) != shape[axis]:
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != shape[axis]:
         raise invalid(argument, f"a name for each of {shape[axis]} {'steps' if axis == 1 else argument}", given)
     return tuple(map(str, given))

@@ -77,7 +77,7 @@ def generate(
         inverse_temperature: $\beta$ >= 0, factor of the logits; 1 draws from the model's own probabilities, 0 draws all
             symbols with equal probability, infinity takes the most probable symbol.
         seed: of the draws; None for different draws at each call.
-        alphabet: symbols by id, `datasets.text.Alphabet` or `datasets.text.ALPHABET`; by default that of the model.
+        alphabet: a `datasets.Alphabet`, or symbols by id such as `datasets.text.ALPHABET`; by default the model's.
 
     Returns:
         The prompt with its continuation: if the prompt is a text or an alphabet is passed, a string, or a list if
@@ -104,10 +104,9 @@ def generate(
         remedy = "Pass 1 to draw from the model's own probabilities."
         raise invalid("inverse_temperature", "a number of at least 0", inverse_temperature, remedy)
     network, names = resolve_alphabet(network, alphabet)
-    begin = read_text("A prompt", prompt, names) if is_text(prompt) else np.asarray(prompt)
-    if is_text(prompt) and names is not None:
-        begin = begin[begin != names.end_id] if names.end is not None else begin  # the text goes on
-        begin = begin[: names.lengths(begin[None])[0]] if names.padding is not None else begin
+    begin = read_text("A prompt", prompt, names, end=False) if is_text(prompt) else np.asarray(prompt)
+    if is_text(prompt) and names is not None and names.padding is not None:
+        begin = begin[: names.lengths(begin[None])[0]]  # a text layer may pad
     if begin.ndim != 1 or not begin.size or begin.dtype.kind not in "iu":
         raise ValueError(
             "`prompt` must be a string, or the integers of one text, shape (time,), with at least one symbol. "

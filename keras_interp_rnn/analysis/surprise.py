@@ -195,6 +195,8 @@ def surprise(
     """
     integer("num_events", num_events, 0)
     predictor = (_Automaton if isinstance(network, LinearAutomaton) else _Model)(network, alphabet)
+    if isinstance(sequences, str):
+        raise ValueError(f"`sequences` must be several sessions. Received: {sequences!r:.60}. Pass [sequence] for one.")
     texts = [predictor.ids(session.tolist() if isinstance(session, np.ndarray) else session) for session in sequences]
     empty = next((i for i, text in enumerate(texts, start=1) if not len(text)), 0)
     if empty or not texts:

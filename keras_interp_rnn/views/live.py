@@ -79,7 +79,7 @@ def live_view(
         raise _refused(network, error) from None
     symbols, answers = len(arrays["bias"]), len(arrays["offset"])
     carried = carried_outputs(network)
-    named = () if carried is None else carried.of(answers)
+    named = carried.of(answers) if carried is not None and len(carried) == answers else ()
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
         "weights": _weights(network, arrays),

@@ -9,11 +9,12 @@ import pytest
 from keras_interp_rnn import analysis, automata, layers
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.datasets import Alphabet
+from keras_interp_rnn.datasets.words import tokenize
 
 LETTERS, EVENTS = Alphabet("-^ACGT"), Alphabet(["<pad>", "<s>", "login", "fail", "logout", "A"])
 NAMES = ("<pad>", "<unk>", "<s>", "</s>", "good", "bad", "film")
 WORDS = Alphabet.from_config(
-    {"symbols": NAMES, **dict(zip(("padding", "unknown", "start", "end"), NAMES[:4], strict=True)), "split": "tokenize"}
+    {"symbols": NAMES, **dict(zip(("padding", "unknown", "start", "end"), NAMES[:4], strict=True)), "split": tokenize}
 )
 TEXTS = {
     "letters": "^ACGTA",
@@ -246,6 +247,132 @@ def test_a_list_of_names_is_an_alphabet(given):
     assert split.by_word().names == ("h_0", "login fail")
     with pytest.raises(ValueError, match="a list of symbols .* several letters. Received: the string 'login'"):
         analysis.contributions(model, "login", alphabet=names)
+
+
+def of_two_inputs(names=("red", "uno")):
+    """A model of two texts, each with an alphabet of its own, and their alphabets."""
+    alphabets = [Alphabet(["<pad>", name, "b", "c"], padding="<pad>") for name in names]
+    inputs = [keras.Input((None,), dtype="int32") for _ in names]
+    read = [
+        keras.layers.GRU(3)(keras.layers.Embedding(4, 3)(alphabet.layer()(given)))
+        for alphabet, given in zip(alphabets, inputs, strict=True)
+    ]
+    return keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()(read)))
+
+
+def test_each_input_has_its_own_alphabet():
+    model, x = of_two_inputs(), np.array([[1, 2, 3]])
+    for index, name in enumerate(("red", "uno")):
+        for read in (x, [[name, "b", "c"]]):
+            given = [x, x]
+            given[index] = read
+            found = analysis.attribution(model, given, target=0, with_respect_to=index)
+            assert found.tokens == ((name, "b", "c"),)
+            assert analysis.interactions(model, given, target=0, with_respect_to=index).tokens == found.tokens[0]
+
+
+def test_numbers_are_ids_in_every_function_also_where_symbols_are_numbers():
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), Alphabet({1: 0, 0: 1}).layer(), layers.ISAN(3, 2), keras.layers.Dense(2)]
+    )
+    split = analysis.attribution(model, [[1, 1, 0]], target=0)
+    assert split.tokens == (("0", "0", "1"),)
+    pairs = analysis.interactions(model, [1, 1, 0], target=0)
+    assert pairs.tokens == split.tokens[0]
+    np.testing.assert_allclose(pairs.output, split.output, rtol=1e-6)
+    np.testing.assert_allclose(analysis.shapley_values(model, [1, 1, 0]).logits[0, 0], pairs.output, rtol=1e-6)
+
+
+def test_a_network_equals_itself_whatever_its_symbols_are_called():
+    alphabet = Alphabet({"1": 3, "2": 1})
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), alphabet.layer(), layers.ISAN(3, 4), keras.layers.Dense(1)]
+    )
+    assert analysis.equivalent(model, model)
+    assert len(automata.WeightedAutomaton.from_network(model).alphabet) == 4
+
+
+def test_a_prompt_keeps_tokens_that_are_start_and_end_and_those_inside():
+    alphabet = Alphabet(".ab", start=".", end=".")
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), alphabet.layer(), layers.ISAN(3, 3, return_sequences=True)]
+    )
+    model.add(keras.layers.Dense(3))
+    greedy = {"num_symbols": 3, "inverse_temperature": np.inf}
+    assert analysis.generate(model, "ab", **greedy) == "".join(
+        alphabet[i] for i in analysis.generate(model, alphabet.encode("ab", end=False), **greedy)
+    )
+    lines = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), layers.ISAN(3, 3, return_sequences=True), keras.layers.Dense(3)]
+    )
+    assert analysis.generate(lines, "a\nb", num_symbols=0, alphabet=Alphabet("\nab", end="\n")) == "a\nb"
+
+
+def test_names_of_several_ids_are_followed_by_the_id():
+    model = keras.Sequential(network("letters", "LSTM").layers[1:])
+    for names in ({1: "x", 0: "x"}, ["x", "x"]):
+        assert analysis.trace(model, [[0, 1]], tokens=names).tokens == (("x (0)", "x (1)"),)
+    assert analysis.trace(model, [[0, 1, 2]], tokens=["a", "a", "a (0)"]).tokens == (("a (0)'", "a (1)", "a (0)"),)
+
+
+def test_a_list_names_ids_but_the_symbols_of_an_alphabet_with_tokens_are_these():
+    carried = Alphabet({"a": 1, "b": 0})
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), carried.layer(), keras.layers.Embedding(2, 3)])
+    model.add(keras.layers.GRU(2))
+    for names in (["a", "b"], np.array(["a", "b"])):
+        assert analysis.trace(model, [[0, 1]], tokens=names).tokens == (("a", "b"),)
+    embedding = automata.SymbolEmbedding("01", 3)
+    recognizer = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, keras.layers.GRU(2)])
+    for names in (["0", "1"], np.array(["0", "1"]), "01"):
+        assert analysis.trace(recognizer, "10", tokens=names).tokens == (("<s>", "1", "0"),)
+
+
+@on_tensorflow
+def test_text_layers_of_other_kinds_read_lists_of_words():
+    import tensorflow as tf
+
+    layer = keras.layers.TextVectorization(
+        split=lambda text: tf.strings.split(text, ","), standardize=None, vocabulary=["a", "b", "c"]
+    )
+    model = keras.Sequential(network("words", "LSTM").layers[1:])
+    assert analysis.trace(model, "a,b,c", tokens=layer).tokens == (("a", "b", "c"),)
+    with pytest.raises(ValueError, match="Received: a list of 3 strings, of which some have several words"):
+        analysis.trace(model, [["a", "b", "c"]], tokens=layer)
+    characters = keras.layers.TextVectorization(split="character", vocabulary=["a", "b"])
+    assert analysis.trace(model, [["a", "b"]], tokens=characters).tokens == (("a", "b"),)
+    whole = keras.layers.TextVectorization(split=None, standardize=None, vocabulary=["new york"])
+    assert analysis.trace(model, "new york", tokens=whole).tokens == (("new york",),)
+    buckets = keras.layers.StringLookup(vocabulary=["login"], num_oov_indices=3)
+    read = keras.ops.convert_to_numpy(buckets(np.array(["q", "r", "login"], object)))
+    found = analysis.substitutions(model, ["login", "q"], alternatives=["q", "r"], alphabet=buckets)
+    assert found.alternatives.tolist() == read[:2].tolist()
+    with pytest.raises(ValueError, match="must make ids of texts. Received: .* with invert=True"):
+        analysis.trace(model, ["login"], tokens=keras.layers.StringLookup(vocabulary=["login"], invert=True))
+
+
+def test_sessions_are_several():
+    with pytest.raises(ValueError, match="must be several sessions. Received: 'abb'"):
+        analysis.surprise(network("letters", "ISAN"), "abb")
+
+
+def test_words_of_an_automaton_are_over_its_symbols_alone():
+    alphabet = Alphabet(["<pad>", "^", "?", "a", "b"], padding="<pad>", start="^", unknown="?")
+    body = keras.layers.Embedding(5, 3, mask_zero=True), layers.SRGRU(4, 2), keras.layers.Dense(1)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), alphabet.layer(), *body])
+    for word in ("az", "a^b", ["a", ["b"]]):
+        with pytest.raises(ValueError, match=r"over the alphabet \('a', 'b'\)\. Received: the symbol"):
+            automata.extract(model, [word], method="counts")
+    with pytest.raises(ValueError, match="over symbols with an id each. Received: special symbols alone"):
+        automata.extract(model, alphabet=Alphabet("-^", padding="-", start="^"))
+
+
+@on_tensorflow
+def test_automata_need_a_model_of_ids_and_no_text_layer():
+    strings = network("vectorization", "SRGRU")
+    with pytest.raises(ValueError, match="A model of words must read ids. Received: .*, which reads strings"):
+        automata.extract(strings)
+    with pytest.raises(ValueError, match="over symbols with an id each. Received: a text layer, which may change them"):
+        automata.extract(keras.Sequential(network("words", "SRGRU").layers[1:]), alphabet=strings.layers[0])
 
 
 def test_ids_are_separated_and_letters_are_not():

@@ -88,6 +88,17 @@ def test_names_that_a_model_carries_for_other_outputs_are_not_used():
     assert analysis.attribution(inside, X, target=0).output_names == ()
 
 
+def test_the_names_of_the_outer_model_come_first():
+    inner = keras.Sequential([keras.Input((None, 3)), Outputs(["noun", "verb"]).layer(), keras.layers.GRU(2)])
+    head = keras.layers.Dense(2)
+    outer = keras.Sequential([keras.Input((None, 3)), QUANTITIES.layer(), inner, head])
+    assert analysis.attribution(outer, X, target=0).output_names == ("load (kW)", "loss (W)")
+    # A new head has other outputs than the model below it; an activation has not.
+    assert analysis.attribution(keras.Sequential([keras.Input((None, 3)), inner, head]), X, target=0).output_names == ()
+    ended = keras.Sequential([keras.Input((None, 3)), of_vectors(), keras.layers.Activation("softmax")])
+    assert analysis.attribution(ended, X, target=0).output_names == ("load (kW)", "loss (W)")
+
+
 def test_names_of_outputs_survive_their_model(tmp_path):
     of_vectors().save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
@@ -134,6 +145,11 @@ def test_the_page_of_a_series_has_its_names(tmp_path):
         ({"times": "MTWTF"}, "`times` must be a name for each of 5 steps. Received: times='MTWTF'"),
         ({"features": ["wind"]}, "`features` must be a name for each of 3 features. Received: features="),
         ({"outputs": "ab"}, "`names` must be a list of names, each once. Received: names='ab'"),
+        ({"outputs": 3}, "`names` must be a list of names, each once. Received: names=3"),
+        ({"outputs": b"ab"}, "`names` must be a list of names, each once. Received: names=b'ab'"),
+        ({"times": {*DAYS}}, "`times` must be a name for each of 5 steps"),
+        ({"times": 5}, "`times` must be a name for each of 5 steps. Received: times=5"),
+        ({"features": iter(COLUMNS)}, "`features` must be a name for each of 3 features"),
         ({"outputs": ["a", "a"]}, "`names` must be a list of names, each once. Received: names="),
     ],
 )
@@ -147,7 +163,9 @@ def test_wrong_names_of_a_series_are_refused(names, sentence):
 
 def test_units_are_one_for_all_or_one_for_each():
     assert Outputs(["a", "b"], units="m").of(2) == ("a (m)", "b (m)")
-    assert Outputs(["a", "b"], units=["m", ""]).of(2) == ("a (m)", "b")
+    assert Outputs(["a", "b"], units=["m", ""]).of(2) == Outputs(["a", "b"], units=["m", None]).of(2) == ("a (m)", "b")
+    with pytest.raises(ValueError, match="one unit, or one for each of 2 outputs. Received: units=5"):
+        Outputs(["a", "b"], units=5)
     with pytest.raises(ValueError, match="one unit, or one for each of 2 outputs. Received: units="):
         Outputs(["a", "b"], units=["m"])
 

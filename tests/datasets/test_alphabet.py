@@ -124,8 +124,8 @@ def test_the_order_is_that_of_the_string():
 
 def test_ids_without_a_symbol_are_numbers_and_0_is_padding():
     alphabet = Alphabet({"a": 2, "b": 4})
-    assert (list(alphabet), len(alphabet), alphabet[1:3]) == (["<pad>", "1", "a", "3", "b"], 5, ("1", "a"))
-    assert ("1" in alphabet, "b" in alphabet, alphabet.padding_id) == (False, True, 0)
+    assert (list(alphabet), len(alphabet), alphabet[1:3]) == (["<pad>", "id 1", "a", "id 3", "b"], 5, ("id 1", "a"))
+    assert ("id 1" in alphabet, "b" in alphabet, alphabet.padding_id) == (False, True, 0)
     assert alphabet == Alphabet("ab", ids=[2, 4]) != Alphabet("ab")
     assert alphabet.encode_batch(["ab", ""]).tolist() == [[2, 4], [0, 0]]
     assert [alphabet.name(0), alphabet.name(4)] == ["<pad>", "b"]
@@ -258,6 +258,18 @@ WORDS = Alphabet(["-", "on", "off"], padding="-")
         (lambda: Alphabet("abc").decode([-1]), r"`ids` must lie in \[0, 3\). Received: ids from -1 to -1"),
         (lambda: Alphabet("abc").decode([0.5]), "integers.*Received: float64 of shape"),
         (lambda: Alphabet("abc").decode([[1]]), r"integers.*Received: int64 of shape \(1, 1\)"),
+        (lambda: Alphabet("ab", ids=5), "`ids` must be a list of ids. Received: ids=5"),
+        (lambda: Alphabet("ab", start=["a"]), "`start` must be one of the symbols. Received: start="),
+        (lambda: Alphabet("ab", padding="a", end="a"), "neither `start`, `end` nor `unknown`. Received: padding='a'"),
+        (lambda: Alphabet("ab", split=" "), "`split` must be a function of a string. Received: split=' '"),
+        (lambda: Alphabet("ab", split=lambda text: None).encode("a"), "string or a list of symbols. Received: None"),
+        (lambda: Alphabet.of(None), "`model` must be a Keras model. Received: model=None"),
+        (lambda: Alphabet("ab").name(1.7), "`id` must be an integer. Received: 1.7"),
+        (lambda: Alphabet.from_text([1, "a"]), "must consist of strings. Received: 1"),
+        (lambda: Alphabet.from_text(5), "a string or a list of symbols. Received: 5"),
+        (lambda: Alphabet.from_texts([5]), "a string or a list of symbols. Received: 5"),
+        (lambda: Alphabet.from_texts(["a"], min_count="a"), "`min_count` must be a positive integer"),
+        (lambda: Alphabet("ab").encode_batch(np.array("ab")), "must be several texts. Received: array"),
         (lambda: Alphabet("ab", split=str.split).get_config(), "`split` must be a registered function, if the"),
         (lambda: Alphabet.from_config({"symbols": "ab", "split": "me>mine"}), "name of a registered function"),
     ],
@@ -466,6 +478,47 @@ def test_functions_of_networks_take_an_alphabet_or_ids_of_symbols(tmp_path):
     for first in ("-01", Alphabet("-^01", start="^")):  # whose id 0 is a symbol
         with pytest.raises(ValueError, match="The id 0 must be padding, .* Received: an alphabet with the symbol"):
             automata.extract(model, alphabet=first)
+
+
+@pytest.mark.parametrize("symbols", [[5, 6, 7], "abc", ["on", "off", "x"]])
+def test_arrays_and_tensors_are_texts(symbols):
+    alphabet = Alphabet(symbols)
+    text = [symbols[2], symbols[0], symbols[1]]
+    expected = alphabet.encode(text).tolist()
+    assert expected == [2, 0, 1]
+    assert alphabet.encode(np.array(text)).tolist() == expected
+    assert alphabet.encode(np.array(text, object)).tolist() == expected
+    if isinstance(symbols[0], int):
+        assert alphabet.encode(keras.ops.convert_to_tensor(text)).tolist() == expected
+    with pytest.raises(DataError, match=r"must be one text. Received: an array of shape \(1, 3\)"):
+        alphabet.encode(np.array([text]))
+    with pytest.raises(DataError, match=r"Received: \{'b'\} at position 2"):
+        alphabet.encode([symbols[0], {"b"}])
+
+
+def test_names_of_ids_are_distinct_whatever_the_symbols_are():
+    alphabet = Alphabet({"1": 3, "id 1": 5, "<pad>": 2})
+    assert list(alphabet) == ["<pad>'", "id 1'", "<pad>", "1", "id 4", "id 1"]
+    assert [alphabet.index(symbol) for symbol in alphabet.symbols] == list(alphabet.ids)
+    assert ([1] in alphabet, "id 4" in alphabet, alphabet.name(0)) == (False, False, "<pad>'")
+
+
+def test_large_ids_take_no_memory():
+    alphabet = Alphabet({"a": 2**31 - 1})
+    assert alphabet.decode([2**31 - 1]) == "a"
+    assert alphabet.lengths([[2**31 - 1, 0]]).tolist() == [1]
+    assert alphabet.lengths(np.zeros((2, 0), int)).tolist() == [0, 0]
+
+
+def test_numbers_and_none_are_symbols():
+    assert Alphabet.with_tokens([None, "a"], start=True).ordinary == (None, "a")
+    assert Alphabet.from_config(Alphabet(np.arange(3)).get_config()) == Alphabet([0, 1, 2])
+    assert Alphabet(["a", "b", 0], unknown=0).decode([0, 2]) == "a0"
+    assert Alphabet.from_texts(["a b"], start="|", end="|").encode("a").tolist() == [2, 3, 2]
+
+
+def test_a_string_is_split_for_ids_too():
+    assert Alphabet.from_texts(["bad film"]).ids_of("Bad film!").tolist() == [4, 5, 1]
 
 
 def test_the_tokenizer_of_an_alphabet_is_that_of_the_module():

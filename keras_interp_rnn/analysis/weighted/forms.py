@@ -147,8 +147,8 @@ def word_ids(word: Any, alphabet: Sequence[Hashable] | None, num_symbols: int) -
     """
     if alphabet is None:
         return as_symbols(word, num_symbols)
-    if is_text(word) and isinstance(alphabet, Alphabet):
-        return alphabet.encode(word).astype(np.int64)
+    if isinstance(alphabet, Alphabet):
+        return alphabet.encode(word).astype(np.int64) if is_text(word) else as_symbols(word, num_symbols)
     symbols = listed("Symbols", word.tolist() if hasattr(word, "tolist") else word)
     place = {symbol: i for i, symbol in enumerate(alphabet)}
     # A bool is an int, and equal to 0 or 1.

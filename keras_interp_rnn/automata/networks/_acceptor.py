@@ -18,6 +18,7 @@ from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._checks import invalid
 from keras_interp_rnn._program import (
     GivenAlphabet,
+    TextLayerAlphabet,
     apply_head,
     centroids_of,
     decision_threshold,
@@ -193,11 +194,22 @@ def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: 
     """
     if not isinstance(model, keras.Model):
         raise invalid("network", "a keras.Model", model)
+    if any(str(tensor.dtype) == "string" for tensor in getattr(model, "inputs", None) or ()):
+        raise ValueError(
+            f"A model of words must read ids. Received: {model.name}, which reads strings. Pass the model of the "
+            "layers after its text layer, and an Alphabet."
+        )
     _, symbols = resolve_alphabet(model, alphabet)
     if symbols is None:
         raise ValueError(
             f"A model must carry its alphabet, or one must be passed. Received: {model.name}, which carries none. Pass "
             "alphabet={symbol: id, ...}, or an Alphabet, which has start and end tokens too."
+        )
+    if isinstance(symbols, TextLayerAlphabet) or not symbols.ordinary:
+        raise ValueError(
+            "Words of an automaton must be over symbols with an id each. Received: "
+            f"{'a text layer, which may change them' if symbols.ordinary else 'special symbols alone'}. Pass an "
+            "Alphabet of the symbols."
         )
     if symbols.padding_id != 0:
         raise ValueError(

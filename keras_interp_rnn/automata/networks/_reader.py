@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._alphabet import Alphabet, shown_symbols
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._program import carried_states, predicted_classes
 from keras_interp_rnn.analysis import trace
@@ -66,6 +66,14 @@ class WordReader:
 
     def encode(self, words: Sequence[Word]) -> NDArray[np.int32]:
         """Words as ids, padded with 0 to the longest, to at least one step, and to the length of the model's input."""
+        known = frozenset(self.alphabet)
+        for word in words:
+            strays = [symbol for symbol in word if not isinstance(symbol, Hashable) or symbol not in known]
+            if strays:
+                raise ValueError(
+                    f"A word must be over the alphabet {shown_symbols(self.alphabet)}. Received: the symbol "
+                    f"{strays[0]!r} in {word!r:.60}. Leave it out, or pass an alphabet that has it."
+                )
         ids = self.symbols.encode_batch(words)
         if self.model.input_shape[1] is not None:
             return fitted(ids, self.model.input_shape[1])

@@ -95,9 +95,9 @@ def learn(
             output that is above 0 (after a sigmoid, above 1/2) for accepted words; or a function that takes a list of
             words and returns a label for each: bools, ints or other hashable values. The words are strings if the
             alphabet is a string, otherwise tuples.
-        alphabet: for a function the symbols. For a model a `WordEncoding`, which also has the ids of tokens, or a
-            mapping from symbols to ids; by default that of its `SymbolEmbedding` or `Alphabet`. A model without a start
-            token reads the empty word as one step of padding.
+        alphabet: for a function the symbols. For a model a `datasets.Alphabet`, which also has the tokens around words,
+            or a mapping from symbols to ids; by default the one that it carries. A model without a start token reads
+            the empty word as one step of padding.
         words: words that you know, such as some that the network accepts: they are asked first, and random words are
             changes of them too. Where few words are accepted, a search without one may find none.
         max_length: maximum length of the random words. Fidelity on longer words is not measured.
