@@ -639,6 +639,20 @@ def distinct_symbols(symbols: Any) -> tuple[Hashable, ...]:
     return found
 
 
+def distinct_names(names: Iterable[Hashable], ids: Iterable[int] | None = None) -> list[Hashable]:
+    """Names of ids, each once: a name of several ids is followed by the id."""
+    names = list(names)
+    counts, taken, found = Counter(names), set(names), []
+    for name, id_ in zip(names, range(len(names)) if ids is None else ids, strict=True):
+        if counts[name] > 1:
+            name = f"{name} ({id_})"
+            while name in taken:
+                name += "'"
+            taken.add(name)
+        found.append(name)
+    return found
+
+
 def check_not_missing(symbols: Iterable[object]) -> None:
     """Raises ValueError if a symbol is NaN or the like, or holds it: no two are equal, so each would be another."""
     for symbol in symbols:
@@ -684,7 +698,8 @@ def _checked_ids(symbols: tuple[Hashable, ...], ids: tuple[Any, ...]) -> tuple[i
 
 def _several(texts: object) -> Iterable[Any]:
     """Texts; raises ValueError for one text, or anything else."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "shape", None) == ():
+    one = isinstance(texts, str | bytes) or (isinstance(texts, np.ndarray) and not texts.ndim)
+    if one or not isinstance(texts, Iterable):
         raise DataError(f"`texts` must be several texts. Received: {texts!r:.60}. Pass [text] for one.")
     return texts
 

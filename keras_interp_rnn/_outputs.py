@@ -1,4 +1,4 @@
-"""Names of the outputs of a network: of classes, or of quantities with units. NumPy and Keras are not needed."""
+"""Names of the outputs of a network, classes or quantities with units, and of the steps and features that it reads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+import numpy as np
+from numpy.typing import NDArray
+
 from keras_interp_rnn._checks import invalid
-from keras_interp_rnn._results import short_repr
+from keras_interp_rnn._results import short_repr, visible
 
 
 @short_repr
@@ -105,9 +108,37 @@ class Outputs(Sequence[str]):
         return self.names[index]
 
 
+GivenOutputs = Outputs | Sequence[str]
+"""Names of outputs as users pass them."""
+
+
 def as_outputs(given: Outputs | Sequence[str]) -> Outputs:
     """The names as users pass them."""
     return given if isinstance(given, Outputs) else Outputs(given)
+
+
+def output_names(
+    network: Any, given: GivenOutputs | None, num_outputs: int, alphabet: Sequence[object] | None = None
+) -> tuple[str, ...]:
+    """A name for each output: those given, or that a layer carries, or of the alphabet; () where none has as many.
+
+    Raises:
+        ValueError: as `Outputs.of`, for those given.
+    """
+    if given is not None:
+        return as_outputs(given).of(num_outputs)
+    carried = carried_outputs(network)
+    if carried is not None:
+        fits = len(carried) == num_outputs or (len(carried), num_outputs) == (2, 1)
+        return carried.of(num_outputs) if fits else ()
+    if alphabet is not None and len(alphabet) == num_outputs > 1:
+        return tuple(visible(str(name)) for name in alphabet)
+    return ()
+
+
+def class_names(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
+    """As `output_names`, a name for each class: one output decides between two."""
+    return output_names(network, given, max(2, num_outputs))
 
 
 def carried_outputs(model: Any) -> Outputs | None:
@@ -128,3 +159,26 @@ def carried_outputs(model: Any) -> Outputs | None:
 
 def _is_list(given: object) -> TypeGuard[Iterable[object]]:
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | set | frozenset)
+
+
+def names_of_steps(vectors: NDArray[np.generic], times: Sequence[object] | None) -> tuple[tuple[str, ...], ...]:
+    """For each sequence of vectors (batch, time, features) the names of its steps; () without names.
+
+    Raises:
+        ValueError: if there is not a name for each step, or the network reads no vectors.
+    """
+    return (_along("times", times, vectors, 1),) * len(vectors) if times is not None else ()
+
+
+def names_of_features(vectors: NDArray[np.generic], features: Sequence[object] | None) -> tuple[str, ...]:
+    """The names of the features of vectors (batch, time, features); () without names. Raises as `names_of_steps`."""
+    return () if features is None else _along("features", features, vectors, 2)
+
+
+def _along(argument: str, given: Sequence[object], vectors: NDArray[np.generic], axis: int) -> tuple[str, ...]:
+    shape = np.shape(vectors)
+    if len(shape) != 3:
+        raise invalid(argument, "None for a network that reads no vectors", given, "Names of ids are an `alphabet`.")
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != shape[axis]:
+        raise invalid(argument, f"a name for each of {shape[axis]} {'steps' if axis == 1 else argument}", given)
+    return tuple(map(str, given))

@@ -10,9 +10,8 @@ import keras
 import numpy as np
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._alphabet import Alphabet, distinct_names
 from keras_interp_rnn._program.affine_reading import AffineReading
-from keras_interp_rnn._program.text_layers import distinct_names
 from keras_interp_rnn._types import Array
 
 MAX_VALUES = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}

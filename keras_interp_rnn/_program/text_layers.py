@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -12,7 +11,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._alphabet import PADDING, Alphabet
+from keras_interp_rnn._alphabet import PADDING, Alphabet, distinct_names
 from keras_interp_rnn._backend.keras_quirks import nodes_of, walk_layers
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.arrays import as_float64
@@ -30,7 +29,7 @@ class TextLayerAlphabet(Alphabet):
 
     def __init__(self, layer: Any) -> None:
         mode = layer.get_config()["output_mode"]
-        if getattr(layer, "invert", False):
+        if layer.get_config().get("invert", False):
             raise ValueError(
                 f"A text layer must make ids of texts. Received: {layer.name} with invert=True. Pass the layer that "
                 "made the ids."
@@ -59,16 +58,15 @@ class TextLayerAlphabet(Alphabet):
     def encode(self, text: Any, *, end: bool = True) -> NDArray[np.int32]:
         if self.split is None:
             return super().encode(text)
-        by = self._layer.get_config()["split"]
         words = [text] if isinstance(text, str) else [*text]
-        blank = {"character": "", "whitespace": " "}.get(by) if isinstance(by, str) else None
+        blank = {"character": "", "whitespace": " "}.get(str(self._layer.get_config()["split"]))
         whole = blank is None or any(blank in word if blank else len(word) != 1 for word in words)
         if len(words) > 1 and whole:
             raise ValueError(
                 "A text must be a string, or a list of its words. Received: a list of "
                 f"{len(words)} strings, of which some have several words. Pass one of them, or all in one string."
             )
-        row: NDArray[np.int32] = self._ids([(blank or "").join(words)])[0]
+        row: NDArray[np.int32] = self._ids([str(blank).join(words)])[0]
         return row
 
     def ids_of(self, symbols: Any) -> NDArray[np.int32]:
@@ -80,20 +78,6 @@ class TextLayerAlphabet(Alphabet):
         """The ids (texts, time), or of single strings (texts,), that the layer makes."""
         ids = np.asarray(ops.convert_to_numpy(self._layer(np.array(texts, object))), np.int32)
         return ids[:, None] if self.split is not None and ids.ndim == 1 else ids
-
-
-def distinct_names(names: Iterable[Hashable], ids: Iterable[int] | None = None) -> list[Hashable]:
-    """Names of ids, each once: a name of several ids is followed by the id."""
-    names = list(names)
-    counts, taken, found = Counter(names), set(names), []
-    for name, id_ in zip(names, range(len(names)) if ids is None else ids, strict=True):
-        if counts[name] > 1:
-            name = f"{name} ({id_})"
-            while name in taken:
-                name += "'"
-            taken.add(name)
-        found.append(name)
-    return found
 
 
 def text_layer(network: Any) -> Any | None:

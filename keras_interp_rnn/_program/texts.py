@@ -16,26 +16,21 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._alphabet import Alphabet, distinct_names
 from keras_interp_rnn._backend.keras_quirks import nodes_of
-from keras_interp_rnn._checks import invalid, is_integer
-from keras_interp_rnn._outputs import Outputs, as_outputs, carried_outputs
+from keras_interp_rnn._checks import is_integer
 from keras_interp_rnn._program.arrays import as_array
 from keras_interp_rnn._program.text_layers import (
     TEXT_LAYERS,
     TextLayerAlphabet,
     after_text_layers,
     as_strings,
-    distinct_names,
     is_text,
 )
 from keras_interp_rnn._results import visible
 
 GivenAlphabet = Any
 """An alphabet as users pass it: any of those above."""
-
-GivenOutputs = Outputs | Sequence[str]
-"""Names of outputs as users pass them."""
 
 
 def resolve_alphabet(network: Any, given: GivenAlphabet | None = None, reads: int = 0) -> tuple[Any, Alphabet | None]:
@@ -86,30 +81,6 @@ def alphabet_of(given: GivenAlphabet) -> Alphabet:
     return Alphabet(distinct_names(names))
 
 
-def output_names(
-    network: Any, given: GivenOutputs | None, num_outputs: int, alphabet: Alphabet | None = None
-) -> tuple[str, ...]:
-    """A name for each output: those given, or that a layer carries, or of the alphabet; () where none has as many.
-
-    Raises:
-        ValueError: as `Outputs.of`, for those given.
-    """
-    if given is not None:
-        return as_outputs(given).of(num_outputs)
-    carried = carried_outputs(network)
-    if carried is not None:
-        fits = len(carried) == num_outputs or (len(carried), num_outputs) == (2, 1)
-        return carried.of(num_outputs) if fits else ()
-    if alphabet is not None and len(alphabet) == num_outputs > 1:
-        return tuple(visible(str(name)) for name in alphabet)
-    return ()
-
-
-def class_names(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
-    """As `output_names`, a name for each class: one output decides between two."""
-    return output_names(network, given, max(2, num_outputs))
-
-
 def _carried(model: Any) -> Alphabet | None:
     """The alphabet that a layer of a model carries."""
     for part in getattr(model, "layers", []):
@@ -126,16 +97,12 @@ def _of_input(model: Any, index: int) -> Alphabet | None:
     reached = {id(model.inputs[index])}
     for part in model.layers:
         for node in nodes_of(part):
-            places = [i for i, tensor in enumerate(node.input_tensors) if id(tensor) in reached]
-            if not places:
-                continue
-            if hasattr(part, "layers"):
-                found = _of_input(part, places[0]) if len(part.inputs) > 1 else _carried(part)
-            else:
-                found = getattr(part, "alphabet", None)
-            if isinstance(found, Alphabet):
-                return found
-            if isinstance(part, keras.layers.Identity):
+            read = [i for i, tensor in enumerate(node.input_tensors) if id(tensor) in reached]
+            for place in read:
+                found = _of_input(part, place) if hasattr(part, "layers") else getattr(part, "alphabet", None)
+                if isinstance(found, Alphabet):
+                    return found
+            if read and isinstance(part, keras.layers.Identity):
                 reached |= {id(tensor) for tensor in node.output_tensors}
     return None
 
@@ -209,26 +176,3 @@ def token_names(
     shown = {token: visible(token_name(alphabet, token)) for token in np.unique(ids).tolist()}
     read = ids[:, ::-1] if backwards else ids
     return tuple(tuple(shown[token] for token in row) for row in read.tolist())
-
-
-def names_of_steps(vectors: NDArray[np.generic], times: Sequence[object] | None) -> tuple[tuple[str, ...], ...]:
-    """For each sequence of vectors (batch, time, features) the names of its steps; () without names.
-
-    Raises:
-        ValueError: if there is not a name for each step, or the network reads no vectors.
-    """
-    return (_along("times", times, vectors, 1),) * len(vectors) if times is not None else ()
-
-
-def names_of_features(vectors: NDArray[np.generic], features: Sequence[object] | None) -> tuple[str, ...]:
-    """The names of the features of vectors (batch, time, features); () without names. Raises as `names_of_steps`."""
-    return () if features is None else _along("features", features, vectors, 2)
-
-
-def _along(argument: str, given: Sequence[object], vectors: NDArray[np.generic], axis: int) -> tuple[str, ...]:
-    shape = np.shape(vectors)
-    if len(shape) != 3:
-        raise invalid(argument, "None for a network that reads no vectors", given, "Names of ids are an `alphabet`.")
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != shape[axis]:
-        raise invalid(argument, f"a name for each of {shape[axis]} {'steps' if axis == 1 else argument}", given)
-    return tuple(map(str, given))

@@ -33,15 +33,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import (
-    AffineReading,
-    GivenAlphabet,
-    GivenOutputs,
-    check_range,
-    names_of_steps,
-    output_names,
-    token_names,
-)
+from keras_interp_rnn._outputs import GivenOutputs, names_of_steps, output_names
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, token_names
 from keras_interp_rnn._program.inputs import are_several, read_inputs
 from keras_interp_rnn._program.interface import last_activation
 from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible

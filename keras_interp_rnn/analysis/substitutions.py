@@ -13,14 +13,13 @@ from scipy.special import softmax
 
 from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._checks import integer, integers
+from keras_interp_rnn._outputs import GivenOutputs, output_names
 from keras_interp_rnn._program import (
     GivenAlphabet,
-    GivenOutputs,
     as_array,
     check_finite,
     gives_probabilities,
     is_text,
-    output_names,
     predict_on_batch,
     read_text,
     resolve_alphabet,

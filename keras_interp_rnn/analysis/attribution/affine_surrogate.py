@@ -44,7 +44,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import GivenAlphabet, GivenOutputs, isan_model, output_names, token_names
+from keras_interp_rnn._outputs import GivenOutputs, output_names
+from keras_interp_rnn._program import GivenAlphabet, isan_model, token_names
 from keras_interp_rnn._program.inputs import Reading, read_inputs
 from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.prefixes import Level, Prefixes, is_read_by_steps

@@ -34,16 +34,13 @@ from scipy.special import softmax
 
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
+from keras_interp_rnn._outputs import GivenOutputs, names_of_features, names_of_steps, output_names
 from keras_interp_rnn._program import (
     AffineReading,
     GivenAlphabet,
-    GivenOutputs,
     as_array,
     gives_probabilities,
     is_regression,
-    names_of_features,
-    names_of_steps,
-    output_names,
     read_text,
     resolve_alphabet,
     token_names,

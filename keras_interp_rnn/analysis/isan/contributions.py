@@ -19,16 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._program import (
-    AffineReading,
-    GivenAlphabet,
-    GivenOutputs,
-    OpenedText,
-    Way,
-    check_range,
-    feature_addends,
-    output_names,
-)
+from keras_interp_rnn._outputs import GivenOutputs, output_names
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, OpenedText, Way, check_range, feature_addends
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations

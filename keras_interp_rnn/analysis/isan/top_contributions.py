@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, GivenOutputs, check_range, output_names
+from keras_interp_rnn._outputs import GivenOutputs, output_names
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.contributions import Contributions

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid
+from keras_interp_rnn._outputs import GivenOutputs, class_names
 from keras_interp_rnn._program import (
     GivenAlphabet,
-    GivenOutputs,
     carried_states,
     check_one_output,
     check_range,
-    class_names,
     listed,
     predict_on_batch,
     predicted_classes,

@@ -13,14 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
-from keras_interp_rnn._program import (
-    GivenAlphabet,
-    GivenOutputs,
-    class_names,
-    predicted_classes,
-    resolve_alphabet,
-    token_name,
-)
+from keras_interp_rnn._outputs import GivenOutputs, class_names
+from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._results import Result
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked

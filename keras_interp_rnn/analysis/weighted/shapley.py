@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import invalid, is_integer
-from keras_interp_rnn._program import GivenAlphabet, GivenOutputs, check_range, output_names
+from keras_interp_rnn._outputs import GivenOutputs, output_names
+from keras_interp_rnn._program import GivenAlphabet, check_range
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
 from keras_interp_rnn.analysis.weighted.forms import affine_form

@@ -194,7 +194,9 @@ def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: 
     """
     if not isinstance(model, keras.Model):
         raise invalid("network", "a keras.Model", model)
-    if any(str(tensor.dtype) == "string" for tensor in getattr(model, "inputs", None) or ()):
+    if not hasattr(model, "inputs"):
+        model(keras.Input((None,), dtype="int32"))  # builds a Sequential model without an Input
+    if any(str(tensor.dtype) == "string" for tensor in model.inputs):
         raise ValueError(
             f"A model of words must read ids. Received: {model.name}, which reads strings. Pass the model of the "
             "layers after its text layer, and an Alphabet."
@@ -223,8 +225,6 @@ def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: 
             "Ids of symbols and tokens must lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
             f"{sorted(symbols.ids)}, and an Embedding of {min(sizes)} ids."
         )
-    if not hasattr(model, "inputs"):
-        model(keras.Input((None,), dtype="int32"))  # builds a Sequential model without an Input
     return WordReader(model, symbols, compiled)
 
 
