@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._outputs import names_of_steps
 from keras_interp_rnn._program import (
     GivenAlphabet,
     check_reads,
@@ -34,6 +35,7 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
         quantities: {name: array (batch, time, entries)}, in reading order.
         tokens: for each sequence the names of what it reads at each step, for views; () if they are not known.
         read: bool (batch, time), whether any layer reads the step; None if the layers have different steps.
+        vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
 
     Example: see `trace`.
     """
@@ -41,6 +43,7 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
     quantities: Mapping[str, NDArray[Any]]
     tokens: tuple[tuple[str, ...], ...] = ()
     read: NDArray[np.bool_] | None = None
+    vectors: bool = False
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.quantities[name]
@@ -59,6 +62,7 @@ def trace(
     mask: Any = None,
     set: Mapping[int, Any] | None = None,
     tokens: GivenAlphabet | None = None,
+    times: Sequence[object] | None = None,
 ) -> Trace:
     r"""Every quantity of every step, by its name in the paper.
 
@@ -85,7 +89,8 @@ def trace(
         set: {step: state}, for a single layer: replaces the state after a step, counted from 0 in reading order, by
             (n,) or (batch, n). The next step continues from it. If the cell has several states, pass a list: `[h, c]`
             for an LSTM.
-        tokens: names of the ids, for views; by default the names that a model carries, or the ids.
+        tokens: names of the ids, for views; by default the alphabet that a model carries, or the ids.
+        times: names of the steps of vectors, in order, such as dates.
 
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order. For
@@ -128,7 +133,10 @@ def trace(
     backwards = len(found) == 1 and getattr(found[0][1], "go_backwards", False)
     # A layer that returns its last output alone leaves fewer steps to the layers above it.
     by_any = np.any(are_read, axis=0) if len({read.shape for read in are_read}) == 1 else None
-    return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)
+    if times is None:
+        return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)
+    steps = tuple(row[:: -1 if backwards else 1] for row in names_of_steps(inputs, times))
+    return Trace(quantities, steps, by_any, vectors=True)
 
 
 def _quantities(

@@ -232,6 +232,7 @@ def trace(traced: Trace) -> Tag:
         "kind": "trace",
         "quantities": [[name, values.shape[-1]] for name, values in arrays.items()],
         "tokens": [list(row) for row in traced.tokens] or [[] for _ in joined],
+        **({"vectors": True} if traced.vectors else {}),
     }
 
 
@@ -319,7 +320,7 @@ def _names_of(split: Contributions) -> dict[str, Any]:
 def _sources(split: Contributions | TopContributions) -> dict[str, Any]:
     """The names of the symbols, or the numbers of the steps of a sequence of vectors."""
     if split.vectors:
-        return {"symbols": _numbers(len(split.symbols)), "vectors": True}
+        return {"symbols": [*split.times] or _numbers(len(split.symbols)), "vectors": True}
     return {"symbols": [symbol_name(split.alphabet, int(symbol)) for symbol in split.symbols]}
 
 

@@ -130,6 +130,27 @@ def test_a_series_has_names_of_steps_of_features_and_of_outputs():
     assert len(grouped.tokens) == 2
 
 
+def test_traces_and_contributions_of_a_series_have_names_of_steps():
+    traced = analysis.trace(of_vectors(), X, times=DAYS)
+    assert traced.tokens == (tuple(DAYS),) * 2
+    described = tags.of(traced)[1]
+    assert (described["tokens"][1], described["vectors"]) == (DAYS, True)
+    back = keras.layers.GRU(2, go_backwards=True)
+    assert analysis.trace(back, X, times=DAYS).tokens[0] == tuple(DAYS[::-1])
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((None, 3)), layers.MinGRU(4), keras.layers.Dense(2)])
+    split = analysis.contributions(model, X[0], times=DAYS)
+    assert "after step Fri" in str(split)
+    assert tags.of(split)[1]["symbols"] == DAYS
+    assert [split.source_name(i) for i in range(6)] == ["h_0", *DAYS]
+    for refused in (
+        lambda: analysis.trace(of_words("LSTM"), TEXT, times=DAYS),
+        lambda: analysis.contributions(of_words("ISAN"), TEXT, times=DAYS),
+    ):
+        with pytest.raises(ValueError, match="`times` must be None for a network that reads no vectors"):
+            refused()
+
+
 def test_the_page_of_a_series_has_its_names(tmp_path):
     found = analysis.attribution(of_vectors(), X, target=[0, 1], method="path_integral", features=COLUMNS, times=DAYS)
     views.save(found, tmp_path / "page.html")

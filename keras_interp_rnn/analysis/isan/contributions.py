@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._outputs import GivenOutputs, output_names
+from keras_interp_rnn._outputs import GivenOutputs, names_of_steps, output_names
 from keras_interp_rnn._program import AffineReading, GivenAlphabet, OpenedText, Way, check_range, feature_addends
 from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
 from keras_interp_rnn._types import Array
@@ -87,6 +87,7 @@ class Contributions(Result):
         given: the layer given whose inputs the split is exact, if layers below it compute them; otherwise "".
         vectors: whether the sources are the steps of a sequence of vectors. Views then number them from 1.
         output_names: of all outputs, with units; () if they have no names of their own.
+        times: names of the steps of vectors; () if they have none.
 
     Units: nats (logits).
 
@@ -104,6 +105,7 @@ class Contributions(Result):
     given: str = ""
     vectors: bool = False
     output_names: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
 
     bias_name: ClassVar[str] = "readout bias"
     """The name that views give to `bias`."""
@@ -196,7 +198,9 @@ class Contributions(Result):
         """The displayed name of a source: "h_0" for 0, the initial state; otherwise that of its symbol, or "step"."""
         if source == 0:
             return "h_0"
-        return "step" if self.vectors else self.name(int(self.symbols[source - 1]))
+        if self.vectors:
+            return self.times[source - 1] if self.times else "step"
+        return self.name(int(self.symbols[source - 1]))
 
     def shown(self, target: int = -1, width: int = 24) -> str:
         """The view of one target for a terminal: a line per source, with how far it moved the winner ahead.
@@ -216,6 +220,7 @@ def contributions(
     targets: int | Sequence[int] | None = None,
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
+    times: Sequence[object] | None = None,
     origin: ArrayLike | str | None = None,
     by_feature: bool = False,
 ) -> Contributions:
@@ -236,6 +241,7 @@ def contributions(
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all steps.
         alphabet: names of the symbols, for views; by default the alphabet that the model carries.
         outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
+        times: names of the steps of vectors, in order, such as dates.
         origin: the state that counts as no contribution: (n,), such as `mean_state`; "initial" for $h_0$; None for 0.
             Every contribution depends on it, no output does (docs/notes/origin.md).
         by_feature: whether to split each step's term among the features of the vector read at this step, given the
@@ -286,8 +292,9 @@ def contributions(
     residual = float(np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0))
     features = _by_feature(opened, chosen) if by_feature else None
     arrays = opened.symbols, chosen, values, bias, logits, residual, reading.names, features
-    names = output_names(network, outputs, len(bias))
-    return Contributions(*arrays, opened.given, vectors=np.ndim(symbols) == 2, output_names=names)
+    of_vectors, names = np.ndim(symbols) == 2, output_names(network, outputs, len(bias))
+    dates = () if times is None else names_of_steps(np.asarray(symbols)[None], times)[0]
+    return Contributions(*arrays, opened.given, vectors=of_vectors, output_names=names, times=dates)
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -41,7 +41,7 @@ class TopContributions(Result):
         others: (T,), the probability of all other outputs, by a softmax.
         residual: largest |bias + sum of values over sources - logits|, in all columns.
         alphabet: names of the symbols, for views; None for their ids.
-        vectors, output_names: as of `Contributions`.
+        vectors, output_names, times: as of `Contributions`.
 
     Units: nats (logits).
     """
@@ -57,6 +57,7 @@ class TopContributions(Result):
     alphabet: Sequence[str] | None = None
     vectors: bool = False
     output_names: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
 
 
 def top_contributions(
@@ -125,6 +126,7 @@ def most_probable(split: Contributions, num_outputs: int) -> TopContributions:
         split.alphabet,
         split.vectors,
         split.output_names,
+        split.times,
     )
 
 

@@ -3,14 +3,14 @@
 A slice is one sequence, (time, entries).
 
 Description: quantities, [name, number of entries] of each, in order; tokens, a list of names for each sequence, which
-may be empty, or [].
+may be empty, or []. It may have vectors, whether vectors were read, so that the tokens are the names of steps.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tensorboard_plugins.interp_rnn.checks import Rule, integer, list_of, names
+from tensorboard_plugins.interp_rnn.checks import Rule, flag, integer, list_of, names
 from tensorboard_plugins.interp_rnn.kinds._kind import Description, SequencesKind
 
 
@@ -20,6 +20,7 @@ class _Trace(SequencesKind):
     RULES = (
         Rule("quantities", "a list of [name, entries]", lambda value: list_of(value, _is_quantity)),
         Rule("tokens", "lists of names", lambda value: list_of(value, names)),
+        Rule("vectors", "true or false", flag, needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

@@ -158,7 +158,7 @@ export async function textsOf(page) {
       const [time] = unnamed ? (await page.part(entry, series.steps[series.steps.length - 1], 0)).shape : [0];  // of every sequence
       const steps = [...Array(time).keys()].map((t) => String(t + 1));
       for (const [row, tokens] of rows.entries()) {
-        const text = tokens.length ? textOf(tokens) : textOf(steps, `sequence ${row + 1}`, true);
+        const text = tokens.length && !series.vectors ? textOf(tokens) : textOf(tokens.length ? tokens : steps, `sequence ${row + 1}`, true);
         text.traces.push({entry, series, row});
       }
     } else {

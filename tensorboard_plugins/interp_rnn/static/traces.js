@@ -24,13 +24,13 @@ export function traceFold(page, trace, width, repaint) {
     known ? inside(known.slice, series, row, page, width, repaint) : h('p', {class: 'loading'}, 'Reading …'));
 }
 
-function inside({values, shape: [time, entries]}, {quantities, tokens}, row, page, width, repaint) {
+function inside({values, shape: [time, entries]}, {quantities, tokens, vectors}, row, page, width, repaint) {
   const {state} = page;
   const first = quantities.reduce((all, [, count]) => [...all, all[all.length - 1] + count], [0]);
   const at = (q, unit, t) => values[t * entries + first[q] + unit];
   const steps = [...Array(time).keys()].filter((t) => !quantities.every((_, q) => Number.isNaN(at(q, 0, t))));
   const names = steps.map((t) => tokens[row]?.[t] ?? String(t + 1));
-  const noun = tokens[row]?.length ? 'token' : 'step';
+  const noun = tokens[row]?.length && !vectors ? 'token' : 'step';
   const main = Math.max(0, quantities.findIndex(([name]) => name.split('/').pop() === 'h'));
   const units = quantities[main][1];
   const change = (unit) => steps.slice(1).reduce((sum, t, i) => sum + Math.abs(at(main, unit, t) - at(main, unit, steps[i])), 0);
