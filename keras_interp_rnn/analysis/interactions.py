@@ -99,7 +99,7 @@ class Interactions(Result):
     players: NDArray[np.bool_]
     groups: NDArray[np.int64] | None = field(default=None, repr=False)
     surrogate_output: float | None = None
-    vectors: bool = False
+    vectors: bool = field(default=False, repr=False)
 
     def top(self, num_pairs: int = 5) -> list[tuple[int, int, float]]:
         """The pairs of players with the largest interactions by absolute value, the largest first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import SupportsIndex
 
 import numpy as np
@@ -66,8 +66,8 @@ class Attribution(Result):
     probability: Array | None = None
     groups: NDArray[np.int64] | None = None
     output_names: tuple[str, ...] = ()
-    feature_names: tuple[str, ...] = ()
-    vectors: bool = False
+    feature_names: tuple[str, ...] = field(default=(), repr=False)
+    vectors: bool = field(default=False, repr=False)
 
     @property
     def exact(self) -> bool:
