@@ -108,6 +108,9 @@ class Outputs(Sequence[str]):
         return self.names[index]
 
 
+SAME_OUTPUTS = ("Activation", "Dropout", "Identity", "ReLU", "Softmax")
+"""Layers that make one output of each, by their names."""
+
 GivenOutputs = Outputs | Sequence[str]
 """Names of outputs as users pass them."""
 
@@ -148,17 +151,18 @@ def carried_outputs(model: Any) -> Outputs | None:
     for found in own:
         if isinstance(found, Outputs):
             return found
-    # A model within names its own outputs: they are those of the whole if nothing with weights reads them.
+    # A model within names its own outputs: they are those of the whole if nothing but an activation reads them.
     for part in reversed(parts):
         if hasattr(part, "layers"):
             return carried_outputs(part)
-        if part.weights:
+        if type(part).__name__ not in SAME_OUTPUTS:
             break
     return None
 
 
 def _is_list(given: object) -> TypeGuard[Iterable[object]]:
-    return isinstance(given, Iterable) and not isinstance(given, str | bytes | set | frozenset)
+    one = isinstance(given, str | bytes | set | frozenset) or (isinstance(given, np.ndarray) and given.ndim != 1)
+    return isinstance(given, Iterable) and not one
 
 
 def names_of_steps(vectors: NDArray[np.generic], times: Sequence[object] | None) -> tuple[tuple[str, ...], ...]:
@@ -179,6 +183,6 @@ def _along(argument: str, given: Sequence[object], vectors: NDArray[np.generic],
     shape = np.shape(vectors)
     if len(shape) != 3:
         raise invalid(argument, "None for a network that reads no vectors", given, "Names of ids are an `alphabet`.")
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != shape[axis]:
+    if not _is_list(given) or not isinstance(given, Sequence | np.ndarray) or len(given) != shape[axis]:
         raise invalid(argument, f"a name for each of {shape[axis]} {'steps' if axis == 1 else argument}", given)
-    return tuple(map(str, given))
+    return tuple(visible(str(name)) for name in given)

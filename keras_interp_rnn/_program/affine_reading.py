@@ -65,6 +65,7 @@ class OpenedText(NamedTuple):
         vectors: (T, features), what it reads; None of symbols.
         given: the layer whose inputs are taken as they are, where other layers make them; else "".
         at_the_end: whether the head reads the text as a whole.
+        same_steps: whether the layer has a step for each of the text; other layers below it may make others.
     """
 
     ways: list[Way]
@@ -73,6 +74,7 @@ class OpenedText(NamedTuple):
     vectors: Array | None
     given: str = ""
     at_the_end: bool = False
+    same_steps: bool = True
 
 
 class AffineReading:
@@ -356,7 +358,8 @@ class AffineReading:
                 f"{self.network.name}. Leave it out."
             )
         as_read = read.ndim == 1 and len(read) == len(opened.symbols)
-        opened = opened._replace(symbols=read.astype(np.int64) if as_read else opened.symbols)
+        same = len(read) == len(opened.symbols)
+        opened = opened._replace(symbols=read.astype(np.int64) if as_read else opened.symbols, same_steps=same)
         return _averaged(opened, head.mask) if head.pooled else opened
 
     def _opened(self, read: NDArray[Any], readout: Any, origin: Any) -> OpenedText:

@@ -216,7 +216,9 @@ def interactions(
     chosen = _chosen(target, game.ends[1])
     if game.num_players > game.max_players:
         fit = functools.partial(affine_surrogate, target=chosen, reference=reference, groups=groups, of=of)
-        fit = functools.partial(fit, network, sequence, alphabet=alphabet, outputs=outputs)
+        fit = functools.partial(
+            fit, network, sequence, alphabet=alphabet, outputs=outputs, with_respect_to=with_respect_to
+        )
         return _of_surrogate(network, game, fit, index, _names(game.players, steps))
     ran = game.all_outputs()[:, [chosen]]
     check_range("Interactions", (ran,))

@@ -90,7 +90,8 @@ def trace(
             (n,) or (batch, n). The next step continues from it. If the cell has several states, pass a list: `[h, c]`
             for an LSTM.
         tokens: names of the ids, for views; by default the alphabet that a model carries, or the ids.
-        times: names of the steps of vectors, in order, such as dates.
+        times: names of the steps of vectors, in order, such as dates. Names are left out where several layers read
+            other numbers of steps, or one of them backwards.
 
     Returns:
         `Trace`, a mapping from names to arrays (batch, time, entries), `centroid` (batch, time), in reading order. For
@@ -130,13 +131,20 @@ def trace(
         of_layer, read = _quantities(layer, sequences, layer_mask, set or {})
         quantities |= {f"{prefix}{name}": values[:, order] for name, values in of_layer.items()}
         are_read.append(read[:, order])
-    backwards = len(found) == 1 and getattr(found[0][1], "go_backwards", False)
+    forward = [layer for prefix, layer, *_ in found if not prefix.endswith("backward/")]
+    any_backwards = any(getattr(layer, "go_backwards", False) for layer in forward)
+    backwards = len(found) == 1 and any_backwards
     # A layer that returns its last output alone leaves fewer steps to the layers above it.
     by_any = np.any(are_read, axis=0) if len({read.shape for read in are_read}) == 1 else None
-    if times is None:
-        return Trace(quantities, token_names(inputs, names, backwards=backwards), by_any)
-    steps = tuple(row[:: -1 if backwards else 1] for row in names_of_steps(inputs, times))
-    return Trace(quantities, steps, by_any, vectors=True)
+    tokens = token_names(inputs, names, backwards=backwards)
+    if times is not None:
+        vectors = found[0][2] if isinstance(inputs, list | tuple | Mapping) else inputs
+        tokens = tuple(row[:: -1 if backwards else 1] for row in names_of_steps(vectors, times))
+    # Where layers read in other orders, or other numbers of steps, no entry of all is that of a name.
+    one_order = by_any is not None and (len(found) == 1 or not any_backwards)
+    steps = next(iter(quantities.values())).shape[1]
+    fits = one_order and bool(tokens) and len(tokens[0]) == steps
+    return Trace(quantities, tokens if fits else (), by_any, vectors=times is not None)
 
 
 def _quantities(

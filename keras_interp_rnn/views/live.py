@@ -27,7 +27,7 @@ import numpy as np
 
 from keras_interp_rnn import automata
 from keras_interp_rnn._checks import is_proved
-from keras_interp_rnn._outputs import carried_outputs
+from keras_interp_rnn._outputs import output_names
 from keras_interp_rnn._results import as_html, as_text, output_name, separator, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import switch_arrays
@@ -78,8 +78,7 @@ def live_view(
     except ValueError as error:
         raise _refused(network, error) from None
     symbols, answers = len(arrays["bias"]), len(arrays["offset"])
-    carried = carried_outputs(network)
-    named = carried.of(answers) if carried is not None and len(carried) == answers else ()
+    named = output_names(network, None, answers)
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
         "weights": _weights(network, arrays),

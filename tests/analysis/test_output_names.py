@@ -151,6 +151,72 @@ def test_traces_and_contributions_of_a_series_have_names_of_steps():
             refused()
 
 
+def cropped():
+    """A network whose recurrent layer reads the last three of five steps."""
+    keras.utils.set_random_seed(0)
+    parts = [keras.layers.Cropping1D((2, 0)), layers.MinGRU(4), keras.layers.Dense(1)]
+    return keras.Sequential([keras.Input((5, 3)), *parts])
+
+
+def test_names_are_left_out_where_layers_change_the_steps(tmp_path):
+    with pytest.raises(ValueError, match="`times` must be None where a layer changes the number of steps"):
+        analysis.contributions(cropped(), X[0], times=DAYS)
+    split = analysis.attribution(cropped(), X, method="contributions", times=DAYS)
+    assert (split.tokens, split.shares.shape) == ((), (2, 3))
+    assert split.ranking().names[0].startswith("step ")
+    views.save(split, tmp_path / "page.html")
+    assert analysis.trace(cropped(), X, times=DAYS).tokens == ()
+    parts = Alphabet("abc").layer(), keras.layers.Embedding(3, 3), keras.layers.Conv1D(3, 3), layers.MinGRU(4)
+    letters = keras.Sequential([keras.Input((5,), dtype="int32"), *parts, keras.layers.Dense(1)])
+    split = analysis.contributions(letters, "ccacb")
+    assert split.vectors
+    assert [split.source_name(i) for i in range(4)] == ["h_0", "step", "step", "step"]
+    assert analysis.attribution(letters, "ccacb", method="contributions").tokens == ()
+
+
+def test_names_are_left_out_where_layers_read_in_both_orders():
+    back = keras.layers.GRU(3, return_sequences=True, go_backwards=True)
+    mixed = keras.Sequential([keras.Input((5, 3)), back, keras.layers.GRU(2)])
+    assert analysis.trace(mixed, X, times=DAYS).tokens == ()
+    both = keras.Sequential([keras.Input((5, 3)), keras.layers.Bidirectional(keras.layers.GRU(2))])
+    assert analysis.trace(both, X, times=DAYS).tokens[0] == tuple(DAYS)
+
+
+def test_steps_of_one_of_several_inputs_are_named():
+    keras.utils.set_random_seed(0)
+    inputs = [keras.Input((None, 3)), keras.Input((None, 2))]
+    read = [keras.layers.GRU(2)(inputs[0]), keras.layers.GRU(2)(inputs[1])]
+    model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Concatenate()([read[0], 0 * read[1]])))
+    rng = np.random.default_rng(0)
+    for steps in (4, 18):
+        given = [rng.normal(size=(1, steps, size)) for size in (3, 2)]
+        times = [str(i) for i in range(steps)]
+        assert analysis.trace(model, given, times=times).tokens == (tuple(times),)
+        # The output does not read the second input.
+        assert np.abs(analysis.interactions(model, given, with_respect_to=1).values).max() < 1e-6
+        assert np.abs(analysis.interactions(model, given, with_respect_to=0).values).max() > 1e-4
+
+
+def test_names_of_outputs_that_a_layer_makes_anew_are_not_used():
+    def named(*names):
+        given = keras.Input((5, 3))
+        head = keras.layers.Dense(1, activation="sigmoid")
+        return keras.Model(given, head(keras.layers.GRU(2)(Outputs(names).layer()(given))))
+
+    given = keras.Input((5, 3))
+    both = keras.layers.Concatenate()([named("dry", "rain")(given), named("calm", "wind")(given)])
+    assert analysis.attribution(keras.Model(given, both), X, target=0).output_names == ()
+
+
+def test_names_are_on_one_line():
+    found = analysis.attribution(of_vectors(), X, target=0, times=["a\nb", *DAYS[1:]])
+    assert found.tokens[0][0] == "a⏎b"
+    with pytest.raises(ValueError, match="`outputs` must be|`names` must be a list of names"):
+        analysis.attribution(of_vectors(), X, outputs=np.array("a"))
+    with pytest.raises(ValueError, match="`times` must be a name for each of 5 steps"):
+        analysis.attribution(of_vectors(), X, times=np.array(5))
+
+
 def test_the_page_of_a_series_has_its_names(tmp_path):
     found = analysis.attribution(of_vectors(), X, target=[0, 1], method="path_integral", features=COLUMNS, times=DAYS)
     views.save(found, tmp_path / "page.html")

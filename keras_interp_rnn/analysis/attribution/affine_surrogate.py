@@ -137,6 +137,7 @@ def affine_surrogate(
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
     num_runs: int = 960,
+    with_respect_to: int | str | None = None,
 ) -> AffineSurrogate:
     r"""Fits an ISAN to a network along one text, in which each step is there or not.
 
@@ -160,6 +161,7 @@ def affine_surrogate(
         outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
         num_runs: maximum number of coalitions to which the surrogate is fitted; a quarter as many are held out. If
             there are no more than both together, it is fitted to all: to the 1,024 of ten steps for 960.
+        with_respect_to: as in `attribution`, which of several inputs the steps are of.
 
     Returns:
         `AffineSurrogate`.
@@ -188,7 +190,7 @@ def affine_surrogate(
     """
     choice("of", of, ("logit", "probability"))
     integer("num_runs", num_runs, 16)
-    reading = read_inputs(network, batch_of_one(network, sequence, alphabet), alphabet)
+    reading = read_inputs(network, batch_of_one(network, sequence, alphabet), alphabet, with_respect_to)
     chain, absent, unit = _opened(reading, step, reference, of)
     players = players_of(groups, steps_that_count(chain, absent))
     _check_places(players, chain.inputs.shape[1])

@@ -182,7 +182,10 @@ def attribution(
     def at_places(array: Array | None) -> Array | None:
         return None if array is None else array[places]
 
-    tokens = steps or token_names(reading.arrays[reading.varies], reading.names)
+    tokens = steps or token_names(vectors, reading.names)
+    # Contributions are of the steps that the recurrent layer reads, of which layers below it may make fewer.
+    same = groups is not None or np.shape(vectors)[1:2] == found.shares.shape[1:2]
+    tokens = tokens if same else ()
     return Attribution(
         shares=found.shares[places],
         output=found.output[places],
@@ -194,7 +197,7 @@ def attribution(
         targets=found.top[places],
         features=at_places(found.features),
         tokens=tokens if found.players is None else found.players.names(tokens),
-        read=found.read,
+        read=found.read if same else None,
         standard_error=at_places(found.standard_error),
         num_runs=found.num_runs,
         unit=found.unit,
@@ -202,7 +205,7 @@ def attribution(
         groups=None if found.players is None else found.players.groups,
         output_names=output_names(network, outputs, found.all_outputs.shape[1]),
         feature_names=columns,
-        vectors=np.ndim(vectors) == 3,
+        vectors=np.ndim(vectors) == 3 or not same,
     )
 
 

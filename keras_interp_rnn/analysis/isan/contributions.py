@@ -85,7 +85,8 @@ class Contributions(Result):
         features: (T, features, M, outputs), the share of each feature of each step's vector, given the gates; with the
             shares of biases they sum to `values[1:]`. None without `by_feature`.
         given: the layer given whose inputs the split is exact, if layers below it compute them; otherwise "".
-        vectors: whether the sources are the steps of a sequence of vectors. Views then number them from 1.
+        vectors: whether the sources are steps of vectors, also where layers change the number of steps. Views then
+            number them from 1.
         output_names: of all outputs, with units; () if they have no names of their own.
         times: names of the steps of vectors; () if they have none.
 
@@ -241,7 +242,7 @@ def contributions(
         targets: the steps whose logits are split, in [1, T], or negative from the end; None for all steps.
         alphabet: names of the symbols, for views; by default the alphabet that the model carries.
         outputs: names of the outputs: `datasets.Outputs` or a list; by default those that a model carries.
-        times: names of the steps of vectors, in order, such as dates.
+        times: names of the steps of vectors, in order, such as dates, if no layer changes their number.
         origin: the state that counts as no contribution: (n,), such as `mean_state`; "initial" for $h_0$; None for 0.
             Every contribution depends on it, no output does (docs/notes/origin.md).
         by_feature: whether to split each step's term among the features of the vector read at this step, given the
@@ -292,9 +293,14 @@ def contributions(
     residual = float(np.abs(bias + values.sum(axis=0) - logits).max(initial=0.0))
     features = _by_feature(opened, chosen) if by_feature else None
     arrays = opened.symbols, chosen, values, bias, logits, residual, reading.names, features
-    of_vectors, names = np.ndim(symbols) == 2, output_names(network, outputs, len(bias))
+    numbered, names = np.ndim(symbols) == 2 or not opened.same_steps, output_names(network, outputs, len(bias))
     dates = () if times is None else names_of_steps(np.asarray(symbols)[None], times)[0]
-    return Contributions(*arrays, opened.given, vectors=of_vectors, output_names=names, times=dates)
+    if dates and not opened.same_steps:
+        raise ValueError(
+            f"`times` must be None where a layer changes the number of steps. Received: {len(dates)} names, and "
+            f"{steps} steps that {opened.given} reads. Leave them out."
+        )
+    return Contributions(*arrays, opened.given, vectors=numbered, output_names=names, times=dates)
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:
