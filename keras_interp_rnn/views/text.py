@@ -97,7 +97,10 @@ def contributions(split: Contributions, *, target: int = -1, width: int = WIDTH)
     read = text_of(split.alphabet, split.symbols[:step])
     if len(read) > WORD:
         read = f"…{read[1 - WORD :]}"
-    read = f"step {split.times[step - 1] if split.times else step}" if split.vectors else repr(read)
+    if split.vectors:
+        read = f"step {step}" if not split.times else split.times[step - 1]
+    else:
+        read = repr(read)
     if split.logits.shape[1] == 1:
         lines = [f"after {read}: {split.logits[target, 0]:.4f}", "position  source   share"]
         bias = float(split.bias[0])

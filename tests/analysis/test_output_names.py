@@ -140,7 +140,7 @@ def test_traces_and_contributions_of_a_series_have_names_of_steps():
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((None, 3)), layers.MinGRU(4), keras.layers.Dense(2)])
     split = analysis.contributions(model, X[0], times=DAYS)
-    assert "after step Fri" in str(split)
+    assert "after Fri: " in str(split)
     assert tags.of(split)[1]["symbols"] == DAYS
     assert [split.source_name(i) for i in range(6)] == ["h_0", *DAYS]
     for refused in (
