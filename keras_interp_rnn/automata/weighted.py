@@ -188,9 +188,8 @@ class WeightedAutomaton(weighted_drawing.Drawable, Result):
         """The automaton of a network that is affine in its state: n + 1 states, the last of which is always 1.
 
         Args:
-            network: a model of an ISAN, a FactoredISAN over a vocabulary, or a linear recurrence that reads an
-                Embedding or one-hot vectors, with a linear Dense head and possibly a softmax after it; a layer or a
-                cell; or a pair (layer, readout).
+            network: a model of an ISAN, a FactoredISAN over a vocabulary, or a linear recurrence over an Embedding or
+                one-hot vectors, with a linear Dense head, also under a softmax; a layer, a cell; or (layer, readout).
             readout: for a layer or a cell: its Dense head, or a pair (matrix, bias); None reads the state.
 
         Raises:
