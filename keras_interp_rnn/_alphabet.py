@@ -16,7 +16,7 @@ from typing import Any, SupportsInt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._checks import expanded_path, integer, integers, invalid, is_integer
+from keras_interp_rnn._checks import expanded_path, integer, integers, invalid, is_hashable, is_integer
 from keras_interp_rnn._io import DataError, existing_file, read_json, write_json
 from keras_interp_rnn._results import nth, short_repr
 from keras_interp_rnn._tokens import tokenize
@@ -337,7 +337,7 @@ class Alphabet(Sequence[Any]):
             try:
                 ids = np.array([self._id_of.get(symbol, others) for symbol in symbols], np.int32)
             except TypeError:
-                known = [self._id_of.get(x, others) if _is_hashable(x) else -1 for x in symbols]
+                known = [self._id_of.get(x, others) if is_hashable(x) else -1 for x in symbols]
                 ids = np.array(known, np.int32)
         if ids.size and ids.min() < 0:
             position = int((ids < 0).argmax())
@@ -544,7 +544,7 @@ class Alphabet(Sequence[Any]):
         return _free(PADDING if place == self.padding_id else f"id {place}", self._id_of)
 
     def __contains__(self, symbol: object) -> bool:
-        return _is_hashable(symbol) and symbol in self._id_of
+        return is_hashable(symbol) and symbol in self._id_of
 
     @cached_property
     def _symbol_of(self) -> dict[int, Hashable]:
@@ -618,6 +618,11 @@ def with_token_ids(ids: Mapping[Hashable, int], start: int | None, end: int | No
     }
     before = {special[name]: id_ for name, id_ in given.items() if name != "end"}
     return Alphabet(before | dict(ids) | {special[name]: id_ for name, id_ in given.items()}, **special)
+
+
+def token_ids(symbols: Alphabet) -> tuple[int, ...]:
+    """The ids of the tokens before and after every text, where there are such."""
+    return tuple(id_ for id_ in (symbols.start_id, symbols.end_id) if id_ is not None)
 
 
 def distinct_symbols(symbols: Any) -> tuple[Hashable, ...]:
@@ -709,14 +714,6 @@ def _iterable(text: Any) -> Iterable[Any]:
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise DataError(f"A text must be a string or a list of symbols. Received: {text!r:.60}. Decode bytes first.")
     return text
-
-
-def _is_hashable(symbol: object) -> bool:
-    try:
-        hash(symbol)
-    except TypeError:
-        return False
-    return True
 
 
 def _frequent(text: str | list[str], special: Sequence[str], min_count: int, max_size: int | None) -> list[str]:

@@ -36,6 +36,15 @@ def is_integer(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
+def is_hashable(value: Any) -> bool:
+    """Whether a value has a hash; a tuple that holds a list, which is an instance of Hashable, has none."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of Python or NumPy, NaN and infinities included; a bool is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._alphabet import Alphabet, token_ids
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._outputs import GivenOutputs, output_names
 from keras_interp_rnn._program import (
@@ -196,7 +196,7 @@ def substitutions(
             f"{network.name}. Pass a text that is not padding alone."
         )
     # The tokens before and after a text stay, and steps that are not read.
-    stay = np.isin(text, [] if names is None else [i for i in (names.start_id, names.end_id) if i is not None])
+    stay = np.isin(text, () if names is None else token_ids(names))
     places = np.flatnonzero(~stay if read is None else ~stay & read)
     ran = np.empty((len(text) * len(others), len(original)))
     batch = max(1, min(BATCH, WORKING_MEMORY // num_bytes))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._checks import choice, invalid, is_number
+from keras_interp_rnn._checks import choice, invalid, is_hashable, is_number
 from keras_interp_rnn.datasets._files import DataError
 
 __all__ = [
@@ -175,7 +175,7 @@ def check_distinct(values: Iterable[Any], where: str) -> dict[Any, Any]:
         kinds = dict.fromkeys((_type_of(value), value) for value in present)
         stray = next((value for _, value in kinds if not _is_single(value)), None)
     except TypeError:
-        stray = next(value for value in present if not _is_hashable(value))
+        stray = next(value for value in present if not is_hashable(value))
     if stray is not None:
         raise DataError(
             f"A cell must be a text, a number or another single value. Received: {type(stray).__name__} in {where}. "
@@ -281,14 +281,6 @@ def _is_single(value: Any) -> bool:
     is_container = isinstance(value, Collection) and not isinstance(value, str | bytes)
     equals_others = getattr(type(value), "__eq__", None) is not object.__eq__
     return not is_container and (equals_others or isinstance(value, Enum))
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _is_number(value: Any) -> bool:

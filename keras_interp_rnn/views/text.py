@@ -429,7 +429,7 @@ def share_ranking(result: ShareRanking) -> str:
             lines.append(f"{named_output(result, output)}:")
         lines += [head] if output == shown[0] else []
         for i in of_output[:limit]:
-            name = result.names[i] if len(result.names[i]) <= wide else f"{result.names[i][: wide - 1]}…"
+            name = _short(result.names[i], wide)
             absolute = _with_error(result.mean_absolute[i], result.standard_error_absolute[i], "")
             signed = _with_error(result.mean[i], result.standard_error[i], "+")
             lines.append(f"{name:{wide}} {result.counts[i]:>7,}   {absolute:20} {signed}".rstrip())

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._alphabet import Alphabet, with_token_ids
+from keras_interp_rnn._alphabet import Alphabet, token_ids, with_token_ids
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import GRU, SimpleRNN
 
@@ -87,8 +87,7 @@ def as_json(network: Proved) -> dict[str, Any]:
 
 def read_ids(symbols: Alphabet) -> tuple[int, ...]:
     """The ids that a network reads: those of the symbols of words, and of the tokens around every word."""
-    tokens = [id_ for id_ in (symbols.start_id, symbols.end_id) if id_ is not None]
-    return (*symbols.ids_of(symbols.ordinary).tolist(), *tokens)
+    return (*symbols.ids_of(symbols.ordinary).tolist(), *token_ids(symbols))
 
 
 def digest(content: Mapping[str, Any]) -> str:

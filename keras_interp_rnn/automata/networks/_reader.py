@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from keras_interp_rnn._alphabet import Alphabet, shown_symbols
+from keras_interp_rnn._alphabet import Alphabet, shown_symbols, token_ids
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._program import carried_states, predicted_classes
 from keras_interp_rnn.analysis import trace
@@ -46,7 +46,7 @@ class WordReader:
     @property
     def token_ids(self) -> tuple[int, ...]:
         """The ids of the tokens before and after every word, where there are such."""
-        return tuple(id_ for id_ in (self.symbols.start_id, self.symbols.end_id) if id_ is not None)
+        return token_ids(self.symbols)
 
     @cached_property
     def labels(self) -> tuple[Hashable, ...]:
