@@ -233,7 +233,7 @@ LAST_ID = r"as 0 is padding, to the last one of the Embedding. Received: \[.*(5|
                 ("abab", "Words must be a list of sequences of symbols. Received: 'abab'"),
             )
         ),
-        (gru, {}, "which carries no alphabet. Pass alphabet="),
+        (gru, {}, "must carry its alphabet, or one must be passed. Received: .*, which carries none. Pass alphabet="),
         (gru, {"alphabet": IDS}, "Received: a model without one. Train with a token before every word"),
         (gru, {"alphabet": IDS, "data": ["ab"], "method": "counts"}, "An automaton must have a first state, which"),
         (lambda: other_model(keras.layers.GRU(4, name="gru")), ITS, "a state-regularized layer. Received: gru"),
@@ -241,9 +241,13 @@ LAST_ID = r"as 0 is padding, to the last one of the Embedding. Received: \[.*(5|
         (lambda: gru({"outputs": 2}), ITS, "one output, whether it accepts. Received: a model with 2"),
         (lambda: gru(strength=0.5), ITS, "with a strength of 0.5. Continue training"),
         (lambda: gru(transition="sample"), ITS, "must be deterministic. Received"),
-        (gru, {"alphabet": "ab", "start": 1}, "a mapping of each symbol to its id. Received: alphabet='ab'. Pass {"),
-        (gru, {"alphabet": {}, "start": 1}, "a mapping of each symbol to its id. Received: alphabet={}"),
-        (gru, {"alphabet": {"a": 2, "b": 5}, "start": 1}, LAST_ID),
+        (
+            gru,
+            {"alphabet": "ab"},
+            "The id 0 must be padding.* an alphabet with the symbol 'a' there. Pass .* {symbol: id",
+        ),
+        (gru, {"alphabet": {}}, "a list of names, or a mapping. Received: {}. Pass one of these"),
+        (gru, {"alphabet": with_token_ids({"a": 2, "b": 5}, 1, None)}, LAST_ID),
         (gru, {"alphabet": with_token_ids(IDS, 99, None)}, LAST_ID),
         *((lambda labels=labels: labelled(labels), {}, FITS) for labels in (LABELS[:2], ("a", "a", "b"), 3)),
         (
