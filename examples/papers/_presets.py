@@ -127,7 +127,7 @@ class Tomita(Recipe):
     def network(self, model: keras.Model, data: Any) -> dict[str, Any]:
         symbols, recurrent, _ = model.layers
         return {
-            **{"kind": "recognizer", "alphabet": "".join(symbols.alphabet), "embedding": symbols.output_dim},
+            **{"kind": "recognizer", "alphabet": "".join(symbols.alphabet.ordinary), "embedding": symbols.output_dim},
             **{"units": recurrent.cell.units, "centroids": recurrent.cell.num_centroids},
             "report": dataclasses.asdict(model.report),
         }
