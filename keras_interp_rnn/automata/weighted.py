@@ -187,6 +187,8 @@ class WeightedAutomaton(weighted_drawing.Drawable, Result):
     def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
         """The automaton of a network that is affine in its state: n + 1 states, the last of which is always 1.
 
+        Its words are all that the network reads: an alphabet's start, end and padding are symbols as the others.
+
         Args:
             network: a model of an ISAN, a FactoredISAN over a vocabulary, or a linear recurrence over an Embedding or
                 one-hot vectors, with a linear Dense head, also under a softmax; a layer, a cell; or (layer, readout).

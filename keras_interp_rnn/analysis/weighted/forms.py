@@ -216,7 +216,7 @@ def affine_form(network: Any, readout: Any = None, alphabet: Sequence[Hashable] 
         kernel,
         bias,
         *head,
-        reading.names,
+        _names_of_all(reading, len(bias)),
         sequences,
         rounding=off,
         parameters=parameters,
@@ -321,4 +321,17 @@ def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | 
         **{"into": known.into_factors, "gains": known.switch_kernel, "out": known.out_of_factors},
         **{"bias": known.kernel, "readout": head.matrix, "offset": head.offset},
     }
-    return (arrays if known.shared is None else {**arrays, "shared": known.shared}), reading.names
+    names_of_symbols = _names_of_all(reading, len(known.kernel))
+    return (arrays if known.shared is None else {**arrays, "shared": known.shared}), names_of_symbols
+
+
+def _names_of_all(reading: AffineReading, num_symbols: int) -> Alphabet | None:
+    """The alphabet of a network; raises ValueError unless it has one symbol for each that the network reads."""
+    names = reading.names
+    if names is not None and len(names) != num_symbols:
+        raise ValueError(
+            f"The alphabet of {reading.layer.name} must have one symbol for each of the {num_symbols} that it reads. "
+            f"Received: {len(names)}, {names.symbols!r:.60}. Pass one of {num_symbols}, or build the network for "
+            f"{len(names)}."
+        )
+    return names

@@ -223,7 +223,7 @@ def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: 
     if len(symbols) > min(sizes, default=math.inf):
         raise ValueError(
             "Ids of symbols and tokens must lie from 1, as 0 is padding, to the last one of the Embedding. Received: "
-            f"{sorted(symbols.ids)}, and an Embedding of {min(sizes)} ids."
+            f"{sorted(set(symbols.ids) - {0})}, and an Embedding of {min(sizes)} ids. Give it {len(symbols)}."
         )
     return WordReader(model, symbols, compiled)
 

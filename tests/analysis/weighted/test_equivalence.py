@@ -9,6 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.weighted import _exact
 from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, tomita
+from keras_interp_rnn.datasets import Alphabet
 from tests.analysis.weighted.networks import Network, drawn, rotation, scales
 from tests.oracles import weighted_automata as oracle
 
@@ -160,6 +161,14 @@ def test_alphabets_pair_up_by_name():
     assert analysis.equivalent(first, second).exact
     with pytest.raises(ValueError, match="Both networks must read the same alphabet"):
         analysis.equivalent(first, DFA([[1, 0], [0, 1]], {1}, alphabet="ac"))
+
+
+@pytest.mark.parametrize("symbols", ["ab", "abcde"])
+def test_an_alphabet_has_a_symbol_for_each_that_a_network_reads(symbols):
+    ids = keras.Input((None,), dtype="int32")
+    named = keras.Model(ids, keras.layers.Dense(2)(layers.ISAN(4, 3)(Alphabet(symbols).layer()(ids))))
+    with pytest.raises(ValueError, match=f"one symbol for each of the 3 that it reads. Received: {len(symbols)}"):
+        analysis.equivalent(named, named)
 
 
 @pytest.mark.parametrize("seed", range(3))
