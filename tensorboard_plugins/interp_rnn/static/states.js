@@ -7,12 +7,13 @@ import {classes, columns, logged, walked} from './path.js';
 export const title = 'States';
 export const about = 'The automaton that a state-regularized network is: its states, what moves it from one to another, and the path of a text.';
 export const example = `import keras
-from keras_interp_rnn import callbacks, layers
+from keras_interp_rnn import callbacks, datasets, layers
 
 # x: words as ids, 0 is padding, 1 is the start token; y: 0 or 1
-symbols = range(2, int(x.max()) + 1)
+words = map(str, range(2, int(x.max()) + 1))
+alphabet = datasets.Alphabet(["", "^", *words], padding="", start="^")
 model = keras.Sequential([
-    keras.layers.Embedding(len(symbols) + 2, 16, mask_zero=True),
+    keras.layers.Embedding(len(alphabet), 16, mask_zero=True),
     layers.SRGRU(24, num_centroids=8),
     keras.layers.Dense(1),
 ])
@@ -20,7 +21,7 @@ model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
 model.fit(x, y, callbacks=[
     callbacks.TransitionProbabilities("logs", x[:4]),
     # With few symbols, the automaton too:
-    callbacks.Automaton("logs", alphabet={str(i): i for i in symbols}, start=1),
+    callbacks.Automaton("logs", alphabet=alphabet),
 ])`;
 
 const AHEAD = 3;
