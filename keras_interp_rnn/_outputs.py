@@ -108,6 +108,9 @@ class Outputs(Sequence[str]):
         return self.names[index]
 
 
+MANY_OUTPUTS, TOP = 64, 16
+"""Above 64 outputs a view has the 16 most probable ones alone."""
+
 SAME_OUTPUTS = ("Activation", "Dropout", "Identity", "ReLU", "Softmax")
 """Layers that make one output of each, by their names."""
 
@@ -137,6 +140,12 @@ def output_names(
     if alphabet is not None and len(alphabet) == num_outputs > 1:
         return tuple(visible(str(name)) for name in alphabet)
     return ()
+
+
+def are_quantities(network: Any, given: GivenOutputs | None) -> bool:
+    """Whether the outputs have units, as those of a regression."""
+    named = carried_outputs(network) if given is None else as_outputs(given)
+    return named is not None and named.units is not None
 
 
 def class_names(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:

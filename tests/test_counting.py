@@ -10,8 +10,7 @@ import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, views
 from keras_interp_rnn._results import as_html, as_text, nth, output_name
-from keras_interp_rnn.views import html as html_views
-from keras_interp_rnn.views import interactive
+from keras_interp_rnn._results.html import as_element
 from tests.views.test_views import Page, every_result, made
 
 ROOT = Path(__file__).parents[1]
@@ -86,9 +85,9 @@ def test_no_text_says_an_index_in_place_of_a_number(folder, ending, reader):
 @every_result
 def test_nothing_that_is_read_has_the_number_zero(name):
     result = made(name)
-    for text in (as_text(result), html_views.numbers(result), as_html(result)):
+    for text in (as_text(result), as_element(result.summary()), as_html(result)):
         assert not NUMBER_ZERO.search(text), NUMBER_ZERO.search(text)
-    view = interactive.view_of(result)
+    view = result.page_view()
     for tag in [tag for tags in view.data["runs"].values() for tag in tags.values()] if view else ():
         names = [*tag["series"].get("outputs", ()), tag["series"].get("title", "")]
         assert not [name for name in names if NUMBER_ZERO.search(str(name))]
@@ -118,7 +117,7 @@ class TestTheFirst:
         assert head.startswith("sequence 1 of 2, output 1 (index 0): ")
         first = max(rows, key=lambda row: row.count("#") + row.count("-"))
         assert re.match(r" +1 .*  +1 +[+-]\d", first), first
-        tag = next(iter(interactive.view_of(split).data["runs"].values()))["sequence_0"]["series"]
+        tag = next(iter(split.page_view().data["runs"].values()))["sequence_0"]["series"]
         assert (tag["title"], tag["symbols"][0], tag["outputs"]) == ("sequence 1", "1", ["output 1 (index 0)"])
 
     def test_prediction(self):

@@ -58,7 +58,7 @@ EDGES = tuple((i, i % 26) for i in range(500))
 # Results that are sentences: what they are made of, in words.
 SENTENCES = {
     "Agreement": AGREEMENT,
-    "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(300)), 1.0, 1 / 3, BIG[:, 0], BIG, ""),
+    "Certificate": automata.Certificate(True, LANGUAGE, LANGUAGE, tuple(range(500)), 1.0, 1 / 3, BIG[:, 0], BIG, ""),
     "Edit": Edit(WORD, WORD, False, True, (Change("insert", 3, None, "a symbol"),) * 300),
     "Equivalence": Equivalence(False, 1e-6, np.inf, -1, False, WORD, 1 / 3, False, 10_000, np.inf),
     "Extraction": Extraction(LANGUAGE, tuple(range(500)), BIG, BIG, BIG, EDGES, 0.9, BIG, "counts", None),
@@ -89,13 +89,14 @@ def test_a_result_of_large_arrays_is_a_line_or_a_small_table():
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Viewless(Result):
-    """A result without a view."""
+    """A result without a table of its own."""
 
     number: float
 
 
-def test_print_shows_a_result_without_a_view_as_the_prompt_does():
-    assert str(Viewless(1 / 3)) == repr(Viewless(1 / 3)) == "Viewless(number=0.3333)"
+def test_print_shows_the_fields_of_a_result_without_a_table_of_its_own():
+    assert repr(Viewless(1 / 3)) == "Viewless(number=0.3333)"
+    assert str(Viewless(1 / 3)).splitlines() == ["Viewless", "field   value", "number  0.3333"]
 
 
 def test_the_results_are_all_here():

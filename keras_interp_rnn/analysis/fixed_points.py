@@ -8,6 +8,7 @@ missing from the result.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from keras_interp_rnn._checks import integer, positive
 from keras_interp_rnn._program import as_array, generator
 from keras_interp_rnn._program.affine_layers import describe, has_isan
 from keras_interp_rnn._program.cell_maps import CellMap, cell_map
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._results import Result, Table, counted, numbered, numbers, points, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.analysis.isan.maps import fixed_points as isan_fixed_points
@@ -31,6 +32,10 @@ HALVINGS = 12
 """Maximum number of halvings in the line search."""
 MIXED = (1, 2, 4, 8)
 """Numbers of states whose mean is a start: saddles lie between attractors."""
+
+
+KINDS = 8
+"""Maximum number of numbers of unstable directions that a sentence counts."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +65,32 @@ class CellFixedPoints(Result):
     def attracts(self) -> NDArray[np.bool_]:
         """(points,), whether all states nearby move to the point: all eigenvalues of modulus below 1."""
         return np.asarray((np.abs(self.eigenvalues) < 1).all(axis=1))
+
+    def table(self) -> Table:
+        """The number of points, how many attract; a row for each, and a drawing on their principal axes."""
+        counts = sorted(Counter(self.num_unstable.tolist()).items())
+        kinds = ", ".join(
+            f"{count} with {counted(unstable, 'unstable direction')}" for unstable, count in counts[:KINDS]
+        )
+        moduli = np.abs(self.eigenvalues).max(axis=1, initial=0)
+        states = [" ".join(f"{x:.3g}" for x in state[:6]) + " …" * (len(state) > 6) for state in self.states.tolist()]
+        return Table(
+            f"{counted(len(self.states), 'fixed point')}, {int(self.attracts.sum())} of which attract; residual "
+            f"{self.residual:.1e}, reached from {self.num_converged:,} starts",
+            (
+                numbered("point", len(self.states)),
+                texts("attracts", ["yes" if attracts else "no" for attracts in self.attracts]),
+                numbers("unstable directions", self.num_unstable, "d"),
+                numbers("largest |eigenvalue|", moduli, ".4f"),
+                texts("state", states),
+            ),
+            (kinds,) if kinds else (),
+            drawings=(self.drawing(),),
+        )
+
+    def drawing(self) -> str:
+        """The points on their first two principal axes: discs attract, squares do not."""
+        return points(self.states, self.attracts)
 
 
 def fixed_points(

@@ -25,9 +25,10 @@ Banzhaf, "Weighted voting doesn't work", Rutgers Law Review, 1965.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,12 +38,36 @@ from keras_interp_rnn._outputs import GivenOutputs, names_of_steps, output_names
 from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, token_names
 from keras_interp_rnn._program.inputs import are_several, read_inputs
 from keras_interp_rnn._program.interface import last_activation
-from keras_interp_rnn._results import Result, nth, output_name, symbol_name, visible
+from keras_interp_rnn._results import (
+    Column,
+    Result,
+    Table,
+    Tag,
+    View,
+    counted,
+    masked_steps,
+    nth,
+    output_name,
+    step_numbers,
+    symbol_name,
+    texts,
+    view,
+    visible,
+)
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.analysis.attribution.affine_surrogate import AffineSurrogate, affine_surrogate
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
 from keras_interp_rnn.analysis.attribution.opening import UNITS, batch_of_one
 from keras_interp_rnn.analysis.attribution.pairs import OneSequence, exact_interactions, gap_of_sums, open_sequence
+from keras_interp_rnn.analysis.attribution.wording import (
+    ROUNDING,
+    ends,
+    in_nats,
+    near_certainty,
+    probability_of,
+    unit_of,
+    variance,
+)
 from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 from keras_interp_rnn.analysis.weighted.games import Game, quadrature
@@ -51,6 +76,10 @@ INDICES = ("shapley", "banzhaf")
 
 NO_MODELS = (FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork, tuple)
 """Networks that are affine, or are refused."""
+
+
+MISSED = 0.1
+"""Maximum gap of the output of a surrogate, in parts of its change, for its pairs to be read."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +111,8 @@ class Interactions(Result):
 
     Example: see `interactions`.
     """
+
+    title: ClassVar[str] = "Which steps act together"
 
     values: Array
     index: str
@@ -125,6 +156,100 @@ class Interactions(Result):
     def kind(self) -> str:
         """The players: "step" or "group"."""
         return "step" if self.groups is None else "group"
+
+    def table(self) -> Table:
+        """A row for each pair of players: what they change together, less what they change apart."""
+        whole, nothing = ends(self.output, self.reference_output, self.unit)
+        unit, pairs = f" in {in_nats(self.unit)}" if self.unit else "", self.top(self.values.size)
+        part = probability_of(self.output, self.unit)
+        notes = [
+            f"{self.index.capitalize()} interactions{unit}, {self.how_exact}",
+            *near_certainty(part, self.unit, "the pairs say what steps change together in"),
+        ]
+        said = f"{self.output_name}: {whole}, {nothing} without any step"
+        if not pairs:
+            return Table(
+                said,
+                notes=(*notes, f"no pair among {counted(int(self.players.sum()), self.kind)} that can be there or not"),
+            )
+        i, j, value = pairs[0]
+        together = "more" if value > 0 else "less"
+        if self._is_seen(value):
+            said += f"; {self.in_words(i)} with {self.in_words(j)} add {abs(value):.3g} {together} together than apart"
+        notes += [
+            *self._trust(),
+            f"{counted(len(pairs), 'pair')}; below 0 they add less together than apart, above 0 more",
+        ]
+        first, second, values = zip(*pairs, strict=True)
+        decimals = max(0, min(2 - math.floor(math.log10(max(abs(value), self._rounding, 1e-300))), 9))
+        heading = "interaction" if not unit_of(self.unit) else f"interaction, {unit_of(self.unit)}"
+        return Table(
+            said,
+            (
+                texts(self.kind, [self.in_words(i) for i in first]),
+                texts("with", [self.in_words(j) for j in second]),
+                Column(heading, values, form=f"+.{decimals}f"),
+            ),
+            tuple(notes),
+            bars=heading,
+            scale=self._rounding,
+        )
+
+    @property
+    def _rounding(self) -> float:
+        """Below it an interaction is rounding of the outputs."""
+        return ROUNDING * (abs(self.output) + abs(self.reference_output))
+
+    def _is_seen(self, value: float) -> bool:
+        return abs(value) > self._rounding
+
+    @property
+    def how_exact(self) -> str:
+        """Whether the interactions are exact, and why; or how well the surrogate explains the network."""
+        if self.r_squared is None:
+            return f"exact: {self.reason}"
+        return f"of an affine surrogate that explains {variance(self.r_squared)} of the variance over coalitions"
+
+    def _trust(self) -> list[str]:
+        """How far the pairs of a surrogate are to be trusted."""
+        if self.surrogate_output is None:
+            return []
+        missed, change = abs(self.output - self.surrogate_output), abs(self.output - self.reference_output)
+        if missed > MISSED * change + ROUNDING * abs(self.output):
+            return [
+                f"the surrogate misses the output by {missed:.2g} of a change of {change:.2g}: do not rely on its pairs"
+            ]
+        return ["estimates: pairs are small differences of outputs, and may be off by much more than the outputs are"]
+
+    def in_words(self, step: int) -> str:
+        """The name of what is read at a step, with its position if it occurs twice; the number of a step of vectors."""
+        if not self.tokens:
+            return nth(self.kind, step)
+        name = self.tokens[step]
+        return f'"{name}" ({step + 1})' if self.tokens.count(name) > 1 else f'"{name}"'
+
+    def tag(self) -> Tag:
+        """The interactions of all pairs, and steps that are no players, for the TensorBoard plugin."""
+        steps, grouped = len(self.values), self.groups is not None
+        return self.values.astype(np.float32), {
+            "kind": "interactions",
+            "symbols": list(self.tokens) or ([self.name(i) for i in range(steps)] if grouped else step_numbers(steps)),
+            "vectors": (self.vectors or not self.tokens) and not grouped,
+            **({"groups": True} if grouped else {}),
+            "output": self.output_name,
+            "says": self.output,
+            "index": self.index,
+            "masked": masked_steps(self.players),
+            **({"unit": self.unit} if self.unit else {}),
+            **({} if self.exact else {"r_squared": max(0.0, self.r_squared or 0.0)}),
+        }
+
+    def page_view(self) -> View | None:
+        """The text in the plugin's view, a step of the strongest pair picked; None without a pair."""
+        if self.players.sum() < 2:
+            return None
+        [(step, _, _)] = self.top(1)
+        return view("reads", self.tag(), picked=step)
 
 
 def interactions(

@@ -28,7 +28,9 @@ from keras_interp_rnn._program import (
 )
 from keras_interp_rnn._program.network import open_network
 from keras_interp_rnn._program.recurrent_part import RecurrentPart
-from keras_interp_rnn._results import as_html, as_text
+from keras_interp_rnn._results import Shown, Table, Tag, View, as_text, heat_map
+from keras_interp_rnn._results import numbers as column_of
+from keras_interp_rnn._results import view as tag_view
 from keras_interp_rnn._types import Array
 
 PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
@@ -36,7 +38,11 @@ PERCENTILES = (0.0, 6.68, 15.87, 30.85, 50.0, 69.15, 84.13, 93.32, 100.0)
 one and one and a half standard deviations of a normal distribution to either side of the median."""
 
 
-class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
+PERCENTS = (0, 16, 50, 84, 100)
+"""Percentiles of singular values in a table."""
+
+
+class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
     """A float64 array of derivatives, with the method that computed them.
 
     Attributes:
@@ -56,8 +62,49 @@ class Derivatives(np.ndarray[Any, np.dtype[np.float64]]):
     def __str__(self) -> str:
         return as_text(self) if self.lags else super().__str__()
 
-    def _repr_html_(self) -> str:
-        return as_html(self)
+    def table(self) -> Table:
+        """The percentiles of singular values, a row for each lag; of any other derivatives a map of the first ones."""
+        values = np.asarray(self)
+        if self.lags:
+            rows = values.reshape(len(self.lags), -1)
+            of_lags = np.percentile(rows, PERCENTS, axis=1)
+            columns = [column_of(f"{p} %", row, ".3g") for p, row in zip(PERCENTS, of_lags, strict=True)]
+            median = of_lags[PERCENTS.index(50)]
+            return Table(
+                f"singular values by {self.method}: their median is {median[0]:.3g} at lag {self.lags[0]}, and "
+                f"{median[-1]:.3g} at lag {self.lags[-1]}",
+                (column_of("lag", self.lags, "d"), *columns),
+                ("percentiles",),
+            )
+        lines = tuple(np.array2string(values).splitlines())
+        if values.ndim != 3 or not values.size:
+            return Table(f"derivatives by {self.method}", outline=lines)
+        largest = np.unravel_index(np.abs(values[0]).argmax(), values[0].shape)
+        units = [f"unit {i}" for i in range(values.shape[1])]
+        return Table(
+            f"Jacobians of {len(values)} sequences, by {self.method}: in the first one unit {largest[0]} depends most "
+            f"on input {largest[1] + 1}, {values[0][largest]:+.3g}",
+            notes=(
+                "the map: a row for each unit of the state, a column for each entry of the input; blue is positive, "
+                "orange negative; full colour is the largest value",
+            ),
+            outline=lines,
+            drawings=(heat_map(values[0].T, units, column="input", least=0, labelled=True),),
+        )
+
+    def tag(self) -> Tag:
+        """Percentiles of the singular values, for the TensorBoard plugin."""
+        return jacobian_tag(np.asarray(self), self.lags)
+
+    def page_view(self) -> View | None:
+        """The distributions of singular values at each lag, in the plugin's view; None for other derivatives."""
+        return tag_view("memory", self.tag()) if self.lags and self.size else None
+
+
+def jacobian_tag(singular_values: Array, lags: Sequence[int]) -> Tag:
+    """Percentiles of singular values (lags, sequences, values), for the TensorBoard plugin."""
+    percentiles = np.percentile(singular_values.reshape(len(lags), -1), np.arange(101), axis=1).T
+    return percentiles.astype(np.float32), {"kind": "jacobian", "lags": [int(lag) for lag in lags]}
 
 
 def _derivatives(array: Array, method: str, lags: Sequence[int] = ()) -> Derivatives:

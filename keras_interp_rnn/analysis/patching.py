@@ -26,7 +26,7 @@ from keras_interp_rnn._program import GivenAlphabet, as_array, listed, read_text
 from keras_interp_rnn._program.along import CellAlong
 from keras_interp_rnn._program.network import Network, open_network
 from keras_interp_rnn._program.values import Cells
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._results import Column, Result, Table, counted, heat_map, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import row_slices
 
@@ -85,6 +85,34 @@ class Patching(Result):
 
     def _mean(self, values: Array) -> Array:
         return np.asarray(np.nansum(values, axis=0) / np.where(self.num_pairs, self.num_pairs, np.nan))
+
+    def table(self) -> Table:
+        """A row for each quantity: the step at which it has the largest effect, and what it restores there."""
+        steps = [int(np.nan_to_num(np.abs(effects)).argmax()) for effects in self.effects]
+        places = range(len(steps))
+        restored = [float(self.restored[i, steps[i]]) for i in places]
+        known = [i for i in places if np.isfinite(restored[i])]
+        most = max(known, key=lambda i: abs(restored[i]), default=None)
+        said = ""
+        if most is not None:
+            said = f"; {self.names[most]} at step {steps[most] + 1} restores {restored[most]:.1%} of the difference"
+        return Table(
+            f"{counted(len(self.clean), 'pair')}, mean output {self.corrupted.mean():.4g} corrupted, "
+            f"{self.clean.mean():.4g} clean{said}",
+            (
+                texts("quantity", self.names),
+                Column("step", [step + 1 for step in steps], form="d"),
+                Column("effect", [float(self.effects[i, steps[i]]) for i in places], form="+.3g"),
+                Column("restored", restored, form=".1%"),
+            ),
+            bars="restored",
+            scale=1.0,
+            drawings=(self.drawing(),),
+        )
+
+    def drawing(self) -> str:
+        """The shares that each quantity, from top to bottom, restores at each step."""
+        return heat_map(self.restored.T, self.names, labelled=True)
 
 
 def patching(

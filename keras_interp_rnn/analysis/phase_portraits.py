@@ -23,12 +23,16 @@ from typing import Any
 import numpy as np
 
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._results import Result, symbol_name
+from keras_interp_rnn._results import Result, Table, counted, numbers, phase_lines, quoted, symbol_name, texts
 from keras_interp_rnn._types import Array, Ints
 from keras_interp_rnn.analysis.weighted.forms import AffineForm, affine_form
 
 SAME = 1e-12
 """Distance of the size of an eigenvalue from 1, below which a symbol leaves its direction unchanged."""
+
+
+CONSTANTS = 6
+"""Maximum number of time constants of a symbol in a table."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +68,44 @@ class PhasePortrait(Result):
     def name(self, symbol: int) -> str:
         """The displayed name of a symbol."""
         return symbol_name(self.alphabet, symbol)
+
+    def table(self) -> Table:
+        """A row for each symbol: its slope, how far points are from its line, its fixed point, its time constants."""
+        constants = [" ".join(map(_time_constant, row[:CONSTANTS])) for row in self.time_constants.tolist()]
+        names = [self.name(symbol) for symbol in range(len(self.slopes))]
+        known = np.flatnonzero(np.isfinite(self.slopes))
+        steepest = f"; {quoted(names[known[self.slopes[known].argmin()]])} pulls back most" if len(known) else ""
+        return Table(
+            f"change of the logit against the logit before, {counted(len(self.logits), 'step')}, a line for each "
+            f"symbol; rings are fixed points{steepest}",
+            (
+                texts("symbol", names),
+                numbers("slope", self.slopes, "+.3f"),
+                numbers("residual", self.residual, ".1e"),
+                numbers("fixed point", self.fixed_points, "+.3f"),
+                texts("time constants (steps)", constants),
+            ),
+            drawings=(self.drawing(),),
+        )
+
+    def drawing(self) -> str:
+        """The line of each symbol over the logits that it was read at, with its name; a ring at its fixed point."""
+        lines = []
+        for symbol in np.unique(self.symbols).tolist():
+            logits = self.logits[self.symbols == symbol]
+            ends = np.array([logits.min(), logits.max()])
+            changes = self.slopes[symbol] * ends + self.intercepts[symbol]
+            if np.isfinite(changes).all():
+                pairs = tuple(zip(ends.tolist(), changes.tolist(), strict=True))
+                lines.append((symbol, self.name(symbol), pairs, float(self.fixed_points[symbol])))
+        return phase_lines(self.logits, self.changes, lines)
+
+
+def _time_constant(value: float) -> str:
+    """A time constant as text; a direction that does not decay has none."""
+    if abs(value) > 1e12:  # an eigenvalue of 1 but for rounding
+        return "none (unchanged)"
+    return f"none (grows by e in {-value:.3g})" if value < 0 else f"{value:.3g}"
 
 
 def phase_portrait(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,22 @@ from keras_interp_rnn._program import (
 )
 from keras_interp_rnn._program.inputs import Reading, are_several, one_row, read_inputs
 from keras_interp_rnn._program.network import masks_of, steps_read
-from keras_interp_rnn._results import Result, output_name, symbol_name
+from keras_interp_rnn._results import (
+    WORD,
+    Column,
+    Result,
+    Table,
+    Tag,
+    View,
+    masked_steps,
+    output_name,
+    quoted,
+    symbol_name,
+    text_of,
+    texts,
+    verdict,
+    view,
+)
 from keras_interp_rnn._types import Array, TextModel
 
 BATCH = 256
@@ -34,6 +49,10 @@ BATCH = 256
 
 WORKING_MEMORY = 2**26
 """Bytes of outputs that are computed at a time, all steps counted."""
+
+
+MOVED = 0.1
+"""Least change of a probability that has a bar of full length."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +74,8 @@ class Substitutions(Result):
 
     Example: see `substitutions`.
     """
+
+    title: ClassVar[str] = "What if a symbol were another"
 
     symbols: NDArray[np.int64]
     alternatives: NDArray[np.int64]
@@ -111,6 +132,66 @@ class Substitutions(Result):
     def output_name(self, output: int) -> str:
         """The displayed name of an output: its own, or that of a symbol if their numbers agree, or its index."""
         return output_name(self.output_names or self.alphabet or (), output, len(self.original))
+
+    def table(self) -> Table:
+        """A row for each replacement of a symbol that is read, with the change of what the network says of the text."""
+        _, usual = self.probabilities()
+        first, single = int(usual.argmax()), len(usual) == 1
+        said = self.output_name(first)
+        if single:
+            output, says = self.output_names[0] if self.output_names else "the output", f"{usual[0]:.4f}"
+        else:
+            output, says = f"probability of {said!r}", verdict(said, float(usual[first]), len(usual))
+        read = text_of(self.alphabet, self.symbols if self.read is None else self.symbols[self.read])
+        if len(read) > WORD:  # cut between words, if there are any
+            read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
+        changes, same = self.changes(), self.symbols[:, None] == self.alternatives
+        tried = ~same if self.read is None else ~same & self.read[:, None]
+        places, others = np.nonzero(tried)
+        values = changes[places, others].tolist()
+        best = int(np.abs(values).argmax()) if values else None
+        strongest = ""
+        if best is not None:
+            old, new = (self.name(int(x)) for x in (self.symbols[places[best]], self.alternatives[others[best]]))
+            change = f"{values[best]:+.4g}" if single else f"{100 * values[best]:+.1f} points"
+            strongest = (
+                f"; {quoted(new)} in place of {quoted(old)} at position {places[best] + 1} changes that most: {change}"
+            )
+        heading = f"change of {output}"
+        return Table(
+            f"after {read!r}: {says}{strongest}",
+            (
+                Column("position", (places + 1).tolist(), form="d"),
+                texts("symbol", [self.name(int(self.symbols[t])) for t in places]),
+                texts("instead", [self.name(int(self.alternatives[a])) for a in others]),
+                Column(heading, values, form="+.4g" if single else "+.1%"),
+            ),
+            bars=heading,
+            scale=0.0 if single else MOVED,
+        )
+
+    def tag(self) -> Tag:
+        """Logits for the TensorBoard plugin, the original first; probabilities become their logarithms."""
+        parts = [self.original[None], self.outputs.reshape(-1, len(self.original))]
+        if self.deleted is not None:
+            parts.append(self.deleted)
+        rows = np.concatenate(parts)
+        if self.are_probabilities and len(self.original) > 1:
+            rows = np.log(np.maximum(rows, 1e-30))
+        masked = masked_steps(self.read)
+        return rows.astype(np.float32), {
+            "kind": "substitutions",
+            "symbols": [self.name(int(symbol)) for symbol in self.symbols],
+            "alternatives": [self.name(int(symbol)) for symbol in self.alternatives],
+            "outputs": [self.output_name(output) for output in range(len(self.original))],
+            "deletions": self.deleted is not None,
+            **({"masked": masked} if masked else {}),
+        }
+
+    def page_view(self) -> View | None:
+        """The text with each symbol replaced or deleted, in the plugin's view."""
+        position, symbol, _ = self.top(1)[0]
+        return view("reads", self.tag(), picked=position, instead=self.name(symbol))
 
 
 def substitutions(

@@ -23,7 +23,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,18 @@ from keras_interp_rnn._program import (
     read_text,
     resolve_alphabet,
 )
-from keras_interp_rnn._results import Result, symbol_name
+from keras_interp_rnn._results import (
+    Column,
+    Result,
+    Table,
+    because,
+    counted,
+    heat_map,
+    nth,
+    quoted,
+    symbol_name,
+    texts,
+)
 from keras_interp_rnn._types import Array, Ints, LinearAutomaton, TextModel
 from keras_interp_rnn.analysis.isan.contributions import contributions
 from keras_interp_rnn.analysis.weighted.forms import word_ids
@@ -52,6 +63,10 @@ EXPLAINED = 0.1
 """Largest probability of an event that is explained as surprising."""
 IMPOSSIBLE = 1e-12
 """The probability that an impossible event has where paths through it are compared."""
+
+
+SESSIONS, FULL_COLOUR = 24, 6.0
+"""Maximum number of sessions in a drawing, and the nats of an event in full colour."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +111,36 @@ class SurprisingEvent(Result):
         """The displayed name of an event."""
         return symbol_name(self.names, symbol)
 
+    def table(self) -> Table:
+        """The event that came and the expected one; a row for each event before, with its share in the log-odds."""
+        expected, came = self.name(self.expected), self.name(self.came)
+        names, shares = [self.name(int(symbol)) for symbol in self.symbols], self.shares.tolist()
+        place = f"{nth('event', self.position)} of {nth('session', self.session)}"
+        said = (
+            f"{place}: {came!r} came ({math.exp(-self.nats):.2g}), {expected!r} was expected "
+            f"({math.exp(-self.expected_nats):.1%}){because(names, shares, 'nats', towards=1)}"
+        )
+        if not names:
+            return Table(said)
+        exact = f"residual {self.residual:.1e}" if self.method == "contributions" else "they need not sum"
+        places = [*range(1, len(names) + 1)]
+        if not math.isnan(self.rest):
+            names, shares, places = ["no event", *names], [self.rest, *shares], [None, *places]
+        heading = f"nats for {expected!r}"
+        sums = self.method == "contributions"
+        return Table(
+            said,
+            (
+                Column("position", places, form="d"),
+                texts("event", names),
+                Column(heading, shares, form="+.3f", sums=sums),
+            ),
+            (f"shares of the events before, by {self.method}: {exact}",),
+            bars=heading,
+            scale=1.0,
+            base=len(names) - len(self.symbols),
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Surprise(Result):
@@ -115,6 +160,8 @@ class Surprise(Result):
 
     Example: see `surprise`.
     """
+
+    title: ClassVar[str] = "Surprising sessions"
 
     symbols: tuple[Ints, ...]
     nats: tuple[Array, ...]
@@ -147,6 +194,42 @@ class Surprise(Result):
     def name(self, symbol: int) -> str:
         """The displayed name of an event."""
         return symbol_name(self.names, symbol)
+
+    def table(self) -> Table:
+        """A row for each session, the most surprising first, with its most surprising event; below, why these came."""
+        means, totals, order = self.scores(), self.scores("total"), self.ranked().tolist()
+        most = f", the most surprising one {means[order[0]]:.3f}: {nth('session', order[0])}" if order else ""
+        found = f"{means.mean():.3f} nats per event in the mean{most}" if order else "no session"
+        return Table(
+            f"{counted(len(self), 'session')}, {found}",
+            (
+                Column("session", [i + 1 for i in order], form="d"),
+                Column("events", [len(self.symbols[i]) for i in order], form="d"),
+                Column("mean", [float(means[i]) for i in order], "nats per event", ".3f"),
+                Column("total", [float(totals[i]) for i in order], "nats", ".3f"),
+                texts("its most surprising event", [self._largest(i) for i in order]),
+            ),
+            parts=tuple(event.table() for event in self.events),
+        )
+
+    def _largest(self, session: int) -> str:
+        """The most surprising event of a session in words; "" if none is predicted."""
+        nats = self.nats[session]
+        if not np.isfinite(nats).any():
+            return ""
+        place = int(np.nanargmax(nats))
+        came, expected = (self.name(int(rows[session][place])) for rows in (self.symbols, self.expected))
+        return f"{nth('event', place)}, {quoted(came)} for {quoted(expected)}"
+
+    def drawing(self) -> str:
+        """The surprise of each event, a row for each session, the most surprising first."""
+        order = self.ranked()[:SESSIONS].tolist()
+        steps = max((len(self.nats[i]) for i in order), default=0)
+        values = np.full((steps, len(order)), np.nan)
+        for column, i in enumerate(order):
+            values[: len(self.nats[i]), column] = self.nats[i]
+        names = [nth("session", i) for i in order]
+        return heat_map(values, names, column="event", least=FULL_COLOUR, labelled=True)
 
 
 def surprise(

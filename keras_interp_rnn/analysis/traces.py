@@ -21,7 +21,7 @@ from keras_interp_rnn._program import (
     states_to_set,
     token_names,
 )
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._results import Result, Table, Tag, View, counted, heat_map, numbers, texts, view
 
 STATES = ("h", "c")
 """States, which a masked step repeats; a cell with further states has `state_1`, `state_2`, ... instead of `c`."""
@@ -53,6 +53,53 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self.quantities)
+
+    def table(self) -> Table:
+        """A row for each quantity: its shape and its range."""
+        names, shapes, low, high = [], [], [], []
+        for name, values in self.items():
+            known = values[~np.isnan(values)]
+            names.append(name)
+            shapes.append("x".join(map(str, values.shape)))
+            low.append(float(known.min()) if known.size else np.nan)
+            high.append(float(known.max()) if known.size else np.nan)
+        batch, steps, *_ = next(iter(self.values())).shape if self else (0, 0)
+        return Table(
+            f"{counted(len(self), 'quantity') if len(self) == 1 else f'{len(self)} quantities'} of "
+            f"{counted(steps, 'step')} of {counted(batch, 'sequence')}",
+            (
+                texts("quantity", names),
+                texts("shape", shapes),
+                numbers("least", low, ".4g"),
+                numbers("largest", high, ".4g"),
+            ),
+        )
+
+    def drawing(self) -> str:
+        """The state of the first layer over the steps of the first sequence."""
+        name = next((name for name in self if name.split("/")[-1] == "h"), next(iter(self)))
+        first = self[name][0]
+        flat = first.reshape(len(first), -1)
+        return heat_map(flat, [f"unit {i}" for i in range(flat.shape[1])])
+
+    def tag(self) -> Tag:
+        """All quantities of a step in one row, for the TensorBoard plugin; NaN throughout where it is not read."""
+        arrays = {name: values.reshape(*values.shape[:2], -1) for name, values in self.items()}
+        joined = np.concatenate([*arrays.values()], axis=-1).astype(np.float32)
+        if self.read is not None:
+            joined[~self.read] = np.nan
+        return joined, {
+            "kind": "trace",
+            "quantities": [[name, values.shape[-1]] for name, values in arrays.items()],
+            "tokens": [list(row) for row in self.tokens] or [[] for _ in joined],
+            **({"vectors": True} if self.vectors else {}),
+        }
+
+    def page_view(self) -> View | None:
+        """All quantities in the plugin's view; None if they have different steps."""
+        if len({values.shape[:2] for values in self.quantities.values()}) != 1:
+            return None
+        return view("reads", self.tag())
 
 
 def trace(

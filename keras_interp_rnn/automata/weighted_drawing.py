@@ -6,17 +6,21 @@ otherwise edges with the initial weights come from a dashed circle.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._results import LINE, visible
+from keras_interp_rnn._results import LINE, Table, counted, shown_word, texts, visible
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import CIRCLE, RING, State, names_of_states, picture
 from tensorboard_plugins.interp_rnn import layout
 
 MAX_EDGES = 60
 """Maximum number of edges, initial weights included, whose labels can still be read."""
+
+WORDS = 6
+"""Maximum number of words in a table, and of values of each."""
 
 SOURCE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{LINE}" stroke-dasharray="3 3"/>'
 """The circle from which initial weights come."""
@@ -32,6 +36,10 @@ class Drawable:
     @property
     def _symbols(self) -> tuple[Hashable, ...]:
         """The symbols, in the order of the matrices."""
+        raise NotImplementedError
+
+    def value(self, word: Iterable[Hashable]) -> Any:
+        """The value of a word."""
         raise NotImplementedError
 
     def to_svg(self, names: Sequence[str] | None = None) -> str:
@@ -54,13 +62,13 @@ class Drawable:
         >>> ">h:0.375, t:0.125</text>" in coin.to_svg()
         True
         """
-        texts, final = names_of_states(names, len(self.initial)), self.final.reshape(len(self.initial), -1)
+        labels, final = names_of_states(names, len(self.initial)), self.final.reshape(len(self.initial), -1)
         edges: dict[tuple[int, int], list[tuple[str, float]]] = {}
         for state, target, i in np.argwhere(np.moveaxis(self.transitions, 0, -1)).tolist():
             weight = float(self.transitions[i, state, target])
             edges.setdefault((state, target), []).append((str(self._symbols[i]), weight))
         starts = {state: float(weight) for state, weight in enumerate(self.initial) if weight}
-        return svg(edges, starts, {state: row.tolist() for state, row in enumerate(final) if row.any()}, texts)
+        return svg(edges, starts, {state: row.tolist() for state, row in enumerate(final) if row.any()}, labels)
 
     @property
     def is_drawable(self) -> bool:
@@ -70,6 +78,29 @@ class Drawable:
 
     def _repr_svg_(self) -> str | None:
         return self.to_svg() if self.is_drawable else None
+
+    def table(self) -> Table:
+        """Its size, and its values for the shortest words."""
+        sizes = f"{counted(len(self.initial), 'state')}, {counted(len(self.transitions), 'symbol')}"
+        outputs = self.final.shape[1] if self.final.ndim == 2 else 1
+        words = [(), *((symbol,) for symbol in self._symbols[: WORDS - 1])]
+        values = []
+        for symbols in words:
+            try:
+                found = np.ravel(self.value(symbols)).tolist()
+            except ValueError:
+                values.append("too large for a float")
+            else:
+                values.append(", ".join(f"{x:.4g}" for x in found[:WORDS]) + (", ..." if outputs > WORDS else ""))
+        names = [repr(shown_word(symbols)) if symbols else "the empty word" for symbols in words]
+        several = f", {outputs} values a word" if outputs > 1 else ""
+        drawn = (self.to_svg(),) if self.is_drawable else ()
+        columns = texts("word", names), texts("value", values)
+        return Table(f"weighted automaton: {sizes}{several}", columns, drawings=drawn)
+
+    def drawing(self) -> str:
+        """The drawing of `to_svg`; raises ValueError if there are too many edges."""
+        return self.to_svg()
 
 
 def svg(

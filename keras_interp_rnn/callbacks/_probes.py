@@ -25,9 +25,9 @@ from keras_interp_rnn._program import (
     recurrent_layer_inputs,
     resolve_alphabet,
 )
+from keras_interp_rnn._results import Tag
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._base import NamedCallback, claim, release
-from keras_interp_rnn.views.tags import Tag
 from tensorboard_plugins.interp_rnn import schema
 
 

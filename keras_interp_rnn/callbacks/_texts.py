@@ -12,7 +12,6 @@ from keras_interp_rnn._outputs import GivenOutputs, as_outputs
 from keras_interp_rnn._program import GivenAlphabet, check_finite, read_text, resolve_alphabet
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of, write_tag
-from keras_interp_rnn.views import tags
 
 
 class TextProbe(Probe):
@@ -60,7 +59,7 @@ class TextProbe(Probe):
                 self._check_length(length_of(text))
 
     def measured(self, text: Any) -> Any:
-        """The result to write for one text, of a class that `tags.of` knows."""
+        """The result to write for one text, which has a `tag`."""
         raise NotImplementedError
 
     def measure(self) -> list[Any]:
@@ -75,9 +74,9 @@ class TextProbe(Probe):
         for i, result in enumerate(found):
             name = f"{self.folder}/text_{i}"
             if self.in_parts:
-                write_tag(f"{name}/step_{step}", tags.of(result), step, part_of=f"{_summaries.PREFIX}/{name}")
+                write_tag(f"{name}/step_{step}", result.tag(), step, part_of=f"{_summaries.PREFIX}/{name}")
             else:
-                write_tag(name, tags.of(result), step)
+                write_tag(name, result.tag(), step)
         residuals = [result.residual for result in found if hasattr(result, "residual")]
         if residuals:
             _summaries.scalars({f"{self.folder}_residual": max(residuals)}, step)

@@ -19,7 +19,6 @@ from keras_interp_rnn.automata.machines import accepted_words, checked_words, sh
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, write_tag
-from keras_interp_rnn.views import tags
 
 
 class Measured(NamedTuple):
@@ -147,8 +146,7 @@ class Automaton(Probe):
         confidence = extraction.confidence[~np.isnan(extraction.confidence)]
         entropies = extraction.entropy[~np.isnan(extraction.entropy)]
         entropy = float(entropies.mean()) if entropies.size else None
-        tag = tags.automaton(
-            extraction.dfa,
+        tag = extraction.dfa.tag(
             extraction.centroids,
             extraction.confidence,
             unsupported=extraction.unsupported,

@@ -12,7 +12,7 @@ from keras_interp_rnn import analysis
 from keras_interp_rnn._outputs import GivenOutputs
 from keras_interp_rnn._program import AffineReading, GivenAlphabet
 from keras_interp_rnn.analysis.isan.contributions import Contributions as Split
-from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, most_probable, top_contributions
+from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe
 from tensorboard_plugins.interp_rnn import schema
 
@@ -75,7 +75,7 @@ class Contributions(TextProbe):
         if opened.at_the_end or len(opened.ways) > 1:
             split = analysis.contributions(self.network, text, targets=-1, **options)
             top = MAX_NUMBERS // (length + 3) - 2
-            return split if (length + 2) * outputs <= MAX_NUMBERS else most_probable(split, top)
+            return split if (length + 2) * outputs <= MAX_NUMBERS else split.most_probable(top)
         if (schema.target_rows(length).stop + 1) * outputs <= MAX_NUMBERS:
             return analysis.contributions(self.network, text, **options)
         top = MAX_NUMBERS // schema.block_rows(length).stop - 2

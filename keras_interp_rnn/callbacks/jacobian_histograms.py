@@ -11,9 +11,9 @@ import numpy as np
 
 from keras_interp_rnn import analysis
 from keras_interp_rnn._checks import integers
+from keras_interp_rnn.analysis.jacobians import jacobian_tag
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, write_tag
-from keras_interp_rnn.views import tags
 
 SMALLEST = 1e-30
 """Singular values below it are replaced by it before log10."""
@@ -72,7 +72,7 @@ class JacobianHistograms(InputProbe):
         return analysis.jacobian_singular_values(layer, reads, lags=self.lags, mask=mask)
 
     def write(self, found: np.ndarray, step: int) -> None:
-        write_tag("jacobian_percentiles", tags.jacobian(found, self.lags), step)
+        write_tag("jacobian_percentiles", jacobian_tag(found, self.lags), step)
         for lag, values in zip(self.lags, found, strict=True):
             logarithms = np.log10(np.maximum(values, SMALLEST))
             _summaries.distribution(f"jacobian/lag_{lag}", values, step)

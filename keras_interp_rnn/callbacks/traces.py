@@ -13,7 +13,6 @@ from keras_interp_rnn._program import GivenAlphabet, token_names
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, write_tag
-from keras_interp_rnn.views import tags
 
 
 class Traces(InputProbe):
@@ -64,4 +63,4 @@ class Traces(InputProbe):
         return dataclasses.replace(traced, tokens=names)
 
     def write(self, found: Trace, step: int) -> None:
-        write_tag(f"trace/step_{step}", tags.trace(found), step, part_of=f"{_summaries.PREFIX}/trace")
+        write_tag(f"trace/step_{step}", found.tag(), step, part_of=f"{_summaries.PREFIX}/trace")

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from keras_interp_rnn._program import GivenAlphabet, apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn._results import visible
 from keras_interp_rnn.analysis import trace
+from keras_interp_rnn.analysis.state_regularized.explanation import transition_probabilities
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, copied, write_tag
-from keras_interp_rnn.views import tags
 
 TOP = 5
 """Number of prototypes of a centroid."""
@@ -120,7 +120,7 @@ class TransitionProbabilities(InputProbe):
     def write(self, found: Measured, step: int) -> None:
         names = self._names()
         symbols = [self._name(i) for i in range(len(found.counts))] if len(found.counts) > 1 else []
-        write_tag("transition_probabilities", tags.transition_probabilities(found.alpha, names), step)
+        write_tag("transition_probabilities", transition_probabilities(found.alpha, names), step)
         write_tag("transition_counts", (found.counts, {"kind": "transition_counts", "symbols": symbols}), step)
         if found.texts is not None:
             write_tag("transition_texts", (json.dumps(found.texts), {"kind": "transition_texts"}), step)

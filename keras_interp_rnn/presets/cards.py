@@ -9,7 +9,7 @@ from typing import Any
 
 from keras_interp_rnn._checks import choice
 from keras_interp_rnn._io import read_json
-from keras_interp_rnn._results import Result, as_text, short_repr
+from keras_interp_rnn._results import Column, Result, Table, short_repr, texts
 
 FORMAT = 1
 """Format of the cards; later formats raise an error."""
@@ -103,16 +103,20 @@ class Card(Result):
         values = {figure.name: figure.value for figure in self.figures}
         return values[choice("name", name, values)]
 
-
-@as_text.register
-def as_lines(card: Card) -> str:
-    """The card as lines of text."""
-    lines = [f"{card.name}: {card.what}", f"data: {card.data}", f"licence: {card.licence}"]
-    lines += [f"figure: {figure}" for figure in card.figures]
-    lines += [f"limit: {limit}" for limit in card.limits]
-    if card.settings.get("page"):
-        lines.append(f'page: views.save(presets.load("{card.name}"), "live.html") reads what you type')
-    return "\n".join([*lines, f"made by: {card.make}"])
+    def table(self) -> Table:
+        """What the network is, its data, figures and limits; a row for each figure."""
+        notes = [f"data: {self.data}", f"licence: {self.licence}"]
+        notes += [f"figure: {figure}" for figure in self.figures]
+        notes += [f"limit: {limit}" for limit in self.limits]
+        if self.settings.get("page"):
+            notes.append(f'page: views.save(presets.load("{self.name}"), "live.html") reads what you type')
+        columns = (
+            texts("figure", [figure.name for figure in self.figures]),
+            Column("value", [figure.value for figure in self.figures], form=".4g"),
+            texts("of", [figure.says for figure in self.figures]),
+        )
+        notes.append(f"made by: {self.make}")
+        return Table(f"{self.name}: {self.what}", columns, tuple(notes), folded=True)
 
 
 def names(folder: Path) -> tuple[str, ...]:

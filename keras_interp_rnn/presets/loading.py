@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_interp_rnn._alphabet import SPECIAL
 from keras_interp_rnn._checks import expanded_path
-from keras_interp_rnn._results import Result, as_text
+from keras_interp_rnn._results import Result, Table, View
 from keras_interp_rnn.presets import storage
 from keras_interp_rnn.presets.cards import FOLDER, Card, names, read_card
 
@@ -89,11 +89,19 @@ class Preset(Result):
             )
         return ids
 
+    def table(self) -> Table:
+        """The card."""
+        return self.card.table()
 
-@as_text.register
-def preset(result: Preset) -> str:
-    """The card."""
-    return as_text(result.card)
+    def page_view(self) -> View | None:
+        """The page that reads typed text; None if the network cannot, or its outputs are not one choice."""
+        from keras_interp_rnn.views.live import live_view
+
+        first = self.card.settings.get("page")
+        if not first:
+            return None
+        view = live_view(self.model, self.name, first["text"], first["outputs"], self.table().notes)
+        return view._replace(title=self.name, lead=f"{self.card.what} {view.lead}")
 
 
 def list() -> tuple[str, ...]:

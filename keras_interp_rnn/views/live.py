@@ -28,13 +28,10 @@ import numpy as np
 from keras_interp_rnn import automata
 from keras_interp_rnn._checks import is_proved
 from keras_interp_rnn._outputs import output_names
-from keras_interp_rnn._results import as_html, as_text, output_name, separator, symbol_name
+from keras_interp_rnn._results import Shown, Table, View, output_name, separator, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import switch_arrays
 from keras_interp_rnn.automata.networks import Extraction
-from keras_interp_rnn.presets.loading import Preset
-from keras_interp_rnn.views import html
-from keras_interp_rnn.views.interactive import View, view_of
 
 MAX_NUMBERS = 2**24
 """Maximum number of entries of all arrays of a page, which a browser holds unpacked."""
@@ -119,7 +116,7 @@ def _view_of_automaton(network: keras.Model, word: str) -> View:
     with contextlib.suppress(ValueError):  # the proof does not cover a layer of the network
         certificate = automata.certify(network, result.dfa)
         result = certificate if is_proved(certificate) else result
-    view = view_of(result)
+    view = result.page_view()
     if view is None:
         raise ValueError(
             f"An automaton must have few enough edges to be drawn. Received: {len(result.machine)} states. Save "
@@ -162,26 +159,17 @@ def _refused(network: keras.Model, error: ValueError) -> ValueError:
     )
 
 
-@as_text.register
-def network_text(network: keras.Model) -> str:
-    """One line, as the model has a `summary`."""
-    return f"{network.name}: {network.count_params():,} weights. views.save(model, 'live.html') makes a page of it."
+class Network(Shown):
+    """A Keras model over symbols, as something that is shown: a page that reads what is typed."""
 
+    def __init__(self, model: keras.Model) -> None:
+        self.model = model
 
-@view_of.register
-def network_view(network: keras.Model) -> View:
-    """A network that reads typed text."""
-    return live_view(network)
+    def table(self) -> Table:
+        """One line, as the model has a `summary`."""
+        name, weights = self.model.name, self.model.count_params()
+        return Table(f"{name}: {weights:,} weights. views.save(model, 'live.html') makes a page of it.")
 
-
-@view_of.register
-def preset_view(preset: Preset) -> View | None:
-    """A preset that reads typed text; None if it cannot, or if its outputs are not one choice."""
-    first = preset.card.settings.get("page")
-    if not first:
-        return None
-    view = live_view(preset.model, preset.name, first["text"], first["outputs"], as_text(preset).splitlines()[1:])
-    return view._replace(title=preset.name, lead=f"{preset.card.what} {view.lead}")
-
-
-as_html.register(keras.Model, html.framed)
+    def page_view(self) -> View:
+        """The page; raises ValueError as `live_view`."""
+        return live_view(self.model)

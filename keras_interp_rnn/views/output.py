@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 import tempfile
@@ -10,11 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keras
+
 from keras_interp_rnn._checks import as_path, invalid
 from keras_interp_rnn._io import atomic_write, in_terminal
-from keras_interp_rnn._results import Result, as_html, as_text
-from keras_interp_rnn.analysis import AffineMap
-from keras_interp_rnn.views import html, live, svg  # noqa: F401 - live registers the pages of networks
+from keras_interp_rnn._results import Fields, Shown, as_html, as_page, as_text
+from keras_interp_rnn.affine import AffineMap
+from keras_interp_rnn.views.live import Network
 
 
 def show(result: Any, *, browser: bool | None = None) -> None:
@@ -40,11 +44,11 @@ def show(result: Any, *, browser: bool | None = None) -> None:
         >>> views.show(Agreement(8, 8, 1.0, 1.0, None, up_to=2))
         8 of all 8 words up to length 2
     """
-    _check_result(result)
+    shown = _shown(result)
     if _in_notebook():
-        sys.modules["IPython.display"].display({"text/html": as_html(result), "text/plain": as_text(result)}, raw=True)
+        sys.modules["IPython.display"].display({"text/html": as_html(shown), "text/plain": as_text(shown)}, raw=True)
         return
-    print(as_text(result))
+    print(as_text(shown))
     if _at_a_display() if browser is None else browser:
         folder = Path(tempfile.mkdtemp(prefix="keras_interp_rnn_"))
         path = folder / f"{type(result).__name__}.html"
@@ -89,16 +93,60 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
         True
         >>> views.save(presets.load("text-isan"), path.with_name("live.html"))
     """
-    writers: dict[str, Callable[[Any], str]] = {".html": _page_of_logs}
-    if not isinstance(result, os.PathLike):
-        _check_result(result)
-        writers = {".html": html.as_page, ".txt": lambda result: as_text(result) + "\n", ".svg": svg.as_svg}
+    is_folder = isinstance(result, os.PathLike)
+    writers: dict[str, Callable[[Any], str | bytes]] = {".html": _page_of_logs if is_folder else as_page}
+    if not is_folder:
+        result = _shown(result)
+        writers |= {
+            ".txt": lambda result: as_text(result) + "\n",
+            ".csv": _rows,
+            ".svg": lambda result: result.drawing(),
+            ".png": _png,
+        }
     suffix = as_path("path", path).suffix.lower()
     if suffix not in writers:
         raise invalid("path", f"a file that ends in {', '.join(writers)}", os.fspath(path), "Add one of these endings.")
     document = writers[suffix](result)
     with atomic_write(path) as partial:
-        partial.write_text(document, encoding="utf-8")
+        partial.write_bytes(document if isinstance(document, bytes) else document.encode())
+
+
+def _png(result: Shown) -> bytes:
+    """The drawing at twice its size, in a font that comes with matplotlib; raises ImportError without both packages."""
+    try:
+        import matplotlib
+        import resvg_py
+    except ImportError as error:
+        raise ImportError(
+            f"A PNG needs the packages resvg_py and matplotlib. Received: {error}. Install keras_interp_rnn[figures], "
+            "or save an .svg."
+        ) from None
+    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    drawn = resvg_py.svg_to_bytes(
+        svg_string=result.drawing(),
+        zoom=2,
+        background="white",
+        font_dirs=[str(fonts)],
+        font_family="DejaVu Sans",
+        sans_serif_family="DejaVu Sans",
+        serif_family="DejaVu Sans",
+    )
+    return bytes(drawn)
+
+
+def _rows(result: Shown) -> str:
+    """The rows of the table as comma-separated values, all digits; raises ValueError if there are none."""
+    columns = result.table().to_dict()
+    if not columns:
+        raise ValueError(
+            f"A file of comma-separated values must be of a table. Received: {type(result).__name__}, a sentence "
+            "without rows. Save it as .txt or .html."
+        )
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
 
 
 def _page_of_logs(folder: os.PathLike[str]) -> str:
@@ -107,13 +155,18 @@ def _page_of_logs(folder: os.PathLike[str]) -> str:
     return page_of(Path(folder))
 
 
-def _check_result(result: Any) -> None:
-    has_view = as_html.dispatch(type(result)) is not as_html.dispatch(object)
-    if not (has_view or isinstance(result, Result | AffineMap)):
-        raise TypeError(
-            "`result` must be a result of analysis or automata, a preset or a network over symbols. Received: "
-            f"{type(result).__name__}. Pass the value that one of their functions returned, or a Keras model."
-        )
+def _shown(result: Any) -> Shown:
+    """What can be shown; raises TypeError for anything else."""
+    if isinstance(result, Shown):
+        return result
+    if isinstance(result, keras.Model):
+        return Network(result)
+    if isinstance(result, AffineMap):
+        return Fields(result)
+    raise TypeError(
+        "`result` must be a result of analysis or automata, a preset or a network over symbols. Received: "
+        f"{type(result).__name__}. Pass the value that one of their functions returned, or a Keras model."
+    )
 
 
 def _at_a_display() -> bool:

@@ -12,7 +12,6 @@ from keras import ops
 from keras_interp_rnn import analysis, layers, presets
 from keras_interp_rnn.analysis.attribution.pairs import exact_interactions
 from keras_interp_rnn.automata import DFA, MooreMachine, WeightedAutomaton, certify, tomita
-from keras_interp_rnn.views import tags
 from tests.analysis.weighted.networks import drawn
 from tests.analysis.weighted.test_shapley import CHAIN, PROBABILITIES, textbook
 from tests.automata.networks import network_of
@@ -600,7 +599,7 @@ def test_groups_of_vectors_are_called_groups():
     assert pairs.name(1) == "group 2"
     assert "group 1 with group 2:" in str(pairs)
     assert "step" not in str(pairs).split("\n", 1)[1]
-    values, tag = tags.interactions(pairs)
+    values, tag = pairs.tag()
     assert (tag["symbols"], tag["vectors"], tag["groups"]) == (["group 1", "group 2", "group 3"], False, True)
     one = analysis.interactions(randomized(OTHERS["LSTM"]()), x, groups=[0] * 6)
     assert "no pair among 1 group that" in str(one)

@@ -10,7 +10,6 @@ import pytest
 from keras_interp_rnn import analysis, callbacks, datasets, deploy, layers, views
 from keras_interp_rnn._results import as_html
 from keras_interp_rnn.datasets import Alphabet, Outputs
-from keras_interp_rnn.views import tags
 
 WORDS = Alphabet.from_texts(["a good film bad"])
 VERDICTS, QUANTITIES = Outputs(["terrible", "great"]), Outputs(["load", "loss"], units=["kW", "W"])
@@ -117,7 +116,7 @@ def test_a_series_has_names_of_steps_of_features_and_of_outputs():
     text = str(found)
     for name in ("load (kW)", "loss (W)", "Fri", "time", "temperature"):
         assert name in text
-    [(_, described), _] = tags.attributions(found)
+    [(_, described), _] = found.tags()
     assert described["outputs"] == ["load (kW)", "loss (W)"]
     assert (described["symbols"], described["feature_names"], described["vectors"]) == (DAYS, COLUMNS, True)
     assert found[1].tokens == (tuple(DAYS),)
@@ -125,7 +124,7 @@ def test_a_series_has_names_of_steps_of_features_and_of_outputs():
     assert str(found.ranking()).startswith("mean shares by step")
     pairs = analysis.interactions(of_vectors(), X[:1], times=DAYS)
     assert pairs.tokens == tuple(DAYS)
-    assert tags.of(pairs)[1]["vectors"]
+    assert pairs.tag()[1]["vectors"]
     grouped = analysis.interactions(of_vectors(), X[:1], times=DAYS, groups=[0, 0, 1, 1, 1])
     assert len(grouped.tokens) == 2
 
@@ -133,7 +132,7 @@ def test_a_series_has_names_of_steps_of_features_and_of_outputs():
 def test_traces_and_contributions_of_a_series_have_names_of_steps():
     traced = analysis.trace(of_vectors(), X, times=DAYS)
     assert traced.tokens == (tuple(DAYS),) * 2
-    described = tags.of(traced)[1]
+    described = traced.tag()[1]
     assert (described["tokens"][1], described["vectors"]) == (DAYS, True)
     back = keras.layers.GRU(2, go_backwards=True)
     assert analysis.trace(back, X, times=DAYS).tokens[0] == tuple(DAYS[::-1])
@@ -141,7 +140,7 @@ def test_traces_and_contributions_of_a_series_have_names_of_steps():
     model = keras.Sequential([keras.Input((None, 3)), layers.MinGRU(4), keras.layers.Dense(2)])
     split = analysis.contributions(model, X[0], times=DAYS)
     assert "after Fri: " in str(split)
-    assert tags.of(split)[1]["symbols"] == DAYS
+    assert split.tag()[1]["symbols"] == DAYS
     assert [split.source_name(i) for i in range(6)] == ["h_0", *DAYS]
     for refused in (
         lambda: analysis.trace(of_words("LSTM"), TEXT, times=DAYS),
@@ -263,7 +262,7 @@ def test_callbacks_take_names_of_outputs(name, tmp_path):
     probe = getattr(callbacks, name)(tmp_path, [TEXT], outputs=["left", "right"])
     probe.set_model(model)
     [found] = probe.measure()
-    described = tags.of(found)[1]
+    described = found.tag()[1]
     assert described["outputs"] == ["left", "right"]
 
 

@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from keras_interp_rnn import analysis, callbacks, layers, losses
 from keras_interp_rnn._alphabet import with_token_ids
-from keras_interp_rnn.analysis.attribution import MANY_OUTPUTS, TOP
+from keras_interp_rnn._outputs import MANY_OUTPUTS, TOP
 from keras_interp_rnn.datasets import Alphabet
 from tests.callbacks.events import described, events, isan_network, look, points
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from keras_interp_rnn import analysis, presets
 from keras_interp_rnn.analysis.isan.top_contributions import top_contributions
-from keras_interp_rnn.views import tags
 from tensorboard_plugins.interp_rnn import recording
 from tensorboard_plugins.interp_rnn.plugin import STATIC
 
@@ -23,7 +22,7 @@ def made() -> dict[str, Any]:
     reader = presets.load("text-isan").model
     split = top_contributions(reader, TEXT, num_outputs=4)
     changed = analysis.substitutions(reader, TEXT, alternatives="are")
-    shown = [tags.of(split), tags.of(changed)]
+    shown = [split.tag(), changed.tag()]
     found = [recording.single(tensor, **description)._replace(run="text-isan") for tensor, description in shown]
     return recording.block(found, {})
 

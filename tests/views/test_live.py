@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
-from keras_interp_rnn.views import html as html_views
+from keras_interp_rnn._results import as_page
 from keras_interp_rnn.views import live
 from tensorboard_plugins.interp_rnn import document
 from tests.automata.networks import network_of
@@ -197,7 +197,7 @@ def test_a_recognizer_is_its_automaton_with_the_verdict():
     assert view.data["state"]["word"] == "10"
     [tag] = view.data["runs"][""].values()
     assert "proved for every word" in json.dumps(tag["steps"]["0"])
-    page = html_views.as_page(presets.load("tomita-4"))
+    page = as_page(presets.load("tomita-4"))
     assert "proved for every word" in page
     assert "The automaton of the network's centroids is in this page" in html.unescape(page)
 
@@ -254,7 +254,7 @@ def test_rejects_too_many_weights(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", [name for name in presets.list() if name != "text-isan-216"])
 def test_a_preset_has_a_page_that_reads_or_its_card_alone(name):
     preset = presets.load(name)
-    page = html_views.as_page(preset)
+    page = as_page(preset)
     assert html.escape(preset.card.data) in page
     assert ("<script" in page) is (name not in ("reviews-sr-lstm", "counting-isan"))
     assert ('"outputs": ["1", "2", "3"' in page) is (name == "lookup-delta-net")

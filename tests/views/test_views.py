@@ -20,12 +20,14 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
-from keras_interp_rnn._results import Result, as_html, as_text, rgb
+from keras_interp_rnn._results import Fields, Result, Table, as_html, as_page, as_text, drawings, rgb, texts
+from keras_interp_rnn._results import html as html_views
+from keras_interp_rnn._results.html import as_element
+from keras_interp_rnn._results.names import chance
+from keras_interp_rnn.analysis.attribution import results as attribution_results
 from keras_interp_rnn.analysis.phase_portraits import PhasePortrait
 from keras_interp_rnn.automata.networks import Agreement, TrainingReport
-from keras_interp_rnn.views import html as html_views
-from keras_interp_rnn.views import interactive, svg, tags
-from keras_interp_rnn.views import text as text_views
+from keras_interp_rnn.views.live import Network
 from tensorboard_plugins.interp_rnn import document, recording, tokens
 from tests.automata.networks import network_of
 
@@ -178,6 +180,15 @@ RESULTS = {
     "a network": model_of_symbols,
     "a Jacobian": lambda: analysis.input_output_jacobian(built_gru(), np.ones((2, 6, 3)), lag=4),
 }
+
+
+def shown(result):
+    """What views show of it: itself, unless it cannot be derived from their class."""
+    if isinstance(result, keras.Model):
+        return Network(result)
+    return Fields(result) if isinstance(result, analysis.AffineMap) else result
+
+
 VIEWS = {
     "contributions": "reads",
     "Shapley values": "reads",
@@ -202,7 +213,7 @@ VIEWS = {
     "a network": "typing",
 }
 """The plugin's view of each result that has one."""
-made = functools.cache(lambda name: RESULTS[name]())
+made = functools.cache(lambda name: shown(RESULTS[name]()))
 every_result = pytest.mark.parametrize("name", RESULTS)
 
 
@@ -247,9 +258,9 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
     frames = [dict(page.attributes)] if "iframe" in page.tags else []
     assert len(frames) == (name in VIEWS)
     for frame in frames:  # the page itself, which has no rights in the notebook, and below it the numbers
-        assert frame["srcdoc"] == html_views.as_page(result)
+        assert frame["srcdoc"] == as_page(result)
         assert frame["sandbox"] == "allow-scripts allow-downloads"
-        assert piece.endswith(f"<summary>Without scripts</summary>{html_views.numbers(result)}</details></div>")
+        assert piece.endswith(f"<summary>Without scripts</summary>{as_element(result.summary())}</details></div>")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +271,7 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
     ],
 )
 def test_names_are_text_and_not_tags(name):
-    page = Page(html_views.as_page(made(name)))
+    page = Page(as_page(made(name)))
     assert any(HOSTILE[0].split("\u2028")[0] in text for text in page.texts)
 
 
@@ -287,9 +298,11 @@ def test_drawings_are_svg(name, tmp_path):
     assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
 
 
-def test_rejects_drawings_of_other_results(tmp_path):
-    with pytest.raises(TypeError, match="A drawing must be one of .* Received: Contributions. Save it as"):
-        views.save(made("contributions"), tmp_path / "x.svg")
+def test_rejects_drawings_and_rows_of_sentences(tmp_path):
+    with pytest.raises(ValueError, match=r"must have bars to be drawn. Received: '1 of 2 words"):
+        views.save(made("agreement"), tmp_path / "x.svg")
+    with pytest.raises(ValueError, match="must be of a table. Received: Agreement, a sentence without rows"):
+        views.save(made("agreement"), tmp_path / "x.csv")
     assert not list(tmp_path.iterdir())
 
 
@@ -305,9 +318,7 @@ def test_rejects_other_objects(wrong, tmp_path):
 
 @pytest.mark.parametrize("path", ["x.pdf", "x", "html"])
 def test_rejects_other_endings(path, tmp_path):
-    with pytest.raises(
-        ValueError, match=rf"`path` must be a file that ends in \.html, \.txt, \.svg. Received: .*{path}"
-    ):
+    with pytest.raises(ValueError, match=rf"`path` must be a file that ends in \.html, .*, \.png\. Received: .*{path}"):
         views.save(made("agreement"), tmp_path / path)
 
 
@@ -344,7 +355,7 @@ def test_the_example_of_a_deleted_letter_in_the_documentation_is_that_of_the_net
 def test_a_page_of_many_outputs_has_the_most_probable_and_the_sum_of_the_others():
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 3), keras.layers.Dense(100)])
     split = analysis.contributions(model, [0, 1, 2, 0])
-    _, _, tag = recorded_in(html_views.as_page(split))
+    _, _, tag = recorded_in(as_page(split))
     assert tag["kind"] == "top_contributions"
     block = array(tag["steps"]["0"]["slices"][-1])
     top = block[0, :-2].astype(int)
@@ -360,7 +371,7 @@ def test_a_page_of_many_outputs_has_the_most_probable_and_the_sum_of_the_others(
 def test_a_page_of_a_long_text_is_small_and_has_the_last_targets():
     text = np.random.default_rng(0).integers(0, 27, 500)
     model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 27), keras.layers.Dense(27)])
-    saved = html_views.as_page(analysis.contributions(model, text))
+    saved = as_page(analysis.contributions(model, text))
     assert len(saved) < 400_000
     slices = recorded_in(saved)[2]["steps"]["0"]["slices"]
     assert len(slices) == 501
@@ -388,7 +399,7 @@ def whole_text(kind):
 def test_a_page_has_the_last_target_of_a_network_that_reads_a_text_as_a_whole(kind):
     targets = -1 if kind == "last" else None
     split = analysis.contributions(whole_text(kind), [0, 1, 2, 0], alphabet="abc", targets=targets)
-    _, _, tag = recorded_in(html_views.as_page(split))
+    _, _, tag = recorded_in(as_page(split))
     assert (tag["kind"], tag["series"]["symbols"], tag["series"]["first"]) == ("contributions", list("abca"), 4)
     *missing, last = tag["steps"]["0"]["slices"]
     assert missing == [None] * 4
@@ -400,7 +411,7 @@ def test_a_page_has_the_last_target_of_a_network_that_reads_a_text_as_a_whole(ki
 @pytest.mark.parametrize(("targets", "first", "last"), [([1, 2], 1, 2), ([1, 3, 4], 3, 4), ([4, 2], 4, 4)])
 def test_a_page_has_the_targets_that_end_without_a_gap(targets, first, last):
     split = analysis.contributions(model_of_symbols(), [0, 1, 2, 0], alphabet="abc", targets=targets)
-    shown = tags.last_targets(split)
+    shown = split.last_targets()
     assert (shown.targets.tolist(), len(shown.symbols)) == ([*range(first, last + 1)], last)
     whole = analysis.contributions(model_of_symbols(), [0, 1, 2, 0])
     np.testing.assert_array_equal(shown.values, whole.values[: last + 1, first - 1 : last])
@@ -409,8 +420,8 @@ def test_a_page_has_the_targets_that_end_without_a_gap(targets, first, last):
 
 def test_a_page_leaves_out_a_target_that_later_symbols_have_terms_of():
     split = analysis.contributions(whole_text("two-way, every step"), [0, 1, 2, 0], targets=[2])
-    assert tags.last_targets(split) is None
-    assert interactive.view_of(split) is None
+    assert split.last_targets() is None
+    assert split.page_view() is None
 
 
 def test_the_text_of_a_certificate_has_five_lines():
@@ -424,7 +435,7 @@ def test_the_text_of_a_certificate_has_five_lines():
     assert f"at least {proof.margins.min():.2f} nats for a move" in margins
     assert f"{proof.decision_margins.min():.2g} for a decision" in margins
     assert "within 2^-20 of their values" in assumed
-    [tags] = interactive.view_of(proof).data["runs"].values()
+    [tags] = proof.page_view().data["runs"].values()
     assert tags["automaton"]["steps"]["0"]["graph"]["verdict"] == str(proof).splitlines()
     verdict, why = str(automata.certify(network, automata.tomita(4))).splitlines()
     assert verdict.startswith("Not yet proved for every word")
@@ -435,7 +446,7 @@ def test_a_certificate_counts_the_states_that_are_drawn():
     proof = presets.load("tomita-7").certificate
     verdict = str(proof).splitlines()[0]
     assert verdict.startswith("A 6-state automaton, 5 when equivalent ones are merged, proved for every word at ")
-    [tags] = interactive.view_of(proof).data["runs"].values()
+    [tags] = proof.page_view().data["runs"].values()
     graph = tags["automaton"]["steps"]["0"]["graph"]
     assert (len(graph["states"]), graph["minimal"], graph["verdict"][0]) == (6, 5, verdict)
 
@@ -444,7 +455,7 @@ def test_a_transition_that_was_never_seen():
     words = [("a",), ("a", "b")]
     model = network_of(automata.DFA([[1, 0], [0, 1]], {1}, start=0, alphabet="ab"))
     found = automata.extract(model, words, method="counts")
-    assert "never seen" in html_views.numbers(found)
+    assert "never seen" in as_element(found.summary())
 
 
 @pytest.mark.core
@@ -452,7 +463,7 @@ def test_a_transition_that_was_never_seen():
 def test_the_numbers_of_an_automaton_have_a_row_for_each_transition(name):
     result = made(name)
     automaton = getattr(result, "path", getattr(result, "dfa", result))
-    page = Page(html_views.numbers(result))
+    page = Page(as_element(result.summary()))
     assert page.tags.count("tr") == 1 + len(automaton) * len(automaton.alphabet)
     assert "svg" not in page.tags
     verdict = "A 2-state automaton, proved for every word at temperature 1."
@@ -461,10 +472,10 @@ def test_the_numbers_of_an_automaton_have_a_row_for_each_transition(name):
 
 def test_a_heat_map_has_a_cell_for_each_number():
     values = np.array([[1.0, -2.0], [0.5, np.nan], [0.0, 2.0]])
-    root = ET.fromstring(svg.heat_map(values, ["unit 0", "<b>"]))
+    root = ET.fromstring(drawings.heat_map(values, ["unit 0", "<b>"]))
     cells = [cell for cell in root if cell.tag.endswith("rect")]
     assert [(cell.get("x"), cell.get("y")) for cell in cells] == [
-        (str(svg.CELL * t), str(svg.CELL * i)) for t in range(3) for i in range(2)
+        (str(drawings.CELL * t), str(drawings.CELL * i)) for t in range(3) for i in range(2)
     ]
     assert [float(cell.get("fill-opacity")) for cell in cells] == [0.5, 1, 0.25, 0.3, 0, 1]
     colors = [cell.get("fill") for cell in cells]
@@ -474,7 +485,7 @@ def test_a_heat_map_has_a_cell_for_each_number():
         *("step 1, unit 0: 1", "step 1, <b>: -2"),
         *("step 2, unit 0: 0.5", "step 2, <b>: nan"),
     ]
-    small = ET.fromstring(svg.heat_map([[0.25, -0.5]], "ab"))
+    small = ET.fromstring(drawings.heat_map([[0.25, -0.5]], "ab"))
     assert [float(cell.get("fill-opacity")) for cell in small] == [0.25, 0.5]
 
 
@@ -484,7 +495,7 @@ def test_a_fixed_point_has_a_ring_up_to_the_first_and_the_last_logit(fixed, ring
     portrait = PhasePortrait(
         logits, -0.5 * logits, np.zeros(3, int), -0.5 * one, 0 * one, 0 * one, fixed * one, np.ones((1, 1)), None
     )
-    assert svg.as_svg(portrait).count("<circle") == rings
+    assert portrait.drawing().count("<circle") == rings
 
 
 def test_what_no_event_has_is_a_row_where_shares_have_a_sum():
@@ -504,16 +515,16 @@ def test_a_word_of_sixty_characters_is_whole(length, shown):
 
 
 def test_a_large_heat_map_shows_the_first_steps_and_names_its_size():
-    names = ["h"] * (svg.MAX_ENTRIES + 2)
-    root = ET.fromstring(svg.heat_map(np.ones((svg.MAX_STEPS + 1, svg.MAX_ENTRIES + 2)), names))
-    assert len(root) == svg.MAX_STEPS * svg.MAX_ENTRIES
-    assert root.get("aria-label") == f"60 of 61 steps, {svg.MAX_ENTRIES} of {svg.MAX_ENTRIES + 2} entries"
-    assert ET.fromstring(svg.heat_map(np.full((2, 2), np.nan), "ab")).get("width") == str(2 * svg.CELL)
+    names = ["h"] * (drawings.MAX_ENTRIES + 2)
+    root = ET.fromstring(drawings.heat_map(np.ones((drawings.MAX_STEPS + 1, drawings.MAX_ENTRIES + 2)), names))
+    assert len(root) == drawings.MAX_STEPS * drawings.MAX_ENTRIES
+    assert root.get("aria-label") == f"60 of 61 steps, {drawings.MAX_ENTRIES} of {drawings.MAX_ENTRIES + 2} entries"
+    assert ET.fromstring(drawings.heat_map(np.full((2, 2), np.nan), "ab")).get("width") == str(2 * drawings.CELL)
 
 
 def test_a_long_table_counts_the_rows_that_it_leaves_out(monkeypatch):
     monkeypatch.setattr(html_views, "MAX_ROWS", 2)
-    page = Page(html_views.table(("a", "b"), [("1", "2")] * 5))
+    page = Page(as_element(Table("five rows", (texts("a", "12345"), texts("b", "abcde")))))
     assert page.tags.count("tr") == 3
     assert page.texts[-1] == "3 more rows"
 
@@ -540,10 +551,12 @@ def test_a_trace_is_a_mapping_with_a_line_for_each_quantity():
     traced = made("trace")
     assert dict(traced) == {**traced}
     assert set(traced) >= {"h", "u", "alpha", "centroid"}
-    lines = str(traced).splitlines()
+    said, columns, *lines = str(traced).splitlines()
+    assert said == f"{len(traced)} quantities of 3 steps of 1 sequence"
+    assert columns.split() == ["quantity", "shape", "least", "largest"]
     assert [line.split()[0] for line in lines] == list(traced)
     [alpha] = [line.split() for line in lines if line.startswith("alpha")]
-    assert alpha == ["alpha", "1x3x2", f"{traced['alpha'].min():.4g}", "to", f"{traced['alpha'].max():.4g}"]
+    assert alpha == ["alpha", "1x3x2", f"{traced['alpha'].min():.4g}", f"{traced['alpha'].max():.4g}"]
 
 
 def test_one_module_defines_all_colours():
@@ -605,7 +618,7 @@ def test_contributions_of_a_long_text_print_the_strongest_and_the_sum_of_the_oth
     split = analysis.contributions(model_of_symbols(), text, alphabet="abc")
     lines = str(split).splitlines()
     assert len(lines) == (2 + 1 + steps + 1 if steps <= 15 else 2 + 2 + 15)
-    assert max(map(len, lines)) <= 110
+    assert max(map(len, lines[1:])) <= 110
     numbers = [float(re.search(r"[+-][0-9.]+", line)[0]) for line in lines[2:]]
     first, second = split.winner()
     assert abs(sum(numbers) - (split.logits[-1, first] - split.logits[-1, second])) <= 0.00005 * len(numbers) + 1e-9
@@ -622,15 +635,17 @@ def test_the_largest_entry_of_a_jacobian_has_full_colour():
 
 
 def test_fixed_points_are_discs_and_squares():
-    root = ET.fromstring(svg.points([[0.0, 0, 0], [2, 0, 0], [1, 1, 0]], [True, True, False]))
+    root = ET.fromstring(drawings.points([[0.0, 0, 0], [2, 0, 0], [1, 1, 0]], [True, True, False]))
     shapes = [part.tag.split("}")[1] for part in root]
     assert shapes == ["rect", "circle", "circle", "rect"]
-    assert ET.fromstring(svg.points(np.zeros((0, 3)), [])).get("aria-label") == "0 fixed points, 0 of which attract"
+    assert (
+        ET.fromstring(drawings.points(np.zeros((0, 3)), [])).get("aria-label") == "0 fixed points, 0 of which attract"
+    )
 
 
 def test_the_block_of_a_page_holds_the_terms_and_names_of_any_kind():
     split = hostile_contributions()
-    saved = html_views.as_page(split)
+    saved = as_page(split)
     text, data, tag = recorded_in(saved)
     assert "<" not in text
     assert text.isascii()
@@ -651,7 +666,7 @@ def test_a_block_holds_no_nan():
 
 def test_a_page_leaves_out_data_that_are_too_large_with_a_note(monkeypatch):
     monkeypatch.setattr(recording, "MAX_BYTES", 8)
-    page = Page(html_views.as_page(hostile_contributions()))
+    page = Page(as_page(hostile_contributions()))
     assert "script" not in page.tags
     assert any(text.startswith("The interactive view is left out. A page holds data of at most") for text in page.texts)
 
@@ -700,8 +715,9 @@ def test_show_names_the_page_if_no_browser_can_be_opened(monkeypatch, tmp_path):
 
 def test_an_attribution_shows_what_is_read():
     split = analysis.attribution(model_of_symbols(), [[0, 1, 2], [2, 2, 1]], target=0, alphabet=["in", "out", "up"])
-    assert [line.split()[:2] for line in str(split).splitlines()[3:]] == [["1", "in"], ["2", "out"], ["3", "up"]]
-    [recorded] = interactive.view_of(split).data["runs"].values()
+    rows = str(split).split("\n\n")[0].splitlines()[5:]
+    assert [line.split()[:2] for line in rows] == [["1", "in"], ["2", "out"], ["3", "up"]]
+    [recorded] = split.page_view().data["runs"].values()
     assert [tag["series"]["symbols"] for tag in recorded.values()] == [["in", "out", "up"], ["up", "up", "out"]]
     for sequence, tag in enumerate(recorded.values()):
         [one] = tag["steps"]["0"]["slices"]
@@ -742,18 +758,31 @@ def of_words(activation, outputs=1, scale=1.0, length=9, **options):
     return analysis.attribution(model, texts, alphabet=WORDS, **options)
 
 
+def printed(split):
+    """What a terminal shows of the first sequence: the sentence, the notes, the heading, the rows."""
+    lines = str(split).split("\n\n")[0].splitlines()
+    place = next(i for i, line in enumerate(lines) if line.split()[0] in ("position", "step", "group"))
+    head, *notes = lines[:place]
+    return head, notes, lines[place], lines[place + 1 :]
+
+
 class TestWhatIsExplained:
     def test_log_odds_stand_beside_their_probability(self):
         split = of_words("sigmoid")
-        head, how, columns, *_ = str(split).splitlines()
+        head, ends, how, columns, *_ = str(split).splitlines()
         p = 1 / (1 + np.exp(-split.output[0]))
         assert head == (
-            f"sequence 1 of 2, output 1 (index 0): log-odds {split.output[0]:.4f}, probability {p:.3f}, "
+            f"sequence 1 of 2: output 1: {p:.0%}, above all because of “at” at position 1 "
+            f"({split.shares[0, 0]:+.3g} nats)".replace("%,", " %,")
+        )
+        assert split.shares[0, 0] == split.shares[0].min()
+        assert ends == (
+            f"output 1 (index 0): log-odds {split.output[0]:.4f}, probability {p:.3f}, "
             f"and {split.reference_output[0]:.4f} without any step"
         )
         assert how.startswith("exact Shapley values: no exact sum over the steps is known for this network; residual")
         assert columns.split() == ["position", "read", *"share of the log-odds, in nats".split()]
-        [tag] = interactive.view_of(of_sequence(split, 0)).data["runs"][""].values()
+        [tag] = of_sequence(split, 0).page_view().data["runs"][""].values()
         assert (tag["series"]["unit"], tag["series"]["both"], tag["series"]["errors"]) == ("log-odds", True, True)
         rows = array(tag["steps"]["0"]["slices"][0])[:, 0]
         np.testing.assert_allclose(rows[1:11], [split.output[0], *split.shares[0]], rtol=1e-6)
@@ -762,28 +791,29 @@ class TestWhatIsExplained:
 
     def test_several_logits_have_a_column_each(self):
         split = of_words("softmax", 3, target=[0, 2])
-        head, _, columns, *_ = str(split).splitlines()
+        _, ends, _, columns, *_ = str(split).splitlines()
         for k, name in enumerate(("output 1 (index 0)", "output 3 (index 2)")):
             value, part = split.output[0, k], split.probability[0, k]
-            assert f"{name}: logit {value:.4f}, probability {part:.3f}, and " in head
-        assert re.fullmatch(r"position  read    +output 1 +output 3  shares of the logits, in nats", columns)
+            assert f"{name}: logit {value:.4f}, probability {part:.3f}, and " in ends
+        assert re.fullmatch(r"position  read    +output 1 +output 3, nats", columns)
 
     def test_probabilities_alone_have_no_nats(self):
         split = of_words("softmax", 3, of="probability")
-        head, _, columns, *_ = str(split).splitlines()
-        assert f": probability {split.output[0]:.4f}, and " in head
+        head, ends, _, columns, *_ = str(split).splitlines()
+        assert "nats" not in head
+        assert f": probability {split.output[0]:.4f}, and " in ends
         assert columns.endswith("share of the probability")
 
     @pytest.mark.parametrize("of", ["logit", "probability"])
     def test_a_probability_near_0_or_1_has_a_sentence(self, of):
         plain, near = of_words("sigmoid", of=of), of_words("sigmoid", scale=40, of=of)
-        p = text_views.chance(float(near.output[0] if of == "probability" else near.probability[0]))
+        p = chance(float(near.output[0] if of == "probability" else near.probability[0]))
         said = {
             "logit": f"the shares say what moved the log-odds, which a probability of {p} hardly shows any more",
             "probability": f"a probability of {p} hardly changes, whatever is read: split the logit instead "
             "(of='logit')",
         }[of]
-        assert str(near).splitlines()[2] == said
+        assert str(near).splitlines()[3] == said
         assert "hardly" not in str(plain)
 
     @pytest.mark.parametrize(
@@ -791,24 +821,24 @@ class TestWhatIsExplained:
         [(0.961, "0.961"), (0.99321, "0.9932"), (0.0011, "0.0011"), (1.0, "above 0.999999"), (1e-9, "below 0.000001")],
     )
     def test_a_probability_has_the_digits_that_tell_it_from_0_and_1(self, part, shown):
-        assert text_views.chance(part) == shown
+        assert chance(part) == shown
 
     def test_estimates_have_their_intervals_and_what_limited_them(self):
         split = of_words("sigmoid", length=40, max_work=2000)
         assert not split.exact
-        _, how, columns, others, *rows = str(split).splitlines()
+        _, [_, how], columns, [nothing, others, *rows] = printed(split)
         assert how.startswith(
             "Shapley values, ±: 95 % interval: no exact sum over the steps is known for this network; "
         )
         assert "; the budget was spent before the standard errors" in how
         assert columns.endswith(" share of the log-odds, in nats")
+        assert nothing.split()[:2] == ["nothing", f"{split.reference_output[0]:+.3g}"]
         margins = 1.96 * split.standard_error[0]
         listed = [int(row.split()[0]) - 1 for row in rows]
         most = min(margins[listed].sum(), np.delete(margins, listed).sum())
-        _, _, total, _, margin, *note = others.split()
+        _, _, total, _, margin = others.split()
         np.testing.assert_allclose(float(total), np.delete(split.shares[0], listed).sum(), rtol=1e-2)
-        np.testing.assert_allclose(float(margin), most, rtol=6e-2)
-        assert " ".join(note) == "±: at most"
+        np.testing.assert_allclose(float(margin.removeprefix("≤")), most, rtol=6e-2)
         for row in rows:
             place, _, share, _, margin, *_ = row.split()
             np.testing.assert_allclose(float(share), split.shares[0, int(place) - 1], rtol=1e-2)
@@ -839,18 +869,18 @@ class TestWhatIsExplained:
 
     def test_groups_are_counted_and_named(self):
         split = of_words("sigmoid", groups=[0, 0, 1, 1, 2, 2, 2, 3, 3])
-        *_, columns, first, second, third, last = str(split).splitlines()
+        _, _, columns, [_, first, second, third, last] = printed(split)
         assert columns.split()[:3] == ["group", "read", "share"]
         for number, row in enumerate((first, second, third, last), start=1):
             assert row.split()[0] == str(number)
             assert f" {split.tokens[0][number - 1]} " in row
-        tag = interactive.view_of(split).data["runs"][""]["sequence_0"]["series"]
+        tag = split.page_view().data["runs"][""]["sequence_0"]["series"]
         assert (tag["groups"], tag["vectors"], tag["symbols"]) == (True, False, list(split.tokens[0]))
 
     def test_groups_of_vectors_have_numbers(self):
         split = series_split(target=0, groups=np.arange(24) // 6)
-        assert [row.split()[0] for row in str(split).splitlines()[3:]] == [*"1234"]
-        tag = interactive.view_of(split).data["runs"][""]["sequence_0"]["series"]
+        assert [row.split()[0] for row in printed(split)[3]] == ["nothing", *"1234"]
+        tag = split.page_view().data["runs"][""]["sequence_0"]["series"]
         assert (tag["groups"], tag["vectors"]) == (True, False)
         assert tag["symbols"] == [f"group {number}" for number in (1, 2, 3, 4)]
 
@@ -877,26 +907,26 @@ class TestSums:
                 abs(one.output - one.reference_output)[0],
             )
             assert missed > 0.01 * change
-            how = str(one).splitlines()[1]
+            how = str(one).splitlines()[2]
             assert how.endswith(f"the shares miss the change of the output by {missed:.2g} of {change:.2g}")
-        assert str(split).splitlines()[1].endswith("; 1 of the other sequences misses more than 1 % of the change")
+        assert str(split).splitlines()[2].endswith("; 1 of the other sequences misses more than 1 % of the change")
 
     def test_a_path_integral_that_misses_says_so_and_one_that_does_not_has_its_residual(self):
         split = series_split(target=0, method="path_integral")
-        assert re.search(r"residual of the sum \d\.\de[+-]\d\d$", str(split).splitlines()[1])
+        assert re.search(r"residual of the sum \d\.\de[+-]\d\d$", str(split).splitlines()[2])
         shares = split.shares.copy()
         shares[1, 0] += 0.5
         wrong = dataclasses.replace(split, shares=shares, features=None)
-        how = str(wrong).splitlines()[1]
+        how = str(wrong).splitlines()[2]
         assert "residual of the sum" in how  # of the first sequence, which is right
         assert how.endswith("; 1 of the other sequences misses more than 1 % of the change")
-        assert "the shares miss the change of the output by 0.5 of " in str(of_sequence(wrong, 1)).splitlines()[1]
+        assert "the shares miss the change of the output by 0.5 of " in str(of_sequence(wrong, 1)).splitlines()[2]
 
     def test_of_several_outputs_that_one_is_named_whose_sum_is_wrong(self):
         split = of_words("softmax", 3, target=[0, 2], method="telescoping")
         shares = split.shares.copy()
         shares[0, 0, 1] += 0.5
-        how = str(dataclasses.replace(split, shares=shares)).splitlines()[1]
+        how = str(dataclasses.replace(split, shares=shares)).splitlines()[2]
         change = abs(split.output - split.reference_output)[0, 1]
         assert how.endswith(f"; the shares miss the change of output 3 by 0.5 of {change:.2g}")
 
@@ -906,14 +936,13 @@ class TestSums:
 
 def test_the_steps_that_are_not_listed_have_a_sum():
     split = series_split(target=0)
-    head, _, columns, others, *steps = str(split).splitlines()
-    assert head.startswith("sequence 1 of 3, ")
+    head, _, columns, [_, others, *steps] = printed(split)
+    assert head.startswith("sequence 1 of 3: output 1 is ")
     assert columns.split() == ["step", *"share of the output".split()]
-    count, name, rest, _, _, *note = others.split()
-    assert " ".join(note) == "±: at most"
-    assert (count, name) == ("9", "others")
+    count, name, rest, _, margin = others.split()
+    assert (count, name, margin[0]) == ("12", "others", "≤")
     listed = {int(line.split()[0]) - 1: float(line.split()[1]) for line in steps}
-    assert sorted(listed) == sorted(step for step, _ in split.top(15))
+    assert sorted(listed) == sorted(step for step, _ in split.top(12))
     hidden = [step for step in range(24) if step not in listed]
     np.testing.assert_allclose(float(rest), split.shares[0, hidden].sum(), rtol=1e-2)
     total = sum(listed.values()) + float(rest) + split.reference_output[0]
@@ -923,21 +952,20 @@ def test_the_steps_that_are_not_listed_have_a_sum():
 def test_masked_steps_are_said_to_be_masked():
     split = series_split(target=0)
     hard = of_sequence(split, 1)
-    assert "9 others" in str(hard)
-    assert "  4 of them masked" in str(hard).splitlines()[3]
+    assert re.search(r"12 others .* 4 masked$", printed(hard)[3][1])
     errors = hard.standard_error[:, 12:]
     short = dataclasses.replace(hard, shares=hard.shares[:, 12:], read=hard.read[:, 12:], standard_error=errors)
-    assert [line.endswith("masked") for line in str(short).splitlines()[3:]] == [False] * 8 + [True] * 4
+    assert ["masked" in line for line in printed(short)[3]] == [False] * 9 + [True] * 4
 
 
 def test_features_count_from_1_in_text_and_have_their_shares_in_the_page():
     split = series_split(target=[0, 1], method="path_integral")
-    for line in str(split).splitlines()[4:]:
+    for line in printed(split)[3][2:]:
         step, *_, feature, share = line.split()
         shares = split.features[0, int(step) - 1, :, 0]
         assert int(feature) == np.abs(shares).argmax() + 1
         np.testing.assert_allclose(float(share), shares[int(feature) - 1], rtol=1e-2)
-    [recorded] = interactive.view_of(split).data["runs"].values()
+    [recorded] = split.page_view().data["runs"].values()
     assert [tag["series"]["title"] for tag in recorded.values()] == ["sequence 1", "sequence 2", "sequence 3"]
     for sequence, tag in enumerate(recorded.values()):
         series = tag["series"]
@@ -948,8 +976,8 @@ def test_features_count_from_1_in_text_and_have_their_shares_in_the_page():
 
 
 def test_shares_of_features_that_are_too_many_for_a_page_are_left_out(monkeypatch):
-    monkeypatch.setattr(tags, "MAX_FEATURE_SHARES", 3 * 24 * 3 * 2 - 1)
-    [recorded] = interactive.view_of(series_split(target=[0, 1], method="path_integral")).data["runs"].values()
+    monkeypatch.setattr(attribution_results, "MAX_FEATURE_SHARES", 3 * 24 * 3 * 2 - 1)
+    [recorded] = series_split(target=[0, 1], method="path_integral").page_view().data["runs"].values()
     for tag in recorded.values():
         assert (tag["series"]["features"], tag["series"]["features_left_out"]) == (0, True)
         assert len(array(tag["steps"]["0"]["slices"][0])) == 27
@@ -963,7 +991,7 @@ def test_contributions_of_vectors_are_those_of_steps():
     head, _, *rows = str(split).splitlines()
     assert head.startswith("after step 4: ")
     assert [row.split()[:2] for row in rows[2:]] == [[str(step), "step"] for step in (1, 2, 3, 4)]
-    [recorded] = interactive.view_of(split).data["runs"].values()
+    [recorded] = split.page_view().data["runs"].values()
     [tag] = recorded.values()
     assert (tag["series"]["symbols"], tag["series"]["vectors"]) == ([*"1234"], True)
-    assert "vectors" not in interactive.view_of(RESULTS["contributions"]()).data["runs"][""]["contributions"]["series"]
+    assert "vectors" not in RESULTS["contributions"]().page_view().data["runs"][""]["contributions"]["series"]

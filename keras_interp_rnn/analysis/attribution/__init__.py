@@ -2,9 +2,7 @@
 
 from keras_interp_rnn.analysis.attribution.affine_surrogate import AffineSurrogate, affine_surrogate
 from keras_interp_rnn.analysis.attribution.attribution import (
-    MANY_OUTPUTS,
     METHODS,
-    TOP,
     attribution,
     top_attribution,
 )
@@ -12,9 +10,7 @@ from keras_interp_rnn.analysis.attribution.opening import row_slices
 from keras_interp_rnn.analysis.attribution.results import Attribution, ShareAgreement, ShareRanking, TopAttribution
 
 __all__ = [
-    "MANY_OUTPUTS",
     "METHODS",
-    "TOP",
     "AffineSurrogate",
     "Attribution",
     "ShareAgreement",

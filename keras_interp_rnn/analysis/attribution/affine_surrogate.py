@@ -49,7 +49,7 @@ from keras_interp_rnn._program import GivenAlphabet, isan_model, token_names
 from keras_interp_rnn._program.inputs import Reading, read_inputs
 from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.prefixes import Level, Prefixes, is_read_by_steps
-from keras_interp_rnn._results import Result, nth
+from keras_interp_rnn._results import Result, Table, counted, named_output, nth
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, all_coalitions, nobody_and_all
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of
@@ -60,6 +60,7 @@ from keras_interp_rnn.analysis.attribution.opening import (
     opened_for,
     steps_that_count,
 )
+from keras_interp_rnn.analysis.attribution.wording import variance
 from keras_interp_rnn.analysis.weighted.backgrounds import Background
 
 MAX_STEPS = 512
@@ -123,6 +124,23 @@ class AffineSurrogate(Result):
     tokens: tuple[str, ...] = ()
     groups: NDArray[np.int64] | None = None
     output_names: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """To what it was fitted, what it explains, and that it is no more than that."""
+        steps = counted(len(self.word), "step" if self.groups is None else "group")
+        unseen = f"over {self.num_held_out} coalitions that it has not seen, the text and the empty one"
+        unit = f" ({self.unit})" if self.unit else ""
+        fitted = f"{counted(self.num_runs, 'run')} along this text"
+        if not self.num_held_out:
+            fitted, unseen = f"all {counted(self.num_runs, 'coalition')} of this text", "over them"
+        return Table(
+            f"an affine network fitted to {fitted}, {steps}; explains {variance(self.r_squared)} of the variance "
+            f"{unseen}; what it misses is not in its numbers",
+            notes=(
+                f"{named_output(self, self.target)}{unit}: {self.output:.4f} by the network, "
+                f"{self.surrogate_output:.4f} by the surrogate, of rank {self.rank}",
+            ),
+        )
 
 
 def affine_surrogate(

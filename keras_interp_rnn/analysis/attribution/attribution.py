@@ -34,7 +34,15 @@ from scipy.special import softmax
 
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._outputs import GivenOutputs, names_of_features, names_of_steps, output_names
+from keras_interp_rnn._outputs import (
+    MANY_OUTPUTS,
+    TOP,
+    GivenOutputs,
+    class_names,
+    names_of_features,
+    names_of_steps,
+    output_names,
+)
 from keras_interp_rnn._program import (
     AffineReading,
     GivenAlphabet,
@@ -80,9 +88,6 @@ from keras_interp_rnn.analysis.attribution.shapley import (
 from keras_interp_rnn.analysis.isan.contributions import contributions
 
 METHODS = ("auto", "shapley", "telescoping", "path_integral", "occlusion", "contributions")
-
-MANY_OUTPUTS, TOP = 64, 16
-"""Above 64 outputs a view has the 16 most probable ones alone."""
 
 
 def attribution(
@@ -206,6 +211,7 @@ def attribution(
         output_names=output_names(network, outputs, found.all_outputs.shape[1]),
         feature_names=columns,
         vectors=np.ndim(vectors) == 3 or not same,
+        class_names=class_names(network, outputs, 1) if found.all_outputs.shape[1] == 1 else (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
 import numpy as np
@@ -12,12 +12,40 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from keras_interp_rnn._checks import integer, is_integer
-from keras_interp_rnn._results import Result, named_output, nth
+from keras_interp_rnn._results import (
+    Column,
+    Result,
+    Table,
+    Tag,
+    View,
+    counted,
+    masked_steps,
+    named_output,
+    nth,
+    pane,
+    quoted,
+    step_numbers,
+    texts,
+)
 from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.attribution.tables import (
+    EPSILON,
+    SAID,
+    SEQUENCES,
+    Shares,
+    says,
+    seen_errors,
+    table_of,
+    with_more,
+)
+from keras_interp_rnn.analysis.attribution.wording import unit_of
+
+MAX_FEATURE_SHARES = 2**20
+"""Maximum number of shares of features in a page, of all sequences."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution(Result):
+class Attribution(Shares):
     r"""The share of each step of each sequence in one output, or in several.
 
     Attributes:
@@ -41,6 +69,7 @@ class Attribution(Result):
         output_names: of all outputs of the network, with units; () if they have no names.
         feature_names: of the features of a step, for views; () if they have no names.
         vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
+        class_names: the names of both classes between which a single output decides; () if they are not known.
 
     `split[i]` has sequence i alone, `split[2:5]` some of them, and `len(split)` is the size of the batch.
 
@@ -48,38 +77,6 @@ class Attribution(Result):
 
     Example: see `attribution`.
     """
-
-    shares: Array
-    output: Array
-    reference_output: Array
-    residual: float
-    difference: float
-    method: str
-    reason: str
-    targets: NDArray[np.int64]
-    features: Array | None = None
-    tokens: tuple[tuple[str, ...], ...] = ()
-    read: NDArray[np.bool_] | None = None
-    standard_error: Array | None = None
-    num_runs: NDArray[np.int64] | None = None
-    unit: str = ""
-    probability: Array | None = None
-    groups: NDArray[np.int64] | None = None
-    output_names: tuple[str, ...] = ()
-    feature_names: tuple[str, ...] = field(default=(), repr=False)
-    vectors: bool = field(default=False, repr=False)
-
-    @property
-    def exact(self) -> bool:
-        """Whether all shares are those of the method but for rounding: no sample, and no quadrature."""
-        if self.method == "path_integral":
-            return False
-        return self.standard_error is None or not self.standard_error.any()
-
-    @property
-    def residuals(self) -> Array:
-        """As `output`, |reference_output + sum of shares - output|."""
-        return np.asarray(np.abs(self.reference_output + self.shares.sum(axis=1) - self.output))
 
     def __len__(self) -> int:
         return len(self.shares)
@@ -273,6 +270,75 @@ class Attribution(Result):
         row = row[:, integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)]
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 
+    def summary(self) -> Table:
+        """What a terminal shows: the first sequence, and what the network says of some others."""
+        if len(self) <= 1:
+            return self.table()
+        return with_more(self, self[0].table(), [says(self[i]) for i in range(min(len(self), SEQUENCES))])
+
+    def table(self) -> Table:
+        """A row for each step of each sequence, with its share in each output that is explained.
+
+        Before the steps of a sequence comes a row of the outputs without any step. A terminal shows the steps with the
+        largest shares, in their order, and the sum of the others. An estimate has half the width of its 95 % interval.
+        If there are features, a row has the one with the largest share too. Sequences, steps and features count from 1.
+        """
+        return table_of(self)
+
+    def tags(self) -> list[Tag]:
+        """A tag of the TensorBoard plugin for each sequence: its shares, with those of features if they fit.
+
+        The masks are of places: of groups where there are some.
+        """
+        count, length = self.shares.shape[:2]
+        shares = self.shares.reshape(count, length, -1)
+        columns = shares.shape[2]
+        targets, output, without = (x.reshape(count, -1) for x in (self.targets, self.output, self.reference_output))
+        features = np.zeros((count, 0, columns)) if self.features is None else self.features.reshape(count, -1, columns)
+        left_out = features.size > MAX_FEATURE_SHARES
+        features = features[:, :0] if left_out else features
+        first = np.broadcast_to(np.arange(columns), (count, columns))
+        parts = [first[:, None], output[:, None], shares, without[:, None], features]
+        if self.standard_error is not None:
+            parts.append(seen_errors(self).reshape(count, length, columns))
+        if self.probability is not None:
+            parts.append(self.probability.reshape(count, 1, columns))
+        rows = np.concatenate(parts, axis=1)
+        numbered = step_numbers(length) if self.groups is None else [nth("group", place) for place in range(length)]
+        described = {
+            "kind": "attribution",
+            "method": self.method,
+            "reason": self.reason,
+            "vectors": (self.vectors or not self.tokens) and self.groups is None,
+            "groups": self.groups is not None,
+            "values": True,
+            **({"unit": self.unit} if self.unit else {}),
+            "errors": self.standard_error is not None,
+            "both": self.probability is not None,
+            "features": features.shape[1] // length,
+            "features_left_out": left_out,
+            **({"feature_names": [*self.feature_names]} if self.feature_names and not left_out else {}),
+        }
+        return [
+            (
+                rows[i].astype(np.float32),
+                {
+                    **described,
+                    "symbols": list(self.tokens[i]) if self.tokens else numbered,
+                    "outputs": [named_output(self, target) for target in targets[i]],
+                    "title": nth("sequence", i),
+                    "masked": masked_steps(None if self.read is None else self.read[i]),
+                },
+            )
+            for i in range(count)
+        ]
+
+    def page_view(self) -> View | None:
+        """The steps of each sequence in the plugin's view; None without a share."""
+        if not self.shares.size:
+            return None
+        return pane("reads", {f"sequence_{i}": tag for i, tag in enumerate(self.tags())})
+
 
 def _with_outputs(array: NDArray[np.generic], ndim: int) -> NDArray[np.generic]:
     """An array whose last axis is that of the outputs, of which there may be one without an axis."""
@@ -327,6 +393,45 @@ class ShareRanking(Result):
     unit: str = ""
     output_names: tuple[str, ...] = ()
 
+    def table(self) -> Table:
+        """A row for each token of each output: how often it is read, its mean absolute and its mean share."""
+        outputs = np.unique(self.outputs)
+        if not len(outputs):
+            return Table(f"Shares of no {self.kind}")
+        unit = unit_of(self.unit)
+        count = counted(self.num_sequences, "sequence")
+        first = f"; {quoted(self.names[0])} moves most, by {self.mean_absolute[0]:.3g}{f' {unit}' if unit else ''}"
+        said = f"mean shares by {self.kind}{f', in {self.unit}' if self.unit else ''}, {count}{first}"
+        notes = ("± standard error over sequences",)
+        if len(outputs) == 1:
+            return Table(said, self._columns(np.arange(len(self.names))), notes, bars="mean share")
+        parts = []
+        for output in outputs[:SAID]:
+            rows, few = np.flatnonzero(self.outputs == output), 15 // min(len(outputs), SAID) - 1
+            parts.append(Table(f"{named_output(self, output)}:", self._columns(rows), bars="mean share", rows=few))
+        of = texts("output", [named_output(self, output) for output in self.outputs])
+        whole = Table(said, (of, *self._columns(np.arange(len(self.names)))), notes, bars="mean share", folded=True)
+        return whole.below(*parts)
+
+    def _columns(self, rows: NDArray[np.int64]) -> tuple[Column, ...]:
+        def estimates(name: str, values: Array, errors: Array, form: str) -> tuple[Column, Column]:
+            known = [None if np.isnan(error) else float(error) for error in errors[rows]]
+            return Column(name, values[rows].tolist(), form=form), Column("±", known, form=".2g")
+
+        absolute, its_error = estimates("mean |share|", self.mean_absolute, self.standard_error_absolute, ".3g")
+        mean, error = estimates("mean share", self.mean, self.standard_error, "+.3g")
+        its_error, error = (
+            replace(c, name=f"± {of}") for c, of in ((its_error, "mean |share|"), (error, "mean share"))
+        )
+        return (
+            texts(self.kind, [self.names[i] for i in rows]),
+            Column("count", self.counts[rows].tolist(), form=",d"),
+            absolute,
+            its_error,
+            mean,
+            error,
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShareAgreement(Result):
@@ -352,6 +457,31 @@ class ShareAgreement(Result):
     overall_correlation: Array
     overall_rank_correlation: Array
     methods: tuple[str, str]
+
+    def table(self) -> Table:
+        """How far all shares agree; a row for each sequence, those that differ most first."""
+        first, second = (method.replace("_", " ") for method in self.methods)
+        overall = zip(np.ravel(self.overall_correlation), np.ravel(self.overall_rank_correlation), strict=True)
+        said = (
+            f"{first} and {second}, {counted(len(self.correlation), 'sequence')}: shares of all steps correlate "
+            + ", ".join(f"{pearson:.3f} (their ranks {ranks:.3f})" for pearson, ranks in overall)
+        )
+        if not self.correlation.size:
+            return Table(said)
+        largest = self.same_largest[np.isfinite(self.same_largest)]
+        apart = self.difference[np.isfinite(self.difference)]
+        notes = [f"the largest share is that of the same step in {int(largest.sum())} of {len(largest)}"]
+        if len(apart):
+            notes.append(f"they differ by {apart.mean():.1%} of the range of the first ones, in the mean")
+        table = [x.reshape(len(x), -1) for x in (self.correlation, self.rank_correlation, self.difference)]
+        order = np.argsort(-np.nan_to_num(table[2], nan=-1).max(axis=1), kind="stable")
+        columns = [Column("sequence", (order + 1).tolist(), form="d")]
+        for k in range(table[0].shape[1]):
+            of = f" {k + 1}" if table[0].shape[1] > 1 else ""
+            names = (f"correlation{of}", f"of ranks{of}", f"difference{of}")
+            forms = (".3f", ".3f", ".1%")
+            columns += [Column(n, x[order, k].tolist(), form=f) for n, x, f in zip(names, table, forms, strict=True)]
+        return Table(said, tuple(columns), (*notes, "the sequences that differ most come first"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -384,3 +514,22 @@ class TopAttribution(Result):
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None
     values: bool = False
+
+    def tag(self) -> Tag:
+        """Shares in the outputs, their numbers, the prediction, the outputs with and without steps, for the plugin."""
+        parts = [self.top[None], self.predicted[None], self.shares, self.reference_output[None]]
+        if self.standard_error is not None:
+            size = np.fmax(np.abs(self.output), np.abs(self.reference_output))
+            parts.append(np.where(self.standard_error > EPSILON * size, self.standard_error, 0.0))
+        masked = masked_steps(self.read)
+        return np.concatenate([*parts, self.output[None]]).astype(np.float32), {
+            "kind": "attribution",
+            "method": self.method,
+            "symbols": list(self.tokens),
+            "outputs": list(self.outputs),
+            **({"masked": masked} if masked else {}),
+            **({"unit": self.unit} if self.unit else {}),
+            **({"values": True} if self.values else {}),
+            "errors": self.standard_error is not None,
+            "both": True,
+        }

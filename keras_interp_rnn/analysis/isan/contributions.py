@@ -12,21 +12,63 @@ targets, W_{x_{s+1}} ... W_{x_t} R is computed from the end of each, by one prod
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._outputs import GivenOutputs, names_of_steps, output_names
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, OpenedText, Way, check_range, feature_addends
-from keras_interp_rnn._results import Result, Unpackable, as_text, output_name, symbol_name, text_of
+from keras_interp_rnn._outputs import MANY_OUTPUTS, TOP, GivenOutputs, are_quantities, names_of_steps, output_names
+from keras_interp_rnn._program import (
+    AffineReading,
+    GivenAlphabet,
+    OpenedText,
+    Way,
+    check_range,
+    feature_addends,
+    is_regression,
+)
+from keras_interp_rnn._results import (
+    WORD,
+    Column,
+    Result,
+    Table,
+    Tag,
+    Unpackable,
+    View,
+    as_lines,
+    because,
+    counted,
+    heat_map,
+    nth,
+    numbered,
+    numbers,
+    output_name,
+    percent,
+    quoted,
+    symbol_name,
+    text_of,
+    texts,
+    verdict,
+    view,
+    visible,
+)
 from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.isan.top_contributions import (
+    TopContributions,
+    largest,
+    names_of_sources,
+    probability_of_the_others,
+    with_the_others,
+)
 from keras_interp_rnn.equations import isan as equations
 
 MAX_BYTES = 2**34
 """Largest result: beyond it NumPy raises MemoryError, or the process ends."""
+SAID = 4
+"""Maximum number of outputs that the sentence about a regression has."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +88,22 @@ class RecentContributions(Unpackable):
     values: Array
     earlier: Array
     logits: Array
+
+    def table(self) -> Table:
+        """What each recent symbol, and all before it, added to the largest output."""
+        best = int(self.logits.argmax())
+        places = range(self.step - len(self.values) + 1, self.step + 1)
+        terms = self.values[:, best]
+        strongest = because([f"step {place}" for place in places], terms.tolist())
+        return Table(
+            f"after step {self.step}: {nth('output', best)} is the largest, {self.logits[best]:.4g}{strongest}",
+            (
+                texts("source", ["earlier", *map(str, places)]),
+                Column("share", [float(self.earlier[best]), *terms.tolist()], form="+.4f", sums=True),
+            ),
+            bars="share",
+            base=1,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +126,22 @@ class WordContributions(Result):
         """(words, targets), the Euclidean norms of the words' contributions."""
         return np.asarray(np.linalg.norm(self.values, axis=-1))
 
+    def table(self) -> Table:
+        """How far each word moved the last prediction, and a map of all predictions."""
+        norms = self.norms()
+        if not norms.size:
+            return Table("Contributions of no words")
+        last, names = norms[:, -1], [*map(visible, self.names)]
+        drawn = heat_map(norms.T, names, column="prediction", labelled=True)
+        return Table(
+            f"{counted(len(last), 'word')}{because(names[1:], last[1:].tolist(), 'nats')}: the norm of each word's "
+            "contribution to the last prediction",
+            (numbered("word", len(last)), texts("", names), numbers("norm", last, ".4f", unit="nats")),
+            ("the map: words from top to bottom, predictions from left to right; full colour is 1 nat or more",),
+            bars="norm",
+            drawings=(drawn,),
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Result):
@@ -89,11 +163,15 @@ class Contributions(Result):
             number them from 1.
         output_names: of all outputs, with units; () if they have no names of their own.
         times: names of the steps of vectors; () if they have none.
+        regression: whether the outputs are quantities, not logits of classes or of symbols: they have units, or the
+            model was compiled with a loss of regression.
 
-    Units: nats (logits).
+    Units: nats (logits); of the outputs, for a regression.
 
     Example: see `contributions`.
     """
+
+    title: ClassVar[str] = "Contributions to a prediction"
 
     symbols: NDArray[np.int64]
     targets: NDArray[np.int64]
@@ -107,6 +185,7 @@ class Contributions(Result):
     vectors: bool = False
     output_names: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
+    regression: bool = field(default=False, repr=False)
 
     bias_name: ClassVar[str] = "readout bias"
     """The name that views give to `bias`."""
@@ -210,7 +289,124 @@ class Contributions(Result):
             target: index into `targets`, by default the last one.
             width: columns of the longest bar.
         """
-        return as_text(self, target=target, width=width)
+        return "\n".join(as_lines(self.table(target=target), width=width))
+
+    def table(self, *, target: int = -1) -> Table:
+        """One target: a row for the bias and for each source, how far it moved the winner ahead of the runner-up.
+
+        Of a single output, or of a regression, what each source added to the largest output.
+
+        Args:
+            target: index into `targets`, by default the last one.
+        """
+        if not len(self.targets):
+            return Table("Contributions of an empty text")
+        step, (first, second) = int(self.targets[target]), self.winner(target)
+        one = self.regression or first == second
+        terms = (self.values[:, target, first] if one else self.logit_difference(target))[: step + 1]
+        bias = float(self.bias[first] if one else self.bias[first] - self.bias[second])
+        winner, runner = map(self.output_name, (first, second))
+        unit = "nats" if self._in_nats and not one else ""
+        heading = f"share of {winner}" if one else f"{unit or 'share'} for {winner!r} over {runner!r}"
+        sources = [self.bias_name.split()[-1], *map(self.source_name, range(step + 1))]
+        notes = [f"exact given what {self.given} reads: the layers below it decide its gates"] if self.given else []
+        why = because(sources[2:], terms[1:].tolist(), unit, towards=0 if one else 1)
+        return Table(
+            f"after {self._read(step)}: {self._says(first, second, target)}{why}",
+            (
+                Column("position", [None, None, *range(1, step + 1)], form="d"),
+                texts("source", sources),
+                Column(heading, [bias, *terms.tolist()], form="+.4f", sums=True),
+            ),
+            tuple(notes),
+            bars=heading,
+            scale=1.0 if unit else 0.0,
+            base=1,
+        )
+
+    @property
+    def _in_nats(self) -> bool:
+        """Whether differences of outputs are in nats."""
+        return not self.regression
+
+    def _read(self, step: int) -> str:
+        """What was read up to a step, in words."""
+        if self.vectors:
+            return self.times[step - 1] if self.times else f"step {step}"
+        read = text_of(self.alphabet, self.symbols[:step])
+        return repr(read if len(read) <= WORD else f"…{read[1 - WORD :]}")
+
+    def _says(self, first: int, second: int, target: int) -> str:
+        """What the network says at a target: its outputs, or the most probable one and the next."""
+        logits = self.logits[target]
+        if self.regression or first == second:
+            shown = [f"{self.output_name(o)} {logits[o]:.4g}" for o in np.argsort(-logits, kind="stable")[:SAID]]
+            return f"{logits[0]:.4f}" if len(logits) == 1 and not self.output_names else ", ".join(shown)
+        parts = softmax(logits)
+        said = verdict(self.output_name(first), float(parts[first]), len(parts))
+        return f"{said}, then {quoted(self.output_name(second))} {percent(float(parts[second]))}"
+
+    def last_targets(self) -> Contributions | None:
+        """The text up to its last target, with the targets before it up to the first gap.
+
+        None if there is no target, or if a target has terms of later symbols, as in a network that reads both
+        directions.
+        """
+        ends: list[int] = []
+        for column in np.argsort(-self.targets, kind="stable").tolist():
+            target = int(self.targets[column])
+            if self.values[target + 1 :, column].any() or (ends and target != self.targets[ends[-1]] - 1):
+                break
+            ends.append(column)
+        if not ends:
+            return None
+        columns, end = ends[::-1], int(self.targets[ends[0]])
+        return replace(
+            self,
+            symbols=self.symbols[:end],
+            targets=self.targets[columns],
+            values=self.values[: end + 1, columns],
+            logits=self.logits[columns],
+            features=None,
+        )
+
+    def most_probable(self, num_outputs: int) -> TopContributions:
+        """The terms of so many outputs, fewer than there are, and of the others together; targets must be 1, ..., T."""
+        top = np.stack([largest(logits, num_outputs) for logits in self.logits])
+        terms = [self.values[: target + 1, i] for i, target in enumerate(self.targets)]
+        return TopContributions(
+            self.symbols,
+            self.logits.shape[1],
+            top,
+            tuple(with_the_others(one, chosen) for one, chosen in zip(terms, top, strict=True)),
+            tuple(np.linalg.norm(one, axis=-1) for one in terms),
+            np.stack([with_the_others(self.bias, chosen) for chosen in top]),
+            np.array([probability_of_the_others(*each) for each in zip(self.logits, top, strict=True)]),
+            self.residual,
+            self.alphabet,
+            self.vectors,
+            self.output_names,
+            self.times,
+        )
+
+    def tag(self) -> Tag:
+        """The terms of the last targets of a text, as `last_targets` returns them, for the TensorBoard plugin."""
+        rows = [self.values[: target + 1, column] for column, target in enumerate(self.targets.tolist())]
+        first = len(self.symbols) - len(self.targets) + 1
+        values = np.concatenate([*rows, self.bias[None]]).astype(np.float32)
+        return values, {"kind": "contributions", **self._names(), **({"first": first} if first > 1 else {})}
+
+    def _names(self) -> dict[str, Any]:
+        """The names of the symbols, or the numbers of the steps of vectors, and of the outputs."""
+        outputs = [self.output_name(output) for output in range(len(self.bias))]
+        return {**names_of_sources(self.symbols, self.alphabet, self.vectors, self.times), "outputs": outputs}
+
+    def page_view(self) -> View | None:
+        """The terms of the last predictions in the plugin's view; None as `last_targets`."""
+        last = self.last_targets()
+        if last is None:
+            return None
+        return view("reads", last.tag() if last.logits.shape[1] <= MANY_OUTPUTS else last.most_probable(TOP).tag())
 
 
 def contributions(
@@ -300,7 +496,14 @@ def contributions(
             f"`times` must be None where a layer changes the number of steps. Received: {len(dates)} names, and "
             f"{steps} steps that {opened.given} reads. Leave them out."
         )
-    return Contributions(*arrays, opened.given, vectors=numbered, output_names=names, times=dates)
+    return Contributions(
+        *arrays,
+        opened.given,
+        vectors=numbered,
+        output_names=names,
+        times=dates,
+        regression=is_regression(network) or are_quantities(network, outputs),
+    )
 
 
 def _terms(way: Way, targets: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._program import AffineReading, as_array
-from keras_interp_rnn._results import Unpackable
+from keras_interp_rnn._results import Table, Unpackable, counted, numbers, quoted, symbol_name, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import ROUNDING
 
@@ -44,6 +44,22 @@ class TransitionSpectra(Unpackable):
     def parts(self) -> tuple[Array, ...]:
         """The arrays, into which it unpacks."""
         return self.values, self.read, self.written, self.alignment, self.radius
+
+    def table(self) -> Table:
+        """A row for each symbol, in descending order of the spectral radius."""
+        order = np.argsort(-self.radius, kind="stable")
+        names = [symbol_name(self.alphabet, int(k)) for k in order]
+        first = f"{quoted(names[0])} has the largest radius, {self.radius[order[0]]:.4g}: " if names else ""
+        grow = int((self.radius > 1).sum())
+        return Table(
+            f"{first}states grow under {counted(grow, 'symbol')} of {len(names):,} that is repeated, and shrink under "
+            "the others",
+            (
+                texts("symbol", names),
+                numbers("radius", self.radius[order], ".4g"),
+                numbers("largest singular value", self.values[order, 0], ".4g"),
+            ),
+        )
 
 
 def state_spectrum(states: ArrayLike) -> Array:

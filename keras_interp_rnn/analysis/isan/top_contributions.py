@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._outputs import GivenOutputs, output_names
 from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._results import Result, Tag, output_name, step_numbers, symbol_name
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.equations import isan as equations
 
 
@@ -59,6 +58,23 @@ class TopContributions(Result):
     output_names: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
 
+    def tag(self) -> Tag:
+        """The terms of the most probable outputs at each target, and of the others together, for the plugin."""
+        blocks, named = [], self.output_names or self.alphabet
+        for top, values, norms, bias, others in zip(
+            self.top, self.values, self.norms, self.bias, self.others, strict=True
+        ):
+            first, last = np.array([*top, others, 0.0]), np.append(bias, 0.0)
+            blocks += [first[None], np.concatenate([values, norms[:, None]], axis=1), last[None]]
+        first_target = len(self.symbols) - len(self.top) + 1
+        return np.concatenate(blocks).astype(np.float32), {
+            "kind": "top_contributions",
+            **names_of_sources(self.symbols, self.alphabet, self.vectors, self.times),
+            "outputs": [output_name(named, output, self.num_outputs) for output in range(self.num_outputs)],
+            "top": self.top.shape[1],
+            **({"first": first_target} if first_target > 1 else {}),
+        }
+
 
 def top_contributions(
     network: Any,
@@ -86,14 +102,14 @@ def top_contributions(
         for i, (state, terms) in enumerate(zip(states, equations.sources(np, *weights, text), strict=True)):
             logits = equations.logits(np, head.matrix, head.offset, state)
             check_range("Contributions and logits", (logits,))
-            chosen = _largest(logits, num_outputs)
+            chosen = largest(logits, num_outputs)
             matrix = head.matrix[:, chosen]
             matrix = np.concatenate([matrix, (whole - matrix.sum(axis=1))[:, None]], axis=1)
-            top[i], bias[i] = chosen, _with_the_others(head.offset, chosen)
+            top[i], bias[i] = chosen, with_the_others(head.offset, chosen)
             values.append(terms @ matrix)
             norms.append(np.sqrt(np.maximum(np.einsum("sn,nm,sm->s", terms, gram, terms, optimize=True), 0)))
-            others[i] = _probability_of_the_others(logits, chosen)
-            missed = bias[i] + values[-1].sum(axis=0) - _with_the_others(logits, chosen)
+            others[i] = probability_of_the_others(logits, chosen)
+            missed = bias[i] + values[-1].sum(axis=0) - with_the_others(logits, chosen)
             residual = max(residual, float(np.abs(missed).max()))
     check_range("Contributions and logits", (*values, *norms))
     return TopContributions(
@@ -110,38 +126,28 @@ def top_contributions(
     )
 
 
-def most_probable(split: Contributions, num_outputs: int) -> TopContributions:
-    """`top_contributions` from the contributions to all targets 1, ..., T and more than `num_outputs` outputs."""
-    top = np.stack([_largest(logits, num_outputs) for logits in split.logits])
-    terms = [split.values[: target + 1, i] for i, target in enumerate(split.targets)]
-    return TopContributions(
-        split.symbols,
-        split.logits.shape[1],
-        top,
-        tuple(_with_the_others(one, chosen) for one, chosen in zip(terms, top, strict=True)),
-        tuple(np.linalg.norm(one, axis=-1) for one in terms),
-        np.stack([_with_the_others(split.bias, chosen) for chosen in top]),
-        np.array([_probability_of_the_others(*each) for each in zip(split.logits, top, strict=True)]),
-        split.residual,
-        split.alphabet,
-        split.vectors,
-        split.output_names,
-        split.times,
-    )
+def names_of_sources(
+    symbols: NDArray[np.int64], alphabet: Sequence[Any] | None, vectors: bool, times: Sequence[str]
+) -> dict[str, Any]:
+    """The names of the symbols, or the numbers of the steps of vectors, as tags have them."""
+    if vectors:
+        return {"symbols": [*times] or step_numbers(len(symbols)), "vectors": True}
+    return {"symbols": [symbol_name(alphabet, int(symbol)) for symbol in symbols]}
 
 
-def _largest(logits: Array, number: int) -> NDArray[np.int64]:
+def largest(logits: Array, number: int) -> NDArray[np.int64]:
     """The outputs with the largest logits, the largest first."""
     found = np.argpartition(-logits, number)[:number]
     return found[np.argsort(-logits[found], kind="stable")]
 
 
-def _with_the_others(per_output: Array, chosen: NDArray[np.int64]) -> Array:
+def with_the_others(per_output: Array, chosen: NDArray[np.int64]) -> Array:
     """The entries (..., outputs) of some outputs, and the sum of all others."""
     others = np.delete(per_output, chosen, axis=-1).sum(axis=-1, keepdims=True)
     return np.concatenate([per_output[..., chosen], others], axis=-1)
 
 
-def _probability_of_the_others(logits: Array, chosen: NDArray[np.int64]) -> float:
+def probability_of_the_others(logits: Array, chosen: NDArray[np.int64]) -> float:
+    """By a softmax, of all outputs but some together."""
     parts = np.exp(logits - logits.max())
     return float(np.delete(parts, chosen).sum() / parts.sum())

@@ -6,6 +6,7 @@ the centroids of the predicted class.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, invalid
+from keras_interp_rnn._io import in_terminal
 from keras_interp_rnn._outputs import GivenOutputs, class_names
 from keras_interp_rnn._program import (
     GivenAlphabet,
@@ -26,7 +28,21 @@ from keras_interp_rnn._program import (
     resolve_alphabet,
     token_name,
 )
-from keras_interp_rnn._results import Result, as_text
+from keras_interp_rnn._results import (
+    FOR,
+    Result,
+    Table,
+    Tag,
+    View,
+    class_name,
+    numbered,
+    numbers,
+    pane,
+    quoted,
+    rgb,
+    texts,
+    visible,
+)
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_text
 
@@ -64,7 +80,72 @@ class Explanation(Result):
             colors: True for ANSI colours; False for the probability after each token with at least 0.5. By default
                 colours if the standard output is a terminal and the variable NO_COLOR is not set.
         """
-        return as_text(self, colors=colors)
+        if colors is None:
+            colors = in_terminal() and not os.environ.get("NO_COLOR")
+        tokens = list(zip(map(visible, self.tokens), self.weights.tolist(), strict=True))
+        if colors:
+            text = " ".join(_shaded(token, weight) for token, weight in tokens)
+        else:
+            text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
+        unread = [self.tokens[i] for i in np.flatnonzero(np.isnan(self.alpha).any(axis=1))]
+        note = f"; read without centroids: {', '.join(map(visible, unread))}" if unread else ""
+        return f"{class_name(self.class_names, self.prediction)}: {text}{note}"
+
+    def table(self) -> Table:
+        """A row for each token, with its probability of moving to the centroids of the predicted class."""
+        return Table(
+            self._says(),
+            (
+                numbered("position", len(self.tokens)),
+                texts("token", [*map(visible, self.tokens)]),
+                numbers(f"probability of centroid {', '.join(map(str, self.centroids))}", self.weights, ".3f"),
+            ),
+            bars=f"probability of centroid {', '.join(map(str, self.centroids))}",
+            scale=1.0,
+            outline=(self.shown(),),
+        )
+
+    def _says(self) -> str:
+        """What the network says, and since which token it has been at the centroids of this class."""
+        name, centroids = class_name(self.class_names, self.prediction), " or ".join(map(str, self.centroids))
+        away = np.flatnonzero(self.weights < 0.5)
+        since = int(away[-1]) + 1 if len(away) else 0
+        if since >= len(self.tokens):
+            return f"{name}, although its last token does not move it to centroid {centroids}, which is of this class"
+        where = f"since {quoted(visible(self.tokens[since]))}, token {since + 1} of {len(self.tokens)}"
+        return f"{name}: at centroid {centroids}, which is of this class, {where}"
+
+    def page_view(self) -> View | None:
+        """The text, its path through the centroids, and its moves among them as a graph; None without a move."""
+        tokens = [visible(token) for token in self.tokens]
+        counts, description = transition_counts(self.alpha, tokens)
+        if not counts.any():
+            return None
+        alpha, more = transition_probabilities(self.alpha[None], [tokens])
+        tags = {"": (counts, description), more["kind"]: (alpha, more)}
+        return pane("states", tags, centroid=self.centroids[0])._replace(lead=f"{self._says()}.")
+
+
+def _shaded(token: str, weight: float) -> str:
+    red, green, blue = (round(255 - 0.6 * weight * (255 - part)) for part in rgb(FOR))
+    return f"\x1b[30;48;2;{red};{green};{blue}m{token}\x1b[0m"
+
+
+def transition_probabilities(alpha: ArrayLike, tokens: Sequence[Sequence[str]]) -> Tag:
+    """The transition probabilities (sequences, time, k) of a state-regularized network, for the plugin."""
+    rows = [list(row) for row in tokens]
+    return np.asarray(alpha, np.float32), {"kind": "transition_probabilities", "tokens": rows}
+
+
+def transition_counts(alpha: NDArray[np.floating[Any]], tokens: Sequence[str]) -> Tag:
+    """The moves of one text among its most probable centroids, for the plugin; alpha is (time, k)."""
+    read = ~np.isnan(alpha[:, 0])
+    centroids = alpha[read].argmax(axis=1)
+    symbols = list(dict.fromkeys(tokens))
+    counts = np.zeros((len(symbols), alpha.shape[1], alpha.shape[1]), np.float32)
+    moved = [symbols.index(token) for token, there in zip(tokens, read, strict=True) if there]
+    np.add.at(counts, (moved[1:], centroids[:-1], centroids[1:]), 1)
+    return counts, {"kind": "transition_counts", "symbols": symbols}
 
 
 def explain(

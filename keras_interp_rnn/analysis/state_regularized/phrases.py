@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._outputs import GivenOutputs, class_names
 from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
-from keras_interp_rnn._results import Sentence, visible
+from keras_interp_rnn._results import Column, Sentence, Table, class_name, texts, told_apart, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
 
@@ -45,6 +45,24 @@ class Phrases(Sentence, Mapping[int, Ranking]):
 
     def __len__(self) -> int:
         return len(self.by_class)
+
+    def table(self) -> Table:
+        """A row for each phrase of each class; a terminal shows the first three of each class."""
+        lines, rows = [], []
+        for label, best in self.items():
+            name, told = class_name(self.class_names, label), told_apart(best)
+            first = [f"{phrase} ({probability})" for phrase, probability in told[:3]]
+            lines.append(f"{name}: {', '.join(first + ([f'{len(best) - 3} more'] if len(best) > 3 else []))}")
+            rows += [(name, visible(phrase), probability, n) for phrase, probability, n in best]
+        classes, names, values, counts = zip(*rows, strict=True) if rows else ((), (), (), ())
+        columns = (
+            texts("class", classes),
+            texts("phrase", names),
+            Column("mean probability", values, form=".4g"),
+            Column("occurrences", counts, form=",d"),
+        )
+        said = lines or ["no phrases"]
+        return Table(said[0], columns, tuple(said[1:]), bars="mean probability", scale=1.0, folded=True)
 
 
 def phrases(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn._checks import choice, integer
 from keras_interp_rnn._outputs import GivenOutputs, class_names
 from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
-from keras_interp_rnn._results import Result
+from keras_interp_rnn._results import Column, Result, Table, class_name, counted, texts, told_apart, visible
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
 
@@ -39,6 +39,24 @@ class Prototypes(Result):
     outputs: NDArray[np.float64]
     classes: NDArray[np.int64]
     class_names: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """Table 6 of the paper: a row for each centroid in use; ties go to the more frequent token."""
+        order = [i for i in np.argsort(-self.share, kind="stable").tolist() if self.share[i] > 0]
+        classes = [class_name(self.class_names, self.classes[i]).removeprefix("class ") for i in order]
+        words = [" ".join(f"{visible(token)} ({p})" for token, p in told_apart(self.tokens[i])) for i in order]
+        most = f"; centroid {order[0]} takes {self.share[order[0]]:.0%} of the steps" if order else ""
+        return Table(
+            f"{len(order)} of {counted(len(self.share), 'centroid')} in use{most}",
+            (
+                Column("centroid", order, form="d"),
+                texts("class", classes),
+                Column("share", [float(self.share[i]) for i in order], form=".1%"),
+                texts("tokens (transition probability)", words),
+            ),
+            bars="share",
+            scale=1.0,
+        )
 
 
 def prototypes(

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice, integer, positive
-from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._results import Sentence, Table, shown_word
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted import _bounds, _exact
 from keras_interp_rnn.analysis.weighted.differences import block_diagonal, side_by_side
@@ -74,6 +74,22 @@ class Equivalence(Sentence):
     is_shortest: bool
     num_tried: int
     residual: float
+
+    def table(self) -> Table:
+        """Equal, with the bound and the words that it covers; different, with a witness; or undecided."""
+        words = "all words" if self.max_length is None else f"all words of at most {self.max_length} symbols"
+        if self.witness is not None:
+            which = "a shortest word" if self.is_shortest else "a word"
+            after = repr(shown_word(self.witness)) if self.witness else "no symbol"
+            return Table(f"different: by {self.difference:.3g} after {after}, {which} that tells them apart")
+        if self.equal:
+            how = "in exact arithmetic" if self.exact else f"to {self.bound:.1e}"
+            return Table(f"equal on {words}, {how}")
+        proved = f"equal to {self.tolerance:g} on {words}" if self.max_length != -1 else "nothing is proved"
+        return Table(
+            f"undecided: {proved}; the largest difference on {self.num_tried:,} words tried was {self.difference:.1e}; "
+            "no bound within the tolerance was found for longer words, which also happens where states contract"
+        )
 
 
 def equivalent(

@@ -23,6 +23,7 @@ import numpy as np
 
 from keras_interp_rnn._checks import fraction
 from keras_interp_rnn._program import check_range, isan_of
+from keras_interp_rnn._results import Table
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.weighted.differences import largest_difference
@@ -61,6 +62,15 @@ class Minimization(LayerAndReadout):
     largest_dropped: float
     residual: float
     max_length: int | None
+
+    def table(self) -> Table:
+        """The sizes, the difference of the outputs, and the singular values at the cut."""
+        words = "all words" if self.max_length is None else f"all words of at most {self.max_length} symbols"
+        return Table(
+            f"{self.units} of {self.units_before} units ({self.reachable} dimensions are reached): outputs differ by "
+            f"at most {self.residual:.1e} on {words}; singular values kept from {self.smallest_kept:.1e}, dropped to "
+            f"{self.largest_dropped:.1e}"
+        )
 
 
 def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dtype: str = "float64") -> Minimization:

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 from keras_interp_rnn._checks import invalid, is_integer
 from keras_interp_rnn._outputs import GivenOutputs, output_names
 from keras_interp_rnn._program import GivenAlphabet, check_range
+from keras_interp_rnn._results import Tag, View, view
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
 from keras_interp_rnn.analysis.weighted.forms import affine_form
@@ -58,10 +59,36 @@ class ShapleyValues(Contributions):
     Example: see `shapley_values`.
     """
 
+    title: ClassVar[str] = "Shapley values of a prediction"
+
     background: Background | None = None
     is_verdict: bool = False
 
     bias_name: ClassVar[str] = "mean"
+
+    def tag(self) -> Tag:
+        """The values of all symbols up to the target, and the mean, for the TensorBoard plugin."""
+        end = int(self.targets[0])
+        names = self._names()
+        rows = np.concatenate([self.values[1 : end + 1, 0], self.bias[None]]).astype(np.float32)
+        verdict = {"verdict": True} if self.is_verdict else {}
+        return rows, {"kind": "shapley_values", **names, "symbols": names["symbols"][:end], **verdict}
+
+    def page_view(self) -> View:
+        """The symbols up to the target in the plugin's view."""
+        return view("reads", self.tag())
+
+    @property
+    def _in_nats(self) -> bool:
+        return not (self.is_verdict or self.regression)
+
+    def _says(self, first: int, second: int, target: int) -> str:
+        """The verdict of an automaton, or what the network says."""
+        if not self.is_verdict:
+            return super()._says(first, second, target)
+        if len(self.bias) > 1:
+            return self.output_name(first)
+        return "accepted" if self.logits[target, 0] > 0.5 else "rejected"
 
 
 def shapley_values(

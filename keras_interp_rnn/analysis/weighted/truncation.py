@@ -19,6 +19,7 @@ Balle, Panangaden and Precup, "Singular value automata and approximate minimizat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._program import check_range, isan_of, listed
+from keras_interp_rnn._results import Table, line_chart, numbered, numbers
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
@@ -59,6 +61,20 @@ class Truncation(LayerAndReadout):
     residual: float
     bits_before: float
     bits_after: float
+
+    def table(self) -> Table:
+        """The sizes and the errors; a row for each singular value."""
+        bits = f"; {self.bits_before:.4f} bits per symbol became {self.bits_after:.4f}"
+        values = numbers("singular value", self.singular_values, ".4g")
+        drawn = (line_chart([self.singular_values], ["singular value"], x="coordinate"),)
+        return Table(
+            f"{self.units} of {self.units_before} units: logits differ by {self.logit_error:.2g} nats (root mean "
+            f"square), at most {self.residual:.2g}, on the sequences; nothing is proved of others"
+            f"{'' if math.isnan(self.bits_before) else bits}",
+            (numbered("coordinate", len(self.singular_values)), values),
+            folded=True,
+            drawings=drawn if len(self.singular_values) > 1 else (),
+        )
 
 
 def truncate(

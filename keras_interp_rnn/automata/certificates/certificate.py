@@ -15,6 +15,7 @@ and refuses any other. `Certificate.network` is the model of these numbers. A bo
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -25,13 +26,13 @@ import numpy as np
 
 from keras_interp_rnn._checks import invalid, is_proved, positive
 from keras_interp_rnn._program import GivenAlphabet
-from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._results import Column, Sentence, Table, View, counted, visible
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed, network_of
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.certificates.proof import Proof
-from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, short_words
+from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, short_words, tomita
 from keras_interp_rnn.automata.networks import Extraction, extract_exactly, open_acceptor
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)  # all are tried; any that gives a proof will do
@@ -194,6 +195,59 @@ class Certificate(Sentence):
         Example: see `save`.
         """
         return cls(holds=True, failure="", **vars(proof.read(path)))
+
+    def table(self) -> Table:
+        """The verdict, what is proved, of which network, by what margins, under which assumptions.
+
+        A row for each transition of the automaton that the network follows, with its margin. The states are those that
+        are drawn, one for each centroid that a word reaches; equivalent ones may be among them.
+        """
+        margins = Column("margin", np.ravel(self.margins).tolist(), "nats", ".2f")
+        columns = (*self.path.table(names=self.centroids).columns, margins)
+        if not is_proved(self):
+            why = self.failure or f"`holds` is {self.holds!r}"
+            verdict = f"Not yet proved for every word at temperature {self.temperature:g}."
+            return Table(verdict, columns, (f"Why: {why}.",), folded=True)
+        size, minimal = len(self.path), len(self.dfa.minimize())
+        article = "An" if size in (8, 11, 18) or 80 <= size < 90 else "A"
+        merged = f", {minimal} when equivalent ones are merged" if minimal < size else ""
+        notes = [f"What: on every word, however long, the network agrees with {_named(self.dfa)}."]
+        if self.proved is not None:
+            proved = self.proved
+            cell, reached = type(proved.equations).__name__, len(self.centroids)
+            network = f"Of: a {cell} of {np.shape(proved.centroids)[1]} units in {proved.dtype}, of whose "
+            network += f"{counted(len(proved.centroids), 'centroid')} a word reaches {reached}"
+            sure = f"; the right one has all of the probability but {self.epsilon:.1g}" if self.epsilon else ""
+            notes.append(f"{network}{sure}. Deploy `certificate.network()`, which has these numbers.")
+        state, column = np.unravel_index(np.argmin(self.margins), np.shape(self.margins))
+        place = f"from centroid {self.centroids[state]} by {visible(str(self.path.alphabet[column]))}"
+        moves, decisions = np.min(self.margins), np.min(self.decision_margins)
+        notes.append(f"Margins: at least {moves:.2f} nats for a move ({place}), {decisions:.2g} for a decision.")
+        errors = self.function_errors.values()
+        within = f"; on this machine they are within 2^{math.ceil(math.log2(max(errors)))}" if errors else ""
+        notes.append(f"Assumed: IEEE arithmetic, and tanh, sigmoid and exp within 2^-20 of their values{within}.")
+        verdict = (
+            f"{article} {size}-state automaton{merged}, proved for every word at temperature {self.temperature:g}."
+        )
+        return Table(verdict, columns, tuple(notes), folded=True)
+
+    def drawing(self) -> str:
+        """The automaton that the network follows, its states named by their centroids."""
+        return self.path.to_svg([str(centroid) for centroid in self.centroids])
+
+    def page_view(self) -> View | None:
+        """The automaton of the centroids, which the network follows."""
+        return self.path.page_view(self.centroids, verdict=str(self).splitlines())
+
+
+def _named(automaton: MooreMachine) -> str:
+    """The name of the language of an automaton, or its alphabet."""
+    if isinstance(automaton, DFA) and {*automaton.alphabet} == {"0", "1"}:
+        for number in range(1, 8):
+            if automaton.equivalent(tomita(number)):
+                return f"Tomita's automaton {number}"
+    symbols = ", ".join(visible(str(symbol)) for symbol in automaton.alphabet[:6])
+    return f"the automaton over {symbols}{' ...' if len(automaton.alphabet) > 6 else ''}"
 
 
 def certify(

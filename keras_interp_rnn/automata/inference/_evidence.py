@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._results import WORD, Sentence, Table, counted, separator, visible
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Machine, Words, is_shorter
 from keras_interp_rnn.automata.inference._questions import questions, words_taking
 from keras_interp_rnn.automata.inference._sample import Sample
-from keras_interp_rnn.automata.machines import MIN_WORDS, MooreMachine, Transitions, Word
+from keras_interp_rnn.automata.machines import MIN_WORDS, MooreMachine, Transitions, Word, transitions_in_words
 
 SECONDS_FOR_QUESTIONS = 1.0
+MIN_HELD_OUT = 10
+"""Minimum number of held-out words for an interval of the fraction that is right."""
+QUESTIONS = 2
+"""Number of words that the text asks to be labelled."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -78,6 +82,57 @@ class Evidence(Sentence):
         It assumes that the automaton is the right one and that labels are wrong independently of each other.
         """
         return interval(self.num_contradicted, self.num_labels)
+
+    def table(self) -> Table:
+        """The accuracy of the automaton, and what the words say about it."""
+        return Table("; ".join(self._parts(f"automaton{self._words()}")))
+
+    def _words(self) -> str:
+        if not self.num_words:
+            return ""
+        copies = f" ({self.num_labels:,} in all)" if self.num_labels > self.num_words else ""
+        return f" from {counted(self.num_words, 'different word')}{copies}"
+
+    def _parts(self, head: str, more: str = "", machine: MooreMachine | None = None) -> list[str]:
+        """The evidence of words for an automaton, in parts of a sentence."""
+        accepting = "" if self.accepted == 1 else f" that accepts {self.accepted!r}"  # True is 1 too
+        parts = [
+            f"{head}: automaton of {counted(self.num_states, 'state')}{accepting}, balanced accuracy "
+            f"{self.automaton_accuracy:.2%}{more}"
+        ]
+        if self.num_words:
+            parts.append(self._held_out())
+        if self.num_contradicted:
+            low, high = self.label_noise_interval
+            parts.append(
+                f"contradicts {self.num_contradicted:,} of {counted(self.num_labels, 'label')} "
+                f"({self.label_noise:.2%}; {low:.2%} to {high:.2%})"
+            )
+        if self.num_transitions:
+            taken = self.num_transitions - len(self.unsupported)
+            parts.append(f"{taken:,} of {counted(self.num_transitions, 'transition')} taken by your words")
+        if self.rare:
+            parts.append(f"only one or two words take {transitions_in_words(self.rare, machine)}")
+        if self.questions:
+            parts.append(f"to be labelled next: {', '.join(map(_quoted, self.questions[:QUESTIONS]))}")
+        return parts
+
+    def _held_out(self) -> str:
+        """The number of held-out words and of right answers, with an interval if there are enough."""
+        if not self.num_held_out:
+            return "held out no word"
+        right = round(self.num_held_out * self.held_out_accuracy)
+        text = f"held out {counted(self.num_held_out, 'word')}, right on {right:,}"
+        if self.num_held_out < MIN_HELD_OUT:
+            return text
+        low, high = self.held_out_interval
+        return f"{text} ({low:.1%} to {high:.1%})"
+
+
+def _quoted(word: Word) -> str:
+    """A word in quotes, cut if it is long; its symbols apart unless all are single characters."""
+    text = separator(word).join(visible(str(symbol)) for symbol in word)
+    return repr(text if len(text) <= WORD else f"…{text[1 - WORD :]}")
 
 
 def evidence_of(

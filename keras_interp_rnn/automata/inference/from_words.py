@@ -6,22 +6,29 @@ import math
 import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from keras_interp_rnn._checks import fraction, integer, positive
-from keras_interp_rnn._results import as_text
+from keras_interp_rnn._results import Table, View, numbered, separator, texts, visible
 from keras_interp_rnn._types import Ints
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline, Ledger, Limits, TimeUp
 from keras_interp_rnn.automata.inference._evidence import Evidence, evidence_of
+from keras_interp_rnn.automata.inference._labelling import label_names, view_of_questions
 from keras_interp_rnn.automata.inference._prefix_tree import bits_of_order
 from keras_interp_rnn.automata.inference._sample import Sample, sample_of
 from keras_interp_rnn.automata.inference._searches import NotFound, fewest_bits, first_found
-from keras_interp_rnn.automata.machines import MooreMachine, counts_of_transitions
+from keras_interp_rnn.automata.machines import DFA, MooreMachine, counts_of_transitions
 
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
 RESERVED_WORK = 0.1  # fraction of the work for the questions
+
+CUT_OFF = {
+    "time": "time ended a search before it was complete: a better automaton may exist, and another run may find one",
+    "work": "max_work ended a search before it was complete: a better automaton may exist",
+}
+"""The sentence of an inference of which a search was cut off."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +47,8 @@ class Inference(Evidence):
     Example: see `infer`.
     """
 
+    title: ClassVar[str] = "Automaton from words"
+
     dfa: MooreMachine
     method: str
     support: Ints
@@ -50,8 +59,35 @@ class Inference(Evidence):
         """`dfa`, under a name that suits a Moore machine too."""
         return self.dfa
 
+    def table(self) -> Table:
+        """How it was found, from how many words, its accuracy, the evidence of the words; the words to label next.
+
+        A terminal shows the edges. An edge has the number of times that words take it, and symbols with which no word
+        takes it are in parentheses.
+        """
+        head = "; ".join(self._parts(f"found by {self.method}{self._words()}", machine=self.dfa))
+        edges = self.dfa.table(unsupported=self.unsupported, support=self.support).outline
+        names, labels, between = label_names(self._labels()), self.dfa.labels, separator(self.dfa.alphabet)
+        says = [names[labels.index(self.dfa.output(word))] for word in self.questions]
+        words = [between.join(visible(str(symbol)) for symbol in word) or "the empty word" for word in self.questions]
+        columns = numbered("", len(words)), texts("this automaton says", says), texts("word to label next", words)
+        return Table(f"{head}; {CUT_OFF[self.cut_off]}" if self.cut_off else head, columns, outline=edges)
+
+    def drawing(self) -> str:
+        """The automaton with how often words take its edges; transitions that no word takes are dashed."""
+        return self.dfa.to_svg(unsupported=self.unsupported, support=self.support)
+
+    def page_view(self) -> View | None:
+        """The automaton and its questions, to be labelled; None if no language has literals for their symbols."""
+        lead = f"Not to the end: {CUT_OFF[self.cut_off]}." if self.cut_off else ""
+        return view_of_questions(self.dfa, self._labels(), self.questions, lead)
+
+    def _labels(self) -> tuple[Hashable, ...]:
+        """The labels of the words, in the order of `dfa.labels`."""
+        return (self.rejected, self.accepted) if isinstance(self.dfa, DFA) else self.dfa.labels
+
     def __repr__(self) -> str:
-        return as_text(self, edges=False)
+        return self.table().caption
 
 
 def infer(

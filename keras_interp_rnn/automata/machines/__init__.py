@@ -6,7 +6,9 @@ from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, labe
 from keras_interp_rnn.automata.machines.edits import MIN_WORDS, Edit, smallest_edit
 from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first
 from keras_interp_rnn.automata.machines.languages import tomita
-from keras_interp_rnn.automata.machines.moore import MooreMachine, Transitions, counts_of_transitions, unsupported
+from keras_interp_rnn.automata.machines.moore import MooreMachine, counts_of_transitions, unsupported
+from keras_interp_rnn.automata.machines.showing import Transitions
+from keras_interp_rnn.automata.machines.showing import in_words as transitions_in_words
 from keras_interp_rnn.automata.machines.words import (
     Word,
     checked_labels,
@@ -46,5 +48,6 @@ __all__ = [
     "short_words",
     "smallest_edit",
     "tomita",
+    "transitions_in_words",
     "unsupported",
 ]

@@ -57,6 +57,7 @@ class DFA(MooreMachine):
     (True, False)
     """
 
+    title = "Automaton"
     _names = Names("accepting", "accepting", "accepts", "dfa", libraries.OfAALpy("Dfa", "DfaState", "is_accepting"))
 
     outputs: tuple[bool, ...] = field(init=False, repr=False)

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice, holding
-from keras_interp_rnn._results import Sentence, short_repr, visible
+from keras_interp_rnn._results import Column, Sentence, Table, counted, short_repr, visible
 from keras_interp_rnn._types import ProvedNetwork
-from keras_interp_rnn.automata.machines.moore import MooreMachine, Transitions
+from keras_interp_rnn.automata.machines.moore import MooreMachine
+from keras_interp_rnn.automata.machines.showing import SHOWN, Transitions, in_words
 from keras_interp_rnn.automata.machines.words import checked_word
 
 Distances = NDArray[np.int64]
@@ -88,6 +89,23 @@ class Edit(Sentence):
     def distance(self) -> int:
         """Number of edits."""
         return len(self.changes)
+
+    def table(self) -> Table:
+        """The new label, the number of edits and the first of them; a row for each."""
+        changes = [str(change) for change in self.changes[:SHOWN]]
+        if self.distance > SHOWN:
+            changes.append(f"and {self.distance - SHOWN:,} more")
+        count = counted(self.distance, "edit")
+        text = f"{self.new_label!r} in place of {self.label!r} after {count}: {'; '.join(changes)}."
+        if self.rare:
+            text += (
+                f" Little evidence: the edited word takes {in_words(self.rare)}, as fewer than {MIN_WORDS} words do."
+            )
+        rows = [(change.position + 1, change.kind, change.old, change.new) for change in self.changes]
+        position, kind, old, new = zip(*rows, strict=True) if rows else ((), (), (), ())
+        symbols = ([None if symbol is None else visible(str(symbol)) for symbol in each] for each in (old, new))
+        columns = Column("position", position, form="d"), *map(Column, ("edit", "old", "new"), (kind, *symbols))
+        return Table(text, columns, folded=True)
 
 
 def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None) -> Edit:

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._alphabet import distinct_symbols, shown_symbols
 from keras_interp_rnn._checks import integers, invalid, is_integer
-from keras_interp_rnn._results import as_html, short_repr
-from keras_interp_rnn.automata.machines import dot, drawing, formats, libraries
+from keras_interp_rnn._results import Shown, Table, Tag, View, counted, short_repr, view, visible
+from keras_interp_rnn._types import FiniteAutomaton
+from keras_interp_rnn.automata.machines import dot, drawing, formats, libraries, showing
 from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first, edges_of, equivalent_states, shortest_word
+from keras_interp_rnn.automata.machines.showing import Transitions
 from keras_interp_rnn.automata.machines.words import (
     checked_word,
     names_of_states,
@@ -29,9 +32,6 @@ from keras_interp_rnn.automata.machines.words import (
 )
 
 Self = TypeVar("Self", bound="MooreMachine")
-
-Transitions = tuple[tuple[int, Hashable], ...]
-"""(state, symbol) pairs."""
 
 
 class Names(NamedTuple):
@@ -56,7 +56,7 @@ class Names(NamedTuple):
 
 @short_repr
 @dataclass(frozen=True)
-class MooreMachine:
+class MooreMachine(Shown):
     """A deterministic automaton that gives each word a label: the output of the state to which the word leads.
 
     States are 0, ..., n - 1, and no transition is missing. A `DFA` is a machine with the outputs False and True.
@@ -466,8 +466,67 @@ class MooreMachine:
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
-    def _repr_html_(self) -> str:
-        return as_html(self)
+    def table(
+        self,
+        *,
+        names: Sequence[Any] | None = None,
+        unsupported: Transitions = (),
+        support: NDArray[np.integer[Any]] | None = None,
+    ) -> Table:
+        """A row for each transition; a terminal shows the edges of each state.
+
+        Args:
+            names: of the states; by default their numbers.
+            unsupported: (state, symbol) pairs of transitions that no word takes, in parentheses.
+            support: (states, symbols), how often words take each transition.
+        """
+        sizes = f"{counted(len(self), 'state')}, {counted(len(self.alphabet), 'symbol')}"
+        missing = "" if self.is_complete else "; a word without a transition is rejected"
+        lines = showing.edge_lines(self, unsupported, support, accepts=self._names.accepts)
+        columns = showing.transition_columns(self, names)
+        return Table(f"{type(self).__name__}: {sizes}{missing}", columns, outline=tuple(lines))
+
+    def drawing(self) -> str:
+        """The drawing of `to_svg`."""
+        return self.to_svg()
+
+    def tag(
+        self,
+        centroids: Sequence[Any] | None = None,
+        confidence: NDArray[np.floating[Any]] | None = None,
+        *,
+        unsupported: Transitions | None = None,
+        sizes: Sequence[int] | None = None,
+        reference: MooreMachine | None = None,
+        **measured: Any,
+    ) -> Tag:
+        """The automaton as a tag of the TensorBoard plugin, with values measured for it; the tensor is a text.
+
+        Args:
+            centroids: of the states; by default the states' numbers.
+            confidence: (states, symbols), of each transition.
+            unsupported: as `table`.
+            sizes: the numbers of centroids of the layers of a stack. A state keeps its number through training if they
+                are known.
+            reference: another automaton, to be drawn beside it.
+            **measured: further values.
+        """
+
+        def as_read(machine: FiniteAutomaton) -> dict[str, Any]:
+            table = {"transitions": [list(row) for row in machine.transitions], "start": machine.start}
+            if self._names.accepts:
+                return {**table, "accepting": [i for i, output in enumerate(machine.outputs) if output]}
+            return {**table, "outputs": [visible(str(output)) for output in machine.outputs]}
+
+        of_states = centroids, confidence, unsupported, sizes
+        return showing.automaton_tag(self, *of_states, table=as_read, reference=reference, **measured)
+
+    def page_view(self, *measured: Any, **more: Any) -> View | None:
+        """The states and edges in the plugin's view; None if there are none, or too many. Arguments as `tag`."""
+        if not showing.is_drawable(self):
+            return None
+        text, description = self.tag(*measured, minimal=len(self.minimize()), **more)
+        return view("states", (np.array(text, object), description))
 
     def to_python(self) -> str:
         """A Python module without imports, with a function `accepts(word)`, or `output(word)` for a Moore machine.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice
 from keras_interp_rnn._program import GivenAlphabet
+from keras_interp_rnn._results import Column, Table, View, counted, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import (
     MISSING,
@@ -73,6 +74,43 @@ class Extraction(OfNetwork):
     margins: Array
     method: str
     network: Acceptor
+
+    def table(self) -> Table:
+        """States, the least confidence, transitions that no word takes; a row for each transition."""
+        known = self.confidence[~np.isnan(self.confidence)]
+        least = f"{known.min():.4f}" if known.size else "none"
+        sink = "" if self.dfa.is_complete else " with a rejecting sink for the missing transitions"
+        support = ""
+        if self.unsupported is not None:
+            support = f"; {len(self.unsupported):,} of {self.support.size:,} transitions are taken by no word"
+        minimal = len(self.dfa.minimize())
+        taken = [f"{times:,}" if times else self._taken(place) for place, times in np.ndenumerate(self.support)]
+        sources, symbols, targets = self.dfa.table(names=self.centroids).columns
+        return Table(
+            f"{counted(len(self.dfa), 'state')} by {self.method}, {minimal} after minimization{sink}; least confidence "
+            f"of a transition {least}{support}",
+            (sources, symbols, targets, texts("taken by words", taken), self._confidence()),
+            folded=True,
+        )
+
+    def _taken(self, place: tuple[int, ...]) -> str:
+        """Whether words take a transition whose number is not known."""
+        if self.unsupported is None:
+            return ""
+        return "no" if (place[0], self.dfa.alphabet[place[1]]) in self.unsupported else "yes"
+
+    def _confidence(self) -> Column:
+        known = [None if np.isnan(value) else float(value) for value in self.confidence.ravel()]
+        return Column("confidence", known, form=".4f")
+
+    def drawing(self) -> str:
+        """The automaton, its states named by their centroids; transitions that no word takes are dashed."""
+        return self.dfa.to_svg([str(centroid) for centroid in self.centroids], unsupported=self.unsupported or ())
+
+    def page_view(self) -> View | None:
+        """The automaton of the centroids, with the confidence of each transition."""
+        verdict = str(self).splitlines()
+        return self.dfa.page_view(self.centroids, self.confidence, unsupported=self.unsupported, verdict=verdict)
 
 
 def extract(

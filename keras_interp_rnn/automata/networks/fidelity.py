@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._results import Sentence
+from keras_interp_rnn._results import Sentence, Table, shown_word
 from keras_interp_rnn.automata.inference import interval
 from keras_interp_rnn.automata.machines import MooreMachine, Word, checked_words, random_word, short_words
 from keras_interp_rnn.automata.networks._reader import CHUNK
@@ -43,6 +43,14 @@ class Agreement(Sentence):
         """Fraction of the words on which both agree; NaN without words."""
         return self.agreeing / self.words if self.words else math.nan
 
+    def table(self) -> Table:
+        """On how many words both agree, and a word on which they do not."""
+        if self.up_to is None:
+            text = f"{self.agreeing:,} of {self.words:,} words ({self.low:.4%} to {self.high:.4%})"
+        else:
+            text = f"{self.agreeing:,} of all {self.words:,} words up to length {self.up_to}"
+        return Table(text if self.disagreement is None else f"{text}, not on {shown_word(self.disagreement)!r}")
+
 
 @dataclass(frozen=True, repr=False)
 class Fidelity(Sentence):
@@ -64,6 +72,12 @@ class Fidelity(Sentence):
     def perfect(self) -> bool:
         """Whether the automaton and the network agree on every word."""
         return all(part.agreeing == part.words for part in (self.short, self.long, self.searched))
+
+    def table(self) -> Table:
+        """A sentence for each of the three kinds of words."""
+        kinds = {"short words": self.short, "random long words": self.long, "searched words": self.searched}
+        first, *others = (f"{name}: {agreement}" for name, agreement in kinds.items())
+        return Table(first, notes=tuple(others))
 
 
 class Reading(Protocol):

@@ -10,6 +10,7 @@ import keras
 from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._results import Table, counted
 from keras_interp_rnn.automata.inference import Evidence
 from keras_interp_rnn.automata.networks._acceptor import Acceptor
 
@@ -129,3 +130,12 @@ class TrainingReport(Evidence):
     seconds: float = 0.0
     reason: str = ""
     certified: bool = False
+
+    def table(self) -> Table:
+        """Whether the network learned, from how many words, its accuracy, and the evidence of the words."""
+        reason = f", {self.reason}" if self.reason and not self.learned else ""
+        head = f"{'learned' if self.learned else 'NOT learned'}{self._words()}{reason}"
+        equal = self.network_accuracy == self.automaton_accuracy
+        network = "" if equal else f" (network {self.network_accuracy:.2%})"
+        rest = [f"least confidence {self.confidence:.4f}", counted(self.num_attempts, "attempt")]
+        return Table(f"{'; '.join([*self._parts(head, network), *rest])}, {self.seconds:.0f} s")

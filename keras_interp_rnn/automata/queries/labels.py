@@ -14,13 +14,13 @@ import random
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from keras_interp_rnn._alphabet import shown_symbols
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
 from keras_interp_rnn._program import GivenAlphabet
-from keras_interp_rnn._results import nth
+from keras_interp_rnn._results import Table, View, counted, nth, shown_word
 from keras_interp_rnn.automata.inference import interval
 from keras_interp_rnn.automata.machines import (
     MooreMachine,
@@ -60,6 +60,8 @@ class Learned(OfNetwork):
     Example: see `learn`.
     """
 
+    title: ClassVar[str] = "Automaton learned by queries"
+
     dfa: MooreMachine
     fresh: Agreement
     difference: Word | None
@@ -70,6 +72,29 @@ class Learned(OfNetwork):
     finished: bool
     reason: str
     network: Network
+
+    def table(self) -> Table:
+        """States, words, whether a difference is known, the fidelity on fresh words; a row for each transition."""
+        early = f", {'' if self.finished else 'NOT to the end, '}{self.reason}"
+        counterexamples = counted(len(self.counterexamples), "counterexample")
+        asked = f"learned from {counted(self.num_words, 'word')} in {self.seconds:.1f} s{early}, {counterexamples}"
+        known = "no difference found" if self.difference is None else f"differs on {shown_word(self.difference)!r}"
+        fresh = f"{self.fresh.agreeing:,} of {counted(self.fresh.words, 'fresh word')}"
+        interval = f" ({self.fresh.low:.2%} to {self.fresh.high:.2%})" if self.fresh.words else ""
+        return Table(
+            f"{counted(len(self.dfa), 'state')} {asked}",
+            self.dfa.table().columns,
+            (f"{known}; agrees on {fresh} up to length {self.max_length}{interval}; no proof",),
+            folded=True,
+        )
+
+    def drawing(self) -> str:
+        """The automaton."""
+        return self.dfa.to_svg()
+
+    def page_view(self) -> View | None:
+        """The automaton, with what is known of it."""
+        return self.dfa.page_view(verdict=str(self).splitlines())
 
 
 def learn(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn.views import tags, text
+from keras_interp_rnn.analysis.attribution.tables import seen_errors
 
 pytestmark = pytest.mark.core(2)
 
@@ -22,9 +22,9 @@ def test_an_output_that_does_not_change_has_no_intervals(rounded):
     x = np.random.default_rng(0).normal(size=(2, STEPS, 3)).astype("float32")
     split = analysis.attribution(model, x)
     assert not split.exact
-    [_, _, *lines] = text.as_text(split).splitlines()
+    [_, _, _, *lines] = str(split).splitlines()
     assert not any("±" in line for line in lines)
-    for rows, _ in tags.attributions(split):
+    for rows, _ in split.tags():
         assert not rows[-STEPS:].any()
 
 
@@ -32,5 +32,5 @@ def test_an_output_that_changes_has_intervals():
     keras.utils.set_random_seed(1)
     model = keras.Sequential([keras.Input((STEPS, 3)), keras.layers.GRU(4), keras.layers.Dense(1)])
     split = analysis.attribution(model, np.random.default_rng(0).normal(size=(1, STEPS, 3)).astype("float32"))
-    np.testing.assert_array_equal(tags.seen_errors(split), split.standard_error)
-    assert text.as_text(split).count("±") > 10
+    np.testing.assert_array_equal(seen_errors(split), split.standard_error)
+    assert str(split).count("±") > 10

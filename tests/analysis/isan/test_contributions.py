@@ -10,7 +10,6 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.datasets import Alphabet
 from keras_interp_rnn.equations import isan as equations
-from keras_interp_rnn.views import tags
 from tests.analysis.isan import networks
 from tests.oracles import isan as oracle
 from tests.oracles import isan_reading as reading
@@ -269,7 +268,7 @@ def test_white_space_and_control_characters_are_visible_wherever_a_text_is_shown
     lines = str(split).splitlines()
     assert len(lines) == 2 + 1 + 1 + 7
     assert [line[10:16].strip() for line in lines[2:]] == ["bias", "h_0", "A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
-    _, described = tags.contributions(split)
+    _, described = split.tag()
     assert described["symbols"] == ["A", "⏎", "A", "␣", "⇥", r"\x07", "A"]
 
 
@@ -308,7 +307,7 @@ def test_outputs_have_the_names_of_symbols_if_their_numbers_agree(outputs, names
     assert first.startswith(f"after 'ab␣c': {winner!r} ")
     assert f", {runner!r} " in first
     assert head.endswith(f"nats for {winner.split(' (')[0]!r} over {runner.split(' (')[0]!r}")  # the index is said once
-    assert tags.contributions(split)[1]["outputs"] == names
+    assert split.tag()[1]["outputs"] == names
 
 
 def test_refuses_invalid_arguments():

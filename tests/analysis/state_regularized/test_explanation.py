@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn._results.html import as_element
 from keras_interp_rnn.analysis.state_regularized.phrases import Phrases
 from keras_interp_rnn.analysis.state_regularized.prototypes import Prototypes
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
-from keras_interp_rnn.views.html import numbers
 
 WORDS = ("", "the", "good", "bad", "fine", "<b>")
 PULL = np.array([[0.0, 0], [0.1, 0], [3, -3], [-3, 3], [1, -1], [0, 0.2]])
@@ -97,7 +97,7 @@ def test_an_explanation_gives_each_word_its_probability_of_the_predicted_class(h
 
 def test_explanations_are_shown_in_a_notebook_and_in_a_terminal():
     found = analysis.explain(network(), TEXTS[1], tokens=WORDS)
-    shown = numbers(found)
+    shown = as_element(found.summary())
     assert "&lt;b&gt;" in shown
     assert shown in found._repr_html_()
     assert found.shown(colors=True).count("\x1b[0m") == 5
@@ -127,7 +127,7 @@ def test_line_breaks_and_characters_that_print_nothing_are_visible_where_tokens_
     words = ["", "a\nb", "\n", "\x07", " ", "<\t>"]
     table = analysis.prototypes(network(), TEXTS, tokens=words)
     text = analysis.explain(network(), TEXTS[1], tokens=words)
-    for shown in (str(text), numbers(text), table._repr_html_(), *str(table).splitlines()[1:]):
+    for shown in (str(text), as_element(text.summary()), table._repr_html_(), *str(table).splitlines()[1:]):
         assert not re.search(r"[\n\t\x07]", shown)
     assert len(str(table).splitlines()) == 3
     for shown in (str(table), table._repr_html_()):

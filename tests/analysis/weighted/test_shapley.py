@@ -10,7 +10,6 @@ import pytest
 from keras_interp_rnn import analysis, layers, presets
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.automata import DFA, WeightedAutomaton, certify, tomita
-from keras_interp_rnn.views import tags
 from tests.analysis.weighted.networks import drawn
 from tests.automata.networks import network_of
 from tests.oracles import weighted_automata as oracle
@@ -154,7 +153,7 @@ def test_views_are_those_of_contributions():
     shares = analysis.shapley_values(drawn(7).pair(), [0, 1, 2], alphabet="abc")
     assert isinstance(shares, Contributions)
     assert "'output 4' over 'output 2'" in str(shares)  # there are more than symbols
-    assert tags.shapley_values(shares)[1]["symbols"] == ["a", "b", "c"]
+    assert shares.tag()[1]["symbols"] == ["a", "b", "c"]
     assert shares.by_word(0).values.sum() == pytest.approx(shares.values.sum())
 
 

@@ -15,20 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._results import visible
-from keras_interp_rnn.automata import DFA
-from keras_interp_rnn.automata.inference import Inference
-from keras_interp_rnn.views.interactive import View, view_of
+from keras_interp_rnn._results import View, visible
+from keras_interp_rnn.automata.machines import MooreMachine, Word
 
 KIND = "questions"
 """The name, in the page, of the only tag that it shows."""
 
 
-@view_of.register
-def inference_view(result: Inference) -> View | None:
-    """The view; None if neither Python nor JSON has literals for the symbols and labels."""
-    dfa, alphabet = result.dfa, result.dfa.alphabet
-    forms = _forms(alphabet, _labels(result))
+def view_of_questions(
+    dfa: MooreMachine, labels: Sequence[Hashable], questions: Sequence[Word], lead: str
+) -> View | None:
+    """The view; None if neither Python nor JSON has literals for the symbols and labels.
+
+    Args:
+        labels: of the words, in the order of `dfa.labels`. questions: the words to label. lead: of the page.
+    """
+    alphabet = dfa.alphabet
+    forms = _forms(alphabet, labels)
     if not forms:
         return None
     place = {symbol: i for i, symbol in enumerate(alphabet)}
@@ -40,28 +43,22 @@ def inference_view(result: Inference) -> View | None:
         "frame": [[], []],
         "symbols": [*map(visible, names)],
         "letters": names if all(isinstance(symbol, str) and len(symbol) == 1 for symbol in alphabet) else None,
-        "questions": [[place[symbol] for symbol in word] for word in result.questions],
+        "questions": [[place[symbol] for symbol in word] for word in questions],
         "transitions": [list(row) for row in dfa.transitions],
         "start": dfa.start,
         "outputs": [dfa.labels.index(output) for output in dfa.outputs],
-        "labels": label_names(result),
+        "labels": label_names(labels),
         "forms": forms,
         "steps": [0],
     }
     tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
     data = {"views": {"labels": [KIND]}, "folders": [], "state": {"place": "labels"}, "runs": {"": {KIND: tag}}}
-    return View("labels", data)
+    return View("labels", data, lead=lead)
 
 
-def label_names(result: Inference) -> list[str]:
-    """The names of the labels, in the order of `result.dfa.labels`."""
-    labels = _labels(result)
+def label_names(labels: Sequence[Hashable]) -> list[str]:
+    """The names of labels as the page shows them."""
     return ["reject", "accept"] if labels[0] is False else [visible(str(label)) for label in labels]
-
-
-def _labels(result: Inference) -> tuple[Hashable, ...]:
-    """The labels of the words, in the order of `result.dfa.labels`."""
-    return (result.rejected, result.accepted) if isinstance(result.dfa, DFA) else result.dfa.labels
 
 
 def _can_be_typed(names: Sequence[str]) -> bool:

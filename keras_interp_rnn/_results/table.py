@@ -1,0 +1,146 @@
+"""A result as a table: what was found in a sentence, and columns with names and units. Text, HTML and CSV render it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: its heading.
+        values: one for each row: a number, a text, or None where there is nothing.
+        unit: of the numbers, for example "nats"; "" if they have none.
+        form: how text and pages write a number, as for `format`; `to_dict` and files have all digits.
+        error: half the width of the 95 % interval of each number; None if the numbers are no estimates.
+        sums: whether a sum over rows has a meaning, so that rows that are left out can be added up.
+    """
+
+    name: str
+    values: Sequence[Any]
+    unit: str = ""
+    form: str = "+.4g"
+    error: Sequence[float] | None = None
+    sums: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The name, and the unit after a comma."""
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it has no number."""
+        return all(value is None or isinstance(value, str) for value in self.values)
+
+    def is_empty(self, rows: Iterable[int]) -> bool:
+        """Whether it has nothing in these rows."""
+        return all(self.values[row] in (None, "") for row in rows)
+
+    def cell(self, row: int) -> str:
+        """The value of a row as text and pages write it."""
+        return written(self.values[row], self.form)
+
+
+def written(value: Any, form: str) -> str:
+    """A number in a form, "–" for NaN; texts as they are; "" for None."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, float | np.floating) and np.isnan(value):
+        return "–"
+    return f"{value:{form}}"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A result as a table: `result.table()`.
+
+    Attributes:
+        caption: what was found, in a sentence.
+        columns: `Column`s of one length.
+        notes: further sentences: by which method, how exact.
+        bars: the name of the column that is drawn as bars; "" for none. Where there is no room for all rows, those with
+            the longest bars are shown.
+        scale: least value of a bar of full length, which otherwise is the largest value.
+        base: number of the first rows that are no part of what the network reads: the bias, the output of nothing.
+        size: (rows,), what takes the place of the bars' lengths in the choice of rows; None without need.
+        outline: what a terminal shows in place of the rows; () for the rows.
+        folded: whether a terminal shows no rows. rows: most rows that it shows, besides the base.
+        parts: tables below this one.
+        drawings: of the same, as SVG.
+    """
+
+    caption: str
+    columns: tuple[Column, ...] = ()
+    notes: tuple[str, ...] = ()
+    bars: str = ""
+    scale: float = 0.0
+    base: int = 0
+    size: NDArray[np.floating[Any]] | None = None
+    outline: tuple[str, ...] = ()
+    folded: bool = False
+    rows: int = 15
+    parts: tuple[Table, ...] = ()
+    drawings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].values) if self.columns else 0
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Heading -> values, as pandas and polars take it. An estimate has a column of its own for half its interval.
+
+        Example:
+
+        >>> Table("one row", (Column("share", [0.5], "nats", error=[0.1]),)).to_dict()
+        {'share, nats': [0.5], '± share, nats': [0.1]}
+        """
+        found: dict[str, list[Any]] = {}
+        for column in self.columns:
+            found[column.heading] = [x.item() if isinstance(x, np.generic) else x for x in column.values]
+            if column.error is not None:
+                found[f"± {column.heading}"] = np.asarray(column.error, np.float64).tolist()
+        return found
+
+    def bar_parts(self) -> NDArray[np.float64] | None:
+        """(rows,), the lengths of the bars with their signs, in parts of a full one; None if there are no bars."""
+        column = next((column for column in self.columns if column.name == self.bars), None)
+        if column is None or not self.bars:
+            return None
+        values = np.array([np.nan if value is None else value for value in column.values], np.float64)
+        full = max(float(np.abs(values[np.isfinite(values)]).max(initial=0)), self.scale, 1e-300)
+        return values / full
+
+    def strongest(self, most: int) -> NDArray[np.int64]:
+        """At most so many rows besides the base, in their order: the longest bars, or the first rows."""
+        size = self.bar_parts() if self.size is None else np.asarray(self.size, np.float64)
+        rows = np.arange(self.base, len(self))
+        if size is not None:
+            rows = rows[np.argsort(-np.nan_to_num(np.abs(size[rows])), kind="stable")]
+        return np.concatenate([np.arange(self.base), np.sort(rows[:most])])
+
+    def below(self, *parts: Table) -> Table:
+        """The same table with others below it."""
+        return replace(self, parts=(*self.parts, *parts))
+
+
+def numbered(name: str, count: int) -> Column:
+    """A column of places, which count from 1."""
+    return Column(name, range(1, count + 1), form="d")
+
+
+def texts(name: str, values: Sequence[str]) -> Column:
+    """A column of texts."""
+    return Column(name, tuple(values))
+
+
+def numbers(name: str, values: ArrayLike, form: str = "+.4g", *, unit: str = "", sums: bool = False) -> Column:
+    """A column of numbers."""
+    return Column(name, np.asarray(values).tolist(), unit, form, sums=sums)
