@@ -142,6 +142,14 @@ def output_names(
     return ()
 
 
+def two_classes(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
+    """Both names, where a single output has two: it decides between them; otherwise ()."""
+    named = carried_outputs(network) if given is None else as_outputs(given)
+    if named is None or num_outputs > 1 or len(named) != 2 or named.units is not None:
+        return ()
+    return named.of(2)
+
+
 def are_quantities(network: Any, given: GivenOutputs | None) -> bool:
     """Whether the outputs have units, as those of a regression."""
     named = carried_outputs(network) if given is None else as_outputs(given)

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
@@ -38,10 +38,11 @@ from keras_interp_rnn._outputs import (
     MANY_OUTPUTS,
     TOP,
     GivenOutputs,
-    class_names,
+    are_quantities,
     names_of_features,
     names_of_steps,
     output_names,
+    two_classes,
 )
 from keras_interp_rnn._program import (
     AffineReading,
@@ -155,7 +156,8 @@ def attribution(
             depends on other rows of the batch, or on a sequence otherwise than by a vector for each step; if an output,
             a weight or an input at a step that is read is not finite; if an argument is out of range.
 
-    Units: `unit` of the result: "logit" and "log-odds" in nats; "" for the output's own.
+    Units: `unit` of the result: "logit" and "log-odds" in nats; "" for the output's own. A single output without an
+        activation is the log-odds of the second class if both classes have names.
     Exactness: Shapley values of up to 16 steps or groups that are read and differ from the reference are exact while
         the updates of the state are within `max_work`: 2^(steps + 1), if all steps differ. Of a network that is not
         read step by step those of up to 8 are. Otherwise they are estimates with standard errors: exact
@@ -182,6 +184,8 @@ def attribution(
     steps, columns = names_of_steps(vectors, times), names_of_features(vectors, features)
     asked = _Asked(method, reference, mask, num_points, step, groups, tolerance, of, max_work)
     found = _split(reading, _chosen(target), asked)
+    classes = two_classes(network, outputs, found.all_outputs.shape[1])
+    found = _between_classes(found, classes, network) if of == "logit" else found
     places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
 
     def at_places(array: Array | None) -> Array | None:
@@ -211,8 +215,15 @@ def attribution(
         output_names=output_names(network, outputs, found.all_outputs.shape[1]),
         feature_names=columns,
         vectors=np.ndim(vectors) == 3 or not same,
-        class_names=class_names(network, outputs, 1) if found.all_outputs.shape[1] == 1 else (),
+        class_names=classes,
     )
+
+
+def _between_classes(found: _Split, classes: tuple[str, ...], network: object) -> _Split:
+    """A single output whose two classes have names, and which no activation changes, is the log-odds of the second."""
+    if not classes or found.unit or is_regression(network) or last_activation(network) != "linear":
+        return found
+    return found._replace(unit="log-odds", probabilities=expit(found.all_outputs))
 
 
 def _chosen(target: int | Sequence[int] | None) -> Callable[[Array], NDArray[np.int64]]:
@@ -255,10 +266,12 @@ def top_attribution(
         ValueError: as `attribution`.
     """
     ids = read_text("A text", text, resolve_alphabet(network, alphabet)[1])[None]
-    of_numbers = is_regression(network)
+    of_numbers = is_regression(network) or are_quantities(network, outputs)
     reading = read_inputs(network, ids, alphabet)
     given, network, names = network, reading.network, reading.names
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
+    classes = two_classes(given, outputs, found.all_outputs.shape[1])
+    found = _between_classes(found, classes, given)
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     unit, values = found.unit, False
@@ -273,7 +286,7 @@ def top_attribution(
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors = None if found.standard_error is None else found.standard_error[0]
-    return TopAttribution(tokens, *arrays, named, found.residual, found.method, unit, read, errors, values)
+    return TopAttribution(tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes)
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:

@@ -318,6 +318,7 @@ class Attribution(Shares):
             "features": features.shape[1] // length,
             "features_left_out": left_out,
             **({"feature_names": [*self.feature_names]} if self.feature_names and not left_out else {}),
+            **({"classes": [*self.class_names]} if self.class_names else {}),
         }
         return [
             (
@@ -498,7 +499,7 @@ class TopAttribution(Result):
         residual, method, unit: as of `Attribution`; "logit" also for outputs that no activation makes probabilities,
             but for those of a regression.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
-        values: whether these are several outputs of a regression.
+        values: whether these are several outputs of a regression. class_names: as of `Attribution`.
     """
 
     tokens: tuple[str, ...]
@@ -514,6 +515,7 @@ class TopAttribution(Result):
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None
     values: bool = False
+    class_names: tuple[str, ...] = ()
 
     def tag(self) -> Tag:
         """Shares in the outputs, their numbers, the prediction, the outputs with and without steps, for the plugin."""
@@ -530,6 +532,7 @@ class TopAttribution(Result):
             **({"masked": masked} if masked else {}),
             **({"unit": self.unit} if self.unit else {}),
             **({"values": True} if self.values else {}),
+            **({"classes": [*self.class_names]} if self.class_names else {}),
             "errors": self.standard_error is not None,
             "both": True,
         }

@@ -310,9 +310,11 @@ class Contributions(Result):
         heading = f"share of {winner}" if one else f"{unit or 'share'} for {winner!r} over {runner!r}"
         sources = [self.bias_name.split()[-1], *map(self.source_name, range(step + 1))]
         notes = [f"exact given what {self.given} reads: the layers below it decide its gates"] if self.given else []
-        why = because(sources[2:], terms[1:].tolist(), unit, towards=0 if one else 1)
+        named = [nth("step", t) for t in range(step)] if self.vectors and not self.times else sources[2:]
+        why = because(named, terms[1:].tolist(), unit, towards=0 if one else 1)
+        runner_up = "" if one else self._runner_up(second, target)
         return Table(
-            f"after {self._read(step)}: {self._says(first, second, target)}{why}",
+            f"after {self._read(step)}: {self._says(first, target)}{why}{runner_up}",
             (
                 Column("position", [None, None, *range(1, step + 1)], form="d"),
                 texts("source", sources),
@@ -336,15 +338,21 @@ class Contributions(Result):
         read = text_of(self.alphabet, self.symbols[:step])
         return repr(read if len(read) <= WORD else f"…{read[1 - WORD :]}")
 
-    def _says(self, first: int, second: int, target: int) -> str:
-        """What the network says at a target: its outputs, or the most probable one and the next."""
+    def _says(self, first: int, target: int) -> str:
+        """What the network says at a target: its outputs, or the most probable one."""
         logits = self.logits[target]
-        if self.regression or first == second:
-            shown = [f"{self.output_name(o)} {logits[o]:.4g}" for o in np.argsort(-logits, kind="stable")[:SAID]]
-            return f"{logits[0]:.4f}" if len(logits) == 1 and not self.output_names else ", ".join(shown)
+        if len(logits) == 1 and not self.output_names:
+            return f"{logits[0]:.4f}"
+        if self.regression or len(logits) == 1:
+            largest = np.argsort(-logits, kind="stable")[:SAID]
+            return ", ".join(f"{self.output_name(o)} {logits[o]:.4g}" for o in largest)
         parts = softmax(logits)
-        said = verdict(self.output_name(first), float(parts[first]), len(parts))
-        return f"{said}, then {quoted(self.output_name(second))} {percent(float(parts[second]))}"
+        return verdict(self.output_name(first), float(parts[first]), len(parts))
+
+    def _runner_up(self, second: int, target: int) -> str:
+        """The second most probable output, as the end of a sentence."""
+        part = float(softmax(self.logits[target])[second])
+        return f"; then {quoted(self.output_name(second))} {percent(part)}" if self._in_nats else ""
 
     def last_targets(self) -> Contributions | None:
         """The text up to its last target, with the targets before it up to the first gap.
@@ -387,6 +395,7 @@ class Contributions(Result):
             self.vectors,
             self.output_names,
             self.times,
+            self.regression,
         )
 
     def tag(self) -> Tag:
@@ -394,7 +403,12 @@ class Contributions(Result):
         rows = [self.values[: target + 1, column] for column, target in enumerate(self.targets.tolist())]
         first = len(self.symbols) - len(self.targets) + 1
         values = np.concatenate([*rows, self.bias[None]]).astype(np.float32)
-        return values, {"kind": "contributions", **self._names(), **({"first": first} if first > 1 else {})}
+        return values, {
+            "kind": "contributions",
+            **self._names(),
+            **({"first": first} if first > 1 else {}),
+            **({"values": True} if self.regression else {}),
+        }
 
     def _names(self) -> dict[str, Any]:
         """The names of the symbols, or the numbers of the steps of vectors, and of the outputs."""

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._outputs import GivenOutputs, output_names
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range
+from keras_interp_rnn._outputs import GivenOutputs, are_quantities, output_names
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, is_regression
 from keras_interp_rnn._results import Result, Tag, output_name, step_numbers, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -40,7 +40,7 @@ class TopContributions(Result):
         others: (T,), the probability of all other outputs, by a softmax.
         residual: largest |bias + sum of values over sources - logits|, in all columns.
         alphabet: names of the symbols, for views; None for their ids.
-        vectors, output_names, times: as of `Contributions`.
+        vectors, output_names, times, regression: as of `Contributions`.
 
     Units: nats (logits).
     """
@@ -57,6 +57,7 @@ class TopContributions(Result):
     vectors: bool = False
     output_names: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
+    regression: bool = False
 
     def tag(self) -> Tag:
         """The terms of the most probable outputs at each target, and of the others together, for the plugin."""
@@ -73,6 +74,7 @@ class TopContributions(Result):
             "outputs": [output_name(named, output, self.num_outputs) for output in range(self.num_outputs)],
             "top": self.top.shape[1],
             **({"first": first_target} if first_target > 1 else {}),
+            **({"values": True} if self.regression else {}),
         }
 
 
@@ -123,6 +125,7 @@ def top_contributions(
         residual,
         reading.names,
         output_names=output_names(network, outputs, len(head.offset)),
+        regression=is_regression(network) or are_quantities(network, outputs),
     )
 
 

@@ -82,10 +82,10 @@ class ShapleyValues(Contributions):
     def _in_nats(self) -> bool:
         return not (self.is_verdict or self.regression)
 
-    def _says(self, first: int, second: int, target: int) -> str:
+    def _says(self, first: int, target: int) -> str:
         """The verdict of an automaton, or what the network says."""
         if not self.is_verdict:
-            return super()._says(first, second, target)
+            return super()._says(first, target)
         if len(self.bias) > 1:
             return self.output_name(first)
         return "accepted" if self.logits[target, 0] > 0.5 else "rejected"

@@ -18,8 +18,8 @@ class TargetsKind(ArrayKind):
     Slice 0 holds the norms of all terms, (T + 1, T), if first is 1.
 
     Description: symbols, the T names; outputs, their names; first, the first target, by default 1; vectors, whether
-    vectors were read, so that the symbols are the numbers of steps, by default false. A network that reads a text as a
-    whole has only the last target.
+    vectors were read, so that the symbols are the numbers of steps, by default false; values, whether the outputs are
+    quantities, and no logits, by default false. A network that reads a text as a whole has only the last target.
     """
 
     VIEW = "reads"
@@ -30,6 +30,7 @@ class TargetsKind(ArrayKind):
         Rule("outputs", "a list of names", names),
         Rule("first", "a target", lambda value: integer(value, 1), needed=False),
         Rule("vectors", "true or false", flag, needed=False),
+        Rule("values", "true or false", flag, needed=False),
     )
 
     @staticmethod

@@ -12,7 +12,8 @@ groups, whether the names are those of groups of tokens; values, whether the sec
 split, of several too; unit, what is split: "logit", "log-odds" or "probability" (older logs have "nats" for logits, of
 which they have probabilities alone); errors and both, whether there are these rows; reason, why this method was used,
 and what limited it; masked, the tokens that were not read, from 0; features, their number, by default 0;
-features_left_out, whether they are too many for a page; feature_names, their names.
+features_left_out, whether they are too many for a page; feature_names, their names; classes, the names of both classes
+between which a single output decides, that of the output last.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class _Attribution(ArrayKind):
         Rule("features", "a number of features", integer, needed=False),
         Rule("features_left_out", "true or false", flag, needed=False),
         Rule("feature_names", "a list of names", names, needed=False),
+        Rule("classes", "two names", lambda value: names(value) and len(value) == 2, needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

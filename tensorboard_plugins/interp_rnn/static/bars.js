@@ -16,6 +16,7 @@ const SEEN = 1; // half of the height of the smallest interval that is drawn
 const LETTER = 7.2; // width of a letter of a label
 const RAISED = 13; // height of a label
 const BESIDE = 230; // width of the outputs beside a text
+const BASE = 64; // width of the bar of what no token gives
 const SPACES = ['␣', '⏎', '⇥'];
 
 /** What separates the names of a text: a blank, unless all are single characters. */
@@ -36,9 +37,10 @@ function widthOf(text, font) {
 /** The drawing, a description.
  * tokens: [{name, value (null for none), margin (of its interval; 0 for none), says, off (whether it was not read)}];
  * options: width, picked, onpick(i), onfocus(i), format (of a value), noun (what a token is called), outputs (`outcomes`), opened
- * (a set of lines that were unfolded), onopen(line). */
+ * (a set of lines that were unfolded), onopen(line), base ({name, value, says} of what no token gives), floor (least value of the
+ * tallest bar). */
 export function strip(tokens, options) {
-  const {width, outputs = [], format, noun = 'token'} = options;
+  const {width, outputs = [], format, noun = 'token', floor = 0, base: start = null} = options;
   const beside = outputs.length && width >= 720;
   const across = beside ? width - BESIDE : width;
   const [, size, tall] = SIZES.find(([most]) => tokens.length <= most);
@@ -46,7 +48,8 @@ export function strip(tokens, options) {
   const numbered = tokens.map(({value}) => format(value ?? 0));
   const label = LETTER * Math.max(...numbered.map((text) => text.length)) + 2;
   const room = label * tokens.length <= across; // for every label
-  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, limit: Math.max(...tokens.map(({value, margin = 0}) => Math.abs(value ?? 0) + margin), 1e-9)};
+  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, start,
+    limit: Math.max(floor, Math.abs(start?.value ?? 0), ...tokens.map(({value, margin = 0}) => Math.abs(value ?? 0) + margin), 1e-9)};
   const labelled = new Set(room ? [...tokens.keys()].filter((i) => reach(tokens[i].value, look) >= VISIBLE) : [...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
     .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
   const lines = wrapped(tokens, across, look);
@@ -74,11 +77,11 @@ export function strip(tokens, options) {
 }
 
 /** The lines of a text: first and last token, and of each token [number, left, width]. */
-function wrapped(tokens, across, {letters, size, font, label}) {
+function wrapped(tokens, across, {letters, size, font, label, start: begun}) {
   const narrow = Math.ceil(widthOf('m', font)) + (size > 15 ? 8 : 3);
   const cell = size > 20 ? Math.max(narrow, label, Math.min(1.7 * size, across / tokens.length)) : narrow; // a short text fills its line
   const lines = [];
-  let at = 0, start = 0, places = [];
+  let at = begun ? BASE : 0, start = 0, places = [];
   const finish = (next) => {
     lines.push({index: lines.length, places});
     [at, places, start] = [0, [], next];
@@ -110,7 +113,8 @@ const beyond = ({value, margin = 0}, look) => reach(Math.max(0, margin - Math.ab
 
 /** How far the bars of a line reach up and down, labels included. */
 function span(line, tokens, look, labels) {
-  const side = (sign) => Math.max(2, ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) > 0)
+  const start = line.index === 0 ? look.start?.value ?? 0 : 0;
+  const side = (sign) => Math.max(2, sign * start > 0 ? reach(start, look) + 15 : 0, ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) > 0)
     .map(([i]) => peak(tokens[i], look) + (labels.has(i) ? 15 + labels.get(i).raised : 0)), ...line.places.filter(([i]) => sign * (tokens[i].value ?? 0) < 0).map(([i]) => beyond(tokens[i], look)));
   return [side(1), side(-1)];
 }
@@ -126,7 +130,7 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
   const text = base(line, tokens, top, look, labels);
   const below = text + size * 1.25 + 3;
   const current = picked ?? tokens.length - 1;
-  const part = h('g', {key: `line ${line.index}`}, line.places.map(([i, x, wide]) => {
+  const part = h('g', {key: `line ${line.index}`}, line.index === 0 && look.start ? drawBase(look.start, text, below, look, format) : null, line.places.map(([i, x, wide]) => {
     const {name, value, says, off} = tokens[i];
     const tip = `${noun === 'step' ? `step ${name}` : name}: ${says}`;
     const high = reach(value, look);
@@ -144,6 +148,17 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
     labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - far - labels.get(i).raised : below + far + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);
   }));
   return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
+}
+
+/** What no token gives, as an outlined bar before the first one. */
+function drawBase({name, value, says}, text, below, look, format) {
+  const high = reach(value, look);
+  const above = value > 0;
+  const middle = (BASE - 12) / 2;
+  return h('g', {key: 'base', class: 'base', role: 'img', 'aria-label': says, 'data-tip': says},
+    h('rect', {x: 1, width: BASE - 14, y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2, class: 'base'}),
+    h('text', {x: middle, y: text + look.size, 'text-anchor': 'middle', class: 'faint', style: `font: italic 13px ${SANS}`}, name),
+    h('text', {key: 'value', x: middle, y: above ? text - 7 - high : below + high + 12, 'text-anchor': 'middle', class: 'value'}, format(value)));
 }
 
 /** The interval of a token, from end to end with a bar across each, interrupted by the text. */

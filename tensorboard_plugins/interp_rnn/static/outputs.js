@@ -104,6 +104,7 @@ export function withMargin(value, margin, format) {
   return `${format(value)} ± ${/[1-9]/.test(text) ? text : `<${text.replace(/.$/, '1')}`}`;
 }
 
+const UNDECIDED = 1.2; // times chance, below which a probability decides nothing
 const SMALL = 0.01; // of a change, which a sum may miss; of a probability, which hardly changes
 const SEEN = 0.001; // of a change, which is said where a sum misses it
 
@@ -135,6 +136,19 @@ export function restOf(reading, pair, format) {
   const text = (value) => (/[1-9]/.test(format(value)) ? format(value) : Math.abs(value) > least ? `${value > 0 ? '+' : '−'}${shown(Math.abs(value))}` : '');
   return rest.map(([value, name]) => [text(value), name]).filter(([value]) => value).map(([value, name]) => `${value} of ${name}`);
 }
+
+/** What no token gives of the first output, over the second: a bar of its own; null where it is nothing.
+ * @param {Record<string, any>} reading @param {number[]} pair @param {function(number): string} format */
+export function baseOf(reading, pair, format) {
+  const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
+  const value = reading.rest.reduce((sum, [, of]) => sum + over(of), 0);
+  if (!reading.rest.length || !/[1-9]/.test(format(value))) return null;
+  const says = reading.rest.map(([name, of]) => `${name}: ${withUnit(format(over(of)), reading)}`).join(', ');
+  return {name: reading.rest.length > 1 ? 'start' : reading.kind === 'shapley' ? 'mean' : 'nothing', value, says};
+}
+
+/** The least value of a bar of full height: a nat; of other units none. */
+export const floorOf = ({unit}) => (unit === 'nats' ? 1 : 0);
 
 /** The format of the bars of a reading.
  * @param {Record<string, any>} reading @param {number[]} values @param {number[]} pair */
@@ -176,11 +190,18 @@ export function sentence(run, reading, symbols, lead, pair) {
   const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
   const ending = [strongest(reading, symbols, lead, pair, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
-  if (one) return [who, ' says ', strong(value(reading, 0)), (reading.quantity || reading.of) && outputs[0] !== 'the output' ? ` for ${quoted(outputs[0])}` : '', ...ending];
+  if (one && reading.classes) {
+    const part = reading.probability(first);
+    const [said, sure] = part < 0.5 ? [reading.classes[0], 1 - part] : [reading.classes[1], part];
+    return [who, ' says ', strong(quoted(said)), `, ${percent(sure, 0)} sure (${reading.quantity} of ${quoted(outputs[first])} ${number(reading.outcome(first))})`, ...ending];
+  }
+  if (one) return [who, ' says ', strong(value(reading, first)), (reading.quantity || reading.of || values) && outputs[first] !== 'the output' ? ` for ${quoted(outputs[first])}` : '', ...ending];
   if (values) return [who, ' says ', strong(`${value(reading, first)} for ${quoted(outputs[first])}`), `, ${value(reading, second)} for ${quoted(outputs[second])}`, ...ending];
   if (reading.odds) return [who, ' says ', strong(quoted(outputs[order[0]])), `, ${value(reading, order[0])}`, ...ending];
   if (verdict) return [who, ' says ', strong(quoted(outputs[order[0]])), ...ending];
   const [[winner, part]] = ranked(outputs, all, others ? 1 - others.probability : 1);
+  const chance = 1 / (outputs.length + (others ? others.count : 0));
+  if (part < UNDECIDED * chance) return [who, strong(' does not decide'), `: ${quoted(winner)} ${percent(part, 0)}, chance is ${percent(chance, 0)}`, ...ending];
   return [who, ' says ', strong(quoted(winner)), `, ${percent(part, 0)} sure`, reading.quantity === 'logit' ? ` (logit ${number(reading.outcome(order[0]))})` : '', ...ending];
 }
 
@@ -214,7 +235,7 @@ function strongest(reading, symbols, lead, pair, compared) {
   /** Whether the intervals tell the largest from all others. */
   const unsure = (best, size) => (numbers.some((_, i) => i !== best && size(numbers[i]) + margin(i) > size(numbers[best]) - margin(best)) && margin(best) ? ', as far as the intervals tell' : '');
   if (!one) return `; largest ${largest}${compared}: ${place(most)} (${value(most)})${unsure(most, Math.abs)}`;
-  const by = (reading.outcome ?? reading.logits)(0) - rest.reduce((sum, [, of]) => sum + of(0), 0);
+  const by = (reading.outcome ?? reading.logits)(pair[0]) - rest.reduce((sum, [, of]) => sum + of(pair[0]), 0);
   const sign = Math.sign(by) || Math.sign(numbers[most]);
   const along = top((number) => sign * number);
   const verb = (i) => (numbers[i] > 0 ? 'raised' : 'lowered');
