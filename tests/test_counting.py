@@ -20,7 +20,11 @@ BEFORE_A_NUMBER = re.compile(rf"\b({COUNTED})s? $")
 # What stands in a text after one of these words, and is no index.
 NO_INDEX = {
     "keras_interp_rnn/_program/inputs.py": {"', '.join(names)": "names of inputs"},
-    "keras_interp_rnn/analysis/isan/contributions.py": {"step": "the paper's t, from 1"},
+    "keras_interp_rnn/analysis/isan/contributions.py": {
+        **dict.fromkeys(("step", "self.step", "place"), "the paper's t, from 1"),
+    },
+    "keras_interp_rnn/analysis/patching.py": {"self.corrupted.mean()": "the output itself"},
+    "keras_interp_rnn/automata/machines/showing.py": {"output": "a label"},
     "keras_interp_rnn/analysis/surprise.py": {"largest": "an id", "empty": "from 1"},
     "keras_interp_rnn/automata/machines/moore.py": {"row": "the row itself"},
     "keras_interp_rnn/automata/machines/drawing.py": {"written": "a label"},
@@ -28,9 +32,6 @@ NO_INDEX = {
     "keras_interp_rnn/callbacks/_probes.py": {"self._logged": "updates of a training"},
     "keras_interp_rnn/callbacks/stability.py": {"optimizer_steps(self.model)": "updates of a training"},
     "keras_interp_rnn/datasets/_sessions.py": {"group": "the name of a session"},
-    "keras_interp_rnn/views/text.py": {
-        **{"step": "the paper's t, from 1", "output": "a label", "result.corrupted.mean()": "the output itself"},
-    },
     "tensorboard_plugins/interp_rnn/data.py": {"step": "updates of a training"},
     **{
         f"tensorboard_plugins/interp_rnn/static/{name}.js": {"state.step": "updates of a training"}
@@ -113,8 +114,9 @@ class TestTheFirst:
         x[:, 0, 0] = 1
         split = analysis.attribution(sensors(3), x, target=0, method="path_integral")
         assert split.top(1)[0][0] == 0
-        head, _, _, *rows = str(split).splitlines()
-        assert head.startswith("sequence 1 of 2, output 1 (index 0): ")
+        head, ends, _, *rows = str(split).splitlines()
+        assert head.startswith("sequence 1 of 2: output 1 is ")
+        assert ends.startswith("output 1 (index 0): ")
         first = max(rows, key=lambda row: row.count("#") + row.count("-"))
         assert re.match(r" +1 .*  +1 +[+-]\d", first), first
         tag = next(iter(split.page_view().data["runs"].values()))["sequence_0"]["series"]
@@ -126,7 +128,7 @@ class TestTheFirst:
         split = analysis.contributions(model, [0, 1, 2], alphabet="abc")
         first, second = split.winner()
         head, names, *_ = str(split).splitlines()
-        assert f"'output {first + 1} (index {first})' " in head
+        assert f"output {first + 1} (index {first})" in head
         assert names.endswith(f"nats for 'output {first + 1}' over 'output {second + 1}'")
         changed = analysis.substitutions(model, [0, 1, 2], alphabet="abc")
         position, *_ = changed.top(1)[0]

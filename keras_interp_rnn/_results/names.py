@@ -148,7 +148,7 @@ def verdict(name: str, part: float, num_outputs: int) -> str:
     return f"{quoted(name)}, {percent(part)} sure"
 
 
-UNDECIDED = 1.2
+UNDECIDED = 1.15
 """A probability of fewer times chance decides nothing."""
 
 

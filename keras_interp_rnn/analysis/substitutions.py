@@ -148,15 +148,14 @@ class Substitutions(Result):
         changes, same = self.changes(), self.symbols[:, None] == self.alternatives
         tried = ~same if self.read is None else ~same & self.read[:, None]
         places, others = np.nonzero(tried)
-        values = changes[places, others].tolist()
-        best = int(np.abs(values).argmax()) if values else None
-        strongest = ""
-        if best is not None:
-            old, new = (self.name(int(x)) for x in (self.symbols[places[best]], self.alternatives[others[best]]))
-            change = f"{values[best]:+.4g}" if single else f"{100 * values[best]:+.1f} points"
-            strongest = (
-                f"; {quoted(new)} in place of {quoted(old)} at position {places[best] + 1} changes that most: {change}"
-            )
+        order = np.argsort(-np.abs(changes[places, others]), kind="stable")
+        places, others = places[order], others[order]
+        values, strongest = changes[places, others].tolist(), ""
+        if values:
+            old, new = self.name(int(self.symbols[places[0]])), self.name(int(self.alternatives[others[0]]))
+            change = f"{values[0]:+.4g}" if single else f"{100 * values[0]:+.1f} points"
+            place = f"{quoted(new)} in place of {quoted(old)} at position {places[0] + 1}"
+            strongest = f"; {place} changes that most: {change}"
         heading = f"change of {output}"
         return Table(
             f"after {read!r}: {says}{strongest}",

@@ -93,8 +93,9 @@ def test_a_gated_network_has_points_and_lines_but_no_fixed_points():
 def test_a_portrait_is_shown_as_text_and_as_a_page(tmp_path):
     model, words = one_unit(3)
     portrait = analysis.phase_portrait(model, words, alphabet=["<a>", "b", "c", "d"])
-    head, *rows = str(portrait).splitlines()
-    assert head == "symbol         slope  residual  fixed point  time constants (steps)"
+    said, head, *rows = str(portrait).splitlines()
+    assert said.endswith(" pulls back most")
+    assert head.split() == "symbol slope residual fixed point time constants (steps)".split()
     name, slope, _, point, constant = rows[0].split()
     assert (name, slope, point) == ("<a>", f"{portrait.slopes[0]:+.3f}", f"{portrait.fixed_points[0]:+.3f}")
     assert float(constant) == pytest.approx(portrait.time_constants[0, 0], rel=5e-3)

@@ -305,13 +305,16 @@ class Contributions(Result):
         one = self.regression or first == second
         terms = (self.values[:, target, first] if one else self.logit_difference(target))[: step + 1]
         bias = float(self.bias[first] if one else self.bias[first] - self.bias[second])
-        winner, runner = map(self.output_name, (first, second))
+        named = self.output_names or self.alphabet
+        winner, runner = (output_name(named, o, len(self.bias), again=True) for o in (first, second))
         unit = "nats" if self._in_nats and not one else ""
-        heading = f"share of {winner}" if one else f"{unit or 'share'} for {winner!r} over {runner!r}"
+        heading = f"{unit or 'share'} for {winner!r} over {runner!r}"
+        if one:
+            heading = f"share of {winner}" if self.output_names or len(self.bias) > 1 else "share"
         sources = [self.bias_name.split()[-1], *map(self.source_name, range(step + 1))]
         notes = [f"exact given what {self.given} reads: the layers below it decide its gates"] if self.given else []
-        named = [nth("step", t) for t in range(step)] if self.vectors and not self.times else sources[2:]
-        why = because(named, terms[1:].tolist(), unit, towards=0 if one else 1)
+        steps = [nth("step", t) for t in range(step)] if self.vectors and not self.times else sources[2:]
+        why = because(steps, terms[1:].tolist(), unit, towards=self._direction(target) if one else 1)
         runner_up = "" if one else self._runner_up(second, target)
         return Table(
             f"after {self._read(step)}: {self._says(first, target)}{why}{runner_up}",
@@ -348,6 +351,10 @@ class Contributions(Result):
             return ", ".join(f"{self.output_name(o)} {logits[o]:.4g}" for o in largest)
         parts = softmax(logits)
         return verdict(self.output_name(first), float(parts[first]), len(parts))
+
+    def _direction(self, target: int) -> int:
+        """1 or -1 where a single output speaks for or against something; 0 for a quantity."""
+        return 0
 
     def _runner_up(self, second: int, target: int) -> str:
         """The second most probable output, as the end of a sentence."""

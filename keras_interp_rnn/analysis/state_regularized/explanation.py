@@ -80,6 +80,9 @@ class Explanation(Result):
             colors: True for ANSI colours; False for the probability after each token with at least 0.5. By default
                 colours if the standard output is a terminal and the variable NO_COLOR is not set.
         """
+        return "; ".join([self._marked(colors), *self._unread()])
+
+    def _marked(self, colors: bool | None) -> str:
         if colors is None:
             colors = in_terminal() and not os.environ.get("NO_COLOR")
         tokens = list(zip(map(visible, self.tokens), self.weights.tolist(), strict=True))
@@ -87,9 +90,12 @@ class Explanation(Result):
             text = " ".join(_shaded(token, weight) for token, weight in tokens)
         else:
             text = " ".join(f"{token} ({weight:.2f})" if weight >= 0.5 else token for token, weight in tokens)
-        unread = [self.tokens[i] for i in np.flatnonzero(np.isnan(self.alpha).any(axis=1))]
-        note = f"; read without centroids: {', '.join(map(visible, unread))}" if unread else ""
-        return f"{class_name(self.class_names, self.prediction)}: {text}{note}"
+        return f"{class_name(self.class_names, self.prediction)}: {text}"
+
+    def _unread(self) -> tuple[str, ...]:
+        """A sentence about tokens without the stochastic component, if there are any."""
+        unread = [visible(self.tokens[i]) for i in np.flatnonzero(np.isnan(self.alpha).any(axis=1))]
+        return (f"read without centroids: {', '.join(unread)}",) if unread else ()
 
     def table(self) -> Table:
         """A row for each token, with its probability of moving to the centroids of the predicted class."""
@@ -101,8 +107,9 @@ class Explanation(Result):
                 numbers(f"probability of centroid {', '.join(map(str, self.centroids))}", self.weights, ".3f"),
             ),
             bars=f"probability of centroid {', '.join(map(str, self.centroids))}",
+            notes=self._unread(),
             scale=1.0,
-            outline=(self.shown(),),
+            outline=(self._marked(None),),
         )
 
     def _says(self) -> str:

@@ -88,7 +88,10 @@ class ShapleyValues(Contributions):
             return super()._says(first, target)
         if len(self.bias) > 1:
             return self.output_name(first)
-        return "accepted" if self.logits[target, 0] > 0.5 else "rejected"
+        return "accepted" if self._direction(target) > 0 else "rejected"
+
+    def _direction(self, target: int) -> int:
+        return (1 if self.logits[target, 0] > 0.5 else -1) if self.is_verdict else 0
 
 
 def shapley_values(

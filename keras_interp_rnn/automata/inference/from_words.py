@@ -65,13 +65,17 @@ class Inference(Evidence):
         A terminal shows the edges. An edge has the number of times that words take it, and symbols with which no word
         takes it are in parentheses.
         """
-        head = "; ".join(self._parts(f"found by {self.method}{self._words()}", machine=self.dfa))
         edges = self.dfa.table(unsupported=self.unsupported, support=self.support).outline
         names, labels, between = label_names(self._labels()), self.dfa.labels, separator(self.dfa.alphabet)
         says = [names[labels.index(self.dfa.output(word))] for word in self.questions]
         words = [between.join(visible(str(symbol)) for symbol in word) or "the empty word" for word in self.questions]
         columns = numbered("", len(words)), texts("this automaton says", says), texts("word to label next", words)
-        return Table(f"{head}; {CUT_OFF[self.cut_off]}" if self.cut_off else head, columns, outline=edges)
+        return Table(self._said(), columns, outline=edges)
+
+    def _said(self) -> str:
+        """How it was found, and the evidence of the words."""
+        head = "; ".join(self._parts(f"found by {self.method}{self._words()}", machine=self.dfa))
+        return f"{head}; {CUT_OFF[self.cut_off]}" if self.cut_off else head
 
     def drawing(self) -> str:
         """The automaton with how often words take its edges; transitions that no word takes are dashed."""
@@ -87,7 +91,7 @@ class Inference(Evidence):
         return (self.rejected, self.accepted) if isinstance(self.dfa, DFA) else self.dfa.labels
 
     def __repr__(self) -> str:
-        return self.table().caption
+        return self._said()
 
 
 def infer(

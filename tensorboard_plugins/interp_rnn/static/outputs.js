@@ -104,7 +104,7 @@ export function withMargin(value, margin, format) {
   return `${format(value)} ± ${/[1-9]/.test(text) ? text : `<${text.replace(/.$/, '1')}`}`;
 }
 
-const UNDECIDED = 1.2; // times chance, below which a probability decides nothing
+const UNDECIDED = 1.15; // times chance, below which a probability decides nothing
 const SMALL = 0.01; // of a change, which a sum may miss; of a probability, which hardly changes
 const SEEN = 0.001; // of a change, which is said where a sum misses it
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, layers
+from keras_interp_rnn._results import percent, quoted
 from keras_interp_rnn.datasets import Alphabet
 from keras_interp_rnn.equations import isan as equations
 from tests.analysis.isan import networks
@@ -54,7 +55,7 @@ def test_an_empty_text_has_no_contributions_and_one_word():
     assert split.values.shape == (1, 0, 4)
     assert (split.residual, split.alphabet) == (0, None)
     assert str(split) == "Contributions of an empty text"
-    assert split._repr_html_() == "<div><pre>Contributions of an empty text</pre></div>"
+    assert split._repr_html_() == "<div><p>Contributions of an empty text</p></div>"
     words = split.by_word()
     assert (words.starts.tolist(), words.names, words.values.shape) == ([0], ("h_0",), (1, 0, 4))
     assert list(analysis.recent_contributions(network(5, 3, 4, seed=5)[0], [], window=2)) == []
@@ -197,17 +198,20 @@ def test_a_terminal_shows_a_line_for_each_source(target, step, width, strength):
     p = reading.softmax(split.logits[step - 1])
     winner, runner = ("a␣bc"[output] for output in (first, second))
     read = "c␣abb␣ac␣"[:step]
-    assert title == f"after '{read}': '{winner}' {p[first]:.1%}, '{runner}' {p[second]:.1%}"
+    assert title.startswith(f"after '{read}': “{winner}”, {percent(p[first])} sure, above all because of “")
+    assert title.endswith(f" nats); then “{runner}” {percent(p[second])}")
     assert heading.split() == f"position source nats for '{winner}' over '{runner}'".split()
     kappa = oracle.contributions(*paper, TEXT)[: step + 1, step - 1]
     pulls = [readout_bias[first] - readout_bias[second], *(kappa[:, first] - kappa[:, second])]
     assert [row[:16].split() for row in rows] == [["bias"], ["h_0"], *([str(s), x] for s, x in enumerate(read, 1))]
     assert [row[16:].split()[0] for row in rows] == [f"{pull:+.4f}" for pull in pulls]
-    longest = max(abs(pull) for pull in pulls[1:])
+    longest = max(1, *map(abs, pulls))
     for row, pull in zip(rows, pulls, strict=True):
-        bar = row[28:]
+        below, above = row.split(f"{pull:+.4f}")[1].split("|")
+        bar, empty = (above, below.strip()) if pull > 0 else (below.strip(), above)
         assert bar == ("#" if pull > 0 else "-") * len(bar)
-        assert abs(len(bar) - width * min(abs(pull) / longest, 1)) <= 0.5 + 1e-9
+        assert not empty
+        assert abs(len(bar) - width // 2 * abs(pull) / longest) <= 0.5 + 1e-9
 
 
 @pytest.mark.parametrize("window", [1, 3, 40])
@@ -304,8 +308,8 @@ def test_outputs_have_the_names_of_symbols_if_their_numbers_agree(outputs, names
     split = analysis.contributions(model, "ab c", alphabet="abcd ")
     winner, runner = (names[i] for i in split.winner())
     first, head, *_ = str(split).splitlines()
-    assert first.startswith(f"after 'ab␣c': {winner!r} ")
-    assert f", {runner!r} " in first
+    assert quoted(winner) in first.split(", above")[0]
+    assert f"; then {quoted(runner)} " in first
     assert head.endswith(f"nats for {winner.split(' (')[0]!r} over {runner.split(' (')[0]!r}")  # the index is said once
     assert split.tag()[1]["outputs"] == names
 

@@ -159,7 +159,7 @@ def test_views_are_those_of_contributions():
 
 def test_the_view_of_a_single_output_has_the_value_of_each_symbol():
     shares = analysis.shapley_values(tomita(4), "1001")
-    assert str(shares).splitlines()[0] == "after '1001': 1.0000"
+    assert str(shares).splitlines()[0] == "after '1001': accepted, above all because of “1” at position 4 (+0.234)"
     lines = [line.split() for line in str(shares).splitlines()[2:]]
     assert [line[0] for line in lines[:2]] == ["mean", "h_0"]
     assert [line[:2] for line in lines[2:]] == [["1", "1"], ["2", "0"], ["3", "0"], ["4", "1"]]
