@@ -1,4 +1,7 @@
-"""`python -m keras_interp_rnn check` proves certificates again, with NumPy alone; `--help` explains it."""
+"""`python -m keras_interp_rnn` lists trained networks, shows one, explains yours, and proves certificates again.
+
+Certificates are proved with NumPy alone, and cards read with less; the other commands import TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import contextlib
 import os
 import sys
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -15,11 +19,38 @@ import keras_interp_rnn
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    if options.command == "check":
+        return _check(options.files)
+    if options.command is None:
+        return _list()
+    try:
+        return _show(options) if options.command == "show" else _explain(options)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _complain(str(error).splitlines()[0])
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m keras_interp_rnn", description="Proves certificates of networks again, from their files."
+        prog="python -m keras_interp_rnn",
+        description="Lists the trained networks that ship with the package. A command opens the page of one, explains "
+        "a network of yours, or proves certificates again.",
     )
     parser.add_argument("--version", action="version", version=f"keras_interp_rnn {keras_interp_rnn.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{check}")
+    commands = parser.add_subparsers(dest="command", metavar="{show,explain,check}")
+    show = commands.add_parser("show", help="open the page of a trained network that ships with the package")
+    show.add_argument("name", help="of the network, as listed without a command")
+    explain = commands.add_parser(
+        "explain",
+        help="explain what a network of yours says of a text",
+        description="Prints how far each token of a text moved what the network says, and saves the page.",
+    )
+    explain.add_argument("model", type=Path, metavar="MODEL.keras", help="which carries its alphabet, or reads strings")
+    explain.add_argument("text", help="what it reads")
+    for command in (show, explain):
+        command.add_argument("--save", type=Path, metavar="FILE", help="ends in .html, .svg, .png, .csv or .txt")
+        command.add_argument("--no-browser", action="store_true", help="open nothing")
     check = commands.add_parser(
         "check",
         help="prove certificates again",
@@ -27,7 +58,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "every proof holds, else 1, whether or not the report could be written.",
     )
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of a certificate")
-    return _check(parser.parse_args(arguments).files)
+    return parser
+
+
+def _list() -> int:
+    """A line for each network that ships with the package."""
+    from keras_interp_rnn.presets import cards
+
+    for name in cards.names(cards.FOLDER):
+        _report(f"{name:20}  {cards.read_card(name).what}")
+    _report("\nA page of one: python -m keras_interp_rnn show NAME. Your own: explain MODEL.keras TEXT.")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from keras_interp_rnn import presets
+
+    return _view(presets.load(options.name), options, f"{options.name}.html")
+
+
+def _explain(options: argparse.Namespace) -> int:
+    import keras
+
+    from keras_interp_rnn import analysis
+    from keras_interp_rnn.automata import networks  # noqa: F401 - registers the classes of saved models
+
+    if not options.model.exists():
+        raise FileNotFoundError(f"there is no file {options.model}. Give one that model.save wrote.")
+    model = keras.models.load_model(options.model)
+    return _view(analysis.attribution(model, [options.text]), options, "explanation.html")
+
+
+def _view(result: object, options: argparse.Namespace, name: str) -> int:
+    """Prints a result, saves its page, and opens it where there is a screen."""
+    from keras_interp_rnn import views
+
+    path = Path(name) if options.save is None else options.save
+    views.save(result, path)
+    _report(str(result))
+    _report(f"\n{path}")
+    if not options.no_browser and path.suffix == ".html":
+        webbrowser.open_new_tab(path.resolve().as_uri())
+    return 0
 
 
 def _check(files: Sequence[Path]) -> int:

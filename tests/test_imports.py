@@ -131,7 +131,11 @@ MAY_IMPORT = {
     "datasets/words.py": {"scipy"},
     "datasets/text8": {"tensorflow_datasets", "tensorflow", "google", f"{OURS}.datasets"},
     "datasets": {"keras", f"{OURS}.datasets"},
-    "__main__.py": {OURS, f"{OURS}.automata.certificates"},
+    "__main__.py": {
+        OURS,
+        "keras",
+        *(f"{OURS}.{n}" for n in ("analysis", "automata.certificates", "automata.networks", "presets", "views")),
+    },
 }
 
 

@@ -19,6 +19,7 @@ from keras_interp_rnn._results import drawings, text
 from keras_interp_rnn._results.html import as_element
 from keras_interp_rnn._results.table import Table, numbered, numbers, texts
 from keras_interp_rnn._results.tags import View
+from keras_interp_rnn._types import Array
 from tensorboard_plugins.interp_rnn.document import page
 from tensorboard_plugins.interp_rnn.recording import TooLarge
 
@@ -39,7 +40,7 @@ def short_repr(cls: type[T]) -> type[T]:
     return cls
 
 
-def short(result: Any) -> str:
+def short(result: object) -> str:
     """The `repr` of a result: one line, or a line for each field."""
     line = _line(result)
     if len(line) <= MAX_LINE:
@@ -77,7 +78,7 @@ def summary(value: Any) -> str:
     return f"{type(value).__name__}{f' of {len(value):,}' if hasattr(value, '__len__') else ''}"
 
 
-def _line(result: Any) -> str:
+def _line(result: object) -> str:
     return f"{type(result).__name__}({', '.join(f'{name}={summary(value)}' for name, value in fields_of(result))})"
 
 
@@ -137,7 +138,7 @@ class Result(Shown):
 class Fields(Shown):
     """A NamedTuple, which cannot be derived from `Shown`, as something that is shown: its fields."""
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: tuple[object, ...]) -> None:
         self.parts = parts
         self.title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(parts).__name__).capitalize()  # type: ignore[misc]
 
@@ -213,7 +214,7 @@ def title_of(result: Shown) -> str:
     return result.title or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
 
 
-def table_of_fields(result: Any) -> Table:
+def table_of_fields(result: object) -> Table:
     """The fields of a result: a row for each, and below them the arrays, those of one length side by side.
 
     An array with one axis is a line too, one with two a map.
@@ -232,18 +233,17 @@ def table_of_fields(result: Any) -> Table:
     return Table(caption, (texts("field", names), texts("value", values)), parts=tuple(parts))
 
 
-def _is_numeric(value: Any) -> bool:
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
-    return kind in ("b", "i", "u", "f") and getattr(value, "ndim", 0) > 0 and value.size > 0
+def _is_numeric(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim > 0 and value.size > 0
 
 
-def _range_of(array: np.ndarray[Any, Any]) -> str:
+def _range_of(array: Array) -> str:
     known = array[np.isfinite(array)]
     span = f"{known.min():.4g} to {known.max():.4g}" if known.size else "nothing known"
     return f"{' x '.join(map(str, array.shape))} numbers, {span}"
 
 
-def _lines(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Table:
+def _lines(arrays: Mapping[str, Array]) -> Table:
     """Arrays of one length as columns and as lines."""
     count = len(next(iter(arrays.values())))
     columns = [numbers(name, array, ".4g") for name, array in arrays.items()]
@@ -251,7 +251,7 @@ def _lines(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Table:
     return Table(", ".join(arrays), (numbered("place", count), *columns), drawings=drawn)
 
 
-def _map(name: str, array: np.ndarray[Any, Any]) -> Table:
+def _map(name: str, array: Array) -> Table:
     rows, columns = array.shape
     drawn = drawings.heat_map(array.T, [str(i + 1) for i in range(rows)], column="column", least=0.0, labelled=True)
     return Table(f"{name}: {rows} rows, {columns} columns, {_range_of(array)}", drawings=(drawn,))

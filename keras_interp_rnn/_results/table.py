@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn._types import Array, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Column:
         return written(self.values[row], self.form)
 
 
-def written(value: Any, form: str) -> str:
+def written(value: object, form: str) -> str:
     """A number in a form, "–" for NaN; texts as they are; "" for None."""
     if value is None or isinstance(value, str):
         return value or ""
@@ -83,7 +85,7 @@ class Table:
     bars: str = ""
     scale: float = 0.0
     base: int = 0
-    size: NDArray[np.floating[Any]] | None = None
+    size: Array | None = None
     outline: tuple[str, ...] = ()
     folded: bool = False
     rows: int = 15
@@ -109,7 +111,7 @@ class Table:
                 found[f"± {column.heading}"] = np.asarray(column.error, np.float64).tolist()
         return found
 
-    def bar_parts(self) -> NDArray[np.float64] | None:
+    def bar_parts(self) -> Array | None:
         """(rows,), the lengths of the bars with their signs, in parts of a full one; None if there are no bars."""
         column = next((column for column in self.columns if column.name == self.bars), None)
         if column is None or not self.bars:
@@ -118,7 +120,7 @@ class Table:
         full = max(float(np.abs(values[np.isfinite(values)]).max(initial=0)), self.scale, 1e-300)
         return values / full
 
-    def strongest(self, most: int) -> NDArray[np.int64]:
+    def strongest(self, most: int) -> Ints:
         """At most so many rows besides the base, in their order: the longest bars, or the first rows."""
         size = self.bar_parts() if self.size is None else np.asarray(self.size, np.float64)
         rows = np.arange(self.base, len(self))

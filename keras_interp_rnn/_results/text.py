@@ -6,12 +6,12 @@ import math
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._results.names import cut
 from keras_interp_rnn._results.table import Column, Table, written
+from keras_interp_rnn._types import Array, Ints
 
-NAME, HEAD = 30, 12
+NAME, HEAD = 30, 14
 """Maximum widths of a text in a column, and of the heading of numbers before the last column."""
 MARGIN = 11
 """Width of the margin of an estimate."""
@@ -68,7 +68,7 @@ def _and_margin(number: str, margin: float, bound: str = "") -> str:
     return f"{number}{shown:{MARGIN}}"
 
 
-def _of_others(column: Column, chosen: NDArray[np.int64], others: NDArray[np.int64], *, is_name: bool) -> str:
+def _of_others(column: Column, chosen: Ints, others: Ints, *, is_name: bool) -> str:
     """The cell of the rows that are left out: how many, their sum, or how many have a mark.
 
     The total of estimates has no error, so that of a sum is at most that of the rest.
@@ -98,13 +98,14 @@ def _aligned(column: Column, cells: list[str], *, is_last_number: bool, is_last:
         return [f"{cut(cell, wide):{wide}}" for cell in [column.heading, *cells]]
     wide = max(map(len, cells))
     if is_last_number:
+        wide = max(wide, len(column.heading)) if len(column.heading) <= HEAD else wide
         return [f"{column.heading:>{wide}}", *(f"{cell:>{wide}}" for cell in cells)]
     heading = cut(column.name, max(HEAD, wide))
     wide = max(wide, len(heading))
     return [f"{cell:>{wide}}" for cell in [heading, *cells]]
 
 
-def _bars(parts: NDArray[np.float64], width: int) -> list[str]:
+def _bars(parts: Array, width: int) -> list[str]:
     """Bars for numbers in [-1, 1], from one axis if there are both signs."""
     known = np.where(np.isfinite(parts), np.clip(parts, -1, 1), 0)
     if not (known < 0).any():

@@ -210,6 +210,7 @@ class Surprise(Result):
                 texts("its most surprising event", [self._largest(i) for i in order]),
             ),
             parts=tuple(event.table() for event in self.events),
+            drawings=(self.drawing(),) if order else (),
         )
 
     def _largest(self, session: int) -> str:
@@ -219,7 +220,7 @@ class Surprise(Result):
             return ""
         place = int(np.nanargmax(nats))
         came, expected = (self.name(int(rows[session][place])) for rows in (self.symbols, self.expected))
-        return f"{nth('event', place)}, {quoted(came)} for {quoted(expected)}"
+        return f"{nth('event', place)}, {quoted(came)}" + (f" for {quoted(expected)}" if came != expected else "")
 
     def drawing(self) -> str:
         """The surprise of each event, a row for each session, the most surprising first."""

@@ -7,7 +7,6 @@ otherwise edges with the initial weights come from a dashed circle.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Drawable:
         """The symbols, in the order of the matrices."""
         raise NotImplementedError
 
-    def value(self, word: Iterable[Hashable]) -> Any:
+    def value(self, word: Iterable[Hashable]) -> float | Array:
         """The value of a word."""
         raise NotImplementedError
 

@@ -73,15 +73,18 @@ def save(result: Any, path: str | os.PathLike[str]) -> None:
             alphabet, or words of the vocabulary, that the model carries in a `layer`; otherwise ids. Or a
             `pathlib.Path`, the folder to which callbacks logged: its page is the TensorBoard tab with all runs.
         path: the file. It ends in ".html" for a page that needs no other file and no network, in ".txt" for the text,
-            or in ".svg" for the drawing of an automaton, an extraction, a certificate or a trace.
+            in ".csv" for the rows of the table with all digits, or in ".svg" or ".png" for a drawing: of an automaton,
+            a map, or the bars. A PNG needs the packages of keras_interp_rnn[figures].
 
     Returns:
         None.
 
     Raises:
-        TypeError: if `result` is not a result, or has no drawing.
-        ValueError: for another ending; for a network of another kind, or one whose weights take more than 8 MiB in a
-            page; for a folder without logs, or one whose last steps alone take more than 8 MiB.
+        TypeError: if `result` is not a result.
+        ValueError: for another ending; for a drawing, or rows, of a result that has none; for a network of another
+            kind, or one whose weights take more than 8 MiB in a page; for a folder without logs, or one whose last
+            steps alone take more than 8 MiB.
+        ImportError: for a PNG without the packages that draw it.
 
     Example:
 

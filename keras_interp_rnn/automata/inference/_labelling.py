@@ -79,12 +79,12 @@ def _forms(*values: Iterable[Any]) -> dict[str, dict[str, list[str]]]:
     return forms
 
 
-def _is_python(value: Any) -> bool:
+def _is_python(value: object) -> bool:
     try:
         return bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError):
         return False
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))

@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._alphabet import distinct_symbols, shown_symbols
 from keras_interp_rnn._checks import integers, invalid, is_integer
 from keras_interp_rnn._results import Shown, Table, Tag, View, counted, short_repr, view, visible
-from keras_interp_rnn._types import FiniteAutomaton
+from keras_interp_rnn._types import Array, FiniteAutomaton, Ints
 from keras_interp_rnn.automata.machines import dot, drawing, formats, libraries, showing
 from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first, edges_of, equivalent_states, shortest_word
 from keras_interp_rnn.automata.machines.showing import Transitions
@@ -469,9 +469,9 @@ class MooreMachine(Shown):
     def table(
         self,
         *,
-        names: Sequence[Any] | None = None,
+        names: Sequence[object] | None = None,
         unsupported: Transitions = (),
-        support: NDArray[np.integer[Any]] | None = None,
+        support: Ints | None = None,
     ) -> Table:
         """A row for each transition; a terminal shows the edges of each state.
 
@@ -492,8 +492,8 @@ class MooreMachine(Shown):
 
     def tag(
         self,
-        centroids: Sequence[Any] | None = None,
-        confidence: NDArray[np.floating[Any]] | None = None,
+        centroids: Sequence[object] | None = None,
+        confidence: Array | None = None,
         *,
         unsupported: Transitions | None = None,
         sizes: Sequence[int] | None = None,

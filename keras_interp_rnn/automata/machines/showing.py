@@ -8,11 +8,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._results import Column, Tag, counted, visible
 from keras_interp_rnn._results import texts as column_of
-from keras_interp_rnn._types import FiniteAutomaton
+from keras_interp_rnn._types import Array, FiniteAutomaton, Ints
 from keras_interp_rnn.automata.machines.drawing import label_of_edge
 from keras_interp_rnn.automata.machines.graphs import MISSING, edges_of
 
@@ -28,7 +27,7 @@ SHOWN = 6
 
 
 def edge_lines(
-    machine: FiniteAutomaton, unsupported: Transitions, support: NDArray[np.integer[Any]] | None, *, accepts: bool
+    machine: FiniteAutomaton, unsupported: Transitions, support: Ints | None, *, accepts: bool
 ) -> Iterator[str]:
     """A line for each state, with its output, and below it one for each edge, with all of its symbols.
 
@@ -58,7 +57,7 @@ def edge_lines(
             yield from textwrap.wrap(text, LINE, initial_indent=4 * " ", subsequent_indent=8 * " ")
 
 
-def transition_columns(machine: FiniteAutomaton, names: Sequence[Any] | None = None) -> tuple[Column, ...]:
+def transition_columns(machine: FiniteAutomaton, names: Sequence[object] | None = None) -> tuple[Column, ...]:
     """A row for each transition: from which state, by which symbol, to which; states have these names."""
     known = [str(i) for i in range(len(machine))] if names is None else [*map(str, names)]
     rows = [
@@ -89,8 +88,8 @@ def is_drawable(machine: FiniteAutomaton) -> bool:
 
 def automaton_tag(
     machine: FiniteAutomaton,
-    centroids: Sequence[Any] | None,
-    confidence: NDArray[np.floating[Any]] | None,
+    centroids: Sequence[object] | None,
+    confidence: Array | None,
     unsupported: Transitions | None,
     sizes: Sequence[int] | None,
     *,
