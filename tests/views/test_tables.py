@@ -1,0 +1,203 @@
+"""Tables: what results say, as text, HTML, CSV and drawings."""
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_interp_rnn import analysis, datasets, layers, views
+from keras_interp_rnn._results import because, percent, verdict
+from keras_interp_rnn._results.html import as_element
+from keras_interp_rnn._results.text import as_lines
+from keras_interp_rnn.views import Column, Table
+
+WORDS = ["", "not", "a", "good", "film"]
+
+
+def table(values, base=0, **options):
+    """A row for each value, named n0, n1, ..."""
+    names = tuple(f"n{i}" for i in range(len(values)))
+    columns = Column("name", names), Column("share", list(values), form="+.2f", sums=True)
+    return Table("what was found", columns, bars="share", base=base, **options)
+
+
+def critic(activation=None, named=True):
+    """A network of words with one output."""
+    keras.utils.set_random_seed(5)
+    ids = keras.Input((None,), dtype="int32")
+    named_ids = datasets.Alphabet(WORDS, padding="", split=str.split).layer()(ids)
+    named_ids = datasets.Outputs(["bad", "good"]).layer()(named_ids) if named else named_ids
+    states = keras.layers.LSTM(6)(keras.layers.Embedding(5, 4, mask_zero=True)(named_ids))
+    model = keras.Model(ids, keras.layers.Dense(1, activation)(states))
+    model.set_weights([4 * weight for weight in model.get_weights()])
+    return model
+
+
+class TestText:
+    def test_columns_line_up_and_bars_of_both_signs_have_one_axis(self):
+        said, head, *rows = as_lines(table([0.5, -1.0, 0.25]), width=8)
+        assert (said, head) == ("what was found", "name  share")
+        assert rows == ["n0    +0.50      |##", "n1    -1.00  ----|", "n2    +0.25      |#"]
+
+    def test_bars_of_one_sign_take_all_the_room(self):
+        assert as_lines(table([0.5, 1.0]), width=8)[2:] == ["n0    +0.50  ####", "n1    +1.00  ########"]
+
+    def test_a_scale_keeps_small_bars_small(self):
+        assert as_lines(table([0.25, 0.5], scale=1.0), width=8)[2:] == ["n0    +0.25  ##", "n1    +0.50  ####"]
+
+    @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=60), st.integers(0, 3), st.integers(1, 20))
+    @settings(max_examples=60, deadline=None)
+    def test_rows_that_are_left_out_are_counted_and_summed(self, values, base, rows):
+        shown = table(values, base=min(base, len(values)), rows=rows)
+        chosen = shown.strongest(rows).tolist()
+        left = [value for i, value in enumerate(values) if i not in chosen]
+        lines = as_lines(shown)[2:]
+        others = [line for line in lines if " others " in f"{line} "]
+        assert len(lines) == len(chosen) + bool(left)
+        if left:
+            [line] = others
+            assert line.split()[:2] == [str(len(left)), "others"]
+            assert float(line.split()[2]) == pytest.approx(sum(left), abs=0.005 + 1e-9)
+            smallest = min((abs(values[i]) for i in chosen if i >= shown.base), default=np.inf)
+            assert max(map(abs, left)) <= smallest
+
+    def test_a_column_of_nothing_is_left_out(self):
+        columns = Column("name", ("a", "b")), Column("", ("", "")), Column("x", [1.0, np.nan], form=".1f")
+        assert as_lines(Table("t", columns)) == ["t", "name    x", "a     1.0", "b       –"]
+
+
+def test_html_has_all_rows_with_the_base_outlined_and_escapes_names():
+    names = Column("name", ("<b>", "x"))
+    drawn = as_element(Table("<i>", (names, Column("share", [0.5, -0.5])), bars="share", base=1))
+    root = ET.fromstring(drawn)
+    assert [part.text for part in root.iter("td") if part.text] == ["<b>", "+0.5", "x", "-0.5"]
+    outlined, filled = root.iter("{http://www.w3.org/2000/svg}rect")
+    assert (outlined.get("fill"), filled.get("fill")[0]) == ("none", "#")
+
+
+def test_a_table_is_columns_for_data_frames():
+    estimates = Column("share", np.array([0.5, 0.25]), "nats", error=np.array([0.1, 0.0]))
+    found = Table("t", (Column("read", ("a", "b")), estimates)).to_dict()
+    assert found == {"read": ["a", "b"], "share, nats": [0.5, 0.25], "± share, nats": [0.1, 0.0]}
+    assert all(type(value) is float for value in found["share, nats"])
+
+
+class TestSentences:
+    @pytest.mark.parametrize(
+        ("part", "shown"),
+        [(0.911, "91 %"), (0.5, "50 %"), (0.99922, "99.92 %"), (0.0042, "0.4 %"), (1.0, "more than 99.9999 %")],
+    )
+    def test_a_probability_has_the_digits_that_tell_it_from_0_and_1(self, part, shown):
+        assert percent(part) == shown
+
+    def test_a_prediction_near_chance_does_not_decide(self):
+        assert verdict("f", 0.09, 12) == "does not decide: “f” 9 %, chance is 8 %"
+        assert verdict("f", 0.41, 12) == "“f”, 41 % sure"
+
+    def test_the_reason_is_the_step_that_speaks_for_what_is_said(self):
+        names, shares = ["not", "bad", "film"], [-3.0, 2.0, 0.5]
+        assert because(names, shares, "nats", towards=1) == ", above all because of “bad” (+2 nats)"
+        assert because(names, shares, towards=-1) == ", above all because of “not” (-3)"
+        assert because(["a", "b", "a"], [1.0, 0.0, -2.0]) == ", above all because of “a” at position 3 (-2)"
+        assert because(names, [0.0, 0.0, np.nan]) == ""
+        assert because(names, shares, margins=[1, 1.5, 0]).endswith("as far as the intervals tell")
+
+
+class TestVerdicts:
+    def test_two_named_classes_have_a_verdict_with_and_without_a_sigmoid(self):
+        plain, with_sigmoid = (analysis.attribution(critic(a), ["not a good film"]) for a in (None, "sigmoid"))
+        assert (plain.unit, with_sigmoid.unit) == ("log-odds", "log-odds")
+        np.testing.assert_allclose(plain.shares, with_sigmoid.shares, atol=1e-9)
+        np.testing.assert_allclose(plain.probability, 1 / (1 + np.exp(-plain.output)))
+        part = float(plain.probability[0])
+        name, sure = ("good", part) if part > 0.5 else ("bad", 1 - part)
+        assert plain.table().caption.startswith(f"“{name}”, {percent(sure)} sure, above all because of “")
+        assert with_sigmoid.table().caption == plain.table().caption
+        [(_, described)] = plain.tags()
+        assert described["classes"] == ["bad", "good"]
+
+    def test_an_output_without_names_of_classes_stays_what_it_is(self):
+        split = analysis.attribution(critic(named=False), ["not a good film"])
+        assert (split.unit, split.probability) == ("", None)
+        assert split.table().caption.startswith("output 1 is ")
+
+    @pytest.mark.parametrize("activation", ["tanh", "relu"])
+    def test_another_activation_makes_no_log_odds(self, activation):
+        assert analysis.attribution(critic(activation), ["not a good film"]).unit == ""
+
+    def test_a_regression_is_no_classifier(self):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((None, 2)), layers.MinGRU(4), keras.layers.Dense(3)])
+        x = np.random.default_rng(5).normal(size=(6, 2))
+        assert " sure" in analysis.contributions(model, x).table().caption
+        names = datasets.Outputs(["load", "loss", "speed"], units=["kW", "kW", "m/s"])
+        split = analysis.contributions(model, x, outputs=names)
+        said, columns = split.table().caption, split.table().columns
+        largest = names.of(3)[int(split.logits[-1].argmax())]
+        assert said.startswith(f"after step 6: {largest} ")
+        assert not {"sure", "nats"} & {*said.split()}
+        assert columns[-1].heading == f"share of {largest}"
+        np.testing.assert_allclose(sum(columns[-1].values), split.logits[-1].max(), atol=1e-12)
+        assert split.tag()[1]["values"]
+        model.compile("adam", "mse")
+        assert analysis.contributions(model, x).regression
+
+
+def test_an_attribution_of_many_texts_is_one_table(tmp_path):
+    texts = ["not a good film", "good", "a film"]
+    split = analysis.attribution(critic(), texts)
+    columns = split.table().to_dict()
+    assert columns["sequence"] == [i for i in (1, 2, 3) for _ in range(5)]
+    share = next(values for name, values in columns.items() if name.startswith("share of"))
+    sums = np.reshape(share, (3, 5)).sum(axis=1)
+    np.testing.assert_allclose(sums, split.output, atol=1e-12)
+    views.save(split, tmp_path / "x.csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "x.csv").read_text(encoding="utf-8"))))
+    assert rows[0] == list(columns)
+    assert len(rows) == 1 + 15
+    assert [
+        float(row[rows[0].index(next(n for n in rows[0] if n.startswith("share of")))]) for row in rows[1:]
+    ] == share
+    said = [line for line in str(split).splitlines() if line.strip()[:1] in "123" and " sure" in line]
+    assert len(said) == 3
+
+
+class TestBars:
+    def test_numbers_of_ones_own_are_drawn(self, tmp_path):
+        drawn = views.bars(["a", "<b>"], [1.0, -0.5], outputs=["good"], unit="nats")
+        assert drawn.table().caption == "good, above all because of “a” (+1 nats)"
+        views.save(drawn, tmp_path / "x.svg")
+        root = ET.parse(tmp_path / "x.svg").getroot()
+        assert {"a", "<b>", "+1", "-0.5"} <= {part.text for part in root.iter() if part.text}
+
+    def test_several_outputs_have_a_column_each(self):
+        drawn = views.bars("ab", [[1, 2], [3, 4]], outputs=["x", "y"])
+        assert drawn.table().to_dict() == {"position": [1, 2], "token": ["a", "b"], "x": [1.0, 3.0], "y": [2.0, 4.0]}
+
+    @pytest.mark.parametrize(
+        ("values", "outputs", "rule"),
+        [
+            ([1.0], None, "a number for each token"),
+            ([[1, 2], [3, 4]], None, "each of 2 outputs"),
+            ([1, 2], "xy", "1 out"),
+        ],
+    )
+    def test_refuses_numbers_and_names_that_do_not_fit(self, values, outputs, rule):
+        with pytest.raises(ValueError, match=rule):
+            views.bars("ab", values, outputs=outputs)
+
+
+def test_a_png_has_the_size_of_its_drawing(tmp_path):
+    pytest.importorskip("resvg_py")
+    drawn = views.bars(["a", "b"], [1.0, -0.5])
+    views.save(drawn, tmp_path / "x.png")
+    data = (tmp_path / "x.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
+    root = ET.fromstring(drawn.drawing())
+    assert (width, height) == (2 * int(root.get("width")), 2 * int(root.get("height")))
