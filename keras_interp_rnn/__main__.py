@@ -43,8 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("name", help="of the network, as listed without a command")
     explain = commands.add_parser(
         "explain",
-        help="explain what a network of yours says of a text",
-        description="Prints how far each token of a text moved what the network says, and saves the page.",
+        help="explain the answer of a network of yours to a text",
+        description="Prints how far each token of a text moved the answer of the network, and saves the page.",
     )
     explain.add_argument("model", type=Path, metavar="MODEL.keras", help="which carries its alphabet, or reads strings")
     explain.add_argument("text", help="what it reads")

@@ -55,7 +55,7 @@ NAMES = {
     "keras_interp_rnn.losses": "BitsPerSymbol",
     "keras_interp_rnn.presets": "list load",
     "keras_interp_rnn.regularizers": "FromIdentity FromMean",
-    "keras_interp_rnn.views": "Column Table bars save show",
+    "keras_interp_rnn.views": "bars save show",
 }
 PUBLIC = {module: names.split() for module, names in NAMES.items()}
 

@@ -1,4 +1,4 @@
-"""Results and their views: a class says what it found as a table, and text, HTML, SVG and files render that."""
+"""Results and their views: a class has what it found as a table, and text, HTML, SVG and files render that."""
 
 from keras_interp_rnn._results.base import (
     Fields,

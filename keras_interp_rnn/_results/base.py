@@ -1,6 +1,6 @@
 """Base classes of results: immutable fields, a short `repr`, a table and the views of it.
 
-A result is a frozen dataclass derived from `Result`. It says what it found by `table`, which text, HTML and
+A result is a frozen dataclass derived from `Result`. Its `table` has what it found, which text, HTML and
 files render.
 """
 
@@ -90,17 +90,17 @@ def _sequence(values: tuple[Any, ...] | list[Any]) -> str:
 
 
 class Shown:
-    """What can be shown: a table and, of some, a drawing and a view of the TensorBoard plugin."""
+    """Anything that can be shown: it has a table and, in some cases, a drawing and a view of the TensorBoard plugin."""
 
     title: ClassVar[str] = ""
-    """Of the page; "" for the name of the class in words."""
+    """The title of its page; "" for the name of the class in words."""
 
     def table(self) -> Table:
-        """The result as a table: a sentence that says what was found, and columns with names and units."""
+        """The result as a table: a sentence about what was found, and columns with names and units."""
         return table_of_fields(self)
 
     def summary(self) -> Table:
-        """What a terminal shows: the table, unless that is of many texts."""
+        """The table for a terminal: the whole one, unless that is of many texts."""
         return self.table()
 
     def drawing(self) -> str:

@@ -18,7 +18,7 @@ MAX_STEPS, MAX_ENTRIES = 60, 24
 CELL = 12
 """Side of a cell of a heat map, in pixels."""
 MAX_NAME = 30
-"""Maximum number of characters of a name beside a row."""
+"""Maximum number of characters of the name of a row."""
 MAX_BARS = 40
 """Maximum number of bars in a drawing, besides those of the base."""
 CAPTION = 72
@@ -28,7 +28,7 @@ FONT = "DejaVu Sans, Arial, sans-serif"
 
 
 Lines = Sequence[tuple[int, str, tuple[tuple[float, float], ...], float]]
-"""Of each symbol its number, its name, the ends of its line and its fixed point."""
+"""For each symbol its number, its name, the ends of its line and its fixed point."""
 
 
 def phase_lines(logits: ArrayLike, changes: ArrayLike, lines: Lines) -> str:
@@ -63,8 +63,10 @@ def phase_lines(logits: ArrayLike, changes: ArrayLike, lines: Lines) -> str:
     low_end = _label(edge, height - 4, f"logit {low:.2f}", "start")
     high_end = _label(width - edge, height - 4, f"{high:.2f}", "end")
     axis = f'<line x1="{edge}" y1="{middle}" x2="{width - edge}" y2="{middle}" stroke="{GREY}"/>'
-    said = f"Change of the logit, up to {reach:.3g}, against the logit, {low:.3g} to {high:.3g}"
-    return _svg(width, height, said, [axis, *drawn, low_end, high_end, _label(4, 12, f"change {reach:+.2f}", "start")])
+    caption = f"Change of the logit, up to {reach:.3g}, against the logit, {low:.3g} to {high:.3g}"
+    return _svg(
+        width, height, caption, [axis, *drawn, low_end, high_end, _label(4, 12, f"change {reach:+.2f}", "start")]
+    )
 
 
 def heat_map(
@@ -77,7 +79,7 @@ def heat_map(
         names: of the entries. column: what the cells of one column belong to; columns count from 1.
         least: least absolute value of full colour, which is that of the largest number above it. Most quantities of a
             cell lie in [-1, 1].
-        labelled: whether the names stand beside the rows.
+        labelled: whether the rows have their names at the left.
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
@@ -100,8 +102,8 @@ def heat_map(
             place = f'x="{left - 6}" y="{i * CELL + CELL - 2}" text-anchor="end" font-size="11" fill="{INK}"'
             cells.append(f"<text {place}>{html.escape(shortened(name, MAX_NAME))}</text>")
         width += left
-    said = f"{cut.shape[0]} of {len(array)} {column}s, {cut.shape[1]} of {array.shape[1]} entries"
-    return _svg(width, height, said, cells)
+    caption = f"{cut.shape[0]} of {len(array)} {column}s, {cut.shape[1]} of {array.shape[1]} entries"
+    return _svg(width, height, caption, cells)
 
 
 def bar(part: float, *, both: bool = False, outlined: bool = False, size: int = 120) -> str:
@@ -153,11 +155,11 @@ def bars(table: Table) -> str:
     return _svg(width, height, table.caption, drawn)
 
 
-def _svg(width: float, height: float, said: str, parts: Sequence[str]) -> str:
-    """A drawing of parts, with what a screen reader says."""
+def _svg(width: float, height: float, caption: str, parts: Sequence[str]) -> str:
+    """A drawing of parts, with a sentence for screen readers."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{FONT}" role="img" aria-label="{html.escape(said)}">{"".join(parts)}</svg>'
+        f'font-family="{FONT}" role="img" aria-label="{html.escape(caption)}">{"".join(parts)}</svg>'
     )
 
 
@@ -215,5 +217,5 @@ def points(states: ArrayLike, attracts: ArrayLike) -> str:
         )
         drawn.append(shape)
     frame = f'<rect x="0.5" y="0.5" width="{size - 1}" height="{size - 1}" fill="none" stroke="{GREY}"/>'
-    said = f"{len(array)} fixed points, {int(np.sum(attracts))} of which attract"
-    return _svg(size, size, said, [frame, *drawn])
+    caption = f"{len(array)} fixed points, {int(np.sum(attracts))} of which attract"
+    return _svg(size, size, caption, [frame, *drawn])

@@ -142,7 +142,7 @@ NUMBERED = ("output", "step", "group", "class", "sequence")
 
 
 def verdict(name: str, part: float, num_outputs: int) -> str:
-    """What a network says, and how sure it is: "“negative”, 91 % sure"; or that it does not decide."""
+    """The answer of a network, and how sure it is: "“negative”, 91 % sure"; or that it does not decide."""
     if num_outputs > 1 and part < UNDECIDED / num_outputs:
         return f"does not decide: {quoted(name)} {percent(part)}, chance is {percent(1 / num_outputs)}"
     return f"{quoted(name)}, {percent(part)} sure"

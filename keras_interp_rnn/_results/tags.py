@@ -1,4 +1,4 @@
-"""What the TensorBoard plugin draws of a result: tags, and the views that hold them in a page without a server."""
+"""Results as the TensorBoard plugin draws them: tags, and the views that hold them in a page without a server."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _aligned(column: Column, cells: list[str], *, is_last_number: bool, is_last:
     """The heading and the cells of a column, in one width: texts to the left, numbers to the right.
 
     Texts in the last column are whole. The heading of the last numbers may be longer than they are, as nothing but bars
-    stands beside it, and has their unit.
+    follows, and has their unit.
     """
     if column.is_text:
         wide = max(map(len, [column.heading, *cells]))

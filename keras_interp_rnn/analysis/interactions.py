@@ -166,16 +166,18 @@ class Interactions(Result):
             f"{self.index.capitalize()} interactions{unit}, {self.how_exact}",
             *near_certainty(part, self.unit, "the pairs say what steps change together in"),
         ]
-        said = f"{self.output_name}: {whole}, {nothing} without any step"
+        caption = f"{self.output_name}: {whole}, {nothing} without any step"
         if not pairs:
             return Table(
-                said,
+                caption,
                 notes=(*notes, f"no pair among {counted(int(self.players.sum()), self.kind)} that can be there or not"),
             )
         i, j, value = pairs[0]
         together = "more" if value > 0 else "less"
         if self._is_seen(value):
-            said += f"; {self.in_words(i)} with {self.in_words(j)} add {abs(value):.3g} {together} together than apart"
+            caption += (
+                f"; {self.in_words(i)} with {self.in_words(j)} add {abs(value):.3g} {together} together than apart"
+            )
         notes += [
             *self._trust(),
             f"{counted(len(pairs), 'pair')}; below 0 they add less together than apart, above 0 more",
@@ -184,7 +186,7 @@ class Interactions(Result):
         decimals = max(0, min(2 - math.floor(math.log10(max(abs(value), self._rounding, 1e-300))), 9))
         heading = "interaction" if not unit_of(self.unit) else f"interaction, {unit_of(self.unit)}"
         return Table(
-            said,
+            caption,
             (
                 texts(self.kind, [self.in_words(i) for i in first]),
                 texts("with", [self.in_words(j) for j in second]),

@@ -93,12 +93,12 @@ class Patching(Result):
         restored = [float(self.restored[i, steps[i]]) for i in places]
         known = [i for i in places if np.isfinite(restored[i])]
         most = max(known, key=lambda i: abs(restored[i]), default=None)
-        said = ""
+        caption = ""
         if most is not None:
-            said = f"; {self.names[most]} at step {steps[most] + 1} restores {restored[most]:.1%} of the difference"
+            caption = f"; {self.names[most]} at step {steps[most] + 1} restores {restored[most]:.1%} of the difference"
         return Table(
             f"{counted(len(self.clean), 'pair')}, mean output {self.corrupted.mean():.4g} corrupted, "
-            f"{self.clean.mean():.4g} clean{said}",
+            f"{self.clean.mean():.4g} clean{caption}",
             (
                 texts("quantity", self.names),
                 Column("step", [step + 1 for step in steps], form="d"),

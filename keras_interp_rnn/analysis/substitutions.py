@@ -134,14 +134,14 @@ class Substitutions(Result):
         return output_name(self.output_names or self.alphabet or (), output, len(self.original))
 
     def table(self) -> Table:
-        """A row for each replacement of a symbol that is read, with the change of what the network says of the text."""
+        """A row for each replacement of a symbol that is read, with the change of the answer."""
         _, usual = self.probabilities()
         first, single = int(usual.argmax()), len(usual) == 1
-        said = self.output_name(first)
+        name = self.output_name(first)
         if single:
-            output, says = self.output_names[0] if self.output_names else "the output", f"{usual[0]:.4f}"
+            output, answer = self.output_names[0] if self.output_names else "the output", f"{usual[0]:.4f}"
         else:
-            output, says = f"probability of {said!r}", verdict(said, float(usual[first]), len(usual))
+            output, answer = f"probability of {name!r}", verdict(name, float(usual[first]), len(usual))
         read = text_of(self.alphabet, self.symbols if self.read is None else self.symbols[self.read])
         if len(read) > WORD:  # cut between words, if there are any
             read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
@@ -158,7 +158,7 @@ class Substitutions(Result):
             strongest = f"; {place} changes that most: {change}"
         heading = f"change of {output}"
         return Table(
-            f"after {read!r}: {says}{strongest}",
+            f"after {read!r}: {answer}{strongest}",
             (
                 Column("position", (places + 1).tolist(), form="d"),
                 texts("symbol", [self.name(int(self.symbols[t])) for t in places]),

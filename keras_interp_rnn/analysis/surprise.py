@@ -116,12 +116,12 @@ class SurprisingEvent(Result):
         expected, came = self.name(self.expected), self.name(self.came)
         names, shares = [self.name(int(symbol)) for symbol in self.symbols], self.shares.tolist()
         place = f"{nth('event', self.position)} of {nth('session', self.session)}"
-        said = (
+        caption = (
             f"{place}: {came!r} came ({math.exp(-self.nats):.2g}), {expected!r} was expected "
             f"({math.exp(-self.expected_nats):.1%}){because(names, shares, 'nats', towards=1)}"
         )
         if not names:
-            return Table(said)
+            return Table(caption)
         exact = f"residual {self.residual:.1e}" if self.method == "contributions" else "they need not sum"
         places = [*range(1, len(names) + 1)]
         if not math.isnan(self.rest):
@@ -129,7 +129,7 @@ class SurprisingEvent(Result):
         heading = f"nats for {expected!r}"
         sums = self.method == "contributions"
         return Table(
-            said,
+            caption,
             (
                 Column("position", places, form="d"),
                 texts("event", names),

@@ -104,7 +104,7 @@ class Card(Result):
         return values[choice("name", name, values)]
 
     def table(self) -> Table:
-        """What the network is, its data, figures and limits; a row for each figure."""
+        """The network, its data, figures and limits; a row for each figure."""
         notes = [f"data: {self.data}", f"licence: {self.licence}"]
         notes += [f"figure: {figure}" for figure in self.figures]
         notes += [f"limit: {limit}" for limit in self.limits]

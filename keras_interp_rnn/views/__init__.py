@@ -9,11 +9,9 @@ All names are escaped, and a saved page needs no other file and no network.
 | `save` | writes a result, a network or a folder of logs into one file |
 | `show` | shows a result on the screen |
 | `bars` | draws numbers of your own as bars on their tokens |
-| `Table`, `Column` | a result as a table |
 """
 
-from keras_interp_rnn._results import Column, Table
 from keras_interp_rnn.views.bars import bars
 from keras_interp_rnn.views.output import save, show
 
-__all__ = ["Column", "Table", "bars", "save", "show"]
+__all__ = ["bars", "save", "show"]

@@ -34,16 +34,16 @@ class Bars(Result):
         names = self.outputs or ("value",)
         columns = (Column(n, each.tolist(), self.unit, sums=True) for n, each in zip(names, self.values.T, strict=True))
         strongest = because(self.tokens, self.values[:, 0].tolist(), self.unit).removeprefix(", ")
-        said = f"{names[0]}, {strongest}" if self.outputs and strongest else strongest or "every number is 0"
+        caption = f"{names[0]}, {strongest}" if self.outputs and strongest else strongest or "every number is 0"
         return Table(
-            said,
+            caption,
             (numbered("position", len(self.tokens)), texts("token", self.tokens), *columns),
             bars=names[0] if len(names) == 1 else "",
         )
 
 
 def bars(tokens: Sequence[object], values: ArrayLike, *, outputs: Sequence[str] | None = None, unit: str = "") -> Bars:
-    """Draws numbers as bars beside the tokens that they belong to.
+    """Draws numbers as bars, one for each token.
 
     Args:
         tokens: (T,), names of tokens, steps or features.

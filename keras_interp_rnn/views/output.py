@@ -159,7 +159,7 @@ def _page_of_logs(folder: os.PathLike[str]) -> str:
 
 
 def _shown(result: Any) -> Shown:
-    """What can be shown; raises TypeError for anything else."""
+    """A result as something that can be shown; raises TypeError for anything else."""
     if isinstance(result, Shown):
         return result
     if isinstance(result, keras.Model):

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_interp_rnn import analysis, datasets, layers, views
-from keras_interp_rnn._results import because, percent, verdict
+from keras_interp_rnn._results import Column, Table, because, percent, verdict
 from keras_interp_rnn._results.html import as_element
 from keras_interp_rnn._results.text import as_lines
-from keras_interp_rnn.views import Column, Table
 
 WORDS = ["", "not", "a", "good", "film"]
 

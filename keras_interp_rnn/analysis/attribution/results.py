@@ -33,7 +33,7 @@ from keras_interp_rnn.analysis.attribution.tables import (
     SAID,
     SEQUENCES,
     Shares,
-    says,
+    answer_of,
     seen_errors,
     table_of,
     with_more,
@@ -271,10 +271,10 @@ class Attribution(Shares):
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
 
     def summary(self) -> Table:
-        """What a terminal shows: the first sequence, and what the network says of some others."""
+        """The table for a terminal: the first sequence, and the answers to some others."""
         if len(self) <= 1:
             return self.table()
-        return with_more(self, self[0].table(), [says(self[i]) for i in range(min(len(self), SEQUENCES))])
+        return with_more(self, self[0].table(), [answer_of(self[i]) for i in range(min(len(self), SEQUENCES))])
 
     def table(self) -> Table:
         """A row for each step of each sequence, with its share in each output that is explained.
@@ -402,16 +402,16 @@ class ShareRanking(Result):
         unit = unit_of(self.unit)
         count = counted(self.num_sequences, "sequence")
         first = f"; {quoted(self.names[0])} moves most, by {self.mean_absolute[0]:.3g}{f' {unit}' if unit else ''}"
-        said = f"mean shares by {self.kind}{f', in {self.unit}' if self.unit else ''}, {count}{first}"
+        caption = f"mean shares by {self.kind}{f', in {self.unit}' if self.unit else ''}, {count}{first}"
         notes = ("± standard error over sequences",)
         if len(outputs) == 1:
-            return Table(said, self._columns(np.arange(len(self.names))), notes, bars="mean share")
+            return Table(caption, self._columns(np.arange(len(self.names))), notes, bars="mean share")
         parts = []
         for output in outputs[:SAID]:
             rows, few = np.flatnonzero(self.outputs == output), 15 // min(len(outputs), SAID) - 1
             parts.append(Table(f"{named_output(self, output)}:", self._columns(rows), bars="mean share", rows=few))
         of = texts("output", [named_output(self, output) for output in self.outputs])
-        whole = Table(said, (of, *self._columns(np.arange(len(self.names)))), notes, bars="mean share", folded=True)
+        whole = Table(caption, (of, *self._columns(np.arange(len(self.names)))), notes, bars="mean share", folded=True)
         return whole.below(*parts)
 
     def _columns(self, rows: NDArray[np.int64]) -> tuple[Column, ...]:
@@ -463,12 +463,12 @@ class ShareAgreement(Result):
         """How far all shares agree; a row for each sequence, those that differ most first."""
         first, second = (method.replace("_", " ") for method in self.methods)
         overall = zip(np.ravel(self.overall_correlation), np.ravel(self.overall_rank_correlation), strict=True)
-        said = (
+        caption = (
             f"{first} and {second}, {counted(len(self.correlation), 'sequence')}: shares of all steps correlate "
             + ", ".join(f"{pearson:.3f} (their ranks {ranks:.3f})" for pearson, ranks in overall)
         )
         if not self.correlation.size:
-            return Table(said)
+            return Table(caption)
         largest = self.same_largest[np.isfinite(self.same_largest)]
         apart = self.difference[np.isfinite(self.difference)]
         notes = [f"the largest share is that of the same step in {int(largest.sum())} of {len(largest)}"]
@@ -482,7 +482,7 @@ class ShareAgreement(Result):
             names = (f"correlation{of}", f"of ranks{of}", f"difference{of}")
             forms = (".3f", ".3f", ".1%")
             columns += [Column(n, x[order, k].tolist(), form=f) for n, x, f in zip(names, table, forms, strict=True)]
-        return Table(said, tuple(columns), (*notes, "the sequences that differ most come first"))
+        return Table(caption, tuple(columns), (*notes, "the sequences that differ most come first"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

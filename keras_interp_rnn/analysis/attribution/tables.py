@@ -1,4 +1,4 @@
-"""Attributions as tables: what the network says, by which steps, how exact."""
+"""Attributions as tables: the answer of the network, the shares of the steps, and how exact they are."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ class Shares(Result):
         return np.asarray(np.abs(self.reference_output + self.shares.sum(axis=1) - self.output))
 
 
-def with_more(split: Shares, first: Table, said: Sequence[str]) -> Table:
-    """The table of the first sequence of a batch, and below it what the network says of the first ones."""
-    which = "all" if len(said) == len(split.shares) else f"the first {len(said)}"
-    others = Table(f"{which} of {len(split.shares)}:", (numbered("sequence", len(said)), texts("says", said)))
+def with_more(split: Shares, first: Table, answers: Sequence[str]) -> Table:
+    """The table of the first sequence of a batch, and below it the answers to the first ones."""
+    which = "all" if len(answers) == len(split.shares) else f"the first {len(answers)}"
+    others = Table(f"{which} of {len(split.shares)}:", (numbered("sequence", len(answers)), texts("answer", answers)))
     rest, notes = int(_missed(split)[1:].any(axis=1).sum()), list(first.notes)
     if rest:
         notes[1] += f"; {rest} of the other sequences miss{'es' * (rest == 1)} more than 1 % of the change"
@@ -134,7 +134,7 @@ def table_of(split: Shares) -> Table:
     if count > 1:
         return table
     method = f"{_method(split)}: {split.reason}{_sum(split)}"
-    return replace(table, caption=says(split), notes=(_outputs(split), method, *_saturated(split)), base=1)
+    return replace(table, caption=answer_of(split), notes=(_outputs(split), method, *_saturated(split)), base=1)
 
 
 def _places(split: Shares) -> Iterator[Column]:
@@ -163,27 +163,27 @@ def _features(split: Shares) -> Iterator[Column]:
         yield Column("its share", [value for row in theirs.tolist() for value in (None, *row)], form="+.3g")
 
 
-def says(split: Shares) -> str:
-    """Of one sequence what the network says, how sure it is, and the step that moved it there most."""
+def answer_of(split: Shares) -> str:
+    """The answer to one sequence, how sure the network is, and the step that speaks for it most."""
     output, shares = np.ravel(split.output[0]), split.shares[0].reshape(split.shares.shape[1], -1)
     errors = seen_errors(split)[0].reshape(shares.shape)
     probability = split.output if split.unit == "probability" else split.probability
     best = int(output.argmax())
     name, towards = named_output(split, np.ravel(split.targets[0])[best], again=True), 0
     if probability is None:
-        said = f"{name} is {output[best]:.4g}"
+        caption = f"{name} is {output[best]:.4g}"
     else:
         part = float(np.ravel(probability[0])[best])
-        said = verdict(name, part, len(split.output_names))
+        caption = verdict(name, part, len(split.output_names))
         if split.class_names and part < DECIDES:
-            said = verdict(split.class_names[0], 1 - part, 1)
-        elif part <= DECIDES and not said.startswith("does not"):
-            said = f"{quoted(name)}: {percent(part)}"
+            caption = verdict(split.class_names[0], 1 - part, 1)
+        elif part <= DECIDES and not caption.startswith("does not"):
+            caption = f"{quoted(name)}: {percent(part)}"
         towards = -1 if part < DECIDES and split.decides_between_two else 1
     kind = "step" if split.groups is None else "group"
     names = split.tokens[0] if split.tokens else tuple(nth(kind, place) for place in range(len(shares)))
     margins = (INTERVAL * errors[:, best]).tolist() if errors.any() else ()
-    return f"{said}{because(names, shares[:, best].tolist(), unit_of(split.unit), margins, towards=towards)}"
+    return f"{caption}{because(names, shares[:, best].tolist(), unit_of(split.unit), margins, towards=towards)}"
 
 
 def _outputs(split: Shares) -> str:
@@ -233,8 +233,8 @@ def _saturated(split: Shares) -> tuple[str, ...]:
     found = split.output if split.unit == "probability" else split.probability
     for k, part in enumerate([] if found is None else np.ravel(found[0]).tolist()):
         of = f" of {named_output(split, np.ravel(split.targets[0])[k], again=True)}" if split.output.ndim > 1 else ""
-        if said := near_certainty(part, split.unit, "the shares say what moved", of):
-            return said
+        if caption := near_certainty(part, split.unit, "the shares say what moved", of):
+            return caption
     return ()
 
 

@@ -90,7 +90,7 @@ class RecentContributions(Unpackable):
     logits: Array
 
     def table(self) -> Table:
-        """What each recent symbol, and all before it, added to the largest output."""
+        """How much each recent symbol, and all before it, added to the largest output."""
         best = int(self.logits.argmax())
         places = range(self.step - len(self.values) + 1, self.step + 1)
         terms = self.values[:, best]
@@ -335,14 +335,14 @@ class Contributions(Result):
         return not self.regression
 
     def _read(self, step: int) -> str:
-        """What was read up to a step, in words."""
+        """The text up to a step, in words."""
         if self.vectors:
             return self.times[step - 1] if self.times else f"step {step}"
         read = text_of(self.alphabet, self.symbols[:step])
         return repr(read if len(read) <= WORD else f"…{read[1 - WORD :]}")
 
     def _says(self, first: int, target: int) -> str:
-        """What the network says at a target: its outputs, or the most probable one."""
+        """The answer at a target: the outputs, or the most probable one."""
         logits = self.logits[target]
         if len(logits) == 1 and not self.output_names:
             return f"{logits[0]:.4f}"

@@ -43,6 +43,8 @@ class TopContributions(Result):
         vectors, output_names, times, regression: as of `Contributions`.
 
     Units: nats (logits).
+
+    Example: see `contributions`.
     """
 
     symbols: NDArray[np.int64]

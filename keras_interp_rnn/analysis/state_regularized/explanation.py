@@ -113,7 +113,7 @@ class Explanation(Result):
         )
 
     def _says(self) -> str:
-        """What the network says, and since which token it has been at the centroids of this class."""
+        """The prediction, and since which token the network has been at the centroids of this class."""
         name, centroids = class_name(self.class_names, self.prediction), " or ".join(map(str, self.centroids))
         away = np.flatnonzero(self.weights < 0.5)
         since = int(away[-1]) + 1 if len(away) else 0

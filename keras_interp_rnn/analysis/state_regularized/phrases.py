@@ -61,8 +61,8 @@ class Phrases(Sentence, Mapping[int, Ranking]):
             Column("mean probability", values, form=".4g"),
             Column("occurrences", counts, form=",d"),
         )
-        said = lines or ["no phrases"]
-        return Table(said[0], columns, tuple(said[1:]), bars="mean probability", scale=1.0, folded=True)
+        caption = lines or ["no phrases"]
+        return Table(caption[0], columns, tuple(caption[1:]), bars="mean probability", scale=1.0, folded=True)
 
 
 def phrases(

@@ -83,7 +83,7 @@ class ShapleyValues(Contributions):
         return not (self.is_verdict or self.regression)
 
     def _says(self, first: int, target: int) -> str:
-        """The verdict of an automaton, or what the network says."""
+        """The verdict of an automaton, or the answer of the network."""
         if not self.is_verdict:
             return super()._says(first, target)
         if len(self.bias) > 1:

@@ -67,9 +67,9 @@ class Inference(Evidence):
         """
         edges = self.dfa.table(unsupported=self.unsupported, support=self.support).outline
         names, labels, between = label_names(self._labels()), self.dfa.labels, separator(self.dfa.alphabet)
-        says = [names[labels.index(self.dfa.output(word))] for word in self.questions]
+        answers = [names[labels.index(self.dfa.output(word))] for word in self.questions]
         words = [between.join(visible(str(symbol)) for symbol in word) or "the empty word" for word in self.questions]
-        columns = numbered("", len(words)), texts("this automaton says", says), texts("word to label next", words)
+        columns = numbered("", len(words)), texts("this automaton", answers), texts("word to label next", words)
         return Table(self._said(), columns, outline=edges)
 
     def _said(self) -> str:

@@ -508,7 +508,7 @@ class MooreMachine(Shown):
             unsupported: as `table`.
             sizes: the numbers of centroids of the layers of a stack. A state keeps its number through training if they
                 are known.
-            reference: another automaton, to be drawn beside it.
+            reference: another automaton, to be drawn next to it.
             **measured: further values.
         """
 
