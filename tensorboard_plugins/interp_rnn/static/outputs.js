@@ -138,7 +138,7 @@ export function restOf(reading, pair, format) {
 }
 
 /** What no token gives of the first output, over the second: a bar of its own; null where it is nothing.
- * @param {Record<string, any>} reading @param {number[]} pair @param {function(number): string} format */
+ * @param {{unit: any, rest: any[], kind: string}} reading @param {number[]} pair @param {function(number): string} format */
 export function baseOf(reading, pair, format) {
   const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
   const value = reading.rest.reduce((sum, [, of]) => sum + over(of), 0);
