@@ -110,8 +110,8 @@ class Shown:
             ValueError: if there is none.
         """
         tables = [self.summary(), *self.summary().parts]
-        drawn = next((table.drawings[0] for table in tables if table.drawings), None)
-        return drawings.bars(tables[0]) if drawn is None else drawn
+        draw = next((table.drawings[0] for table in tables if table.drawings), None)
+        return drawings.bars(tables[0]) if draw is None else draw()
 
     def page_view(self) -> View | None:
         """The view of the TensorBoard plugin that draws it; None if there is none.
@@ -247,11 +247,14 @@ def _lines(arrays: Mapping[str, Array]) -> Table:
     """Arrays of one length as columns and as lines."""
     count = len(next(iter(arrays.values())))
     columns = [numbers(name, array, ".4g") for name, array in arrays.items()]
-    drawn = (drawings.line_chart(list(arrays.values()), list(arrays)),) if count > 1 else ()
+    drawn = (lambda: drawings.line_chart(list(arrays.values()), list(arrays)),) if count > 1 else ()
     return Table(", ".join(arrays), (numbered("place", count), *columns), drawings=drawn)
 
 
 def _map(name: str, array: Array) -> Table:
     rows, columns = array.shape
-    drawn = drawings.heat_map(array.T, [str(i + 1) for i in range(rows)], column="column", least=0.0, labelled=True)
-    return Table(f"{name}: {rows} rows, {columns} columns, {_range_of(array)}", drawings=(drawn,))
+    names = [str(i + 1) for i in range(rows)]
+    return Table(
+        f"{name}: {rows} rows, {columns} columns, {_range_of(array)}",
+        drawings=(lambda: drawings.heat_map(array.T, names, column="column", least=0.0, labelled=True),),
+    )

@@ -116,13 +116,10 @@ def bar(part: float, *, both: bool = False, outlined: bool = False, size: int = 
     known = min(max(part, -1.0), 1.0) if np.isfinite(part) else 0.0
     full, axis = (size / 2, size / 2) if both else (size, 0)
     long = full * abs(known)
-    look = f'fill="none" stroke="{INK}" stroke-width="1"' if outlined else f'fill="{signed(known)}"'
+    look = f'fill="none" stroke="{INK}"' if outlined else f'fill="{signed(known)}"'
     line = f'<path d="M{axis:g} 0V12" stroke="{GREY}"/>' if both else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="12" viewBox="0 0 {size} 12" '
-        f'aria-hidden="true">{line}<rect x="{axis - long * (known < 0):.1f}" y="1" width="{long:.1f}" height="10" '
-        f"{look}/></svg>"
-    )
+    edges = f"M{axis:g} 1h{long * np.sign(known):.1f}v10H{axis:g}z"
+    return f'<svg width="{size}" height="12" aria-hidden="true">{line}<path d="{edges}" {look}/></svg>'
 
 
 def bars(table: Table) -> str:

@@ -17,7 +17,8 @@ LEFT = ' style="text-align:left"'
 def as_element(table: Table) -> str:
     """One element: the caption, the notes, the drawings, the rows and the parts."""
     sentences = "".join(f"<p>{html.escape(line)}</p>" for line in (table.caption, *table.notes) if line)
-    drawn = "".join(f"<p>{drawing}</p>" for drawing in table.drawings)
+    legend = f"<figcaption>{html.escape(table.legend)}</figcaption>" * bool(table.legend)
+    drawn = "".join(f'<figure><div class="drawn">{drawing()}</div>{legend}</figure>' for drawing in table.drawings)
     outline = "" if len(table) or not table.outline else f"<pre>{html.escape(chr(10).join(table.outline))}</pre>"
     parts = "".join(map(as_element, table.parts))
     return f"<div>{sentences}{drawn}{outline}{_rows(table)}{parts}</div>"

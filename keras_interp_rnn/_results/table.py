@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +76,7 @@ class Table:
         outline: what a terminal shows in place of the rows; () for the rows.
         folded: whether a terminal shows no rows. rows: most rows that it shows, besides the base.
         parts: tables below this one.
-        drawings: of the same, as SVG.
+        drawings: functions that draw the same, as SVG. legend: how to read them, for pages.
     """
 
     caption: str
@@ -90,7 +90,8 @@ class Table:
     folded: bool = False
     rows: int = 15
     parts: tuple[Table, ...] = ()
-    drawings: tuple[str, ...] = ()
+    drawings: tuple[Callable[[], str], ...] = ()
+    legend: str = ""
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -85,7 +85,7 @@ class CellFixedPoints(Result):
                 texts("state", states),
             ),
             (kinds,) if kinds else (),
-            drawings=(self.drawing(),),
+            drawings=(self.drawing,),
         )
 
     def drawing(self) -> str:

@@ -89,7 +89,7 @@ class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
                 "orange negative; full colour is the largest value",
             ),
             outline=lines,
-            drawings=(heat_map(values[0].T, units, column="input", least=0, labelled=True),),
+            drawings=(lambda: heat_map(values[0].T, units, column="input", least=0, labelled=True),),
         )
 
     def tag(self) -> Tag:

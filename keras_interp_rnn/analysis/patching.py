@@ -107,7 +107,7 @@ class Patching(Result):
             ),
             bars="restored",
             scale=1.0,
-            drawings=(self.drawing(),),
+            drawings=(self.drawing,),
         )
 
     def drawing(self) -> str:

@@ -85,7 +85,7 @@ class PhasePortrait(Result):
                 numbers("fixed point", self.fixed_points, "+.3f"),
                 texts("time constants (steps)", constants),
             ),
-            drawings=(self.drawing(),),
+            drawings=(self.drawing,),
         )
 
     def drawing(self) -> str:

@@ -210,7 +210,7 @@ class Surprise(Result):
                 texts("its most surprising event", [self._largest(i) for i in order]),
             ),
             parts=tuple(event.table() for event in self.events),
-            drawings=(self.drawing(),) if order else (),
+            drawings=(self.drawing,) if order else (),
         )
 
     def _largest(self, session: int) -> str:

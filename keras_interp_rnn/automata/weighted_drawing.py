@@ -93,7 +93,7 @@ class Drawable:
                 values.append(", ".join(f"{x:.4g}" for x in found[:WORDS]) + (", ..." if outputs > WORDS else ""))
         names = [repr(shown_word(symbols)) if symbols else "the empty word" for symbols in words]
         several = f", {outputs} values a word" if outputs > 1 else ""
-        drawn = (self.to_svg(),) if self.is_drawable else ()
+        drawn = (self.drawing,) if self.is_drawable else ()
         columns = texts("word", names), texts("value", values)
         return Table(f"weighted automaton: {sizes}{several}", columns, drawings=drawn)
 

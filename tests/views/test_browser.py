@@ -430,7 +430,7 @@ def test_a_bar_of_every_symbol_has_its_number_and_an_automaton_its_verdict(page,
     odd = automata.DFA([[0, 1], [1, 0]], accepting={0})
     show(page, analysis.shapley_values(odd, "0111"), tmp_path)
     assert page.one(".headline").text.startswith("The automaton rejects the word; lowered")
-    assert [one.text for one in page.all(".strip .value")] == ["−0.125"] * 4
+    assert [one.text for one in page.all(".strip .value")] == ["+0.500", *["−0.125"] * 4]  # the mean first
     show(page, analysis.shapley_values(odd, "0110"), tmp_path)
     assert page.one(".headline").text.startswith("The automaton accepts the word; raised")
     assert not page.all("[role=listitem]")  # no probabilities

@@ -75,7 +75,7 @@ def test_html_has_all_rows_with_the_base_outlined_and_escapes_names():
     drawn = as_element(Table("<i>", (names, Column("share", [0.5, -0.5])), bars="share", base=1))
     root = ET.fromstring(drawn)
     assert [part.text for part in root.iter("td") if part.text] == ["<b>", "+0.5", "x", "-0.5"]
-    outlined, filled = root.iter("{http://www.w3.org/2000/svg}rect")
+    outlined, filled = (part for part in root.iter("path") if part.get("fill"))
     assert (outlined.get("fill"), filled.get("fill")[0]) == ("none", "#")
 
 

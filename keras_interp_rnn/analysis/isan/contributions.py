@@ -132,14 +132,13 @@ class WordContributions(Result):
         if not norms.size:
             return Table("Contributions of no words")
         last, names = norms[:, -1], [*map(visible, self.names)]
-        drawn = heat_map(norms.T, names, column="prediction", labelled=True)
         return Table(
             f"{counted(len(last), 'word')}{because(names[1:], last[1:].tolist(), 'nats')}: the norm of each word's "
             "contribution to the last prediction",
             (numbered("word", len(last)), texts("", names), numbers("norm", last, ".4f", unit="nats")),
             ("the map: words from top to bottom, predictions from left to right; full colour is 1 nat or more",),
             bars="norm",
-            drawings=(drawn,),
+            drawings=(lambda: heat_map(norms.T, names, column="prediction", labelled=True),),
         )
 
 

@@ -66,7 +66,7 @@ class Truncation(LayerAndReadout):
         """The sizes and the errors; a row for each singular value."""
         bits = f"; {self.bits_before:.4f} bits per symbol became {self.bits_after:.4f}"
         values = numbers("singular value", self.singular_values, ".4g")
-        drawn = (line_chart([self.singular_values], ["singular value"], x="coordinate"),)
+        drawn = (lambda: line_chart([self.singular_values], ["singular value"], x="coordinate"),)
         return Table(
             f"{self.units} of {self.units_before} units: logits differ by {self.logit_error:.2g} nats (root mean "
             f"square), at most {self.residual:.2g}, on the sequences; nothing is proved of others"

@@ -24,6 +24,9 @@ from keras_interp_rnn.automata.machines import DFA, MooreMachine, counts_of_tran
 RESERVED, MAX_RESERVED = 0.1, 5.0  # fraction of the time budget for the evidence, and its maximum in seconds
 RESERVED_WORK = 0.1  # fraction of the work for the questions
 
+MAX_STATES = 60
+"""Maximum number of states of an automaton that is drawn."""
+LEGEND = "Edges have the number of times that your words take them; no word takes those in parentheses."
 CUT_OFF = {
     "time": "time ended a search before it was complete: a better automaton may exist, and another run may find one",
     "work": "max_work ended a search before it was complete: a better automaton may exist",
@@ -70,7 +73,8 @@ class Inference(Evidence):
         answers = [names[labels.index(self.dfa.output(word))] for word in self.questions]
         words = [between.join(visible(str(symbol)) for symbol in word) or "the empty word" for word in self.questions]
         columns = numbered("", len(words)), texts("this automaton", answers), texts("word to label next", words)
-        return Table(self._said(), columns, outline=edges)
+        drawn = (self.drawing,) if len(self.dfa) <= MAX_STATES else ()
+        return Table(self._said(), columns, outline=tuple(edges), drawings=drawn, legend=LEGEND)
 
     def _said(self) -> str:
         """How it was found, and the evidence of the words."""
