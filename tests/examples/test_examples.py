@@ -86,7 +86,7 @@ def test_the_text_example_says_all_it_promises(tmp_path):
         "trigram with back-off",
         "ISAN, 16,899 weights",
         "It writes:\n  in one word",
-        "after 'in␣one␣word': '",
+        "after 'in␣one␣word': ",
         "contributions to all logits sum to the logits",
         "--logdir",
     ):

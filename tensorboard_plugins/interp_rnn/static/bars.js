@@ -79,7 +79,7 @@ export function strip(tokens, options) {
 /** The lines of a text: first and last token, and of each token [number, left, width]. */
 function wrapped(tokens, across, {letters, size, font, label, start: begun}) {
   const narrow = Math.ceil(widthOf('m', font)) + (size > 15 ? 8 : 3);
-  const cell = size > 20 ? Math.max(narrow, label, Math.min(1.7 * size, across / tokens.length)) : narrow; // a short text fills its line
+  const cell = size > 20 ? Math.max(narrow, label, Math.min(1.7 * size, (across - (begun ? BASE : 0)) / tokens.length)) : narrow; // a short text fills its line
   const lines = [];
   let at = begun ? BASE : 0, start = 0, places = [];
   const finish = (next) => {
