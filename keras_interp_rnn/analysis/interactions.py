@@ -180,7 +180,7 @@ class Interactions(Result):
             )
         notes += [
             *self._trust(),
-            f"{counted(len(pairs), 'pair')}; below 0 they add less together than apart, above 0 more",
+            f"{counted(len(pairs), 'pair')}, the strongest first; below 0 they add less together than apart, above 0 more",
         ]
         first, second, values = zip(*pairs, strict=True)
         decimals = max(0, min(2 - math.floor(math.log10(max(abs(value), self._rounding, 1e-300))), 9))

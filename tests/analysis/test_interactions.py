@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import re
 import sys
 
 import keras
@@ -386,14 +387,15 @@ def test_texts_name_the_pairs():
     (i, j, value), *_ = pairs.top()
     assert (pairs.name(1), analysis.interactions(keras.layers.GRU(2), np.ones((2, 1))).name(1)) == ("very", "step 2")
     lines = str(pairs).splitlines()
-    assert lines[0] == f"the output: {pairs.output:.4f}, {pairs.reference_output:.4f} without any step"
-    assert lines[1] == "Shapley interactions in the log-odds, in nats, exact: all 32 coalitions of 5 players"
-    assert lines[2] == "10 pairs; below 0 they add less together than apart, above 0 more"
+    ends = f"the output: {pairs.output:.4f}, {pairs.reference_output:.4f} without any step"
     words = ['"not"', '"very" (2)', '"great"', '"film"', '"very" (5)']
-    assert lines[3].startswith(f"{words[i]} with {words[j]}:")
-    [shown] = [part for part in lines[3].split(": ")[1].split() if part[0] in "+-"][:1]
-    assert float(shown) == pytest.approx(value, rel=0.01)
-    assert len(lines) == 13
+    more = "more" if value > 0 else "less"
+    assert lines[0] == f"{ends}; {words[i]} with {words[j]} add {abs(value):.3g} {more} together than apart"
+    assert lines[1] == "Shapley interactions in the log-odds, in nats, exact: all 32 coalitions of 5 players"
+    assert lines[2] == "10 pairs, the strongest first; below 0 they add less together than apart, above 0 more"
+    first, second, shown = re.split(r"  +", lines[4])[:3]
+    assert (first, second, float(shown)) == (words[i], words[j], pytest.approx(value, rel=0.01))
+    assert len(lines) == 14
     assert "no pair" in str(analysis.interactions(model, ["not"], alphabet=names))
 
 
@@ -532,7 +534,9 @@ def test_sixty_steps_of_an_lstm_have_pairs():
     pairs = analysis.interactions(classifier(), np.random.default_rng(0).integers(1, 6, 60))
     assert pairs.values.shape == (60, 60)
     assert pairs.r_squared < 1
-    assert "the 15 strongest of 1,770 pairs" in str(pairs)
+    assert "1,770 pairs, the strongest first" in str(pairs)
+    assert len(pairs.table()) == 1770
+    assert str(pairs).endswith("and 1,755 more")
 
 
 @both_indices
@@ -597,7 +601,7 @@ def test_groups_of_vectors_are_called_groups():
         assert pairs.kind == "group"
     pairs = analysis.interactions(randomized(OTHERS["LSTM"]()), x, groups=[0, 0, 1, 1, 2, 2])
     assert pairs.name(1) == "group 2"
-    assert "group 1 with group 2:" in str(pairs)
+    assert re.search(r"^group 1  group 2  +[+-]", str(pairs), re.MULTILINE)
     assert "step" not in str(pairs).split("\n", 1)[1]
     values, tag = pairs.tag()
     assert (tag["symbols"], tag["vectors"], tag["groups"]) == (["group 1", "group 2", "group 3"], False, True)
@@ -609,6 +613,6 @@ def test_pairs_of_rounding_have_no_bars():
     model = randomized(vectors(keras.layers.SimpleRNN(2, activation="linear"), keras.layers.Dense(1)), scale=0.5)
     pairs = analysis.interactions(model, np.random.default_rng(0).normal(size=(5, 3)))
     assert 0 < np.abs(pairs.values).max() < 1e-12
-    bars = [line.split()[-1] for line in str(pairs).splitlines() if " with step " in line]
-    assert len(bars) == 10
-    assert not any(set(bar) <= set("#-") for bar in bars)
+    rows = [line for line in str(pairs).splitlines() if line.startswith("step ") and "  step " in line]
+    assert len(rows) == 10
+    assert not any("#" in row or "--" in row for row in rows)

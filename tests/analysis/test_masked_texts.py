@@ -165,7 +165,7 @@ def test_a_page_says_which_symbols_are_masked(name, kind, tmp_path):
     if kind == "attribution":
         inputs = given(IDS[:1])
         result = analysis.attribution(make(), inputs, target=0, alphabet=NAMES)
-        assert [line.endswith("masked") for line in str(result).splitlines()[-6:]] == [False] * 3 + [True] * 3
+        assert ["  masked" in line for line in str(result).splitlines()[-6:]] == [False] * 3 + [True] * 3
         np.testing.assert_array_equal(result.read, IDS[:1] != 0)
     else:
         result = analysis.substitutions(make(), given(IDS[0]), alphabet=NAMES)

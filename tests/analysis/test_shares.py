@@ -124,7 +124,8 @@ def test_groups_are_ranked_where_they_are():
 
 def test_a_printed_ranking_has_counts_and_errors():
     text = str(split_of().ranking())
-    assert "mean shares by token, 5 sequences; ± standard error over sequences" in text
+    assert text.startswith("mean shares by token, 5 sequences; “")
+    assert "± standard error over sequences" in text
     assert "good" in text
     assert "<pad>" not in text
     assert len(text.splitlines()) <= 20

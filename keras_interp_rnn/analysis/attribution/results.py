@@ -319,6 +319,7 @@ class Attribution(Shares):
             "features_left_out": left_out,
             **({"feature_names": [*self.feature_names]} if self.feature_names and not left_out else {}),
             **({"classes": [*self.class_names]} if self.class_names else {}),
+            **({"scale": float(max(np.abs(shares).max(), np.abs(without).max()))} if count > 1 else {}),
         }
         return [
             (

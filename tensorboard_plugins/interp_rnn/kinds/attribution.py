@@ -13,7 +13,8 @@ split, of several too; unit, what is split: "logit", "log-odds" or "probability"
 which they have probabilities alone); errors and both, whether there are these rows; reason, why this method was used,
 and what limited it; masked, the tokens that were not read, from 0; features, their number, by default 0;
 features_left_out, whether they are too many for a page; feature_names, their names; classes, the names of both classes
-between which a single output decides, that of the output last.
+between which a single output decides, that of the output last; scale, the largest share of all texts that were
+explained together.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tensorboard_plugins.interp_rnn.checks import Rule, flag, integer, list_of, name, names
+from tensorboard_plugins.interp_rnn.checks import Rule, flag, integer, list_of, name, names, number
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description, require_numbers
 
 
@@ -46,6 +47,7 @@ class _Attribution(ArrayKind):
         Rule("features", "a number of features", integer, needed=False),
         Rule("features_left_out", "true or false", flag, needed=False),
         Rule("feature_names", "a list of names", names, needed=False),
+        Rule("scale", "a number", number, needed=False),
         Rule("classes", "two names", lambda value: names(value) and len(value) == 2, needed=False),
     )
 

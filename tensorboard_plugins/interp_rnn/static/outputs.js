@@ -147,8 +147,10 @@ export function baseOf(reading, pair, format) {
   return {name: reading.rest.length > 1 ? 'start' : reading.kind === 'shapley' ? 'mean' : 'nothing', value, says};
 }
 
-/** The least value of a bar of full height: a nat; of other units none. */
-export const floorOf = ({unit}) => (unit === 'nats' ? 1 : 0);
+/** The least value of a bar of full height: a nat, of other units none; and the largest one of all texts that were explained
+ * together. scale: that one, of single outputs.
+ * @param {{unit: any, scale?: number}} reading @param {number[]} pair */
+export const floorOf = ({unit, scale = 0}, pair) => Math.max(unit === 'nats' ? 1 : 0, pair.length > 1 ? 0 : scale);
 
 /** The format of the bars of a reading.
  * @param {Record<string, any>} reading @param {number[]} values @param {number[]} pair */

@@ -11,7 +11,7 @@ import {ROUNDING} from './scales.js';
  * An attribution also has its method and the reason for it; quantity, what is split of an output: its logit, log-odds, probability, or
  * '' for itself; outcome(o), that of an output; probability(o), where it is known; error(i, o), half the width of the 95 %
  * interval of a value, if values are estimates; odds, whether each output has a probability of its own; classes, the names of both
- * between which a single output decides. */
+ * between which a single output decides; scale, the largest bar of all texts that were explained together. */
 const METHODS = {
   contributions: (page, entry, series) => [{
     id: 'contributions', name: 'Contributions', entry, series, earlier: true,
@@ -53,7 +53,7 @@ const INTERVAL = 1.96; // standard errors on each side of an estimate, of its 95
 
 /** The shares of the tokens of a text, or of groups of them, as kinds/attribution.py documents them. */
 function attributed(series, {shape: [, K], values: numbers}) {
-  const {symbols: {length: T}, method, reason, unit = '', features = 0, errors, values, vectors, groups, classes} = series;
+  const {symbols: {length: T}, method, reason, unit = '', features = 0, errors, values, vectors, groups, classes, scale} = series;
   const row = (r) => (o) => numbers[r * K + o];
   const uncertain = T + 3 + T * features;
   const other = series.both ? row(uncertain + (errors ? T : 0)) : null;
@@ -70,7 +70,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
     quantity: before ? '' : unit, unit: suffixOf(unit),
     error: errors && numbers.subarray(uncertain * K, (uncertain + T) * K).some((one) => one > 0) ? (i, o) => INTERVAL * numbers[(uncertain + i) * K + o] : null,
     features, featureNames: series.feature_names, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
-    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, classes: K === 1 && odds ? classes : undefined,
+    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, scale, classes: K === 1 && odds ? classes : undefined,
     probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
     logits: values || single || odds ? outcome : (o) => Math.log(said(o)),
     values: values && K > 1, others: left ? {count: left, probability: odds || values ? null : Math.max(0, 1 - numbers.subarray(K, 2 * K).reduce((sum, part) => sum + part, 0))} : null,

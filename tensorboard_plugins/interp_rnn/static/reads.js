@@ -120,7 +120,7 @@ export async function drawTexts(body, page, texts) {
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} ${reading.values ? 'largest' : 'most probable'} have terms here${reading.others.probability === null ? '' : `; the others have ${percent(reading.others.probability)} together`}.` : ''),
       near ? h('p', {class: 'note', key: 'near'}, near) : null,
       reading.reason ? h('p', {class: 'note', key: 'reason'}, `Why this method: ${reading.reason}.`) : null,
-      h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened, base: baseOf(reading, pair, format), floor: floorOf(reading),
+      h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened, base: baseOf(reading, pair, format), floor: floorOf(reading, pair),
         onpick: reading.of ? pick : asks ? (i) => choose({picked: i === picked ? null : i}) : null, onfocus: reading.of ? pick : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
       reading.of ? partners(reading, symbols, format) : picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a ${reading.noun} for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? `with the ${reading.noun} deleted` : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
@@ -255,7 +255,7 @@ export async function card(page) {
   const margin = (i) => errorOf(reading, [i], pair);
   return {
     sentence: sentence(page.title, reading, symbols, lead, pair),
-    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], margin: margin(i), says: withUnit(withMargin(values[i], margin(i), format), reading)})), {width, format, noun: reading.noun, onopen: () => {}, base: baseOf(reading, pair, format), floor: floorOf(reading),
+    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], margin: margin(i), says: withUnit(withMargin(values[i], margin(i), format), reading)})), {width, format, noun: reading.noun, onopen: () => {}, base: baseOf(reading, pair, format), floor: floorOf(reading, pair),
       outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))}),
   };
 }

@@ -55,13 +55,14 @@ def test_the_radius_is_the_largest_eigenvalue_also_of_a_complex_pair():
 
 def test_print_shows_the_radius_of_every_symbol_by_its_name():
     spectra = TransitionSpectra(np.array([[2.0, 0.5], [0.75, 0.5]]), *np.zeros((3, 2, 2)), np.array([0.5, 0.625]), "xy")
-    head, *lines = str(spectra).splitlines()
+    said, head, *lines = str(spectra).splitlines()
+    assert said.startswith("“y” has the largest radius, 0.625: states grow under 0 symbols of 2 ")
     assert head.split() == ["symbol", "radius", "largest", "singular", "value"]
     assert [line.split() for line in lines] == [["y", "0.625", "0.75"], ["x", "0.5", "2"]]
     assert len(spectra) == 5
     many = analysis.transition_spectra(*network(4, 40, 3, seed=0)[:1])
-    assert str(many).splitlines()[-1] == "and 25 more symbols"
-    assert "<pre>" in many._repr_html_()
+    assert str(many).splitlines()[-1] == "and 25 more"
+    assert many._repr_html_().count("<tr>") == 1 + 40
 
 
 def test_refuses_states_without_a_spectrum():
