@@ -178,9 +178,10 @@ class Interactions(Result):
             caption += (
                 f"; {self.in_words(i)} with {self.in_words(j)} add {abs(value):.3g} {together} together than apart"
             )
+        count = counted(len(pairs), "pair")
         notes += [
             *self._trust(),
-            f"{counted(len(pairs), 'pair')}, the strongest first; below 0 they add less together than apart, above 0 more",
+            f"{count}, the strongest first; below 0 they add less together than apart, above 0 more",
         ]
         first, second, values = zip(*pairs, strict=True)
         decimals = max(0, min(2 - math.floor(math.log10(max(abs(value), self._rounding, 1e-300))), 9))
