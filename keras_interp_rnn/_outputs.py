@@ -144,7 +144,7 @@ def output_names(
 
 def two_classes(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
     """Both names, where a single output has two: it decides between them; otherwise ()."""
-    named = carried_outputs(network) if given is None else as_outputs(given)
+    named = _given_or_carried(network, given)
     if named is None or num_outputs > 1 or len(named) != 2 or named.units is not None:
         return ()
     return named.of(2)
@@ -152,8 +152,12 @@ def two_classes(network: Any, given: GivenOutputs | None, num_outputs: int) -> t
 
 def are_quantities(network: Any, given: GivenOutputs | None) -> bool:
     """Whether the outputs have units, as those of a regression."""
-    named = carried_outputs(network) if given is None else as_outputs(given)
+    named = _given_or_carried(network, given)
     return named is not None and named.units is not None
+
+
+def _given_or_carried(network: object, given: GivenOutputs | None) -> Outputs | None:
+    return carried_outputs(network) if given is None else as_outputs(given)
 
 
 def class_names(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:

@@ -109,9 +109,9 @@ class Shown:
         Raises:
             ValueError: if there is none.
         """
-        tables = [self.summary(), *self.summary().parts]
-        draw = next((table.drawings[0] for table in tables if table.drawings), None)
-        return drawings.bars(tables[0]) if draw is None else draw()
+        table = self.summary()
+        draw = next((one.drawings[0] for one in (table, *table.parts) if one.drawings), None)
+        return drawings.bars(table) if draw is None else draw()
 
     def page_view(self) -> View | None:
         """The view of the TensorBoard plugin that draws it; None if there is none.
@@ -140,7 +140,7 @@ class Fields(Shown):
 
     def __init__(self, parts: tuple[object, ...]) -> None:
         self.parts = parts
-        self.title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(parts).__name__).capitalize()  # type: ignore[misc]
+        self.title = words_of(type(parts))  # type: ignore[misc]
 
     def table(self) -> Table:
         """The fields, as `table_of_fields`."""
@@ -178,40 +178,46 @@ def as_text(result: Shown) -> str:
 
 def as_html(result: Shown) -> str:
     """A result as escaped HTML, one element: the page in a frame with the numbers folded below it, or the numbers."""
-    drawn = None
+    view = None
     with contextlib.suppress(TooLarge):
-        drawn = interactive_page(result)
-    if drawn is None:
-        return as_element(result.summary())
+        view = result.page_view()
+    numbers = as_element(result.summary())
+    if view is None:
+        return numbers
+    drawn = html.escape(_interactive_page(result, view, numbers))
     return (
-        f'<div><iframe srcdoc="{html.escape(drawn)}" title="{html.escape(title_of(result))}" width="100%" height="640" '
+        f'<div><iframe srcdoc="{drawn}" title="{html.escape(title_of(result))}" width="100%" height="640" '
         f'sandbox="allow-scripts allow-downloads"></iframe><details><summary>Without scripts</summary>'
-        f"{as_element(result.summary())}</details></div>"
+        f"{numbers}</details></div>"
     )
 
 
 def as_page(result: Shown) -> str:
     """A result as an HTML document: the plugin's view if it has one, otherwise its table."""
+    view, left_out = None, ""
     try:
-        drawn = interactive_page(result)
+        view = result.page_view()
     except TooLarge as error:
         left_out = f"<p>The interactive view is left out. {html.escape(str(error))}</p>"
-        return page(title_of(result), f"{as_element(result.summary())}{left_out}")
-    return page(title_of(result), as_element(result.summary())) if drawn is None else drawn
-
-
-def interactive_page(result: Shown) -> str | None:
-    """The plugin's view above the table; None if there is no such view. Raises TooLarge as `Shown.page_view`."""
-    view = result.page_view()
-    if view is None:
-        return None
     numbers = as_element(result.summary())
+    if view is None:
+        return page(title_of(result), f"{numbers}{left_out}")
+    return _interactive_page(result, view, numbers)
+
+
+def _interactive_page(result: Shown, view: View, numbers: str) -> str:
+    """The plugin's view above the numbers."""
     return page(view.title or title_of(result), numbers, views=[view.name], data=view.data, lead=view.lead)
+
+
+def words_of(cls: type) -> str:
+    """The name of a class in words: "Fixed points"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cls.__name__).capitalize()
 
 
 def title_of(result: Shown) -> str:
     """The title of the page of a result."""
-    return result.title or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
+    return result.title or words_of(type(result))
 
 
 def table_of_fields(result: object) -> Table:
@@ -229,8 +235,7 @@ def table_of_fields(result: object) -> Table:
     parts += [_map(name, array) for name, array in arrays.items() if array.ndim == 2]
     shown = [(str(name), _range_of(arrays[name]) if name in arrays else summary(value)) for name, value in fields]
     names, values = zip(*shown, strict=True) if shown else ((), ())
-    caption = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(result).__name__).capitalize()
-    return Table(caption, (texts("field", names), texts("value", values)), parts=tuple(parts))
+    return Table(words_of(type(result)), (texts("field", names), texts("value", values)), parts=tuple(parts))
 
 
 def _is_numeric(value: object) -> bool:

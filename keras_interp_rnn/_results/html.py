@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 
 from keras_interp_rnn._results import drawings
 from keras_interp_rnn._results.table import Table
@@ -51,8 +50,3 @@ def _rows(table: Table) -> str:
     more = len(table) - len(chosen)
     left_out = f"<p>{more:,} more rows</p>" if more > 0 else ""
     return f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(body)}</tbody></table>{left_out}"
-
-
-def preformatted(lines: Sequence[str]) -> str:
-    """Lines of text with their spaces."""
-    return f"<div><pre>{html.escape(chr(10).join(lines))}</pre></div>"

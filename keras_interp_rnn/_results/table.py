@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -128,10 +128,6 @@ class Table:
         if size is not None:
             rows = rows[np.argsort(-np.nan_to_num(np.abs(size[rows])), kind="stable")]
         return np.concatenate([np.arange(self.base), np.sort(rows[:most])])
-
-    def below(self, *parts: Table) -> Table:
-        """The same table with others below it."""
-        return replace(self, parts=(*self.parts, *parts))
 
 
 def numbered(name: str, count: int) -> Column:

@@ -174,7 +174,7 @@ class Interactions(Result):
             )
         i, j, value = pairs[0]
         together = "more" if value > 0 else "less"
-        if self._is_seen(value):
+        if abs(value) > self._rounding:
             caption += (
                 f"; {self.in_words(i)} with {self.in_words(j)} add {abs(value):.3g} {together} together than apart"
             )
@@ -185,16 +185,15 @@ class Interactions(Result):
         ]
         first, second, values = zip(*pairs, strict=True)
         decimals = max(0, min(2 - math.floor(math.log10(max(abs(value), self._rounding, 1e-300))), 9))
-        heading = "interaction" if not unit_of(self.unit) else f"interaction, {unit_of(self.unit)}"
         return Table(
             caption,
             (
                 texts(self.kind, [self.in_words(i) for i in first]),
                 texts("with", [self.in_words(j) for j in second]),
-                Column(heading, values, form=f"+.{decimals}f"),
+                Column("interaction", values, unit_of(self.unit), f"+.{decimals}f"),
             ),
             tuple(notes),
-            bars=heading,
+            bars="interaction",
             scale=self._rounding,
         )
 
@@ -202,9 +201,6 @@ class Interactions(Result):
     def _rounding(self) -> float:
         """Below it an interaction is rounding of the outputs."""
         return ROUNDING * (abs(self.output) + abs(self.reference_output))
-
-    def _is_seen(self, value: float) -> bool:
-        return abs(value) > self._rounding
 
     @property
     def how_exact(self) -> str:

@@ -29,7 +29,6 @@ from keras_interp_rnn._results import (
 )
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.tables import (
-    EPSILON,
     SAID,
     SEQUENCES,
     Shares,
@@ -37,6 +36,7 @@ from keras_interp_rnn.analysis.attribution.tables import (
     seen_errors,
     table_of,
     with_more,
+    without_rounding,
 )
 from keras_interp_rnn.analysis.attribution.wording import unit_of
 
@@ -412,26 +412,19 @@ class ShareRanking(Result):
             rows, few = np.flatnonzero(self.outputs == output), 15 // min(len(outputs), SAID) - 1
             parts.append(Table(f"{named_output(self, output)}:", self._columns(rows), bars="mean share", rows=few))
         of = texts("output", [named_output(self, output) for output in self.outputs])
-        whole = Table(caption, (of, *self._columns(np.arange(len(self.names)))), notes, bars="mean share", folded=True)
-        return whole.below(*parts)
+        columns = (of, *self._columns(np.arange(len(self.names))))
+        return Table(caption, columns, notes, bars="mean share", folded=True, parts=tuple(parts))
 
     def _columns(self, rows: NDArray[np.int64]) -> tuple[Column, ...]:
         def estimates(name: str, values: Array, errors: Array, form: str) -> tuple[Column, Column]:
             known = [None if np.isnan(error) else float(error) for error in errors[rows]]
-            return Column(name, values[rows].tolist(), form=form), Column("±", known, form=".2g")
+            return Column(name, values[rows].tolist(), form=form), Column(f"± {name}", known, form=".2g")
 
-        absolute, its_error = estimates("mean |share|", self.mean_absolute, self.standard_error_absolute, ".3g")
-        mean, error = estimates("mean share", self.mean, self.standard_error, "+.3g")
-        its_error, error = (
-            replace(c, name=f"± {of}") for c, of in ((its_error, "mean |share|"), (error, "mean share"))
-        )
         return (
             texts(self.kind, [self.names[i] for i in rows]),
             Column("count", self.counts[rows].tolist(), form=",d"),
-            absolute,
-            its_error,
-            mean,
-            error,
+            *estimates("mean |share|", self.mean_absolute, self.standard_error_absolute, ".3g"),
+            *estimates("mean share", self.mean, self.standard_error, "+.3g"),
         )
 
 
@@ -522,8 +515,7 @@ class TopAttribution(Result):
         """Shares in the outputs, their numbers, the prediction, the outputs with and without steps, for the plugin."""
         parts = [self.top[None], self.predicted[None], self.shares, self.reference_output[None]]
         if self.standard_error is not None:
-            size = np.fmax(np.abs(self.output), np.abs(self.reference_output))
-            parts.append(np.where(self.standard_error > EPSILON * size, self.standard_error, 0.0))
+            parts.append(without_rounding(self.standard_error, self.output, self.reference_output, axis=0))
         masked = masked_steps(self.read)
         return np.concatenate([*parts, self.output[None]]).astype(np.float32), {
             "kind": "attribution",

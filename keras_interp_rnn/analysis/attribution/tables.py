@@ -239,7 +239,12 @@ def _saturated(split: Shares) -> tuple[str, ...]:
 
 
 def seen_errors(split: Shares) -> Array:
-    """The standard errors of shares, 0 where they are rounding of the output, as of one that does not change."""
+    """The standard errors of shares, as `without_rounding`."""
     errors = np.zeros_like(split.shares) if split.standard_error is None else split.standard_error
-    size = np.fmax(np.abs(split.output), np.abs(split.reference_output))
-    return np.where(errors > EPSILON * size[:, None], errors, 0.0)
+    return without_rounding(errors, split.output, split.reference_output, axis=1)
+
+
+def without_rounding(errors: Array, output: Array, reference_output: Array, *, axis: int) -> Array:
+    """Standard errors, 0 where they are rounding of the output, as of one that does not change; axis: of the steps."""
+    size = np.expand_dims(np.fmax(np.abs(output), np.abs(reference_output)), axis)
+    return np.where(errors > EPSILON * size, errors, 0.0)

@@ -99,14 +99,15 @@ class Explanation(Result):
 
     def table(self) -> Table:
         """A row for each token, with its probability of moving to the centroids of the predicted class."""
+        heading = f"probability of centroid {', '.join(map(str, self.centroids))}"
         return Table(
             self._says(),
             (
                 numbered("position", len(self.tokens)),
                 texts("token", [*map(visible, self.tokens)]),
-                numbers(f"probability of centroid {', '.join(map(str, self.centroids))}", self.weights, ".3f"),
+                numbers(heading, self.weights, ".3f"),
             ),
-            bars=f"probability of centroid {', '.join(map(str, self.centroids))}",
+            bars=heading,
             notes=self._unread(),
             scale=1.0,
             outline=(self._marked(None),),
