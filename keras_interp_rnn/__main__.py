@@ -81,21 +81,25 @@ def _explain(options: argparse.Namespace) -> int:
     import keras
 
     from keras_interp_rnn import analysis
+    from keras_interp_rnn._outputs import MANY_OUTPUTS
     from keras_interp_rnn.automata import networks  # noqa: F401 - registers the classes of saved models
 
     if not options.model.exists():
         raise FileNotFoundError(f"there is no file {options.model}. Give one that model.save wrote.")
     model = keras.models.load_model(options.model)
-    return _view(analysis.attribution(model, [options.text]), options, "explanation.html")
+    found = analysis.attribution(model, [options.text])
+    few = 1 < model.outputs[0].shape[-1] <= MANY_OUTPUTS
+    drawn = analysis.attribution(model, [options.text], target="all") if few else found
+    return _view(drawn, options, "explanation.html", str(found))
 
 
-def _view(result: object, options: argparse.Namespace, name: str) -> int:
-    """Prints a result, saves its page, and opens it where there is a screen."""
+def _view(result: object, options: argparse.Namespace, name: str, text: str = "") -> int:
+    """Prints a result or a text about it, saves its page, and opens it where there is a screen."""
     from keras_interp_rnn import views
 
     path = Path(name) if options.save is None else options.save
     views.save(result, path)
-    _report(str(result))
+    _report(text or str(result))
     _report(f"\n{path}")
     if not options.no_browser and path.suffix == ".html":
         webbrowser.open_new_tab(path.resolve().as_uri())

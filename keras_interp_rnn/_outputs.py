@@ -150,7 +150,7 @@ def two_classes(network: Any, given: GivenOutputs | None, num_outputs: int) -> t
     return named.of(2)
 
 
-def are_quantities(network: Any, given: GivenOutputs | None) -> bool:
+def have_units(network: Any, given: GivenOutputs | None) -> bool:
     """Whether the outputs have units, as those of a regression."""
     named = _given_or_carried(network, given)
     return named is not None and named.units is not None

@@ -13,7 +13,7 @@ several; pass the layer itself.
 - `fold`: what is affine in the state of one layer, for contributions, weighted automata and affine maps.
 """
 
-from keras_interp_rnn._backend.trained_losses import is_regression
+from keras_interp_rnn._backend.trained_losses import are_quantities
 from keras_interp_rnn._program.affine_layers import is_linear_recurrence
 from keras_interp_rnn._program.affine_reading import (
     AffineReading,
@@ -89,6 +89,7 @@ __all__ = [
     "affine_maps",
     "alphabet_of",
     "apply_head",
+    "are_quantities",
     "as_array",
     "as_float64",
     "as_symbols",
@@ -108,7 +109,6 @@ __all__ = [
     "has_many_states",
     "innermost",
     "is_linear_recurrence",
-    "is_regression",
     "is_text",
     "isan_like",
     "isan_model",

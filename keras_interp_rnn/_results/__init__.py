@@ -13,7 +13,7 @@ from keras_interp_rnn._results.base import (
     short_repr,
     summary,
 )
-from keras_interp_rnn._results.drawings import heat_map, line_chart, phase_lines, points
+from keras_interp_rnn._results.drawings import heat_map, line_chart, phase_lines, points, scatter
 from keras_interp_rnn._results.names import (
     AGAINST,
     FOR,
@@ -88,6 +88,7 @@ __all__ = [
     "points",
     "quoted",
     "rgb",
+    "scatter",
     "separator",
     "short",
     "short_repr",

@@ -29,6 +29,8 @@ MAX_LINE = 110
 """Longest `repr` on one line, in characters; a longer one has a line for each field."""
 MAX_VALUE = 60
 """Longest value, in characters."""
+MAX_ROWS = 2**21
+"""Longest table in a page as comma-separated values, in characters; without it a page saves what it draws."""
 
 
 def short_repr(cls: type[T]) -> type[T]:
@@ -94,6 +96,8 @@ class Shown:
 
     title: ClassVar[str] = ""
     """The title of its page; "" for the name of the class in words."""
+    reads_typing: ClassVar[bool] = False
+    """Whether its page is of what is typed there, so that its table is not that of the page."""
 
     def table(self) -> Table:
         """The result as a table: a sentence about what was found, and columns with names and units."""
@@ -206,8 +210,10 @@ def as_page(result: Shown) -> str:
 
 
 def _interactive_page(result: Shown, view: View, numbers: str) -> str:
-    """The plugin's view above the numbers."""
-    return page(view.title or title_of(result), numbers, views=[view.name], data=view.data, lead=view.lead)
+    """The plugin's view above the numbers. The file of numbers that it saves is the table of the result."""
+    rows = "" if result.reads_typing else result.table().to_csv()
+    data = {**view.data, "csv": rows} if 0 < len(rows) <= MAX_ROWS else view.data
+    return page(view.title or title_of(result), numbers, views=[view.name], data=data, lead=view.lead)
 
 
 def words_of(cls: type) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from keras_interp_rnn._results.names import AGAINST, FOR, GREY, INK, LINES, nth, signed
 from keras_interp_rnn._results.names import cut as shortened
 from keras_interp_rnn._results.table import Table
+from keras_interp_rnn._types import Array
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Maximum numbers of steps and entries that a heat map shows."""
@@ -70,7 +71,14 @@ def phase_lines(logits: ArrayLike, changes: ArrayLike, lines: Lines) -> str:
 
 
 def heat_map(
-    values: ArrayLike, names: Sequence[str], *, column: str = "step", least: float = 1.0, labelled: bool = False
+    values: ArrayLike,
+    names: Sequence[str],
+    *,
+    column: str = "step",
+    least: float = 1.0,
+    labelled: bool = False,
+    columns: Sequence[str] = (),
+    title: str = "",
 ) -> str:
     """A grid of numbers: blue above zero, orange below, stronger for larger numbers, grey for NaN and infinities.
 
@@ -79,7 +87,8 @@ def heat_map(
         names: of the entries. column: what the cells of one column belong to; columns count from 1.
         least: least absolute value of full colour, which is that of the largest number above it. Most quantities of a
             cell lie in [-1, 1].
-        labelled: whether the rows have their names at the left.
+        labelled: whether the rows have their names at the left. columns: names of the columns, below them.
+        title: what was found, above the map.
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
@@ -89,10 +98,11 @@ def heat_map(
         for i, value in enumerate(row.tolist()):
             known = np.isfinite(value)
             color, opacity = (signed(value), abs(value) / scale) if known else (GREY, 0.3)
-            title = html.escape(f"{nth(column, t)}, {names[i]}: {value:.4g}")
+            place = f"{nth(column, t)}, {columns[t]}" if columns else nth(column, t)
+            tip = html.escape(f"{place}, {names[i]}: {value:.4g}")
             cells.append(
                 f'<rect x="{t * CELL}" y="{i * CELL}" width="{CELL}" height="{CELL}" fill="{color}" '
-                f'fill-opacity="{opacity:.3f}"><title>{title}</title></rect>'
+                f'fill-opacity="{opacity:.3f}"><title>{tip}</title></rect>'
             )
     width, height = cut.shape[0] * CELL, cut.shape[1] * CELL
     if labelled:
@@ -102,8 +112,15 @@ def heat_map(
             place = f'x="{left - 6}" y="{i * CELL + CELL - 2}" text-anchor="end" font-size="11" fill="{INK}"'
             cells.append(f"<text {place}>{html.escape(shortened(name, MAX_NAME))}</text>")
         width += left
+    if columns:
+        left = width - cut.shape[0] * CELL
+        shown = [shortened(name, MAX_NAME) for name in columns[: cut.shape[0]]]
+        for t, name in enumerate(shown):
+            turned = f'transform="translate({left + t * CELL + CELL - 2} {height + 6}) rotate(-90)" text-anchor="end"'
+            cells.append(f'<text {turned} font-size="11" fill="{INK}">{html.escape(name)}</text>')
+        height += 12 + 7 * max(map(len, shown), default=0)
     caption = f"{cut.shape[0]} of {len(array)} {column}s, {cut.shape[1]} of {array.shape[1]} entries"
-    return _svg(width, height, caption, cells)
+    return _titled(title, width, height, cells) if title else _svg(width, height, caption, cells)
 
 
 def bar(part: float, *, both: bool = False, outlined: bool = False, size: int = 120) -> str:
@@ -136,20 +153,25 @@ def bars(table: Table) -> str:
     column = next(column for column in table.columns if column.name == table.bars)
     numbers = [column.cell(row) for row in rows]
     left, right = (max(40, 12 + 7 * min(MAX_NAME, max(map(len, each), default=0))) for each in (names, numbers))
-    caption, step = textwrap.wrap(table.caption, CAPTION), 18
-    top, long = 14 + 17 * len(caption), 240
-    width = max(left + long + right, 16 + int(7.2 * max(map(len, caption))))
-    height = top + step * len(rows) + 20
-    drawn = [_label(8, 18 + 17 * line, text, "start", 12) for line, text in enumerate(caption)]
-    both = bool((parts[rows] < 0).any())
+    drawn, step, long, both = [], 18, 240, bool((parts[rows] < 0).any())
+    height = step * len(rows) + 20
     for place, row in enumerate(rows):
-        y = top + place * step
+        y = place * step
         drawn.append(_label(left - 6, y + 10, shortened(names[place], MAX_NAME), "end"))
         piece = bar(float(parts[row]), both=both, outlined=row < table.base, size=long)
         drawn.append(f'<g transform="translate({left} {y})">{piece[piece.index(">") + 1 : -len("</svg>")]}</g>')
         drawn.append(_label(left + long + 6, y + 10, numbers[place], "start"))
     drawn.append(_label(left, height - 5, column.heading, "start"))
-    return _svg(width, height, table.caption, drawn)
+    return _titled(table.caption, left + long + right, height, drawn)
+
+
+def _titled(title: str, width: float, height: float, parts: Sequence[str]) -> str:
+    """A drawing below a sentence."""
+    lines = textwrap.wrap(title, CAPTION)
+    top, across = 14 + 17 * len(lines), 16 + int(7.2 * max(map(len, lines)))
+    above = [_label(8, 18 + 17 * line, text, "start", 12) for line, text in enumerate(lines)]
+    below = f'<g transform="translate(0 {top})">{"".join(parts)}</g>'
+    return _svg(max(width, across), top + height, title, [*above, below])
 
 
 def _svg(width: float, height: float, caption: str, parts: Sequence[str]) -> str:
@@ -186,6 +208,37 @@ def line_chart(values: Sequence[ArrayLike], names: Sequence[str], *, x: str = "i
     ends = [_label(left - 6, edge + 4, f"{high:.4g}", "end"), _label(left - 6, height - edge, f"{low:.4g}", "end")]
     axis = [_label(left, height - 4, f"{x} 1", "start"), _label(width - edge, height - 4, f"{most:,}", "end")]
     return _svg(width, height, f"{', '.join(names)}, {low:.4g} to {high:.4g}", [*drawn, *ends, *axis])
+
+
+def scatter(horizontal: ArrayLike, vertical: ArrayLike, *, x: str, y: str, title: str = "") -> str:
+    """A point for each pair of numbers, blue above zero and orange below.
+
+    Args:
+        x, y: what they are. title: what was found, above the points.
+    """
+    width, height, left, edge = 420, 280, 60, 26
+    across, up = np.asarray(horizontal, np.float64), np.asarray(vertical, np.float64)
+    (x0, x1), (y0, y1) = (
+        (float(v.min()), float(v.max())) if len(v) else (0.0, 1.0) for v in (across, np.append(up, 0.0))
+    )
+
+    def place(values: Array, low: float, high: float, start: float, end: float) -> Array:
+        return start + (values - low) / max(high - low, 1e-300) * (end - start)
+
+    zero = float(place(np.zeros(1), y0, y1, height - edge, edge)[0])
+    drawn = [f'<path d="M{left} {zero:.1f}H{width - edge}" stroke="{GREY}"/>']
+    for cx, cy, one in zip(
+        place(across, x0, x1, left, width - edge), place(up, y0, y1, height - edge, edge), up, strict=True
+    ):
+        drawn.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="2.5" fill="{signed(one)}" fill-opacity="0.6"/>')
+    for value, at in {f"{y1:.3g}": edge + 4, f"{y0:.3g}": height - edge, "0": zero + 4}.items():
+        drawn.append(_label(left - 6, at, value, "end"))
+    drawn += [_label(left, height - 6, f"{x0:.4g}", "start"), _label(width - edge, height - 6, f"{x1:.4g}", "end")]
+    drawn += [
+        _label((left + width - edge) / 2, height - 6, shortened(x, MAX_NAME), "middle"),
+        _label(4, 12, y, "start"),
+    ]
+    return _titled(title or f"{y} against {x}", width, height, drawn)
 
 
 def points(states: ArrayLike, attracts: ArrayLike) -> str:

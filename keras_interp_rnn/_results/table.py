@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,17 +103,40 @@ class Table:
     def to_dict(self) -> dict[str, list[Any]]:
         """Heading -> values, as pandas and polars take it. An estimate has a column of its own for half its interval.
 
+        A heading that has occurred is numbered: "share", "share (2)".
+
         Example:
 
         >>> Table("one row", (Column("share", [0.5], "nats", error=[0.1]),)).to_dict()
         {'share, nats': [0.5], '± share, nats': [0.1]}
         """
         found: dict[str, list[Any]] = {}
+
+        def add(heading: str, values: list[object]) -> None:
+            names = itertools.chain([heading], (f"{heading} ({number})" for number in itertools.count(2)))
+            found[next(name for name in names if name not in found)] = values
+
         for column in self.columns:
-            found[column.heading] = [x.item() if isinstance(x, np.generic) else x for x in column.values]
+            add(column.heading, [x.item() if isinstance(x, np.generic) else x for x in column.values])
             if column.error is not None:
-                found[f"± {column.heading}"] = np.asarray(column.error, np.float64).tolist()
+                add(f"± {column.heading}", np.asarray(column.error, np.float64).tolist())
         return found
+
+    def to_csv(self) -> str:
+        r"""The columns of `to_dict` as comma-separated values, all digits, the headings first; "" without columns.
+
+        Example:
+
+        >>> Table("one row", (Column("share", [0.5], "nats"),)).to_csv()
+        '"share, nats"\n0.5\n'
+        """
+        columns = self.to_dict()
+        text = io.StringIO()
+        if columns:
+            rows = csv.writer(text, lineterminator="\n")
+            rows.writerow(columns)
+            rows.writerows(zip(*columns.values(), strict=True))
+        return text.getvalue()
 
     def bar_parts(self) -> Array | None:
         """(rows,), the lengths of the bars with their signs, in parts of a full one; None if there are no bars."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -158,6 +158,18 @@ class Interactions(Result):
         return "step" if self.groups is None else "group"
 
     def table(self) -> Table:
+        """A row for each pair of players with their positions, from 1: what they change together, less than apart."""
+        pairs, one = self.top(self.values.size), "group" if self.groups is not None else "position"
+        if not pairs:
+            return self.summary()
+        first, second, values = zip(*pairs, strict=True)
+        columns = [
+            (Column(position, [i + 1 for i in places], form="d"), texts(name, [self.name(i) for i in places]))
+            for places, position, name in ((first, one, self.kind), (second, f"{one} of the other", "the other"))
+        ]
+        return replace(self.summary(), columns=(*columns[0], *columns[1], self.summary().columns[-1]))
+
+    def summary(self) -> Table:
         """A row for each pair of players: what they change together, less what they change apart."""
         whole, nothing = ends(self.output, self.reference_output, self.unit)
         unit, pairs = f" in {in_nats(self.unit)}" if self.unit else "", self.top(self.values.size)

@@ -15,18 +15,26 @@ Meng, Bau, Andonian and Belinkov, "Locating and editing factual associations in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice, integer, invalid
-from keras_interp_rnn._program import GivenAlphabet, as_array, listed, read_texts, recurrent_layers, resolve_alphabet
+from keras_interp_rnn._program import (
+    GivenAlphabet,
+    as_array,
+    listed,
+    read_texts,
+    recurrent_layers,
+    resolve_alphabet,
+    token_names,
+)
 from keras_interp_rnn._program.along import CellAlong
 from keras_interp_rnn._program.network import Network, open_network
 from keras_interp_rnn._program.values import Cells
-from keras_interp_rnn._results import Column, Result, Table, counted, heat_map, texts
+from keras_interp_rnn._results import Column, Result, Table, counted, heat_map, numbers, quoted, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution import row_slices
 
@@ -55,6 +63,8 @@ class Patching(Result):
         clean, corrupted: (pairs,), outputs without a patch.
         targets: (pairs,), index of the output.
         difference: largest difference of the clean and corrupted outputs from those that the network itself computes.
+        tokens: of the clean sequences and of the corrupted ones, the names of what each reads at each step; () if they
+            are not known.
 
     Example: see `patching`.
     """
@@ -65,6 +75,7 @@ class Patching(Result):
     corrupted: Array
     targets: NDArray[np.int64]
     difference: float
+    tokens: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
     @property
     def num_pairs(self) -> NDArray[np.int64]:
@@ -86,33 +97,64 @@ class Patching(Result):
     def _mean(self, values: Array) -> Array:
         return np.asarray(np.nansum(values, axis=0) / np.where(self.num_pairs, self.num_pairs, np.nan))
 
+    def step_name(self, step: int) -> str:
+        """The name of what all pairs read at a step, "clean for corrupted" if these differ; "" where pairs differ."""
+        read = {tuple(row[step] for row in pair) for pair in zip(*self.tokens, strict=True)}
+        if len(read) != 1:
+            return ""
+        [(clean, corrupted)] = read
+        return quoted(clean) if clean == corrupted else f"{quoted(clean)} for {quoted(corrupted)}"
+
     def table(self) -> Table:
+        """A row for each quantity and step: its effect, what it restores, and over how many pairs."""
+        rows, (quantities, steps) = [*np.ndindex(self.effects.shape)], self.effects.shape
+        names = [self.step_name(step) for step in range(steps)]
+        return replace(
+            self.summary(),
+            columns=(
+                texts("quantity", [self.names[i] for i, _ in rows]),
+                Column("step", [step + 1 for _, step in rows], form="d"),
+                *([texts("read", names * quantities)] if any(names) else []),
+                numbers("effect", self.effects.ravel(), "+.3g"),
+                numbers("restored", self.restored.ravel(), ".1%"),
+                Column("pairs", self.num_pairs.ravel().tolist(), form="d"),
+            ),
+        )
+
+    def summary(self) -> Table:
         """A row for each quantity: the step at which it has the largest effect, and what it restores there."""
         steps = [int(np.nan_to_num(np.abs(effects)).argmax()) for effects in self.effects]
         places = range(len(steps))
         restored = [float(self.restored[i, steps[i]]) for i in places]
+        names = [self.step_name(step) for step in steps]
         known = [i for i in places if np.isfinite(restored[i])]
         most = max(known, key=lambda i: abs(restored[i]), default=None)
         caption = ""
         if most is not None:
-            caption = f"; {self.names[most]} at step {steps[most] + 1} restores {restored[most]:.1%} of the difference"
+            place = f"step {steps[most] + 1}{f' ({names[most]})' if names[most] else ''}"
+            caption = f"; {self.names[most]} at {place} restores {restored[most]:.1%} of the difference"
         return Table(
             f"{counted(len(self.clean), 'pair')}, mean output {self.corrupted.mean():.4g} corrupted, "
             f"{self.clean.mean():.4g} clean{caption}",
             (
                 texts("quantity", self.names),
                 Column("step", [step + 1 for step in steps], form="d"),
+                *([texts("read", names)] if any(names) else []),
                 Column("effect", [float(self.effects[i, steps[i]]) for i in places], form="+.3g"),
                 Column("restored", restored, form=".1%"),
             ),
             bars="restored",
             scale=1.0,
-            drawings=(self.drawing,),
+            drawings=(self._map,),
         )
 
     def drawing(self) -> str:
-        """The shares that each quantity, from top to bottom, restores at each step."""
-        return heat_map(self.restored.T, self.names, labelled=True)
+        """The shares that each quantity restores at each step, below the sentence about them."""
+        return self._map(self.summary().caption)
+
+    def _map(self, title: str = "") -> str:
+        names = [self.step_name(step) for step in range(self.restored.shape[1])]
+        return heat_map(self.restored.T, self.names, labelled=True, columns=names if any(names) else (), title=title)
 
 
 def patching(
@@ -201,6 +243,7 @@ def patching(
         corrupted=whole[1][pairs, targets],
         targets=targets,
         difference=float(np.abs(np.concatenate(whole) - opened.output).max()),
+        tokens=tuple(token_names(array, names) for array in both) if inputs.ndim == 2 else (),
     )
 
 

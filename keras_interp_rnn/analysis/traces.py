@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from keras_interp_rnn._program import (
     states_to_set,
     token_names,
 )
-from keras_interp_rnn._results import Result, Table, Tag, View, counted, heat_map, numbers, texts, view
+from keras_interp_rnn._results import Column, Result, Table, Tag, View, counted, heat_map, numbers, texts, view
 
 STATES = ("h", "c")
 """States, which a masked step repeats; a cell with further states has `state_1`, `state_2`, ... instead of `c`."""
@@ -55,6 +55,25 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
         return len(self.quantities)
 
     def table(self) -> Table:
+        """A row for each number: the sequence, the step and its name, the quantity, the unit from 0, and its value."""
+        if not self:
+            return self.summary()
+        flat = {name: values.reshape(*values.shape[:2], -1) for name, values in self.items()}
+        places = np.concatenate([np.indices(values.shape).reshape(3, -1) for values in flat.values()], axis=1)
+        sequences, steps, units = places.tolist()
+        columns = [
+            Column("sequence", (places[0] + 1).tolist(), form="d"),
+            Column("step", (places[1] + 1).tolist(), form="d"),
+            texts("quantity", [name for name, values in flat.items() for _ in range(values.size)]),
+            Column("unit", units, form="d"),
+            numbers("value", np.concatenate([values.ravel() for values in flat.values()]), ".4g"),
+        ]
+        if self.tokens and {values.shape[1] for values in flat.values()} == {len(self.tokens[0])}:
+            read = [self.tokens[i][t] for i, t in zip(sequences, steps, strict=True)]
+            columns.insert(2, texts("time" if self.vectors else "read", read))
+        return replace(self.summary(), columns=tuple(columns))
+
+    def summary(self) -> Table:
         """A row for each quantity: its shape and its range."""
         names, shapes, low, high = [], [], [], []
         for name, values in self.items():

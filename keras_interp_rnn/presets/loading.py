@@ -49,6 +49,8 @@ class Preset(Result):
     basis: Basis | None = None
     centroids: tuple[str, ...] = ()
 
+    reads_typing = True
+
     @property
     def record(self) -> Mapping[str, Any]:
         """The record of the training: data, settings, versions, hardware, curve."""

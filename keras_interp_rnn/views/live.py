@@ -162,6 +162,8 @@ def _refused(network: keras.Model, error: ValueError) -> ValueError:
 class Network(Shown):
     """A Keras model over symbols, as something that is shown: a page that reads what is typed."""
 
+    reads_typing = True
+
     def __init__(self, model: keras.Model) -> None:
         self.model = model
 

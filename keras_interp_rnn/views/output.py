@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
 import tempfile
@@ -139,17 +137,13 @@ def _png(result: Shown) -> bytes:
 
 def _rows(result: Shown) -> str:
     """The rows of the table as comma-separated values, all digits; raises ValueError if there are none."""
-    columns = result.table().to_dict()
-    if not columns:
+    text = result.table().to_csv()
+    if not text:
         raise ValueError(
             f"A file of comma-separated values must be of a table. Received: {type(result).__name__}, a sentence "
             "without rows. Save it as .txt or .html."
         )
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    return text
 
 
 def _page_of_logs(folder: os.PathLike[str]) -> str:

@@ -201,15 +201,11 @@ def test_a_word_that_is_picked_shows_its_pairs(page, by, tmp_path):
         np.testing.assert_allclose(found, np.delete(pairs.values[step], step), rtol=0, atol=6e-4)
     other = int(np.abs(pairs.values[4]).argmax())
     assert f"at position 5 acts most with the “{'abcab'[other]}” of “abcab”" in page.one(".headline").text
-    page.save_to(tmp_path)
-    page.button("Download CSV").click()
-    saved = tmp_path / "reads.csv"
-    page.until(saved.exists)
-    rows = [line.split(",") for line in saved.read_text().splitlines()][1:]
+    _, *rows = saved_table(page, tmp_path)
     assert len(rows) == 10
-    for row in rows:
-        assert float(row[-1]) == pytest.approx(pairs.values[int(row[0]), int(row[3])], abs=1e-6)
-        assert (int(row[1]), int(row[4])) == (int(row[0]) + 1, int(row[3]) + 1)
+    for first, name, second, other, value in rows:
+        assert (name, other) == ("abcab"[int(first) - 1], "abcab"[int(second) - 1])
+        assert float(value) == pairs.values[int(first) - 1, int(second) - 1]
 
 
 def test_a_trace_shows_each_unit(page, tmp_path):
@@ -230,12 +226,15 @@ def test_a_trace_shows_each_unit(page, tmp_path):
     button.click()
     saved = tmp_path / "traces.csv"
     page.until(saved.exists)
-    rows = [line.split(",") for line in saved.read_text().splitlines()]
-    assert rows[0] == ["index", "position", "token", "quantity", "unit", "value"]
-    assert {(row[0], row[1]) for row in rows[1:]} == {(str(t), str(t + 1)) for t in range(3)}
-    values = {(int(row[0]), int(row[4])): float(row[5]) for row in rows[1:] if row[3] == "h"}
-    found = [[values[t, unit] for unit in range(4)] for t in range(3)]
-    np.testing.assert_allclose(found, traced["h"][1], rtol=1e-5, atol=1e-7)
+    head, *rows = [line.split(",") for line in saved.read_text().splitlines()]
+    assert head == ["sequence", "step", "read", "quantity", "unit", "value"]
+    assert {tuple(row[:3]) for row in rows if row[0] == "2"} == {
+        ("2", "1", "three"),
+        ("2", "2", "three"),
+        ("2", "3", "one"),
+    }
+    values = [float(row[5]) for row in rows if row[0] == "2" and row[3] == "h"]
+    np.testing.assert_array_equal(np.reshape(values, (3, 4)), traced["h"][1])
 
 
 def series_model(features):
@@ -318,12 +317,10 @@ def test_estimates_have_their_unit_and_their_intervals(page, tmp_path):
     for (tall, high), (width, value) in zip(heights, reach, strict=True):
         if width < 2 * value:  # all of the interval is on one side of the text
             np.testing.assert_allclose(tall / high, width / value, rtol=2e-2)
-    head, first, *_ = saved_table(page, tmp_path)
-    assert head == [
-        *("index", "position", "token", "share of the log-odds of output 1 (index 0), in nats"),
-        *("bar, nats", "±, 95% interval, nats"),
-    ]
-    np.testing.assert_allclose([*map(float, first[3:])], [*[split.shares[0, 0]] * 2, margins[0]], rtol=1e-5)
+    head, _, first, *_ = saved_table(page, tmp_path)
+    share = "share of the log-odds, in nats"
+    assert head == ["sequence", "position", "read", share, f"± {share}", ""]
+    np.testing.assert_allclose([*map(float, first[3:5])], [split.shares[0, 0], margins[0]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("method", ["occlusion", "path_integral", "telescoping", "shapley"])
@@ -356,7 +353,7 @@ def test_groups_and_a_probability_near_1_are_said(page, tmp_path):
     shown = page.text()
     assert "Exact Shapley values: what each group adds to the log-odds" in shown
     assert "The bars say what moved the log-odds, which a probability of 0.9953 hardly shows any more." in shown
-    assert saved_table(page, tmp_path)[0][:3] == ["index", "position", "group"]
+    assert saved_table(page, tmp_path)[0][:3] == ["sequence", "group", "read"]
 
 
 def padded_model():
@@ -366,7 +363,7 @@ def padded_model():
 
 
 @pytest.mark.parametrize("kind", ["attribution", "substitutions"])
-def test_masked_symbols_are_in_no_table_and_no_file_of_a_page(page, kind, tmp_path):
+def test_masked_symbols_have_no_numbers_on_a_page_and_a_mark_in_its_file(page, kind, tmp_path):
     text, names = np.array([3, 1, 2, 0, 0]), ["<pad>", *"abcd"]
     if kind == "attribution":
         result = analysis.attribution(padded_model(), text[None], target=0, alphabet=names)
@@ -380,8 +377,12 @@ def test_masked_symbols_are_in_no_table_and_no_file_of_a_page(page, kind, tmp_pa
             button.click()
             break
     saved = page.until(lambda: list(tmp_path.glob("*.csv")))[0]
-    rows = [line.split(",") for line in saved.read_text().splitlines()[1:]]
-    assert [row[:3] for row in rows if row[0]] == [["0", "1", "c"], ["1", "2", "a"], ["2", "3", "b"]]
+    _, *rows = [line.split(",") for line in saved.read_text().splitlines()]
+    if kind == "attribution":
+        read = [("1", "c", ""), ("2", "a", ""), ("3", "b", ""), ("4", "<pad>", "masked"), ("5", "<pad>", "masked")]
+        assert [(position, name, mark) for position, name, _, mark in rows if position] == read
+    else:
+        assert {(position, name) for position, name, *_ in rows} == {("1", "c"), ("2", "a"), ("3", "b")}
     if kind == "substitutions":
         page.all(".strip .token")[4].click()
         page.until(lambda: "number 5 of 5" in page.one(".panel").text)

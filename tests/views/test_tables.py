@@ -1,7 +1,10 @@
 """Tables: what results say, as text, HTML, CSV and drawings."""
 
 import csv
+import dataclasses
 import io
+import json
+import re
 import xml.etree.ElementTree as ET
 
 import keras
@@ -136,7 +139,7 @@ class TestVerdicts:
         assert " sure" in analysis.contributions(model, x).table().caption
         names = datasets.Outputs(["load", "loss", "speed"], units=["kW", "kW", "m/s"])
         split = analysis.contributions(model, x, outputs=names)
-        said, columns = split.table().caption, split.table().columns
+        said, columns = split.table().caption, split.summary().columns
         largest = names.of(3)[int(split.logits[-1].argmax())]
         assert said.startswith(f"after step 6: {largest} ")
         assert not {"sure", "nats"} & {*said.split()}
@@ -164,6 +167,143 @@ def test_an_attribution_of_many_texts_is_one_table(tmp_path):
     ] == share
     said = [line for line in str(split).splitlines() if line.strip()[:1] in "123" and " sure" in line]
     assert len(said) == 3
+
+
+class TestFiles:
+    def test_a_page_saves_the_table_of_its_result(self, tmp_path):
+        for split in (
+            analysis.attribution(critic(), ["not a good film", "good"]),
+            analysis.interactions(critic(), "not a good film"),
+            analysis.trace(critic(), ["not a good film"]),
+            analysis.substitutions(critic(), "not a film", alternatives=["good"]),
+        ):
+            views.save(split, tmp_path / "x.csv")
+            views.save(split, tmp_path / "x.html")
+            [block] = re.findall(r'id="data">(.*?)</script>', (tmp_path / "x.html").read_text(encoding="utf-8"))
+            assert json.loads(block)["csv"] == (tmp_path / "x.csv").read_text(encoding="utf-8")
+
+    def test_columns_of_one_heading_are_all_kept(self):
+        found = Table("x", (Column("a", [1]), Column("a", [2], error=[3.0]), Column("a", [4]))).to_dict()
+        assert found == {"a": [1], "a (2)": [2], "± a": [3.0], "a (3)": [4]}
+
+    def test_contributions_have_a_column_for_each_output(self):
+        keras.utils.set_random_seed(2)
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.ISAN(3, 4), keras.layers.Dense(5)])
+        model.set_weights([np.random.default_rng(i).normal(size=w.shape) for i, w in enumerate(model.get_weights())])
+        names = list("vwxyz")
+        split = analysis.contributions(model, [1, 0, 2, 3], outputs=names)
+        columns = split.table().to_dict()
+        found = [columns[f"{name}, nats"] for name in names]
+        np.testing.assert_allclose(np.sum(found, axis=1), split.logits[-1], atol=1e-12)
+        np.testing.assert_array_equal([row[1:] for row in found], split.values[:, -1].T)
+        second = analysis.contributions(model, [1, 0, 2, 3], outputs=names).table(target=1)
+        assert len(second) == 4
+
+    def test_a_trace_has_a_row_for_each_number(self):
+        traced = analysis.trace(critic(), ["not a good film", "good"])
+        columns = traced.table().to_dict()
+        assert len(columns["value"]) == sum(values.size for values in traced.values())
+        for sequence, step, read, name, unit, value in list(zip(*columns.values(), strict=True))[::7]:
+            array = traced[name].reshape(2, 4, -1)
+            np.testing.assert_equal(value, array[sequence - 1, step - 1, unit])
+            assert read == traced.tokens[sequence - 1][step - 1]
+
+
+class TestAllOutputs:
+    def classifier(self, activation):
+        keras.utils.set_random_seed(3)
+        gru = keras.layers.GRU(6, kernel_initializer="random_normal")
+        parts = [keras.layers.Embedding(4, 3), gru, keras.layers.Dense(5, activation)]
+        return keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+
+    @pytest.mark.parametrize("method", ["shapley", "telescoping", "occlusion", "path_integral"])
+    @pytest.mark.parametrize("activation", ["softmax", "sigmoid", None])
+    def test_all_outputs_have_the_shares_that_each_has_alone(self, method, activation):
+        model, x = self.classifier(activation), np.array([[1, 2, 3, 0], [3, 3, 1, 2]])
+        both = analysis.attribution(model, x, target="all", method=method)
+        assert both.shares.shape == (2, 4, 5)
+        for output in range(5):
+            one = analysis.attribution(model, x, target=output, method=method)
+            np.testing.assert_allclose(both.shares[..., output], one.shares, atol=1e-12)
+        single = analysis.attribution(model, x, target="all", method=method)[1]
+        np.testing.assert_array_equal(single.shares, both.shares[1:])
+
+    def test_outputs_of_a_softmax_share_a_probability_on_a_page(self):
+        x = np.array([[1, 2, 3, 0]])
+        for activation, shared in (("softmax", True), ("sigmoid", False), (None, False)):
+            split = analysis.attribution(self.classifier(activation), x, target="all")
+            [(rows, described)] = split.tags()
+            assert described["values"] is not shared
+            np.testing.assert_allclose(rows[1], split.probability[0] if shared else split.output[0], rtol=1e-6)
+            np.testing.assert_array_equal(rows[2:6], split.shares[0].astype("float32"))
+        [(rows, described)] = analysis.attribution(self.classifier("softmax"), x, target=[0, 3]).tags()
+        assert described["values"]  # two of five share less than 1
+
+    def test_refuses_another_word(self):
+        with pytest.raises(ValueError, match=r"several of them, 'all' or None. Received: target='every'"):
+            analysis.attribution(self.classifier(None), np.ones((1, 3), int), target="every")
+
+
+class TestFeatures:
+    def split(self):
+        keras.utils.set_random_seed(4)
+        model = keras.Sequential(
+            [keras.Input((None, 3)), keras.layers.Masking(), keras.layers.GRU(4), keras.layers.Dense(2)]
+        )
+        x = np.random.default_rng(1).normal(size=(6, 5, 3))
+        x[0, 3:] = 0
+        names = ["rain", "sun", "wind"]
+        return x, analysis.attribution(model, x, method="path_integral", features=names, target=[0, 1])
+
+    def test_shares_against_values_are_those_of_the_steps_that_are_read(self, tmp_path):
+        x, split = self.split()
+        read = np.ones((6, 5), bool)
+        read[0, 3:] = False
+        found = split.dependence("sun", output=1)
+        np.testing.assert_array_equal(found.values, x[read][:, 1])
+        np.testing.assert_array_equal(found.shares, split.features[read][:, 1, 1])
+        assert (found.feature, len(found.shares)) == ("sun", 28)
+        one = split[2].dependence(1, output=-1)
+        np.testing.assert_array_equal(one.values, x[2, :, 1])
+        views.save(found, tmp_path / "x.svg")
+        root = ET.parse(tmp_path / "x.svg").getroot()
+        assert len(root.findall(".//{*}circle")) == 28
+        assert {"sun", found.table().columns[-1].heading} <= {part.text for part in root.iter() if part.text}
+
+    def test_says_whether_shares_rise_with_the_values(self):
+        _, split = self.split()
+        found = split.dependence("sun")
+        rising = dataclasses.replace(found, shares=found.values**3)
+        assert rising.rank_correlation == pytest.approx(1)
+        low, high = rising.shares.min(), rising.shares.max()
+        says = (
+            f"shares of “sun” rise with its value, from {low:+.3g} to {high:+.3g}: rank correlation +1.00 over 28 steps"
+        )
+        assert rising.table().caption == f"{says} of 6 sequences"
+        assert " fall with its value" in dataclasses.replace(found, shares=-found.values).table().caption
+        flat = dataclasses.replace(found, shares=0 * found.values)
+        assert flat.table().caption.endswith("they or its values do not vary")
+
+    def test_the_largest_shares_of_features(self):
+        _, split = self.split()
+        found = split.top_features(4, sequence=2, output=1)
+        table = split.features[2, ..., 1]
+        assert [share for *_, share in found] == sorted(table.ravel().tolist(), key=abs, reverse=True)[:4]
+        assert all(table[step, feature] == share for step, feature, share in found)
+
+    def test_refuses_what_has_no_shares_of_features(self):
+        _, split = self.split()
+        with pytest.raises(ValueError, match="one of 'rain', 'sun', 'wind'"):
+            split.dependence("snow")
+        with pytest.raises(ValueError, match=r"`feature` must be .*3"):
+            split.dependence(3)
+        texts = analysis.attribution(critic(), ["good"])
+        for ask in (texts.top_features, lambda: texts.dependence(0)):
+            with pytest.raises(ValueError, match="Choose method='path_integral'"):
+                ask()
+        of_ids = analysis.attribution(critic(), ["good film"], method="path_integral")
+        with pytest.raises(ValueError, match=r"Use ranking\(\)"):
+            of_ids.dependence(0)
 
 
 class TestBars:

@@ -38,7 +38,6 @@ from keras_interp_rnn._outputs import (
     MANY_OUTPUTS,
     TOP,
     GivenOutputs,
-    are_quantities,
     names_of_features,
     names_of_steps,
     output_names,
@@ -47,9 +46,9 @@ from keras_interp_rnn._outputs import (
 from keras_interp_rnn._program import (
     AffineReading,
     GivenAlphabet,
+    are_quantities,
     as_array,
     gives_probabilities,
-    is_regression,
     read_text,
     resolve_alphabet,
     token_names,
@@ -95,7 +94,7 @@ def attribution(
     network: Any,
     inputs: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
     *,
-    target: int | Sequence[int] | None = None,
+    target: int | Sequence[int] | str | None = None,
     step: int = -1,
     method: str = "auto",
     reference: ArrayLike | None = None,
@@ -120,7 +119,8 @@ def attribution(
             or several are accepted too, as strings or lists of symbols; they must have one length unless id 0 is
             padding (docs/functions-and-models.md). For a model with several inputs pass a list, or a dict by their
             names.
-        target: index of the output to explain, or indices of several; None for the largest output of each sequence.
+        target: index of the output to explain, or indices of several; "all" for all of them, which costs no more
+            than one but for "path_integral"; None for the largest output of each sequence.
         step: the step to explain if there are outputs at every step, from 0, or negative from the end.
         method: "shapley", "telescoping", "path_integral", "occlusion" or "contributions": see docs/attributions.md.
             "auto" is "contributions" if these are exact given the inputs alone, otherwise "shapley". They are exact for
@@ -185,8 +185,10 @@ def attribution(
     asked = _Asked(method, reference, mask, num_points, step, groups, tolerance, of, max_work)
     found = _split(reading, _chosen(target), asked)
     classes = two_classes(network, outputs, found.all_outputs.shape[1])
-    found = _between_classes(found, classes, network) if of == "logit" else found
-    places: Any = (..., 0) if target is None or np.ndim(target) == 0 else ...
+    quantities = are_quantities(network, outputs)
+    found = found if of == "probability" or quantities else _between_classes(found, classes, network)
+    one = target is None or (np.ndim(target) == 0 and not isinstance(target, str))
+    places: Any = (..., 0) if one else ...
 
     def at_places(array: Array | None) -> Array | None:
         return None if array is None else array[places]
@@ -205,6 +207,7 @@ def attribution(
         reason=found.reason,
         targets=found.top[places],
         features=at_places(found.features),
+        inputs=None if found.features is None or np.ndim(vectors) != 3 else np.asarray(vectors, np.float64),
         tokens=tokens if found.players is None else found.players.names(tokens),
         read=found.read if same else None,
         standard_error=at_places(found.standard_error),
@@ -221,18 +224,22 @@ def attribution(
 
 def _between_classes(found: _Split, classes: tuple[str, ...], network: object) -> _Split:
     """A single output whose two classes have names, and which no activation changes, is the log-odds of the second."""
-    if not classes or found.unit or is_regression(network) or last_activation(network) != "linear":
+    if not classes or found.unit or last_activation(network) != "linear":
         return found
     return found._replace(unit="log-odds", probabilities=expit(found.all_outputs))
 
 
-def _chosen(target: int | Sequence[int] | None) -> Callable[[Array], NDArray[np.int64]]:
+def _chosen(target: int | Sequence[int] | str | None) -> Callable[[Array], NDArray[np.int64]]:
     """The outputs (batch, K) to be explained, from all (batch, outputs)."""
 
     def choose(outputs: Array) -> NDArray[np.int64]:
         if target is None:
             return np.asarray(outputs.argmax(axis=1)[:, None])
-        if np.ndim(target) == 0:
+        if isinstance(target, str):
+            if target != "all":
+                raise invalid("target", "an index of an output, several of them, 'all' or None", target)
+            chosen = np.arange(outputs.shape[1])
+        elif np.ndim(target) == 0:
             chosen = np.array([integer("target", target, 0, below=outputs.shape[1])])
         else:
             chosen = integers("target", target, ndim=1, below=outputs.shape[1], remedy="Pass indices of outputs.")
@@ -266,12 +273,12 @@ def top_attribution(
         ValueError: as `attribution`.
     """
     ids = read_text("A text", text, resolve_alphabet(network, alphabet)[1])[None]
-    of_numbers = is_regression(network) or are_quantities(network, outputs)
+    of_numbers = are_quantities(network, outputs)
     reading = read_inputs(network, ids, alphabet)
     given, network, names = network, reading.network, reading.names
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     classes = two_classes(given, outputs, found.all_outputs.shape[1])
-    found = _between_classes(found, classes, given)
+    found = found if of_numbers else _between_classes(found, classes, given)
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     unit, values = found.unit, False

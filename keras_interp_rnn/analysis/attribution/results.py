@@ -9,9 +9,8 @@ from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from keras_interp_rnn._checks import integer, is_integer
+from keras_interp_rnn._checks import choice, integer, is_integer
 from keras_interp_rnn._results import (
     Column,
     Result,
@@ -28,6 +27,7 @@ from keras_interp_rnn._results import (
     texts,
 )
 from keras_interp_rnn._types import Array
+from keras_interp_rnn.analysis.attribution.dependence import ShareDependence, correlation, rank_correlation
 from keras_interp_rnn.analysis.attribution.tables import (
     SAID,
     SEQUENCES,
@@ -40,6 +40,8 @@ from keras_interp_rnn.analysis.attribution.tables import (
 )
 from keras_interp_rnn.analysis.attribution.wording import unit_of
 
+CERTAIN = 1e-6
+"""How far the sum of probabilities may be from 1."""
 MAX_FEATURE_SHARES = 2**20
 """Maximum number of shares of features in a page, of all sequences."""
 
@@ -68,6 +70,7 @@ class Attribution(Shares):
             0; None if the masks are not known.
         output_names: of all outputs of the network, with units; () if they have no names.
         feature_names: of the features of a step, for views; () if they have no names.
+        inputs: with `features` of vectors, the numbers that were read, (batch, time, features); otherwise None.
         vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
         class_names: the names of both classes between which a single output decides; () if they are not known.
 
@@ -117,6 +120,7 @@ class Attribution(Shares):
             residual=float(self.residuals[index].max(initial=0.0)),
             targets=self.targets[index],
             features=part(self.features),
+            inputs=part(self.inputs),
             tokens=self.tokens[index],
             read=None if self.read is None else self.read[index],
             standard_error=part(self.standard_error),
@@ -192,19 +196,18 @@ class Attribution(Shares):
             for k in range(first.shape[2]) if steps.any() else ():
                 a, b = first[row, steps, k], second[row, steps, k]
                 width = np.ptp(a)
-                found[0, row, k], found[1, row, k] = _correlation(a, b), _correlation(rankdata(a), rankdata(b))
+                found[0, row, k], found[1, row, k] = correlation(a, b), rank_correlation(a, b)
                 found[2, row, k] = np.abs(a).argmax() == np.abs(b).argmax()
                 found[3, row, k] = np.abs(a - b).mean() / width if width > 0 else np.nan
         pooled = [
-            [_correlation(a, b), _correlation(rankdata(a), rankdata(b))]
-            for a, b in zip(first[read].T, second[read].T, strict=True)
+            [correlation(a, b), rank_correlation(a, b)] for a, b in zip(first[read].T, second[read].T, strict=True)
         ]
         shape = self.output.shape
         overall = np.array(pooled).reshape(-1, 2).T.reshape(2, *shape[1:])
-        correlation, ranks, same, difference = (x.reshape(shape) for x in found)
+        of_shares, of_ranks, same, difference = (x.reshape(shape) for x in found)
         return ShareAgreement(
-            correlation=correlation,
-            rank_correlation=ranks,
+            correlation=of_shares,
+            rank_correlation=of_ranks,
             same_largest=same,
             difference=difference,
             overall_correlation=overall[0],
@@ -264,11 +267,83 @@ class Attribution(Shares):
             ValueError: for a sequence that is not there, or an output that is not explained.
         """
         integer("num_steps", num_steps, 0)
-        shares = _with_outputs(self.shares, 3)
-        count, _, num_outputs = shares.shape
-        row = shares[integer("sequence", sequence, -count, f"Sequences here: {count}.", below=count)]
-        row = row[:, integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)]
+        row = self._of(_with_outputs(self.shares, 3), sequence, output)
         return [(int(t), float(row[t])) for t in np.argsort(-np.abs(row), kind="stable")[:num_steps]]
+
+    def top_features(
+        self, num_features: int = 5, *, sequence: int = 0, output: int = 0
+    ) -> list[tuple[int, int, float]]:
+        """The features of steps with the largest shares by absolute value, the largest first.
+
+        Args:
+            num_features: maximum number of features of steps.
+            sequence, output: as of `top`.
+
+        Returns:
+            [(step, feature, share), ...]; both count from 0.
+
+        Raises:
+            ValueError: as `top`, or without shares of features, which only method "path_integral" has.
+        """
+        integer("num_features", num_features, 0)
+        table = self._of(_with_outputs(self._features(), 4), sequence, output)
+        order = np.argsort(-np.abs(table), axis=None, kind="stable")[:num_features]
+        return [
+            (int(t), int(i), float(table[t, i])) for t, i in zip(*np.unravel_index(order, table.shape), strict=True)
+        ]
+
+    def dependence(self, feature: int | str, *, output: int = 0) -> ShareDependence:
+        """The shares of one feature against its values, at all steps that are read.
+
+        Args:
+            feature: its index, or its name.
+            output: which of the explained outputs, from 0 or negative from the end.
+
+        Returns:
+            `ShareDependence`; `print` tells whether shares rise with the value, `views.save` draws a point a step.
+
+        Raises:
+            ValueError: for a feature that is not there, or without shares of features of vectors, which only method
+                "path_integral" has.
+        """
+        shares = _with_outputs(self._features(), 4)
+        if self.inputs is None:
+            raise ValueError(
+                "Features must be those of vectors that were read. Received: an attribution of ids, whose vectors an "
+                "Embedding makes. Use ranking() for the shares of tokens."
+            )
+        count, num_outputs = shares.shape[2:]
+        if isinstance(feature, str):
+            choice("feature", feature, self.feature_names or tuple(map(str, range(count))))
+            i = self.feature_names.index(feature) if self.feature_names else int(feature)
+        else:
+            i = integer("feature", feature, 0, f"Features here: {count}.", below=count)
+        k = integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)
+        sequences, steps = np.nonzero(self._read())
+        return ShareDependence(
+            feature=self.feature_names[i] if self.feature_names else nth("feature", i),
+            output="the output" if self.targets.ndim == 1 else named_output(self, _with_outputs(self.targets, 2)[0, k]),
+            sequences=sequences,
+            steps=steps,
+            values=self.inputs[sequences, steps, i],
+            shares=shares[sequences, steps, i, k],
+            unit=self.unit,
+        )
+
+    def _of(self, array: NDArray[np.generic], sequence: int, output: int) -> Array:
+        """The part (places, ...) of one sequence and output of an array (batch, places, ..., outputs)."""
+        count, num_outputs = len(array), array.shape[-1]
+        row = array[integer("sequence", sequence, -count, f"Sequences here: {count}.", below=count)]
+        k = integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)
+        return np.asarray(row[..., k], np.float64)
+
+    def _features(self) -> Array:
+        if self.features is None:
+            raise ValueError(
+                f"Shares of features must be those of a path integral over steps. Received: method={self.method!r}"
+                f"{'' if self.groups is None else ' with groups'}. Choose method='path_integral', without `groups`."
+            )
+        return self.features
 
     def summary(self) -> Table:
         """The table for a terminal: the first sequence, and the answers to some others."""
@@ -298,11 +373,16 @@ class Attribution(Shares):
         left_out = features.size > MAX_FEATURE_SHARES
         features = features[:, :0] if left_out else features
         first = np.broadcast_to(np.arange(columns), (count, columns))
-        parts = [first[:, None], output[:, None], shares, without[:, None], features]
+        second, last = output, None if self.probability is None else self.probability.reshape(count, columns)
+        # All outputs of a softmax: these share a probability.
+        shared = last is not None and columns > 1 and np.allclose(last.sum(axis=1), 1, rtol=0, atol=CERTAIN)
+        if shared and last is not None:
+            second, last = last, np.asarray(output, np.float64)
+        parts = [first[:, None], second[:, None], shares, without[:, None], features]
         if self.standard_error is not None:
             parts.append(seen_errors(self).reshape(count, length, columns))
-        if self.probability is not None:
-            parts.append(self.probability.reshape(count, 1, columns))
+        if last is not None:
+            parts.append(last[:, None])
         rows = np.concatenate(parts, axis=1)
         numbered = step_numbers(length) if self.groups is None else [nth("group", place) for place in range(length)]
         described = {
@@ -311,7 +391,7 @@ class Attribution(Shares):
             "reason": self.reason,
             "vectors": (self.vectors or not self.tokens) and self.groups is None,
             "groups": self.groups is not None,
-            "values": True,
+            "values": not shared,
             **({"unit": self.unit} if self.unit else {}),
             "errors": self.standard_error is not None,
             "both": self.probability is not None,
@@ -357,15 +437,6 @@ def _means(values: Array, token: NDArray[np.intp], sequence: NDArray[np.intp], n
     squares = np.bincount(pairs[0], apart**2, num_tokens)
     scale = np.where(groups > 1, groups / np.maximum(groups - 1, 1), np.nan)
     return means, np.sqrt(scale * squares) / counts
-
-
-def _correlation(first: Array, second: Array) -> float:
-    """Pearson's; NaN where one of both does not vary."""
-    if not len(first):
-        return np.nan
-    a, b = first - first.mean(), second - second.mean()
-    scale = np.sqrt((a @ a) * (b @ b))
-    return float(np.clip(a @ b / scale, -1, 1)) if scale > 0 else np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)

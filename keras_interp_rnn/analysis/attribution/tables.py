@@ -59,6 +59,7 @@ class Shares(Result):
     reason: str
     targets: NDArray[np.int64]
     features: Array | None = None
+    inputs: Array | None = field(default=None, repr=False)
     tokens: tuple[tuple[str, ...], ...] = ()
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None

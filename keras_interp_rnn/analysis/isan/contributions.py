@@ -20,15 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._outputs import MANY_OUTPUTS, TOP, GivenOutputs, are_quantities, names_of_steps, output_names
+from keras_interp_rnn._outputs import MANY_OUTPUTS, TOP, GivenOutputs, names_of_steps, output_names
 from keras_interp_rnn._program import (
     AffineReading,
     GivenAlphabet,
     OpenedText,
     Way,
+    are_quantities,
     check_range,
     feature_addends,
-    is_regression,
 )
 from keras_interp_rnn._results import (
     WORD,
@@ -288,9 +288,25 @@ class Contributions(Result):
             target: index into `targets`, by default the last one.
             width: columns of the longest bar.
         """
-        return "\n".join(as_lines(self.table(target=target), width=width))
+        return "\n".join(as_lines(self.summary(target=target), width=width))
 
     def table(self, *, target: int = -1) -> Table:
+        """As `summary`, and with a column for each output, of which a table has the largest 64 at most.
+
+        Args:
+            target: index into `targets`, by default the last one.
+        """
+        table, count = self.summary(target=target), len(self.bias)
+        if not len(self.targets) or count == 1:
+            return table
+        outputs = np.sort(np.argsort(-self.logits[target], kind="stable")[:MANY_OUTPUTS])
+        terms = np.vstack([self.bias, self.values[: len(table) - 1, target]])[:, outputs]
+        named, unit = self.output_names or self.alphabet, "nats" if self._in_nats else ""
+        names = [output_name(named, output, count, again=True) for output in outputs.tolist()]
+        added = [numbers(name, column, unit=unit) for name, column in zip(names, terms.T, strict=True)]
+        return replace(table, columns=(*table.columns, *added))
+
+    def summary(self, *, target: int = -1) -> Table:
         """One target: a row for the bias and for each source, how far it moved the winner ahead of the runner-up.
 
         Of a single output, or of a regression, what each source added to the largest output.
@@ -522,7 +538,7 @@ def contributions(
         vectors=numbered,
         output_names=names,
         times=dates,
-        regression=is_regression(network) or are_quantities(network, outputs),
+        regression=are_quantities(network, outputs),
     )
 
 

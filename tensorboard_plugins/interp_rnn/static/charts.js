@@ -203,12 +203,12 @@ export function heatMap(rows, columns, options) {
   return html('div', {class: 'scroll'}, root);
 }
 
-/** Buttons that save a drawing and its numbers. */
-export function downloads(drawing, rows, name) {
+/** Buttons that save a drawing and its numbers, csv(). */
+export function downloads(drawing, csv, name) {
   return html('div', {class: 'downloads'},
     html('button', {type: 'button', onclick: (event) => saveSvg(drawing(event.currentTarget), name)}, 'Download SVG'),
     html('button', {type: 'button', onclick: (event) => savePng(drawing(event.currentTarget), name)}, 'Download PNG'),
-    html('button', {type: 'button', onclick: () => saveCsv(rows(), name)}, 'Download CSV'),
+    html('button', {type: 'button', onclick: () => saveText(csv(), `${name}.csv`, 'text/csv')}, 'Download CSV'),
   );
 }
 
@@ -241,13 +241,13 @@ function alone(drawing) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** Saves rows as CSV; names with commas or quotes are quoted. */
-export function saveCsv(rows, name) {
+/** Rows as CSV; names with commas or quotes are quoted. */
+export function csvOf(rows) {
   const cell = (value) => {
     const text = value === null || value === undefined ? '' : String(value);
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  save(new Blob([rows.map((row) => row.map(cell).join(',')).join('\n') + '\n'], {type: 'text/csv'}), `${name}.csv`);
+  return rows.map((row) => row.map(cell).join(',')).join('\n') + '\n';
 }
 
 /** Saves a text as a file. */

@@ -5,8 +5,8 @@ import {recorded} from './sources.js';
 
 /** Draws places over what the file shows without scripts. */
 export async function open(modules) {
-  const {runs, views, folders, state} = JSON.parse(document.getElementById('data').textContent);
-  const host = {title: document.title, lead: document.querySelector('.lead')?.textContent, kept: state};
+  const {runs, views, folders, state, csv} = JSON.parse(document.getElementById('data').textContent);
+  const host = {title: document.title, lead: document.querySelector('.lead')?.textContent, kept: state, csv};
   document.body.classList.remove('static');
   const places = Object.fromEntries(Object.entries(modules).map(([name, module]) => [name, {...module, kinds: views[name]}]));
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);

@@ -108,10 +108,13 @@ const UNDECIDED = 1.15; // times chance, below which a probability decides nothi
 const SMALL = 0.01; // of a change, which a sum may miss; of a probability, which hardly changes
 const SEEN = 0.001; // of a change, which is said where a sum misses it
 
+/** A number of the first output, less that of the second if two are compared. */
+const between = (of, [first, second]) => of(first) - (second === undefined ? 0 : of(second));
+
 /** Whether bars add up, in a sentence. rest: what they are said to add up with. */
 export function sumOf(reading, lead, pair, rest) {
   if (!reading.rest.length) return '';
-  const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
+  const over = (of) => between(of, pair);
   const values = [...Array(reading.tokens).keys()].map(lead);
   const terms = [...reading.rest.map(([, of]) => over(of)), ...values];
   const end = over(reading.outcome ?? reading.logits);
@@ -129,7 +132,7 @@ export function sumOf(reading, lead, pair, rest) {
 
 /** What bars do not have and the sum needs, as text: "+0.52 of the output without any step". format: of the bars. */
 export function restOf(reading, pair, format) {
-  const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
+  const over = (of) => between(of, pair);
   const rest = reading.rest.map(([name, of]) => [over(of), name]);
   const end = over(reading.outcome ?? reading.logits);
   const least = SEEN * Math.abs(end - rest.reduce((sum, [value]) => sum + value, 0)) + ROUNDING * rest.reduce((sum, [value]) => sum + Math.abs(value), Math.abs(end));
@@ -140,7 +143,7 @@ export function restOf(reading, pair, format) {
 /** What no token gives of the first output, over the second: a bar of its own; null where it is nothing.
  * @param {{unit: any, rest: any[], kind: string}} reading @param {number[]} pair @param {function(number): string} format */
 export function baseOf(reading, pair, format) {
-  const over = (of) => of(pair[0]) - (pair.length > 1 ? of(pair[1]) : 0);
+  const over = (of) => between(of, pair);
   const value = reading.rest.reduce((sum, [, of]) => sum + over(of), 0);
   if (!reading.rest.length || !/[1-9]/.test(format(value))) return null;
   const says = reading.rest.map(([name, of]) => `${name}: ${withUnit(format(over(of)), reading)}`).join(', ');
@@ -154,8 +157,8 @@ export const floorOf = ({unit, scale = 0}, pair) => Math.max(unit === 'nats' ? 1
 
 /** The format of the bars of a reading.
  * @param {Record<string, any>} reading @param {number[]} values @param {number[]} pair */
-export function formatOf({outcome, logits, rest}, values, [first, second]) {
-  const over = (of) => Math.abs(of(first) - (second === undefined ? 0 : of(second)));
+export function formatOf({outcome, logits, rest}, values, pair) {
+  const over = (of) => Math.abs(between(of, pair));
   return signedColumn(values, ROUNDING * rest.reduce((sum, [, of]) => sum + over(of), over(outcome ?? logits)));
 }
 

@@ -19,11 +19,14 @@ export async function draw(body, page) {
     const cards = found.get(name);
     if (!cards) return h('p', {class: 'loading'}, `Reading ${name} …`);
     if (!cards.length) return [h('h2', {class: 'headline'}, name), h('p', {class: 'note'}, 'Nothing of it can be drawn.')];
-    return cards.map(({place, sentence, drawing}, i) => h('div', {key: place},
+    return cards.map(({place, sentence, drawing, unit}, i) => h('div', {key: place},
       h(i ? 'h3' : 'h2', {class: 'headline'}, sentence),
-      drawing && few ? h('figure', {}, drawing(width)) : null,
+      drawing && few ? h('figure', {}, drawing(width, scaleOf(place, unit))) : null,
       h('button', {type: 'button', class: 'more', 'aria-label': `${page.places[place].title} of ${name}`, onclick: () => page.go({place, run: name})}, `${page.places[place].title} ▸`)));
   }
+
+  /** The largest bar of all runs whose bars have this unit: one scale for all. */
+  const scaleOf = (place, unit) => Math.max(0, ...[...found.values()].flat().filter((card) => card.place === place && card.unit === unit).map(({largest}) => largest ?? 0));
 
   paint();
   for (const {name, of} of page.runs) {

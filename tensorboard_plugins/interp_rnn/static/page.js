@@ -1,6 +1,6 @@
 // The page: which place, run, step and text; runs with a search; loading, empty and error states.
 
-import {downloads, html, saveText} from './charts.js';
+import {csvOf, downloads, html, saveText} from './charts.js';
 import {h, patch} from './render.js';
 import {fetched, GONE, Refusal} from './sources.js';
 import {withTips} from './tips.js';
@@ -21,7 +21,7 @@ let player = null;
 /** Opens the page.
  * given.places: name -> module, with the kinds that it shows; overview is the place of all runs. given.source: `sources.js`.
  * given.folders: of callbacks, whose runs belong to the run of the folder above. given.host: what is around the page:
- * title, lead, kept (a state), remember (the state), note. */
+ * title, lead, kept (a state), remember (the state), note, csv (the file of numbers that is saved, in place of what is drawn). */
 export async function start(given) {
   ({places, source, host} = given);
   host.folders = given.folders;
@@ -146,8 +146,8 @@ async function pageOf(name, entries, body, current) {
       state.step = nearest(steps, state.step);
       slider = steps.length > 1 ? {steps, onstep} : null;
     },
-    downloads: (...what) => {
-      const row = downloads(...what);
+    downloads: (drawing, rows, file) => {
+      const row = downloads(drawing, () => host.csv ?? csvOf(rows()), file);
       if (source.saves) row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
       return row;
     },

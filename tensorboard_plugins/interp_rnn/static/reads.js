@@ -253,9 +253,12 @@ export async function card(page) {
   const format = formatOf(reading, values, pair);
   const shownOutputs = outcomesOf(reading).slice(0, 3);
   const margin = (i) => errorOf(reading, [i], pair);
+  const base = baseOf(reading, pair, format);
   return {
     sentence: sentence(page.title, reading, symbols, lead, pair),
-    drawing: (width) => strip(symbols.map((name, i) => ({name, value: values[i], margin: margin(i), says: withUnit(withMargin(values[i], margin(i), format), reading)})), {width, format, noun: reading.noun, onopen: () => {}, base: baseOf(reading, pair, format), floor: floorOf(reading, pair),
+    unit: reading.unit,
+    largest: Math.max(floorOf(reading, pair), Math.abs(base?.value ?? 0), ...values.map((value, i) => Math.abs(value) + margin(i))),
+    drawing: (width, floor) => strip(symbols.map((name, i) => ({name, value: values[i], margin: margin(i), says: withUnit(withMargin(values[i], margin(i), format), reading)})), {width, format, noun: reading.noun, onopen: () => {}, base, floor,
       outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))}),
   };
 }

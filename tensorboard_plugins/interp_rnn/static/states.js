@@ -1,6 +1,6 @@
 // The automaton at each logged step, a text's path through it, and what is known of it: states keep their places.
 
-import {html, LINES, remembering, saveCsv, shown, svg} from './charts.js';
+import {csvOf, html, LINES, remembering, saveText, shown, svg} from './charts.js';
 import {diagram, keyOf, numberOf, shownEdges} from './graph.js';
 import {classes, columns, logged, walked} from './path.js';
 
@@ -179,7 +179,7 @@ export async function draw(body, page) {
     headline, tools, choice, reading, result, place, details, remarks, numbers, reference,
     page.downloads(() => view.whole(), () => rows(graph, state.step), 'automaton'),
   );
-  if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveCsv(probabilities(text, state), 'transitions')}, 'Text as CSV'));
+  if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveText(csvOf(probabilities(text, state)), 'transitions.csv', 'text/csv')}, 'Text as CSV'));
   await show();
 }
 
