@@ -11,13 +11,15 @@ from numpy.typing import ArrayLike
 
 from keras_interp_rnn._results.names import AGAINST, FOR, GREY, INK, LINES, nth, signed
 from keras_interp_rnn._results.names import cut as shortened
-from keras_interp_rnn._results.table import Table
+from keras_interp_rnn._results.table import Table, written
 from keras_interp_rnn._types import Array
 
 MAX_STEPS, MAX_ENTRIES = 60, 24
 """Maximum numbers of steps and entries that a heat map shows."""
-CELL = 12
-"""Side of a cell of a heat map, in pixels."""
+CELL, LARGE = 12, (46, 24)
+"""Side of a cell of a heat map, in pixels; width and height of one with a number."""
+HALF = 0.6
+"""Opacity of a cell above which its number is white."""
 MAX_NAME = 30
 """Maximum number of characters of the name of a row."""
 MAX_BARS = 40
@@ -79,6 +81,8 @@ def heat_map(
     labelled: bool = False,
     columns: Sequence[str] = (),
     title: str = "",
+    form: str = "",
+    legend: str = "",
 ) -> str:
     """A grid of numbers: blue above zero, orange below, stronger for larger numbers, grey for NaN and infinities.
 
@@ -88,10 +92,12 @@ def heat_map(
         least: least absolute value of full colour, which is that of the largest number above it. Most quantities of a
             cell lie in [-1, 1].
         labelled: whether the rows have their names at the left. columns: names of the columns, below them.
-        title: what was found, above the map.
+        title: what was found, above the map. form: of numbers in the cells, which are then large; "" for none.
+        legend: what a number is, below the map.
     """
     array = np.asarray(values, np.float64)
     cut = array[:MAX_STEPS, :MAX_ENTRIES]
+    wide, high = LARGE if form else (CELL, CELL)
     scale = float(np.nanmax(np.abs(cut), initial=least)) or 1.0
     cells = []
     for t, row in enumerate(cut):
@@ -101,24 +107,32 @@ def heat_map(
             place = f"{nth(column, t)}, {columns[t]}" if columns else nth(column, t)
             tip = html.escape(f"{place}, {names[i]}: {value:.4g}")
             cells.append(
-                f'<rect x="{t * CELL}" y="{i * CELL}" width="{CELL}" height="{CELL}" fill="{color}" '
+                f'<rect x="{t * wide}" y="{i * high}" width="{wide}" height="{high}" fill="{color}" '
                 f'fill-opacity="{opacity:.3f}"><title>{tip}</title></rect>'
             )
-    width, height = cut.shape[0] * CELL, cut.shape[1] * CELL
+            if form:
+                ink = "#fff" if opacity > HALF else INK
+                number = written(value, form)
+                cells.append(_label(t * wide + wide / 2, i * high + high - 7, number, "middle", color=ink))
+    width, height = cut.shape[0] * wide, cut.shape[1] * high
     if labelled:
-        left = 8 + 7 * min(MAX_NAME, max(map(len, names[:MAX_ENTRIES]), default=0))
+        left = 14 + 7 * min(MAX_NAME, max(map(len, names[:MAX_ENTRIES]), default=0))
         cells = [f'<g transform="translate({left})">{"".join(cells)}</g>']
         for i, name in enumerate(names[: cut.shape[1]]):
-            place = f'x="{left - 6}" y="{i * CELL + CELL - 2}" text-anchor="end" font-size="11" fill="{INK}"'
-            cells.append(f"<text {place}>{html.escape(shortened(name, MAX_NAME))}</text>")
+            cells.append(_label(left - 6, i * high + high / 2 + 4, shortened(name, MAX_NAME), "end"))
         width += left
     if columns:
-        left = width - cut.shape[0] * CELL
+        left = width - cut.shape[0] * wide
         shown = [shortened(name, MAX_NAME) for name in columns[: cut.shape[0]]]
         for t, name in enumerate(shown):
-            turned = f'transform="translate({left + t * CELL + CELL - 2} {height + 6}) rotate(-90)" text-anchor="end"'
+            turned = f'transform="translate({left + (t + 0.5) * wide + 4} {height + 6}) rotate(-90)" text-anchor="end"'
             cells.append(f'<text {turned} font-size="11" fill="{INK}">{html.escape(name)}</text>')
         height += 12 + 7 * max(map(len, shown), default=0)
+    for line in textwrap.wrap(legend, CAPTION):
+        height += 16
+        cells.append(_label(8, height, line, "start"))
+        width = max(width, 16 + int(6.6 * len(line)))
+    height += 8 * bool(legend)
     caption = f"{cut.shape[0]} of {len(array)} {column}s, {cut.shape[1]} of {array.shape[1]} entries"
     return _titled(title, width, height, cells) if title else _svg(width, height, caption, cells)
 
@@ -149,7 +163,8 @@ def bars(table: Table) -> str:
     if parts is None:
         raise ValueError(f"A table must have bars to be drawn. Received: {table.caption!r}. Save it as .csv or .html.")
     rows = table.strongest(MAX_BARS).tolist()
-    names = [" ".join(column.cell(row) for column in table.columns if column.is_text).strip() for row in rows]
+    words = [column for column in table.columns if column.is_text and column.name]
+    names = [table.between.join(filter(None, (column.cell(row) for column in words))) for row in rows]
     column = next(column for column in table.columns if column.name == table.bars)
     numbers = [column.cell(row) for row in rows]
     left, right = (max(40, 12 + 7 * min(MAX_NAME, max(map(len, each), default=0))) for each in (names, numbers))
@@ -161,7 +176,7 @@ def bars(table: Table) -> str:
         piece = bar(float(parts[row]), both=both, outlined=row < table.base, size=long)
         drawn.append(f'<g transform="translate({left} {y})">{piece[piece.index(">") + 1 : -len("</svg>")]}</g>')
         drawn.append(_label(left + long + 6, y + 10, numbers[place], "start"))
-    drawn.append(_label(left, height - 5, column.heading, "start"))
+    drawn.append(_label(left, height - 5, f"{column.heading}{'; blue: above 0, orange: below' * both}", "start"))
     return _titled(table.caption, left + long + right, height, drawn)
 
 
@@ -182,9 +197,9 @@ def _svg(width: float, height: float, caption: str, parts: Sequence[str]) -> str
     )
 
 
-def _label(x: float, y: float, text: str, anchor: str, size: int = 11) -> str:
+def _label(x: float, y: float, text: str, anchor: str, size: int = 11, color: str = INK) -> str:
     place = f'x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}"'
-    return f'<text {place} fill="{INK}">{html.escape(text)}</text>'
+    return f'<text {place} fill="{color}">{html.escape(text)}</text>'
 
 
 def line_chart(values: Sequence[ArrayLike], names: Sequence[str], *, x: str = "index") -> str:

@@ -80,6 +80,7 @@ class Table:
         folded: whether a terminal shows no rows. rows: most rows that it shows, besides the base.
         parts: tables below this one.
         drawings: functions that draw the same, as SVG. legend: how to read them, for pages.
+        between: what joins the texts of a row, where a drawing names it.
     """
 
     caption: str
@@ -95,6 +96,7 @@ class Table:
     parts: tuple[Table, ...] = ()
     drawings: tuple[Callable[[], str], ...] = ()
     legend: str = ""
+    between: str = " "
 
     def __len__(self) -> int:
         """Number of rows."""

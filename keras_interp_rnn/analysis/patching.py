@@ -49,6 +49,9 @@ class _Place(NamedTuple):
     is_flipped: bool
 
 
+NUMBERED = 16
+"""Maximum number of steps of a map with numbers."""
+
 Recorded = dict[Any, dict[tuple[str, int], Array]]
 """For each cell its quantities at each step in reading order."""
 
@@ -127,15 +130,18 @@ class Patching(Result):
         places = range(len(steps))
         restored = [float(self.restored[i, steps[i]]) for i in places]
         names = [self.step_name(step) for step in steps]
+        # What all states together restore is so by construction: what one of them does alone was found.
         known = [i for i in places if np.isfinite(restored[i])]
-        most = max(known, key=lambda i: abs(restored[i]), default=None)
-        caption = ""
+        alone = [i for i in known if "+" not in self.names[i]] or known
+        most = max(alone, key=lambda i: abs(restored[i]), default=None)
+        found = ""
         if most is not None:
-            place = f"step {steps[most] + 1}{f' ({names[most]})' if names[most] else ''}"
-            caption = f"; {self.names[most]} at {place} restores {restored[most]:.1%} of the difference"
+            place = f"step {steps[most] + 1}{f', {names[most]},' if names[most] else ''}"
+            found = f"{self.names[most]} at {place} restores {restored[most]:.0%} of the difference; "
+        mean = "mean output" if len(self.clean) > 1 else "output"
         return Table(
-            f"{counted(len(self.clean), 'pair')}, mean output {self.corrupted.mean():.4g} corrupted, "
-            f"{self.clean.mean():.4g} clean{caption}",
+            f"{found}{mean} {self.corrupted.mean():.4g} corrupted, {self.clean.mean():.4g} clean, "
+            f"{counted(len(self.clean), 'pair')}",
             (
                 texts("quantity", self.names),
                 Column("step", [step + 1 for step in steps], form="d"),
@@ -153,8 +159,16 @@ class Patching(Result):
         return self._map(self.summary().caption)
 
     def _map(self, title: str = "") -> str:
-        names = [self.step_name(step) for step in range(self.restored.shape[1])]
-        return heat_map(self.restored.T, self.names, labelled=True, columns=names if any(names) else (), title=title)
+        count = self.restored.shape[1]
+        names = [self.step_name(step) or str(step + 1) for step in range(count)]
+        legend = (
+            "In a cell: the share of the difference between both outputs that a quantity restores, copied after this "
+            "step from the clean run into the corrupted one."
+        )
+        form = ".0%" if count <= NUMBERED else ""
+        return heat_map(
+            self.restored.T, self.names, labelled=True, columns=names, title=title, form=form, legend=legend
+        )
 
 
 def patching(

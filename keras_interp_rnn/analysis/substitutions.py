@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from keras_interp_rnn._alphabet import Alphabet, token_ids
 from keras_interp_rnn._checks import integer, integers
-from keras_interp_rnn._outputs import GivenOutputs, output_names
+from keras_interp_rnn._outputs import GivenOutputs, output_names, two_classes
 from keras_interp_rnn._program import (
     GivenAlphabet,
+    are_quantities,
     as_array,
     check_finite,
     gives_probabilities,
@@ -25,6 +26,7 @@ from keras_interp_rnn._program import (
     resolve_alphabet,
 )
 from keras_interp_rnn._program.inputs import Reading, are_several, one_row, read_inputs
+from keras_interp_rnn._program.interface import last_activation
 from keras_interp_rnn._program.network import masks_of, steps_read
 from keras_interp_rnn._results import (
     WORD,
@@ -43,6 +45,7 @@ from keras_interp_rnn._results import (
     view,
 )
 from keras_interp_rnn._types import Array, TextModel
+from keras_interp_rnn.analysis.attribution.wording import unit_of
 
 BATCH = 256
 """Maximum number of texts that are read at a time."""
@@ -51,6 +54,11 @@ WORKING_MEMORY = 2**26
 """Bytes of outputs that are computed at a time, all steps counted."""
 
 
+BETWEEN_CLASSES = {"linear": "log-odds", "sigmoid": "probability"}
+"""Last activation -> what a single output between two classes is."""
+
+DECIDES = 0.5
+"""A probability above which there is no larger one."""
 MOVED = 0.1
 """Least change of a probability that has a bar of full length."""
 
@@ -71,6 +79,9 @@ class Substitutions(Result):
         read: bool (T,), False at steps that the network itself masks, such as padding: nothing is tried there, and
             `outputs` and `deleted` are `original`. None if the masks are not known.
         output_names: of all outputs, with units; () if they have no names of their own.
+        tried: bool (T,), the positions at which a symbol was replaced or deleted: symbols before and after a text stay.
+        unit: "log-odds" or "probability" of a single output between two classes that have names, otherwise "".
+        class_names: of both; () if they are not known.
 
     Example: see `substitutions`.
     """
@@ -86,6 +97,9 @@ class Substitutions(Result):
     deleted: Array | None = None
     read: NDArray[np.bool_] | None = None
     output_names: tuple[str, ...] = ()
+    tried: NDArray[np.bool_] | None = None
+    unit: str = ""
+    class_names: tuple[str, ...] = ()
 
     def probabilities(self) -> tuple[Array, Array]:
         """`outputs` and `original` as probabilities; a single output as it is."""
@@ -120,10 +134,14 @@ class Substitutions(Result):
         changes, same = self.changes(output), self.symbols[:, None] == self.alternatives
         changes = np.where(same, 0.0, changes)
         order = np.argsort(np.where(same, 1.0, -np.abs(changes)), axis=None, kind="stable")
-        if self.read is not None:
-            order = order[self.read[order // len(self.alternatives)]]
+        order = order[self._changes_at()[order // len(self.alternatives)]]
         places = np.unravel_index(order[:num_substitutions], changes.shape)
         return [(int(t), int(self.alternatives[a]), float(changes[t, a])) for t, a in zip(*places, strict=True)]
+
+    def _changes_at(self) -> NDArray[np.bool_]:
+        """Bool (T,), the positions at which a symbol was replaced."""
+        there = np.ones(len(self.symbols), bool)
+        return there & (True if self.read is None else self.read) & (True if self.tried is None else self.tried)
 
     def name(self, symbol: int) -> str:
         """The displayed name of a symbol; its id if there is no alphabet."""
@@ -140,22 +158,26 @@ class Substitutions(Result):
         name = self.output_name(first)
         if single:
             output, answer = self.output_names[0] if self.output_names else "the output", f"{usual[0]:.4f}"
+            if self.class_names:
+                part = float(expit(usual[0])) if self.unit == "log-odds" else float(usual[0])
+                said = (self.class_names[1], part) if part > DECIDES else (self.class_names[0], 1 - part)
+                output, answer = f"the {self.unit} of {output}", verdict(*said, 1)
         else:
             output, answer = f"probability of {name!r}", verdict(name, float(usual[first]), len(usual))
+        of_parts = not single or self.unit == "probability"
         read = text_of(self.alphabet, self.symbols if self.read is None else self.symbols[self.read])
         if len(read) > WORD:  # cut between words, if there are any
             read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
         changes, same = self.changes(), self.symbols[:, None] == self.alternatives
-        tried = ~same if self.read is None else ~same & self.read[:, None]
-        places, others = np.nonzero(tried)
+        places, others = np.nonzero(~same & self._changes_at()[:, None])
         order = np.argsort(-np.abs(changes[places, others]), kind="stable")
         places, others = places[order], others[order]
-        values, strongest = changes[places, others].tolist(), ""
+        values, strongest, unit = changes[places, others].tolist(), "", unit_of(self.unit)
         if values:
             old, new = self.name(int(self.symbols[places[0]])), self.name(int(self.alternatives[others[0]]))
-            change = f"{values[0]:+.4g}" if single else f"{100 * values[0]:+.1f} points"
+            size = f"{100 * values[0]:+.1f} points" if of_parts else f"{values[0]:+.4g}{f' {unit}' if unit else ''}"
             place = f"{quoted(new)} in place of {quoted(old)} at position {places[0] + 1}"
-            strongest = f"; {place} changes that most: {change}"
+            strongest = f"; {place} changes {output if of_parts or unit else 'it'} most, by {size}"
         heading = f"change of {output}"
         return Table(
             f"after {read!r}: {answer}{strongest}",
@@ -163,10 +185,11 @@ class Substitutions(Result):
                 Column("position", (places + 1).tolist(), form="d"),
                 texts("symbol", [self.name(int(self.symbols[t])) for t in places]),
                 texts("instead", [self.name(int(self.alternatives[a])) for a in others]),
-                Column(heading, values, form="+.4g" if single else "+.1%"),
+                Column(heading, values, unit, "+.1%" if of_parts else "+.4g"),
             ),
             bars=heading,
-            scale=0.0 if single else MOVED,
+            scale=1.0 if unit else MOVED if of_parts else 0.0,
+            between=" → ",
         )
 
     def tag(self) -> Tag:
@@ -178,6 +201,7 @@ class Substitutions(Result):
         if self.are_probabilities and len(self.original) > 1:
             rows = np.log(np.maximum(rows, 1e-30))
         masked = masked_steps(self.read)
+        fixed = [step for step in masked_steps(self.tried) if step not in masked]
         return rows.astype(np.float32), {
             "kind": "substitutions",
             "symbols": [self.name(int(symbol)) for symbol in self.symbols],
@@ -185,6 +209,7 @@ class Substitutions(Result):
             "outputs": [self.output_name(output) for output in range(len(self.original))],
             "deletions": self.deleted is not None,
             **({"masked": masked} if masked else {}),
+            **({"fixed": fixed} if fixed else {}),
         }
 
     def page_view(self) -> View | None:
@@ -302,7 +327,22 @@ def substitutions(
                 deleted[rows], _ = _at(network, run(without, len(rows)), target)
     table = ran.reshape(len(text), len(others), -1)
     named = output_names(given, outputs, len(original))
-    return Substitutions(text, others, table, original, names, are_probabilities, deleted, read, named)
+    classes = two_classes(given, outputs, len(original))
+    unit = "" if are_quantities(given, outputs) else BETWEEN_CLASSES.get(last_activation(network) or "", "")
+    return Substitutions(
+        text,
+        others,
+        table,
+        original,
+        names,
+        are_probabilities,
+        deleted,
+        read,
+        named,
+        tried=np.isin(np.arange(len(text)), places),
+        unit=unit if classes else "",
+        class_names=classes if unit else (),
+    )
 
 
 def _alternatives(given: Any, alphabet: Alphabet | None) -> Any:

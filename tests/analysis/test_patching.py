@@ -1,6 +1,7 @@
 """Patching against loops that put the clean value there by hand, and against `trace(set=)`."""
 
 import functools
+import html
 import importlib
 
 import keras
@@ -276,9 +277,32 @@ def test_a_stack_of_cells_is_patched_cell_by_cell():
 
 def test_print_names_the_step_of_the_largest_effect():
     shown = str(analysis.patching(model(), CLEAN, corrupted=CORRUPTED, quantities="upper/h", target=0)).splitlines()
-    assert shown[0].startswith("2 pairs, mean output ")
+    assert shown[0].startswith("upper/h at step 4")
+    assert " restores 100% of the difference; mean output " in shown[0]
+    assert shown[0].endswith(" clean, 2 pairs")
     assert shown[2].split()[:2] == ["upper/h", "4"]
     assert "100.0%" in shown[2]
+
+
+def test_steps_have_the_names_of_what_all_pairs_read_there():
+    names = list(".abcdef")
+    one = analysis.patching(model(), ["abcd"], corrupted=["aecd"], alphabet=names, target=0)
+    assert [one.step_name(step) for step in range(4)] == ["“a”", "“b” for “e”", "“c”", "“d”"]
+    both = analysis.patching(model(), ["abcd", "eacf"], corrupted=["aecd", "bacf"], alphabet=names, target=0)
+    assert [both.step_name(step) for step in range(4)] == ["", "", "“c”", ""]
+    drawn = one.drawing()
+    assert all(html.escape(one.step_name(step)) in drawn for step in range(4))
+    columns = one.table().to_dict()
+    assert columns["read"] == [one.step_name(step) for step in range(4)] * len(one.names)
+    np.testing.assert_array_equal(np.reshape(columns["restored"], one.restored.shape), one.restored)
+    np.testing.assert_array_equal(np.reshape(columns["effect"], one.effects.shape), one.effects)
+
+
+def test_the_sentence_is_about_one_quantity_alone():
+    """All states at the step of the last difference restore all of it by construction."""
+    found = analysis.patching(model(), ["abcd"], corrupted=["aecd"], alphabet=list(".abcdef"), target=0)
+    assert found.restored[[name.count("+") > 0 for name in found.names]].max() > 0.9
+    assert "+" not in found.table().caption.split(" at step ")[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_interp_rnn import analysis, layers
+from keras_interp_rnn import analysis, datasets, layers
 from tests.analysis.isan.networks import network
 from tests.oracles import isan as oracle
 
@@ -168,3 +168,42 @@ def test_refuses_invalid_arguments():
         with pytest.raises(ValueError, match=message) as error:
             analysis.substitutions(model, text, **named)
         assert "\n" not in str(error.value)
+
+
+WORDS = ["<s>", "</s>", "bad", "good", "film"]
+
+
+def critic(activation=None):
+    """A network of words between two classes, with symbols before and after each text."""
+    keras.utils.set_random_seed(1)
+    ids = keras.Input((None,), dtype="int32")
+    words = datasets.Alphabet(WORDS, start="<s>", end="</s>", split=str.split).layer()(ids)
+    named = datasets.Outputs(["negative", "positive"]).layer()(words)
+    return keras.Model(ids, keras.layers.Dense(1, activation)(keras.layers.GRU(4)(keras.layers.Embedding(5, 3)(named))))
+
+
+def test_symbols_before_and_after_a_text_stay_and_have_no_rows():
+    changed = analysis.substitutions(critic(), "good film")
+    np.testing.assert_array_equal(changed.tried, [False, True, True, False])
+    assert {*changed.table().to_dict()["position"]} == {2, 3}
+    assert {position for position, *_ in changed.top(20)} == {1, 2}
+    _, described = changed.tag()
+    assert described["fixed"] == [0, 3]
+    assert "masked" not in described
+
+
+@pytest.mark.parametrize(("activation", "unit"), [(None, "log-odds"), ("sigmoid", "probability"), ("tanh", "")])
+def test_two_named_classes_have_a_verdict(activation, unit):
+    changed = analysis.substitutions(critic(activation), "good film")
+    assert changed.unit == unit
+    caption, heading = changed.table().caption, changed.table().columns[-1].heading
+    if not unit:
+        assert changed.class_names == ()
+        assert " sure" not in caption
+        return
+    part = changed.original[0] if unit == "probability" else 1 / (1 + np.exp(-changed.original[0]))
+    name, sure = ("positive", part) if part > 0.5 else ("negative", 1 - part)
+    assert f"”, {100 * sure:.0f} % sure; “" in caption
+    assert f"“{name}”, " in caption
+    assert heading == f"change of the {unit} of positive{', nats' if unit == 'log-odds' else ''}"
+    assert f" changes the {unit} of positive most, by " in caption

@@ -209,6 +209,17 @@ class TestFiles:
             assert read == traced.tokens[sequence - 1][step - 1]
 
 
+def test_a_ranking_names_the_output_and_the_direction():
+    split = analysis.attribution(critic(), ["not a good film", "good", "a film"])
+    ranked = split.ranking()
+    assert ranked.table().caption.startswith(f"“{ranked.names[0]}” moves the log-odds of good most: ")
+    up = dataclasses.replace(ranked, mean=ranked.mean_absolute)
+    assert f"most: up, by {up.mean[0]:.3g} nats on average; " in up.table().caption
+    down = dataclasses.replace(ranked, mean=-ranked.mean_absolute)
+    assert " most: down, by " in down.table().caption
+    assert " most: up or down, by " in dataclasses.replace(ranked, mean=0 * ranked.mean).table().caption
+
+
 class TestAllOutputs:
     def classifier(self, activation):
         keras.utils.set_random_seed(3)

@@ -40,6 +40,8 @@ from keras_interp_rnn.analysis.attribution.tables import (
 )
 from keras_interp_rnn.analysis.attribution.wording import unit_of
 
+ONE_WAY = 0.9
+"""Mean of shares, in parts of their mean size, from which nearly all of them have one sign."""
 CERTAIN = 1e-6
 """How far the sum of probabilities may be from 1."""
 MAX_FEATURE_SHARES = 2**20
@@ -473,8 +475,11 @@ class ShareRanking(Result):
             return Table(f"Shares of no {self.kind}")
         unit = unit_of(self.unit)
         count = counted(self.num_sequences, "sequence")
-        first = f"; {quoted(self.names[0])} moves most, by {self.mean_absolute[0]:.3g}{f' {unit}' if unit else ''}"
-        caption = f"mean shares by {self.kind}{f', in {self.unit}' if self.unit else ''}, {count}{first}"
+        moved = f"the {self.unit} of " * bool(self.unit) + named_output(self, self.outputs[0], again=True)
+        mean, size = float(self.mean[0]), float(self.mean_absolute[0])
+        way = "up or down" if abs(mean) < ONE_WAY * size else "up" if mean > 0 else "down"
+        by = f"{way}, by {size:.3g}{f' {unit}' if unit else ''} on average"
+        caption = f"{quoted(self.names[0])} moves {moved} most: {by}; mean shares by {self.kind}, {count}"
         notes = ("± standard error over sequences",)
         if len(outputs) == 1:
             return Table(caption, self._columns(np.arange(len(self.names))), notes, bars="mean share")

@@ -4,7 +4,8 @@ Row 0 is the text itself; the alternatives to the first symbol follow, then thos
 deletions, the text without its first symbol, without its second, and so on. A slice is the whole.
 
 Description: symbols, the T names; alternatives, the names of the symbols that replace them; outputs, their names;
-deletions, whether there are any, by default false; masked, the symbols that were not read, from 0.
+deletions, whether there are any, by default false; masked, the symbols that were not read, from 0; fixed, those that
+were not changed, such as the symbols before and after a text.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class _Substitutions(ArrayKind):
         Rule("outputs", "a list of names", names),
         Rule("deletions", "true or false", flag, needed=False),
         Rule("masked", "numbers of symbols", lambda value: list_of(value, integer), needed=False),
+        Rule("fixed", "numbers of symbols", lambda value: list_of(value, integer), needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

@@ -39,7 +39,7 @@ const METHODS = {
     load: async (step) => {
       const answers = changed(series, await page.part(entry, step, 0));
       const lost = (i, o) => answers.original[o] - (id === 'deleted' ? answers.deleted(i)[o] : answers.mean(i)[o]);
-      const reading = {outputs: series.outputs, tokens: series.symbols.length, masked: series.masked, value: lost, logits: (o) => answers.original[o]};
+      const reading = {outputs: series.outputs, tokens: series.symbols.length, masked: series.masked, fixed: series.fixed, value: lost, logits: (o) => answers.original[o]};
       return id === 'deleted' ? ofDeletions(reading) : {...ofDeletions(reading), kind: 'replaced', alternatives: series.alternatives.length};
     },
   })),

@@ -97,12 +97,12 @@ export async function drawTexts(body, page, texts) {
     const names = pair.map((o) => quoted(brief(reading.outputs[o])));
     const against = names.join(' over ');
     const margins = groups.map((group) => errorOf(reading, group, pair));
-    const masked = new Set(reading.masked);
+    const masked = new Set(reading.masked), fixed = new Set(reading.fixed);
     const asks = reading.without || drawn.answers;
     const picked = reading.of ? reading.picked : asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
     const tokens = groups.map((group, g) => {
-      const off = group.every((i) => masked.has(i));
-      return {name: group.map((i) => symbols[i]).join(''), value: values[g], margin: margins[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? 'masked, not read' : `${withUnit(withMargin(values[g], margins[g], format), reading)} for ${against}`};
+      const off = group.every((i) => masked.has(i) || fixed.has(i));
+      return {name: group.map((i) => symbols[i]).join(''), value: values[g], margin: margins[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? (group.every((i) => fixed.has(i)) ? 'not changed' : 'masked, not read') : `${withUnit(withMargin(values[g], margins[g], format), reading)} for ${against}`};
     });
     const near = saturation(reading, pair);
     const outputs = outcomesOf(reading);
@@ -175,7 +175,7 @@ export async function drawTexts(body, page, texts) {
     const shared = reading.others ? 1 - reading.others.probability : 1;
     const without = reading.outputs.map((_, o) => logits[o] - group.reduce((sum, i) => sum + reading.value(i, o), 0));
     const single = group.length === 1 ? group[0] : null;
-    const unread = changes?.series.masked?.includes(single);
+    const unread = changes?.series.masked?.includes(single) || changes?.series.fixed?.includes(single);
     const alternatives = single === null || !answers || unread ? [] : changes.series.alternatives;
     const instead = alternatives.includes(state.instead) ? state.instead : alternatives.find((name) => name !== symbols[single]);
     const rows = [
@@ -195,14 +195,14 @@ export async function drawTexts(body, page, texts) {
 
   /** Of every replacement the change of the first output. */
   function replacements(pair) {
-    const {answers, symbols, changes: {series: {alternatives, outputs, masked = []}}, reading} = drawn;
+    const {answers, symbols, changes: {series: {alternatives, outputs, masked = [], fixed = []}}, reading} = drawn;
     answers.all?.();
     const o = outputs.indexOf(reading.outputs[pair[0]]);
     const single = outputs.length === 1;
     const measure = (logits) => (single ? logits[0] : ranked(outputs, logits).find(([, , other]) => other === o)[1]);
     const usual = measure(answers.original);
     const all = symbols.flatMap((symbol, i) => alternatives.map((name, a) => [i, symbol, name, measure(answers.replaced(i, a)) - usual, answers.replaced(i, a)]))
-      .filter(([i, symbol, name]) => symbol !== name && !masked.includes(i)).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
+      .filter(([i, symbol, name]) => symbol !== name && !masked.includes(i) && !fixed.includes(i)).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
     return tableOf(['position', 'symbol', 'instead', single ? 'change of the output' : `change of ${brief(outputs[o])}`, 'then'],
       all.map(([i, symbol, name, change, logits]) => [i + 1, symbol, name, single ? shown(change) : points(change), says(outputs, logits)]));
   }
