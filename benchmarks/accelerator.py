@@ -22,6 +22,7 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 
 import argparse
 import contextlib
+import importlib
 import itertools
 import json
 import os
@@ -36,6 +37,8 @@ from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch needs some of the chip's memory too
+with contextlib.suppress(ImportError):
+    importlib.import_module("torch._dynamo")  # its triton 3.8 ends the process where TensorFlow 2.21 came before it
 import keras
 import numpy as np
 from turns import in_turn

@@ -23,7 +23,6 @@ NO_INDEX = {
     "keras_interp_rnn/analysis/isan/contributions.py": {
         **dict.fromkeys(("step", "self.step", "place"), "the paper's t, from 1"),
     },
-    "keras_interp_rnn/analysis/patching.py": {"self.corrupted.mean()": "the output itself"},
     "keras_interp_rnn/automata/machines/showing.py": {"output": "a label"},
     "keras_interp_rnn/analysis/surprise.py": {"largest": "an id", "empty": "from 1"},
     "keras_interp_rnn/automata/machines/moore.py": {"row": "the row itself"},

@@ -227,9 +227,10 @@ def test_no_file_has_obscure_wording():
     package, found = Path(keras_interp_rnn.__file__).parent, {}
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if matches := [match[0] for pattern in OBSCURE for match in re.finditer(pattern, text)]:
-            found[path.relative_to(package)] = matches
-    assert not found, "Write plain sentences: " + "\n".join(f"{path}: {matches}" for path, matches in found.items())
+        for match in (match for pattern in OBSCURE for match in re.finditer(pattern, text)):
+            found[f"{path.relative_to(package)}:{text.count(chr(10), 0, match.start()) + 1}"] = match[0]
+    listed = "\n".join(f"{place}: {words!r}" for place, words in found.items())
+    assert not found, f"Write plain sentences, names of variables too; for things use what they do:\n{listed}"
 
 
 def test_every_name_of_the_glossary_is_one_of_a_parameter():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._results.names import AGAINST, FOR, GREY, INK, LINES, nth, signed
+from keras_interp_rnn._results.names import AGAINST, FOR, GREY, INK, LINES, PAPER, nth, signed
 from keras_interp_rnn._results.names import cut as shortened
 from keras_interp_rnn._results.table import Table, written
 from keras_interp_rnn._types import Array
@@ -111,7 +111,7 @@ def heat_map(
                 f'fill-opacity="{opacity:.3f}"><title>{tip}</title></rect>'
             )
             if form:
-                ink = "#fff" if opacity > HALF else INK
+                ink = PAPER if opacity > HALF else INK
                 number = written(value, form)
                 cells.append(_label(t * wide + wide / 2, i * high + high - 7, number, "middle", color=ink))
     width, height = cut.shape[0] * wide, cut.shape[1] * high

@@ -20,6 +20,8 @@ GREY = tokens.GUIDE
 """Colour of guide lines."""
 INK = tokens.LIGHT["ink"]
 """Colour of text and outlines."""
+PAPER = tokens.LIGHT["paper"]
+"""Colour of text on a strong colour."""
 LINE = tokens.EDGE
 """Colour of edges."""
 

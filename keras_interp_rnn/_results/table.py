@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
+import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._types import Array, Ints
+
+FLOATS = (float, np.floating)
+ROUNDING, FAR = 1e-9, 1e-4
+"""Sizes of a number, in parts of the largest one, between which a column has no common number of decimals."""
+MAX_DECIMALS = 6
+"""Most decimals that numbers of significant digits are written with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +32,8 @@ class Column:
         name: its heading.
         values: one for each row: a number, a text, or None where there is nothing.
         unit: of the numbers, for example "nats"; "" if they have none.
-        form: how text and pages write a number, as for `format`; `to_dict` and files have all digits.
+        form: how text and pages write a number, as for `format`; `to_dict` and files have all digits. Of significant
+            digits, "+.3g", the largest number has so many, and all have its decimals.
         error: half the width of the 95 % interval of each number; None if the numbers are no estimates.
         sums: whether a sum over rows has a meaning, so that rows that are left out can be added up.
     """
@@ -45,22 +55,43 @@ class Column:
         """Whether it has no number."""
         return all(value is None or isinstance(value, str) for value in self.values)
 
+    @functools.cached_property
+    def decimals(self) -> str:
+        """The form with the decimals that its three digits or more give the largest number, but for zeros at the ends.
+
+        It is `form` itself where numbers are so far apart, but for rounding, or so large or small, that decimals would
+        hide them.
+        """
+        digits = re.fullmatch(r"(\+?)\.([3-9])g", self.form)
+        sizes = [abs(float(x)) for x in self.values if isinstance(x, FLOATS)]
+        largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
+        if digits is None or not largest:
+            return self.form
+        places = int(digits[2]) - 1 - math.floor(math.log10(largest))
+        is_far = any(ROUNDING * largest < size < FAR * largest for size in sizes)
+        if is_far or not 0 <= places <= MAX_DECIMALS:
+            return self.form
+        while places and all(round(size, places) == round(size, places - 1) for size in sizes if math.isfinite(size)):
+            places -= 1
+        return f"{digits[1]}.{places}f"
+
     def is_empty(self, rows: Iterable[int]) -> bool:
         """Whether it has nothing in these rows."""
         return all(self.values[row] in (None, "") for row in rows)
 
     def cell(self, row: int) -> str:
         """The value of a row as text and pages write it."""
-        return written(self.values[row], self.form)
+        return written(self.values[row], self.decimals)
 
 
 def written(value: object, form: str) -> str:
     """A number in a form, "–" for NaN; texts as they are; "" for None."""
     if value is None or isinstance(value, str):
         return value or ""
-    if isinstance(value, float | np.floating) and np.isnan(value):
+    if isinstance(value, FLOATS) and np.isnan(value):
         return "–"
-    return f"{value:{form}}"
+    text = f"{value:{form}}"
+    return text[1:] if re.fullmatch(r"[+-]0(\.0+)?%?", text) else text
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,8 @@ def _grid(table: Table, width: int) -> list[str]:
         cells = [_with_error(column, row) for row in chosen.tolist()]
         if summed:
             cells.insert(table.base, _of_others(column, chosen, others, is_name=i == named))
-        columns.append(_aligned(column, cells, is_last_number=i == last, is_last=i == len(used) - 1))
+        alike = sum(cut(other.name, HEAD) == cut(column.name, HEAD) for other in used) > 1
+        columns.append(_aligned(column, cells, is_last_number=i == last, is_last=i == len(used) - 1, is_whole=alike))
     parts = table.bar_parts()
     bars = [] if parts is None else _bars(parts[chosen], width)
     if summed and bars:
@@ -76,7 +77,7 @@ def _of_others(column: Column, chosen: Ints, others: Ints, *, is_name: bool) -> 
     if is_name:
         return f"{len(others)} others"
     if column.sums:
-        total = written(math.fsum(column.values[i] for i in others), column.form)
+        total = written(math.fsum(column.values[i] for i in others), column.decimals)
         if column.error is None:
             return total
         errors = np.asarray(column.error)
@@ -86,11 +87,11 @@ def _of_others(column: Column, chosen: Ints, others: Ints, *, is_name: bool) -> 
     return ", ".join(f"{count} {mark}" for mark, count in marks.items() if mark)
 
 
-def _aligned(column: Column, cells: list[str], *, is_last_number: bool, is_last: bool) -> list[str]:
+def _aligned(column: Column, cells: list[str], *, is_last_number: bool, is_last: bool, is_whole: bool) -> list[str]:
     """The heading and the cells of a column, in one width: texts to the left, numbers to the right.
 
-    Texts in the last column are whole. The heading of the last numbers may be longer than they are, as nothing but bars
-    follows, and has their unit.
+    Texts in the last column are whole, and headings that would be cut alike. The heading of the last numbers may be
+    longer than they are, as nothing but bars follows, and has their unit.
     """
     if column.is_text:
         wide = max(map(len, [column.heading, *cells]))
@@ -100,7 +101,7 @@ def _aligned(column: Column, cells: list[str], *, is_last_number: bool, is_last:
     if is_last_number:
         wide = max(wide, len(column.heading)) if len(column.heading) <= HEAD else wide
         return [f"{column.heading:>{wide}}", *(f"{cell:>{wide}}" for cell in cells)]
-    heading = cut(column.name, max(HEAD, wide))
+    heading = column.name if is_whole else cut(column.name, max(HEAD, wide))
     wide = max(wide, len(heading))
     return [f"{cell:>{wide}}" for cell in [heading, *cells]]
 

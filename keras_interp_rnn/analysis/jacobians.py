@@ -28,7 +28,7 @@ from keras_interp_rnn._program import (
 )
 from keras_interp_rnn._program.network import open_network
 from keras_interp_rnn._program.recurrent_part import RecurrentPart
-from keras_interp_rnn._results import Shown, Table, Tag, View, as_text, heat_map
+from keras_interp_rnn._results import Shown, Table, Tag, View, as_text, heat_map, line_chart
 from keras_interp_rnn._results import numbers as column_of
 from keras_interp_rnn._results import view as tag_view
 from keras_interp_rnn._types import Array
@@ -74,7 +74,8 @@ class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
                 f"singular values by {self.method}: their median is {median[0]:.3g} at lag {self.lags[0]}, and "
                 f"{median[-1]:.3g} at lag {self.lags[-1]}",
                 (column_of("lag", self.lags, "d"), *columns),
-                ("percentiles",),
+                ("percentiles; in the drawing their logarithms to the base of 10",),
+                drawings=(lambda: _of_lags(of_lags),),
             )
         lines = tuple(np.array2string(values).splitlines())
         if values.ndim != 3 or not values.size:
@@ -99,6 +100,12 @@ class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
     def page_view(self) -> View | None:
         """The distributions of singular values at each lag, in the plugin's view; None for other derivatives."""
         return tag_view("memory", self.tag()) if self.lags and self.size else None
+
+
+def _of_lags(percentiles: Array) -> str:
+    """A line for each percentile (percentiles, lags)."""
+    with np.errstate(divide="ignore"):  # a gap where a singular value is 0
+        return line_chart([*np.log10(percentiles)], [f"{p} %" for p in PERCENTS], x="lag number")
 
 
 def jacobian_tag(singular_values: Array, lags: Sequence[int]) -> Tag:

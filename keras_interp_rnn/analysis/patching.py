@@ -140,7 +140,7 @@ class Patching(Result):
             found = f"{self.names[most]} at {place} restores {restored[most]:.0%} of the difference; "
         mean = "mean output" if len(self.clean) > 1 else "output"
         return Table(
-            f"{found}{mean} {self.corrupted.mean():.4g} corrupted, {self.clean.mean():.4g} clean, "
+            f"{found}{mean} from {self.corrupted.mean():.4g} corrupted to {self.clean.mean():.4g} clean, "
             f"{counted(len(self.clean), 'pair')}",
             (
                 texts("quantity", self.names),

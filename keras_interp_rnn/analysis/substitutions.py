@@ -160,8 +160,8 @@ class Substitutions(Result):
             output, answer = self.output_names[0] if self.output_names else "the output", f"{usual[0]:.4f}"
             if self.class_names:
                 part = float(expit(usual[0])) if self.unit == "log-odds" else float(usual[0])
-                said = (self.class_names[1], part) if part > DECIDES else (self.class_names[0], 1 - part)
-                output, answer = f"the {self.unit} of {output}", verdict(*said, 1)
+                answered = (self.class_names[1], part) if part > DECIDES else (self.class_names[0], 1 - part)
+                output, answer = f"the {self.unit} of {output}", verdict(*answered, 1)
         else:
             output, answer = f"probability of {name!r}", verdict(name, float(usual[first]), len(usual))
         of_parts = not single or self.unit == "probability"

@@ -64,7 +64,7 @@ def bars(tokens: Sequence[object], values: ArrayLike, *, outputs: Sequence[str] 
     positive, above all because of “not” (+0.9)
     position  token  positive
            1  not        +0.9              |############
-           2  a            +0              |
+           2  a           0.0              |
            3  bad        -0.4         -----|
            4  film       +0.1              |#
     """

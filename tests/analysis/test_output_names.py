@@ -121,7 +121,7 @@ def test_a_series_has_names_of_steps_of_features_and_of_outputs():
     assert (described["symbols"], described["feature_names"], described["vectors"]) == (DAYS, COLUMNS, True)
     assert found[1].tokens == (tuple(DAYS),)
     assert {*found.ranking().names} == {*DAYS}
-    assert str(found.ranking()).startswith("mean shares by step")
+    assert "; mean shares by step, 2 sequences" in str(found.ranking())
     pairs = analysis.interactions(of_vectors(), X[:1], times=DAYS)
     assert pairs.tokens == tuple(DAYS)
     assert pairs.tag()[1]["vectors"]

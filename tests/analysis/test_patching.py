@@ -278,7 +278,7 @@ def test_a_stack_of_cells_is_patched_cell_by_cell():
 def test_print_names_the_step_of_the_largest_effect():
     shown = str(analysis.patching(model(), CLEAN, corrupted=CORRUPTED, quantities="upper/h", target=0)).splitlines()
     assert shown[0].startswith("upper/h at step 4")
-    assert " restores 100% of the difference; mean output " in shown[0]
+    assert " restores 100% of the difference; mean output from " in shown[0]
     assert shown[0].endswith(" clean, 2 pairs")
     assert shown[2].split()[:2] == ["upper/h", "4"]
     assert "100.0%" in shown[2]

@@ -89,6 +89,28 @@ def test_a_table_is_columns_for_data_frames():
     assert all(type(value) is float for value in found["share, nats"])
 
 
+@pytest.mark.parametrize(
+    ("values", "form", "shown"),
+    [
+        ([7.3621, 7.0, -0.2123, 0.0], "+.3g", ["+7.36", "+7.00", "-0.21", "0.00"]),
+        ([0.9, 0.0, -0.4], "+.4g", ["+0.9", "0.0", "-0.4"]),
+        ([5.0, -3.0], "+.4g", ["+5", "-3"]),
+        ([12345.678, 3.25], "+.4g", ["+1.235e+04", "+3.25"]),
+        ([1.0, 2e-5], "+.3g", ["+1", "+2e-05"]),  # too far apart
+        ([1.0, 2e-12], "+.3g", ["+1", "0"]),  # rounding
+        ([3.1e-9, 2.0e-9], ".3g", ["3.1e-09", "2e-09"]),
+        ([0.5, np.nan, None], ".3g", ["0.5", "–", ""]),
+        ([np.inf, 0.25], "+.3g", ["+inf", "+0.25"]),
+        ([0.123456, 10.0], ".2g", ["0.12", "10"]),  # errors keep their digits
+        ([0.1234, 0.5], ".1%", ["12.3%", "50.0%"]),
+        ([3, 12], "d", ["3", "12"]),
+    ],
+)
+def test_numbers_of_a_column_have_the_decimals_of_the_largest(values, form, shown):
+    column = Column("x", values, form=form)
+    assert [column.cell(row) for row in range(len(values))] == shown
+
+
 class TestSentences:
     @pytest.mark.parametrize(
         ("part", "shown"),
@@ -323,7 +345,7 @@ class TestBars:
         assert drawn.table().caption == "good, above all because of “a” (+1 nats)"
         views.save(drawn, tmp_path / "x.svg")
         root = ET.parse(tmp_path / "x.svg").getroot()
-        assert {"a", "<b>", "+1", "-0.5"} <= {part.text for part in root.iter() if part.text}
+        assert {"a", "<b>", "+1.0", "-0.5"} <= {part.text for part in root.iter() if part.text}
 
     def test_several_outputs_have_a_column_each(self):
         drawn = views.bars("ab", [[1, 2], [3, 4]], outputs=["x", "y"])

@@ -263,16 +263,11 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
         assert piece.endswith(f"<summary>Without scripts</summary>{as_element(result.summary())}</details></div>")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction"),
-        *("certificate", "Moore machine", "extraction of labels", "certificate of labels", "automaton of a function"),
-    ],
-)
+@every_result
 def test_names_are_text_and_not_tags(name):
-    page = Page(as_page(made(name)))
-    assert any(HOSTILE[0].split("\u2028")[0] in text for text in page.texts)
+    result, hostile = made(name), HOSTILE[0].split("\u2028")[0]
+    page = Page(as_page(result))
+    assert any(hostile in text for text in page.texts) or hostile not in as_text(result)
 
 
 @every_result
@@ -289,11 +284,12 @@ def test_text_is_what_print_shows(name, tmp_path, capsys):
     assert (tmp_path / "x.txt").read_text(encoding="utf-8") == shown
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["trace", "patching", "automaton", "weighted automaton", "extraction", "certificate", "automaton of a function"],
-)
-def test_drawings_are_svg(name, tmp_path):
+@every_result
+def test_drawings_are_svg_but_of_sentences(name, tmp_path):
+    if name in ("fidelity", "agreement", "training report", "a preset", "a network"):
+        with pytest.raises(ValueError, match=r"^A table must have bars to be drawn\."):
+            views.save(made(name), tmp_path / "x.svg")
+        return
     views.save(made(name), tmp_path / "x.svg")
     assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
 
@@ -556,7 +552,8 @@ def test_a_trace_is_a_mapping_with_a_line_for_each_quantity():
     assert columns.split() == ["quantity", "shape", "least", "largest"]
     assert [line.split()[0] for line in lines] == list(traced)
     [alpha] = [line.split() for line in lines if line.startswith("alpha")]
-    assert alpha == ["alpha", "1x3x2", f"{traced['alpha'].min():.4g}", f"{traced['alpha'].max():.4g}"]
+    assert alpha[:2] == ["alpha", "1x3x2"]
+    np.testing.assert_allclose([*map(float, alpha[2:])], [traced["alpha"].min(), traced["alpha"].max()], atol=5e-4)
 
 
 def test_one_module_defines_all_colours():
@@ -619,7 +616,7 @@ def test_contributions_of_a_long_text_print_the_strongest_and_the_sum_of_the_oth
     lines = str(split).splitlines()
     assert len(lines) == (2 + 1 + steps + 1 if steps <= 15 else 2 + 2 + 15)
     assert max(map(len, lines[1:])) <= 110
-    numbers = [float(re.search(r"[+-][0-9.]+", line)[0]) for line in lines[2:]]
+    numbers = [float(re.search(r"[+-]?\d+\.\d+", line)[0]) for line in lines[2:]]
     first, second = split.winner()
     assert abs(sum(numbers) - (split.logits[-1, first] - split.logits[-1, second])) <= 0.00005 * len(numbers) + 1e-9
     if steps > 15:
@@ -832,16 +829,17 @@ class TestWhatIsExplained:
         )
         assert "; the budget was spent before the standard errors" in how
         assert columns.endswith(" share of the log-odds, in nats")
-        assert nothing.split()[:2] == ["nothing", f"{split.reference_output[0]:+.3g}"]
+        assert nothing.split()[0] == "nothing"
+        np.testing.assert_allclose(float(nothing.split()[1]), split.reference_output[0], atol=5e-3)
         margins = 1.96 * split.standard_error[0]
         listed = [int(row.split()[0]) - 1 for row in rows]
         most = min(margins[listed].sum(), np.delete(margins, listed).sum())
         _, _, total, _, margin = others.split()
-        np.testing.assert_allclose(float(total), np.delete(split.shares[0], listed).sum(), rtol=1e-2)
+        np.testing.assert_allclose(float(total), np.delete(split.shares[0], listed).sum(), atol=5e-4)
         np.testing.assert_allclose(float(margin.removeprefix("≤")), most, rtol=6e-2)
         for row in rows:
             place, _, share, _, margin, *_ = row.split()
-            np.testing.assert_allclose(float(share), split.shares[0, int(place) - 1], rtol=1e-2)
+            np.testing.assert_allclose(float(share), split.shares[0, int(place) - 1], atol=5e-4)
             np.testing.assert_allclose(float(margin), 1.96 * split.standard_error[0, int(place) - 1], rtol=6e-2)
 
     @pytest.mark.parametrize(

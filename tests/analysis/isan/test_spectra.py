@@ -58,7 +58,7 @@ def test_print_shows_the_radius_of_every_symbol_by_its_name():
     said, head, *lines = str(spectra).splitlines()
     assert said.startswith("“y” has the largest radius, 0.625: states grow under 0 symbols of 2 ")
     assert head.split() == ["symbol", "radius", "largest", "singular", "value"]
-    assert [line.split() for line in lines] == [["y", "0.625", "0.75"], ["x", "0.5", "2"]]
+    assert [line.split() for line in lines] == [["y", "0.625", "0.75"], ["x", "0.500", "2.00"]]
     assert len(spectra) == 5
     many = analysis.transition_spectra(*network(4, 40, 3, seed=0)[:1])
     assert str(many).splitlines()[-1] == "and 25 more"
