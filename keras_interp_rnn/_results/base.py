@@ -29,7 +29,7 @@ MAX_LINE = 110
 """Longest `repr` on one line, in characters; a longer one has a line for each field."""
 MAX_VALUE = 60
 """Longest value, in characters."""
-MAX_ROWS = 2**18
+MAX_ROWS = 2**15
 """Longest table in a page as comma-separated values, in characters; without it a page saves what it draws."""
 
 

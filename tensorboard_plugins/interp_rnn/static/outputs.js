@@ -108,7 +108,8 @@ const UNDECIDED = 1.15; // times chance, below which a probability decides nothi
 const SMALL = 0.01; // of a change, which a sum may miss; of a probability, which hardly changes
 const SEEN = 0.001; // of a change, which is said where a sum misses it
 
-/** A number of the first output, less that of the second if two are compared. */
+/** A number of the first output, less that of the second if two are compared.
+ * @param {function(number): number} of @param {number[]} pair */
 const between = (of, [first, second]) => of(first) - (second === undefined ? 0 : of(second));
 
 /** Whether bars add up, in a sentence. rest: what they are said to add up with. */
