@@ -44,7 +44,13 @@ from keras_interp_rnn._program.arrays import (
     listed,
 )
 from keras_interp_rnn._program.continuation import Stepper
-from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, gives_probabilities, predict_on_batch
+from keras_interp_rnn._program.interface import (
+    check_logits,
+    ends_in_softmax,
+    gives_probabilities,
+    predict_on_batch,
+    share_no_probability,
+)
 from keras_interp_rnn._program.linear_recurrences import affine_maps, feature_addends
 from keras_interp_rnn._program.made_isans import isan_like, isan_model, isan_of
 from keras_interp_rnn._program.many import stack_of
@@ -131,6 +137,7 @@ __all__ = [
     "resolve_alphabet",
     "resolve_recurrent_layer",
     "run_with_quantities",
+    "share_no_probability",
     "stack_of",
     "state_names",
     "states_to_set",

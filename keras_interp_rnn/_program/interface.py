@@ -11,6 +11,8 @@ import numpy as np
 from keras import tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._backend.trained_losses import are_quantities
+from keras_interp_rnn._outputs import GivenOutputs
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.arrays import check_id_range
 from keras_interp_rnn._program.graph import runs_its_graph
@@ -66,6 +68,11 @@ def ends_in_softmax(model: Any) -> bool:
 def gives_probabilities(model: Any, rows: NDArray[Any]) -> bool:
     """Whether a model ends in a softmax; where no graph tells it, whether all outputs (rows, n) are distributions."""
     return ends_in_softmax(model) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
+
+
+def share_no_probability(model: object, outputs: GivenOutputs | None, num_outputs: int) -> bool:
+    """Whether outputs are quantities, or several that have a probability each, by a sigmoid."""
+    return are_quantities(model, outputs) or (num_outputs > 1 and last_activation(model) == "sigmoid")
 
 
 def check_logits(model: Any, outputs: NDArray[Any] | None = None) -> None:

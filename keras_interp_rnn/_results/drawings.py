@@ -159,13 +159,12 @@ def bars(table: Table) -> str:
     Raises:
         ValueError: for a table without bars.
     """
-    parts = table.bar_parts()
-    if parts is None:
+    parts, column = table.bar_parts(), table.bar_column
+    if parts is None or column is None:
         raise ValueError(f"A table must have bars to be drawn. Received: {table.caption!r}. Save it as .csv or .html.")
     rows = table.strongest(MAX_BARS).tolist()
     words = [column for column in table.columns if column.is_text and column.name]
     names = [table.between.join(filter(None, (column.cell(row) for column in words))) for row in rows]
-    column = next(column for column in table.columns if column.name == table.bars)
     numbers = [column.cell(row) for row in rows]
     left, right = (max(40, 12 + 7 * min(MAX_NAME, max(map(len, each), default=0))) for each in (names, numbers))
     drawn, step, long, both = [], 18, 240, bool((parts[rows] < 0).any())

@@ -33,7 +33,7 @@ def _rows(table: Table) -> str:
     for column in table.columns:
         look = LEFT if column.is_text else ""
         heads.append(f'<th scope="col"{look}>{html.escape(column.heading)}</th>')
-        heads += ['<th scope="col"></th>'] if column.name == table.bars else []
+        heads += ['<th scope="col"></th>'] if column is table.bar_column else []
         heads += [f'<th scope="col">± {html.escape(column.heading)}</th>'] if column.error is not None else []
     body = []
     for row in chosen:
@@ -41,7 +41,7 @@ def _rows(table: Table) -> str:
         for column in table.columns:
             look = LEFT if column.is_text else ""
             cells.append(f"<td{look}>{html.escape(column.cell(row))}</td>")
-            if column.name == table.bars and parts is not None:
+            if column is table.bar_column and parts is not None:
                 drawn = drawings.bar(float(parts[row]), both=both, outlined=row < table.base)
                 cells.append(f"<td>{drawn}</td>")
             if column.error is not None:

@@ -159,6 +159,8 @@ def because(
 ) -> str:
     """The step that moved an output most, as the end of a sentence; "" if none did.
 
+    Where it went towards something although no step moved it there, the one that is most against that.
+
     Args:
         names: of the steps. shares: how far each moved it. unit: of these. margins: half their intervals, if they are
             estimates.
@@ -176,7 +178,10 @@ def because(
     least = sizes[best] - margins[best] if len(margins) else 0.0
     unsure = any(i != best and sizes[i] + margin > least for i, margin in enumerate(margins) if margins[best])
     told = ", as far as the intervals tell" if unsure else ""
-    return f", above all because of {name} ({shares[best]:+.3g}{f' {unit}' if unit else ''}){told}"
+    number = f"({shares[best]:+.3g}{f' {unit}' if unit else ''}){told}"
+    if towards and not any(along):
+        return f", although {name} moves it the other way most {number}"
+    return f", above all because of {name} {number}"
 
 
 def told_apart(ranked: Iterable[tuple[str, float, int]]) -> list[tuple[str, str]]:

@@ -71,7 +71,8 @@ class Column:
         is_far = any(ROUNDING * largest < size < FAR * largest for size in sizes)
         if is_far or not 0 <= places <= MAX_DECIMALS:
             return self.form
-        while places and all(round(size, places) == round(size, places - 1) for size in sizes if math.isfinite(size)):
+        near = ROUNDING * largest
+        while places and all(abs(round(size, places - 1) - size) <= near for size in sizes if math.isfinite(size)):
             places -= 1
         return f"{digits[1]}.{places}f"
 
@@ -80,8 +81,13 @@ class Column:
         return all(self.values[row] in (None, "") for row in rows)
 
     def cell(self, row: int) -> str:
-        """The value of a row as text and pages write it."""
-        return written(self.values[row], self.decimals)
+        """The value of a row as text and pages write it: with one digit where the decimals would make it 0."""
+        value = self.values[row]
+        text = written(value, self.decimals)
+        if self.decimals == self.form or value is None or isinstance(value, str) or re.search("[1-9a-z–]", text):
+            return text
+        is_rounding = abs(value) <= ROUNDING * max(abs(float(x)) for x in self.values if isinstance(x, FLOATS))
+        return text if is_rounding else written(value, f"{'+' * self.form.startswith('+')}.1g")
 
 
 def written(value: object, form: str) -> str:
@@ -102,8 +108,8 @@ class Table:
         caption: what was found, in a sentence.
         columns: `Column`s of one length.
         notes: further sentences: by which method, how exact.
-        bars: the name of the column that is drawn as bars; "" for none. Where there is no room for all rows, those with
-            the longest bars are shown.
+        bars: the name of the column that is drawn as bars, the last one of that name; "" for none. Where there is no
+            room for all rows, those with the longest bars are shown.
         scale: least value of a bar of full length, which otherwise is the largest value.
         base: number of the first rows that are no part of what the network reads: the bias, the output of nothing.
         size: (rows,), what takes the place of the bars' lengths in the choice of rows; None without need.
@@ -171,10 +177,14 @@ class Table:
             rows.writerows(zip(*columns.values(), strict=True))
         return text.getvalue()
 
+    @property
+    def bar_column(self) -> Column | None:
+        """The column that is drawn as bars; None if there is none."""
+        return next((column for column in reversed(self.columns) if self.bars and column.name == self.bars), None)
+
     def bar_parts(self) -> Array | None:
         """(rows,), the lengths of the bars with their signs, in parts of a full one; None if there are no bars."""
-        column = next((column for column in self.columns if column.name == self.bars), None)
-        if column is None or not self.bars:
+        if (column := self.bar_column) is None:
             return None
         values = np.array([np.nan if value is None else value for value in column.values], np.float64)
         full = max(float(np.abs(values[np.isfinite(values)]).max(initial=0)), self.scale, 1e-300)

@@ -125,8 +125,12 @@ class Patching(Result):
         )
 
     def summary(self) -> Table:
-        """A row for each quantity: the step at which it has the largest effect, and what it restores there."""
-        steps = [int(np.nan_to_num(np.abs(effects)).argmax()) for effects in self.effects]
+        """A row for each quantity: the step at which it has the largest effect, and what it restores there.
+
+        Of steps that all pairs read, or as many as read any.
+        """
+        by_all = self.num_pairs == self.num_pairs.max(axis=1, keepdims=True)  # steps of fewer pairs are no comparison
+        steps = [int(each.argmax()) for each in np.where(by_all, np.nan_to_num(np.abs(self.effects)), -1.0)]
         places = range(len(steps))
         restored = [float(self.restored[i, steps[i]]) for i in places]
         names = [self.step_name(step) for step in steps]

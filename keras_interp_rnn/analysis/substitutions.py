@@ -24,6 +24,7 @@ from keras_interp_rnn._program import (
     predict_on_batch,
     read_text,
     resolve_alphabet,
+    share_no_probability,
 )
 from keras_interp_rnn._program.inputs import Reading, are_several, one_row, read_inputs
 from keras_interp_rnn._program.interface import last_activation
@@ -43,6 +44,7 @@ from keras_interp_rnn._results import (
     texts,
     verdict,
     view,
+    visible,
 )
 from keras_interp_rnn._types import Array, TextModel
 from keras_interp_rnn.analysis.attribution.wording import unit_of
@@ -82,6 +84,7 @@ class Substitutions(Result):
         tried: bool (T,), the positions at which a symbol was replaced or deleted: symbols before and after a text stay.
         unit: "log-odds" or "probability" of a single output between two classes that have names, otherwise "".
         class_names: of both; () if they are not known.
+        values: whether several outputs share no probability: quantities, or those of sigmoids.
 
     Example: see `substitutions`.
     """
@@ -100,18 +103,19 @@ class Substitutions(Result):
     tried: NDArray[np.bool_] | None = None
     unit: str = ""
     class_names: tuple[str, ...] = ()
+    values: bool = False
 
     def probabilities(self) -> tuple[Array, Array]:
-        """`outputs` and `original` as probabilities; a single output as it is."""
-        if len(self.original) == 1 or self.are_probabilities:
+        """`outputs` and `original` as probabilities; a single output, and outputs that share none, as they are."""
+        if len(self.original) == 1 or self.are_probabilities or self.values:
             return self.outputs, self.original
         return softmax(self.outputs, axis=-1), softmax(self.original)
 
     def changes(self, output: int | None = None) -> Array:
-        """(T, A), the change of an output's probability, or of the value of a single output, by each replacement.
+        """(T, A), the change of an output's probability, or of its value if it has none, by each replacement.
 
         Args:
-            output: by default the most probable one.
+            output: by default the most probable one, or the largest.
 
         Raises:
             ValueError: if there is no such output.
@@ -156,15 +160,17 @@ class Substitutions(Result):
         _, usual = self.probabilities()
         first, single = int(usual.argmax()), len(usual) == 1
         name = self.output_name(first)
-        if single:
-            output, answer = self.output_names[0] if self.output_names else "the output", f"{usual[0]:.4f}"
+        if self.values:
+            output, answer = name, f"{name} {usual[first]:.4g}"
+        elif single:
+            output, answer = visible(self.output_names[0]) if self.output_names else "the output", f"{usual[0]:.4f}"
             if self.class_names:
                 part = float(expit(usual[0])) if self.unit == "log-odds" else float(usual[0])
                 answered = (self.class_names[1], part) if part > DECIDES else (self.class_names[0], 1 - part)
-                output, answer = f"the {self.unit} of {output}", verdict(*answered, 1)
+                output, answer = f"the {self.unit} of {output}", verdict(*answered, 2)
         else:
             output, answer = f"probability of {name!r}", verdict(name, float(usual[first]), len(usual))
-        of_parts = not single or self.unit == "probability"
+        of_parts = not (single or self.values) or self.unit == "probability"
         read = text_of(self.alphabet, self.symbols if self.read is None else self.symbols[self.read])
         if len(read) > WORD:  # cut between words, if there are any
             read = f"…{read[1 - WORD :].partition(' ')[2] or read[1 - WORD :]}"
@@ -173,11 +179,11 @@ class Substitutions(Result):
         order = np.argsort(-np.abs(changes[places, others]), kind="stable")
         places, others = places[order], others[order]
         values, strongest, unit = changes[places, others].tolist(), "", unit_of(self.unit)
-        if values:
+        if values and values[0]:
             old, new = self.name(int(self.symbols[places[0]])), self.name(int(self.alternatives[others[0]]))
             size = f"{100 * values[0]:+.1f} points" if of_parts else f"{values[0]:+.4g}{f' {unit}' if unit else ''}"
             place = f"{quoted(new)} in place of {quoted(old)} at position {places[0] + 1}"
-            strongest = f"; {place} changes {output if of_parts or unit else 'it'} most, by {size}"
+            strongest = f"; {place} changes {output if of_parts or unit or self.values else 'it'} most, by {size}"
         heading = f"change of {output}"
         return Table(
             f"after {read!r}: {answer}{strongest}",
@@ -210,11 +216,14 @@ class Substitutions(Result):
             "deletions": self.deleted is not None,
             **({"masked": masked} if masked else {}),
             **({"fixed": fixed} if fixed else {}),
+            **({"values": True} if self.values else {}),
         }
 
     def page_view(self) -> View | None:
-        """The text with each symbol replaced or deleted, in the plugin's view."""
-        position, symbol, _ = self.top(1)[0]
+        """The text with each symbol replaced or deleted, in the plugin's view; None if nothing can be replaced."""
+        if not (strongest := self.top(1)):
+            return None
+        [(position, symbol, _)] = strongest
         return view("reads", self.tag(), picked=position, instead=self.name(symbol))
 
 
@@ -342,6 +351,7 @@ def substitutions(
         tried=np.isin(np.arange(len(text)), places),
         unit=unit if classes else "",
         class_names=classes if unit else (),
+        values=len(original) > 1 and share_no_probability(given, outputs, len(original)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +34,8 @@ class Bars(Result):
         names = self.outputs or ("value",)
         columns = (Column(n, each.tolist(), self.unit, sums=True) for n, each in zip(names, self.values.T, strict=True))
         strongest = because(self.tokens, self.values[:, 0].tolist(), self.unit).removeprefix(", ")
-        caption = f"{names[0]}, {strongest}" if self.outputs and strongest else strongest or "every number is 0"
+        flat = "every number is 0" if not self.values.any() else "no number is finite"
+        caption = f"{names[0]}, {strongest}" if self.outputs and strongest else strongest or flat
         return Table(
             caption,
             (numbered("position", len(self.tokens)), texts("token", self.tokens), *columns),
@@ -68,12 +69,20 @@ def bars(tokens: Sequence[object], values: ArrayLike, *, outputs: Sequence[str] 
            3  bad        -0.4         -----|
            4  film       +0.1              |#
     """
+    if not isinstance(tokens, Iterable):
+        raise invalid("tokens", "a sequence of names", tokens)
     names = tuple(visible(str(token)) for token in tokens)
-    array = np.asarray(values, np.float64)
+    try:
+        given = np.asarray(values)
+        array = np.zeros(()) if given.dtype.kind in "cSU" else given.astype(np.float64)
+    except (TypeError, ValueError):  # ragged, or no numbers
+        array = np.zeros(())
     array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or len(array) != len(names):
+    if array.ndim != 2 or len(array) != len(names) or not array.shape[1]:
         raise invalid("values", f"an array ({len(names)},) or ({len(names)}, outputs), a number for each token", values)
-    named = () if outputs is None else tuple(map(str, outputs))
+    if not isinstance(outputs, Iterable | None):
+        raise invalid("outputs", f"a name for each of {array.shape[1]} outputs", outputs)
+    named = () if outputs is None else tuple(visible(str(name)) for name in outputs)
     if len(named) != array.shape[1] and not (outputs is None and array.shape[1] == 1):
         raise invalid("outputs", f"a name for each of {array.shape[1]} outputs", outputs)
-    return Bars(names, array, named, unit)
+    return Bars(names, array, named, visible(unit) if unit else "")

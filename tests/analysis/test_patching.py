@@ -298,6 +298,17 @@ def test_steps_have_the_names_of_what_all_pairs_read_there():
     np.testing.assert_array_equal(np.reshape(columns["effect"], one.effects.shape), one.effects)
 
 
+def test_patching_names_a_step_that_all_pairs_read():
+    keras.utils.set_random_seed(1)
+    parts = [keras.layers.Embedding(9, 3, mask_zero=True), keras.layers.LSTM(3), keras.layers.Dense(1)]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+    clean, corrupted = [[1, 0], [3, 0], [5, 7]], [[2, 0], [8, 0], [5, 2]]
+    found = analysis.patching(model, clean, corrupted=corrupted, target=0, quantities=["h"])
+    np.testing.assert_array_equal(found.num_pairs, [[3, 1]])
+    assert found.summary().columns[1].values == [1]
+    assert found.table().columns[-1].values == [3, 1]
+
+
 def test_the_sentence_is_about_one_quantity_alone():
     """All states at the step of the last difference restore all of it by construction."""
     found = analysis.patching(model(), ["abcd"], corrupted=["aecd"], alphabet=list(".abcdef"), target=0)

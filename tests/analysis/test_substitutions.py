@@ -179,7 +179,8 @@ def critic(activation=None):
     ids = keras.Input((None,), dtype="int32")
     words = datasets.Alphabet(WORDS, start="<s>", end="</s>", split=str.split).layer()(ids)
     named = datasets.Outputs(["negative", "positive"]).layer()(words)
-    return keras.Model(ids, keras.layers.Dense(1, activation)(keras.layers.GRU(4)(keras.layers.Embedding(5, 3)(named))))
+    head = keras.layers.Dense(1, activation, bias_initializer="ones")
+    return keras.Model(ids, head(keras.layers.GRU(4)(keras.layers.Embedding(5, 3)(named))))
 
 
 def test_symbols_before_and_after_a_text_stay_and_have_no_rows():

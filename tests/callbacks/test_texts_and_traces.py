@@ -62,7 +62,7 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
     [(step, value)] = points(tmp_path / "attributions", "attributions/text_0")
     content = described(tmp_path / "attributions", "attributions/text_0")
     estimated = method == "auto"
-    assert (step, value.shape, content["kind"]) == (0, (len(text) * (1 + estimated) + 4, 3), "attribution")
+    assert (step, value.shape, content["kind"]) == (0, (len(text) * (2 + estimated) + 5, 3), "attribution")
     assert content["method"] == ("shapley" if method == "auto" else method)
     assert (content["errors"], content["both"], content["unit"]) == (estimated, True, "logit")
     assert (content["symbols"], content["outputs"]) == (["_ab"[symbol] for symbol in text], ["_", "a", "b"])
@@ -75,8 +75,10 @@ def test_attributions_are_those_of_analysis(tmp_path, method, activation):
         one = analysis.attribution(model, text[None], target=int(target), method=method)
         np.testing.assert_allclose(value[2 : 2 + len(text), column], one.shares[0], rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(value[2 + len(text), column], one.reference_output[0], rtol=1e-5, atol=1e-7)
-        np.testing.assert_array_equal(value[3 + len(text) : -1, column], 0)  # exact
-        np.testing.assert_allclose(value[-1, column], one.output[0], rtol=1e-5)
+        end = 3 + len(text) * (1 + estimated)
+        np.testing.assert_array_equal(value[3 + len(text) : end, column], 0)  # exact
+        np.testing.assert_allclose(value[end, column], one.output[0], rtol=1e-5)
+        np.testing.assert_allclose(value[end + 1 :, column], one.as_read[0], rtol=1e-5, atol=1e-7)
     [(_, residual)] = points(tmp_path / "attributions", "attributions_residual")
     found = [analysis.attribution(model, one[None], target=k, method=method) for one in TEXTS for k in range(3)]
     assert residual == pytest.approx(max(one.residual for one in found), rel=1e-5, abs=1e-12)
@@ -88,11 +90,13 @@ def test_attributions_to_many_outputs_are_those_to_the_most_probable(tmp_path):
     look(model, callbacks.Attributions(tmp_path, [text]), OF_LOGITS)
     [(_, value)] = points(tmp_path / "attributions", "attributions/text_0")
     logits = keras.ops.convert_to_numpy(model(text[None]))[0]
-    assert value.shape == (2 * len(text) + 4, TOP)
+    assert value.shape == (3 * len(text) + 5, TOP)
+    whole = 2 * len(text) + 3
     np.testing.assert_array_equal(value[0], np.argsort(-logits)[:TOP])
     np.testing.assert_allclose(value[1], softmax(logits)[value[0].astype(int)], rtol=1e-5)
-    np.testing.assert_allclose(value[2:-1].sum(axis=0), logits[value[0].astype(int)], atol=1e-6)
-    np.testing.assert_allclose(value[-1], logits[value[0].astype(int)], atol=1e-6)
+    np.testing.assert_allclose(value[2:whole].sum(axis=0), logits[value[0].astype(int)], atol=1e-6)
+    np.testing.assert_allclose(value[whole], logits[value[0].astype(int)], atol=1e-6)
+    np.testing.assert_allclose(value[-1], value[whole], rtol=1e-6)
     assert len(described(tmp_path / "attributions", "attributions/text_0")["outputs"]) == outputs
 
 

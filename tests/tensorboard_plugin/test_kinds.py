@@ -35,7 +35,7 @@ class TestTables:
         assert sorted(drawing) == sorted(f"{view}.js" for view in [*schema.views(), *in_files_alone])
         around = {"index.js", "embedded.js", "page.js", "sources.js", "style.css", "example.json"}
         shared = {"render.js", "scales.js", "charts.js", "tips.js", "texts.js"}
-        of_reads = {"readings.js", "outputs.js", "bars.js", "triangle.js", "traces.js"}
+        of_reads = {"readings.js", "outputs.js", "bars.js", "triangle.js", "traces.js", "waterfall.js"}
         assert set(plugin.FILES) == {*drawing, *around, *shared, *of_reads, "graph.js", "path.js", "live.js"}
 
     def test_the_page_has_no_list_of_its_own(self):

@@ -775,3 +775,44 @@ def test_a_drawing_on_white_keeps_its_ink_on_a_dark_page(page, tmp_path):
     show(page, automata.infer(*labelled_words("cab", (False, True))), tmp_path)
     fills = page.run("return [...document.querySelectorAll('svg text')].map((text) => getComputedStyle(text).fill)")
     assert set(fills) == {"rgb" + str(rgb(INK)).replace("[", "(").replace("]", ")")}
+
+
+def walk_of(page):
+    """The steps of the drawing as it is read: (name, change, value after it)."""
+    tips = [one.get_attribute("data-tip") for one in page.all(".walk .step")]
+    found = [re.fullmatch(r"(.*): ([+−]?[\d.]+), to (-?[\d.e-]+)", tip).groups() for tip in tips]
+    return [(name, float(change.replace("−", "-")), float(value)) for name, change, value in found]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_verdict_while_a_text_is_read(page, several, tmp_path):
+    keras.utils.set_random_seed(4)
+    head = keras.layers.Dense(4, "softmax") if several else keras.layers.Dense(1, "sigmoid")
+    parts = [keras.layers.Embedding(5, 4), keras.layers.LSTM(6), head]
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
+    model.set_weights([3 * weight for weight in model.get_weights()])
+    names = ["bad", "good"] if not several else ["sports", "art", "music", "science"]
+    words = ["not", "a", "good", "film", "<b>"]
+    split = analysis.attribution(model, [[0, 1, 2, 3, 4, 0]], alphabet=words, outputs=names, target="all")
+    show(page, split, tmp_path)
+    found = walk_of(page)
+    assert [name for name, *_ in found] == ["not", "a", "good", "film", "<b>", "not"]
+    at = split.as_read[0]
+    if several:
+        first, second = np.argsort(-split.output[0])[:2]
+        at = at[:, [first]] - at[:, [second]]
+    np.testing.assert_allclose([change for _, change, _ in found], np.diff(at[:, 0]), atol=6e-3)
+    np.testing.assert_allclose([value for *_, value in found], at[1:, 0], rtol=6e-4, atol=1e-6)
+    sides = [one.text for one in page.all(".walk text.output")]
+    assert sides[:2] == ([names[first], names[second]] if several else ["good", "bad"])
+    turns = np.flatnonzero(np.diff(at[:, 0] >= 0))
+    shown = page.text()
+    if len(turns) == 0:
+        assert "It never changed sides." in shown
+    else:
+        assert ("It changed sides at " if len(turns) == 1 else f"It changed sides {len(turns)} times") in shown
+    page.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    )
+    page.until(lambda: page.one("svg.walk"))
+    assert page.run("return document.documentElement.scrollWidth") <= 400

@@ -140,7 +140,9 @@ class TestVerdicts:
         np.testing.assert_allclose(plain.probability, 1 / (1 + np.exp(-plain.output)))
         part = float(plain.probability[0])
         name, sure = ("good", part) if part > 0.5 else ("bad", 1 - part)
-        assert plain.table().caption.startswith(f"“{name}”, {percent(sure)} sure, above all because of “")
+        assert plain.table().caption.startswith(f"does not decide: “{name}” {percent(sure)}, chance is 50 %, above all")
+        decided = dataclasses.replace(plain, probability=np.array([0.8]), output=np.log([4.0]))
+        assert decided.table().caption.startswith("“good”, 80 % sure, above all because of “")
         assert with_sigmoid.table().caption == plain.table().caption
         [(_, described)] = plain.tags()
         assert described["classes"] == ["bad", "good"]
@@ -187,7 +189,7 @@ def test_an_attribution_of_many_texts_is_one_table(tmp_path):
     assert [
         float(row[rows[0].index(next(n for n in rows[0] if n.startswith("share of")))]) for row in rows[1:]
     ] == share
-    said = [line for line in str(split).splitlines() if line.strip()[:1] in "123" and " sure" in line]
+    said = [line for line in str(split).splitlines() if re.match(r" +[123]  (does not decide: )?“", line)]
     assert len(said) == 3
 
 

@@ -734,7 +734,7 @@ def series_split(**options):
 
 def of_sequence(split, number):
     """The same of one sequence of a batch."""
-    arrays = ("shares", "output", "reference_output", "targets", "read", "standard_error", "probability", "num_runs")
+    arrays = "shares output reference_output targets read standard_error probability num_runs as_read largest".split()
     there = {name: getattr(split, name) for name in arrays if getattr(split, name) is not None}
     return dataclasses.replace(split, **{name: array[number : number + 1] for name, array in there.items()})
 
@@ -970,7 +970,7 @@ def test_features_count_from_1_in_text_and_have_their_shares_in_the_page():
         assert (series["vectors"], series["features"], series["features_left_out"]) == (True, 3, False)
         assert series["masked"] == ([20, 21, 22, 23] if sequence == 1 else [])
         [one] = tag["steps"]["0"]["slices"]
-        np.testing.assert_allclose(array(one)[27:].reshape(24, 3, 2), split.features[sequence], rtol=1e-6)
+        np.testing.assert_allclose(array(one)[27 : 27 + 72].reshape(24, 3, 2), split.features[sequence], rtol=1e-6)
 
 
 def test_shares_of_features_that_are_too_many_for_a_page_are_left_out(monkeypatch):
@@ -978,7 +978,7 @@ def test_shares_of_features_that_are_too_many_for_a_page_are_left_out(monkeypatc
     [recorded] = series_split(target=[0, 1], method="path_integral").page_view().data["runs"].values()
     for tag in recorded.values():
         assert (tag["series"]["features"], tag["series"]["features_left_out"]) == (0, True)
-        assert len(array(tag["steps"]["0"]["slices"][0])) == 27
+        assert len(array(tag["steps"]["0"]["slices"][0])) == 27 + 25
 
 
 def test_contributions_of_vectors_are_those_of_steps():

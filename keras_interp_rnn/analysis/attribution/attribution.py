@@ -211,11 +211,13 @@ def attribution(
         tokens=tokens if found.players is None else found.players.names(tokens),
         read=found.read if same else None,
         standard_error=at_places(found.standard_error),
+        as_read=at_places(found.as_read),
         num_runs=found.num_runs,
         unit=found.unit,
         probability=at_places(found.probability),
         groups=None if found.players is None else found.players.groups,
         output_names=output_names(network, outputs, found.all_outputs.shape[1]),
+        largest=(found.top == found.all_outputs.argmax(axis=1)[:, None])[places],
         feature_names=columns,
         vectors=np.ndim(vectors) == 3 or not same,
         class_names=classes,
@@ -292,8 +294,10 @@ def top_attribution(
     [tokens] = token_names(reading.arrays[reading.varies], names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
-    errors = None if found.standard_error is None else found.standard_error[0]
-    return TopAttribution(tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes)
+    errors, as_read = (None if array is None else array[0] for array in (found.standard_error, found.as_read))
+    return TopAttribution(
+        tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes, as_read
+    )
 
 
 def _most_probable(outputs: Array) -> NDArray[np.int64]:
@@ -363,6 +367,7 @@ class _Split(NamedTuple):
     players: Players | None = None
     standard_error: Array | None = None
     num_runs: NDArray[np.int64] | None = None
+    as_read: Array | None = None
 
     @property
     def output(self) -> Array:
@@ -434,7 +439,29 @@ def _split(reading: Reading, choose: Callable[[Array], NDArray[np.int64]], asked
         players=players,
         standard_error=errors,
         num_runs=runs,
+        as_read=_as_read(opened, absent, top, ends, players, shares if method == "telescoping" else None),
     )
+
+
+def _as_read(
+    opened: Network,
+    absent: Array,
+    top: NDArray[np.int64],
+    ends: tuple[Array, Array],
+    players: Players,
+    steps: Array | None,
+) -> Array | None:
+    """The outputs (batch, time + 1, K) with the first steps there and the others not; None where that takes long."""
+    count, length = opened.mask.shape
+    is_cheap = count * length**2 <= UPDATES // 2 if is_read_by_steps(opened) else length <= RUNS // 4
+    if players.groups is not None or (steps is None and not is_cheap):
+        return None
+    if steps is None:
+        steps = by_replacing(opened, absent, top, ends, telescoping=True)
+    without, whole = ends
+    found = np.concatenate([without[:, None], without[:, None] + steps.cumsum(axis=1)], axis=1)
+    found[:, -1] = whole
+    return found
 
 
 def _by_shapley(

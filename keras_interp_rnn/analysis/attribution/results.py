@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import SupportsIndex
+from types import EllipsisType
+from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ from keras_interp_rnn.analysis.attribution.tables import (
 )
 from keras_interp_rnn.analysis.attribution.wording import unit_of
 
+T = TypeVar("T", bound="NDArray[np.generic]")
+
 ONE_WAY = 0.9
 """Mean of shares, in parts of their mean size, from which nearly all of them have one sign."""
 CERTAIN = 1e-6
@@ -71,7 +74,11 @@ class Attribution(Shares):
         read: bool (batch, time), False at steps that the network itself masks for all that read them, whose shares are
             0; None if the masks are not known.
         output_names: of all outputs of the network, with units; () if they have no names.
+        largest: bool, as `output`, whether it is the largest of all outputs of the network; None if that is not known.
         feature_names: of the features of a step, for views; () if they have no names.
+        as_read: (batch, time + 1) or (batch, time + 1, K), the explained outputs while a sequence is read: with its
+            first t steps there and all others taken away, from `reference_output` to `output`. Its differences are the
+            shares of telescoping. None with "contributions", with groups, and where it would take long.
         inputs: with `features` of vectors, the numbers that were read, (batch, time, features); otherwise None.
         vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
         class_names: the names of both classes between which a single output decides; () if they are not known.
@@ -111,9 +118,6 @@ class Attribution(Shares):
                 )
             index = slice(place % len(self), place % len(self) + 1)
 
-        def part(array: Array | None) -> Array | None:
-            return None if array is None else array[index]
-
         return replace(
             self,
             shares=self.shares[index],
@@ -121,14 +125,16 @@ class Attribution(Shares):
             reference_output=self.reference_output[index],
             residual=float(self.residuals[index].max(initial=0.0)),
             targets=self.targets[index],
-            features=part(self.features),
-            inputs=part(self.inputs),
+            features=_part(self.features, index),
+            inputs=_part(self.inputs, index),
             tokens=self.tokens[index],
-            read=None if self.read is None else self.read[index],
-            standard_error=part(self.standard_error),
-            num_runs=None if self.num_runs is None else self.num_runs[index],
-            probability=part(self.probability),
-            groups=None if self.groups is None else self.groups[index],
+            read=_part(self.read, index),
+            standard_error=_part(self.standard_error, index),
+            as_read=_part(self.as_read, index),
+            largest=_part(self.largest, index),
+            num_runs=_part(self.num_runs, index),
+            probability=_part(self.probability, index),
+            groups=_part(self.groups, index),
         )
 
     def ranking(self) -> ShareRanking:
@@ -315,16 +321,23 @@ class Attribution(Shares):
                 "Embedding makes. Use ranking() for the shares of tokens."
             )
         count, num_outputs = shares.shape[2:]
+        targets = _with_outputs(self.targets, 2)
+        k = integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)
+        explained = np.unique(targets[:, k]) if len(targets) else targets[:0, k]
+        if len(explained) > 1:
+            raise ValueError(
+                "Shares of one feature must be in one output. Received: shares in the largest output of each sequence, "
+                f"{', '.join(named_output(self, each, again=True) for each in explained[:SAID])}. Pass `target`."
+            )
         if isinstance(feature, str):
             choice("feature", feature, self.feature_names or tuple(map(str, range(count))))
             i = self.feature_names.index(feature) if self.feature_names else int(feature)
         else:
             i = integer("feature", feature, 0, f"Features here: {count}.", below=count)
-        k = integer("output", output, -num_outputs, f"Outputs here: {num_outputs}.", below=num_outputs)
         sequences, steps = np.nonzero(self._read())
         return ShareDependence(
             feature=self.feature_names[i] if self.feature_names else nth("feature", i),
-            output="the output" if self.targets.ndim == 1 else named_output(self, _with_outputs(self.targets, 2)[0, k]),
+            output=named_output(self, explained[0], again=True) if len(explained) else "the output",
             sequences=sequences,
             steps=steps,
             values=self.inputs[sequences, steps, i],
@@ -362,6 +375,28 @@ class Attribution(Shares):
         """
         return table_of(self)
 
+    def drawing(self) -> str:
+        """The bars of the first sequence; of several outputs those of the largest one there.
+
+        Raises:
+            ValueError: without a sequence.
+        """
+        if self.shares.ndim < 3 or not self.shares.size:
+            return super().drawing()
+        of_largest = (slice(1), ..., int(self.output[0].argmax()))
+        return replace(
+            self[0],
+            shares=self.shares[of_largest],
+            output=self.output[of_largest],
+            reference_output=self.reference_output[of_largest],
+            targets=self.targets[of_largest],
+            features=_part(self.features, of_largest),
+            standard_error=_part(self.standard_error, of_largest),
+            probability=_part(self.probability, of_largest),
+            as_read=_part(self.as_read, of_largest),
+            largest=_part(self.largest, of_largest),
+        ).drawing()
+
     def tags(self) -> list[Tag]:
         """A tag of the TensorBoard plugin for each sequence: its shares, with those of features if they fit.
 
@@ -385,6 +420,8 @@ class Attribution(Shares):
             parts.append(seen_errors(self).reshape(count, length, columns))
         if last is not None:
             parts.append(last[:, None])
+        if self.as_read is not None:
+            parts.append(self.as_read.reshape(count, length + 1, columns))
         rows = np.concatenate(parts, axis=1)
         numbered = step_numbers(length) if self.groups is None else [nth("group", place) for place in range(length)]
         described = {
@@ -397,6 +434,7 @@ class Attribution(Shares):
             **({"unit": self.unit} if self.unit else {}),
             "errors": self.standard_error is not None,
             "both": self.probability is not None,
+            **({"as_read": True} if self.as_read is not None else {}),
             "features": features.shape[1] // length,
             "features_left_out": left_out,
             **({"feature_names": [*self.feature_names]} if self.feature_names and not left_out else {}),
@@ -422,6 +460,11 @@ class Attribution(Shares):
         if not self.shares.size:
             return None
         return pane("reads", {f"sequence_{i}": tag for i, tag in enumerate(self.tags())})
+
+
+def _part(array: T | None, index: slice | tuple[slice, EllipsisType, int]) -> T | None:
+    """A part of an array, if there is one."""
+    return None if array is None else cast(T, array[index])
 
 
 def _with_outputs(array: NDArray[np.generic], ndim: int) -> NDArray[np.generic]:
@@ -477,9 +520,11 @@ class ShareRanking(Result):
         count = counted(self.num_sequences, "sequence")
         moved = f"the {self.unit} of " * bool(self.unit) + named_output(self, self.outputs[0], again=True)
         mean, size = float(self.mean[0]), float(self.mean_absolute[0])
-        way = "up or down" if abs(mean) < ONE_WAY * size else "up" if mean > 0 else "down"
-        by = f"{way}, by {size:.3g}{f' {unit}' if unit else ''} on average"
-        caption = f"{quoted(self.names[0])} moves {moved} most: {by}; mean shares by {self.kind}, {count}"
+        one_way = abs(mean) >= ONE_WAY * size
+        way, by = ("up" if mean > 0 else "down", abs(mean)) if one_way else ("up or down", size)
+        found = f"{quoted(self.names[0])} moves {moved} most: {way}, by {by:.3g}{f' {unit}' if unit else ''} on average"
+        found = found if size else f"nothing moves {moved}"
+        caption = f"{found}; mean shares by {self.kind}, {count}"
         notes = ("± standard error over sequences",)
         if len(outputs) == 1:
             return Table(caption, self._columns(np.arange(len(self.names))), notes, bars="mean share")
@@ -570,6 +615,7 @@ class TopAttribution(Result):
             but for those of a regression.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
         values: whether these are several outputs of a regression. class_names: as of `Attribution`.
+        as_read: (T + 1, K), as of `Attribution`.
     """
 
     tokens: tuple[str, ...]
@@ -586,14 +632,15 @@ class TopAttribution(Result):
     standard_error: Array | None = None
     values: bool = False
     class_names: tuple[str, ...] = ()
+    as_read: Array | None = None
 
     def tag(self) -> Tag:
         """Shares in the outputs, their numbers, the prediction, the outputs with and without steps, for the plugin."""
         parts = [self.top[None], self.predicted[None], self.shares, self.reference_output[None]]
         if self.standard_error is not None:
             parts.append(without_rounding(self.standard_error, self.output, self.reference_output, axis=0))
-        masked = masked_steps(self.read)
-        return np.concatenate([*parts, self.output[None]]).astype(np.float32), {
+        masked, as_read = masked_steps(self.read), [] if self.as_read is None else [self.as_read]
+        return np.concatenate([*parts, self.output[None], *as_read]).astype(np.float32), {
             "kind": "attribution",
             "method": self.method,
             "symbols": list(self.tokens),
@@ -604,4 +651,5 @@ class TopAttribution(Result):
             **({"classes": [*self.class_names]} if self.class_names else {}),
             "errors": self.standard_error is not None,
             "both": True,
+            **({"as_read": True} if as_read else {}),
         }

@@ -63,11 +63,13 @@ class Shares(Result):
     tokens: tuple[tuple[str, ...], ...] = ()
     read: NDArray[np.bool_] | None = None
     standard_error: Array | None = None
+    as_read: Array | None = field(default=None, repr=False)
     num_runs: NDArray[np.int64] | None = None
     unit: str = ""
     probability: Array | None = None
     groups: NDArray[np.int64] | None = None
     output_names: tuple[str, ...] = ()
+    largest: NDArray[np.bool_] | None = field(default=None, repr=False)
     feature_names: tuple[str, ...] = field(default=(), repr=False)
     vectors: bool = field(default=False, repr=False)
     class_names: tuple[str, ...] = field(default=(), repr=False)
@@ -175,9 +177,11 @@ def answer_of(split: Shares) -> str:
         caption = f"{name} is {output[best]:.4g}"
     else:
         part = float(np.ravel(probability[0])[best])
-        caption = verdict(name, part, len(split.output_names))
-        if split.class_names and part < DECIDES:
-            caption = verdict(split.class_names[0], 1 - part, 1)
+        is_largest = split.largest is None or bool(np.ravel(split.largest[0])[best])
+        caption = verdict(name, part, len(split.output_names) if split.unit == "logit" and is_largest else 1)
+        if split.class_names:
+            chosen = (split.class_names[0], 1 - part) if part < DECIDES else (name, part)
+            caption = verdict(*chosen, len(split.class_names))
         elif part <= DECIDES and not caption.startswith("does not"):
             caption = f"{quoted(name)}: {percent(part)}"
         towards = -1 if part < DECIDES and split.decides_between_two else 1

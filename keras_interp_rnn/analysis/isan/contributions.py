@@ -26,9 +26,9 @@ from keras_interp_rnn._program import (
     GivenAlphabet,
     OpenedText,
     Way,
-    are_quantities,
     check_range,
     feature_addends,
+    share_no_probability,
 )
 from keras_interp_rnn._results import (
     WORD,
@@ -162,8 +162,8 @@ class Contributions(Result):
             number them from 1.
         output_names: of all outputs, with units; () if they have no names of their own.
         times: names of the steps of vectors; () if they have none.
-        regression: whether the outputs are quantities, not logits of classes or of symbols: they have units, or the
-            model was compiled with a loss of regression.
+        regression: whether the outputs are no logits of one choice among classes or symbols: they have units, the model
+            was compiled with a loss of regression, or each has a probability of its own, by a sigmoid.
 
     Units: nats (logits); of the outputs, for a regression.
 
@@ -260,10 +260,15 @@ class Contributions(Result):
             [(source, term), ...], the largest absolute value first.
         """
         integer("num_sources", num_sources, 0)
-        read = int(self.targets[target]) + 1
+        read = self._last_source(target) + 1
         column = self.values[:read, target, self.winner(target)[0] if output is None else output]
         order = np.argsort(-np.abs(column), kind="stable")[:num_sources]
         return [(int(source), float(column[source])) for source in order]
+
+    def _last_source(self, target: int) -> int:
+        """The last source of a target: its step, or a later one in a network that reads both directions."""
+        later = np.flatnonzero(self.values[:, target].any(axis=-1))
+        return max(int(self.targets[target]), int(later.max(initial=0)))
 
     def name(self, symbol: int) -> str:
         """The displayed name of a symbol, a space as "␣", a newline as "⏎"; its id if there is no alphabet."""
@@ -316,9 +321,9 @@ class Contributions(Result):
         """
         if not len(self.targets):
             return Table("Contributions of an empty text")
-        step, (first, second) = int(self.targets[target]), self.winner(target)
+        step, last, (first, second) = int(self.targets[target]), self._last_source(target), self.winner(target)
         one = self.regression or first == second
-        terms = (self.values[:, target, first] if one else self.logit_difference(target))[: step + 1]
+        terms = (self.values[:, target, first] if one else self.logit_difference(target))[: last + 1]
         bias = float(self.bias[first] if one else self.bias[first] - self.bias[second])
         named = self.output_names or self.alphabet
         winner, runner = (output_name(named, o, len(self.bias), again=True) for o in (first, second))
@@ -326,15 +331,16 @@ class Contributions(Result):
         heading = f"{unit or 'share'} for {winner!r} over {runner!r}"
         if one:
             heading = f"share of {winner}" if self.output_names or len(self.bias) > 1 else "share"
-        sources = [self.bias_name.split()[-1], *map(self.source_name, range(step + 1))]
+        sources = [self.bias_name.split()[-1], *map(self.source_name, range(last + 1))]
         notes = [f"exact given what {self.given} reads: the layers below it decide its gates"] if self.given else []
-        steps = [nth("step", t) for t in range(step)] if self.vectors and not self.times else sources[2:]
+        steps = [nth("step", t) for t in range(last)] if self.vectors and not self.times else sources[2:]
         why = because(steps, terms[1:].tolist(), unit, towards=self._direction(target) if one else 1)
         runner_up = "" if one else self._runner_up(second, target)
+        place = "after" if last == step else f"at step {step} of"
         return Table(
-            f"after {self._read(step)}: {self._says(first, target)}{why}{runner_up}",
+            f"{place} {self._read(last)}: {self._says(first, target)}{why}{runner_up}",
             (
-                Column("position", [None, None, *range(1, step + 1)], form="d"),
+                Column("position", [None, None, *range(1, last + 1)], form="d"),
                 texts("source", sources),
                 Column(heading, [bias, *terms.tolist()], form="+.4f", sums=True),
             ),
@@ -538,7 +544,7 @@ def contributions(
         vectors=numbered,
         output_names=names,
         times=dates,
-        regression=are_quantities(network, outputs),
+        regression=share_no_probability(network, outputs, len(bias)),
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._outputs import GivenOutputs, output_names
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, are_quantities, check_range
+from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, share_no_probability
 from keras_interp_rnn._results import Result, Tag, output_name, step_numbers, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -127,7 +127,7 @@ def top_contributions(
         residual,
         reading.names,
         output_names=output_names(network, outputs, len(head.offset)),
-        regression=are_quantities(network, outputs),
+        regression=share_no_probability(network, outputs, len(head.offset)),
     )
 
 

@@ -5,7 +5,7 @@ deletions, the text without its first symbol, without its second, and so on. A s
 
 Description: symbols, the T names; alternatives, the names of the symbols that replace them; outputs, their names;
 deletions, whether there are any, by default false; masked, the symbols that were not read, from 0; fixed, those that
-were not changed, such as the symbols before and after a text.
+were not changed, such as the symbols before and after a text; values, whether several outputs share no probability.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class _Substitutions(ArrayKind):
         Rule("outputs", "a list of names", names),
         Rule("deletions", "true or false", flag, needed=False),
         Rule("masked", "numbers of symbols", lambda value: list_of(value, integer), needed=False),
+        Rule("values", "true or false", flag, needed=False),
         Rule("fixed", "numbers of symbols", lambda value: list_of(value, integer), needed=False),
     )
 

@@ -28,7 +28,7 @@ export const isSpace = (name) => SPACES.includes(name);
 
 let pen = null;
 
-function widthOf(text, font) {
+export function widthOf(text, font) {
   pen ??= document.createElement('canvas').getContext('2d');
   pen.font = font;
   return pen.measureText(text).width;

@@ -18,9 +18,10 @@ export function ranked(outputs, logits, shared = 1) {
   return outputs.map((name, o) => [name, parts[o] * shared, o]).sort((a, b) => b[1] - a[1]);
 }
 
-/** A prediction in words: the most probable output and the next; of a single output its value. */
-export function says(outputs, logits, shared = 1) {
+/** A prediction in words: the most probable output and the next; of a single output its value, and of `values` the largest two. */
+export function says(outputs, logits, shared = 1, values = false) {
   if (outputs.length === 1) return shown(logits[0]);
+  if (values) return [...outputs.keys()].sort((a, b) => logits[b] - logits[a]).slice(0, 2).map((o) => `${quoted(brief(outputs[o]))} ${shown(logits[o])}`).join(', then ');
   const [[first, part], [second, rest]] = ranked(outputs, logits, shared);
   return `${quoted(brief(first))} ${percent(part)}, then ${quoted(brief(second))} ${percent(rest)}`;
 }

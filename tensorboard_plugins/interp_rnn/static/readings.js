@@ -11,7 +11,7 @@ import {ROUNDING} from './scales.js';
  * An attribution also has its method and the reason for it; quantity, what is split of an output: its logit, log-odds, probability, or
  * '' for itself; outcome(o), that of an output; probability(o), where it is known; error(i, o), half the width of the 95 %
  * interval of a value, if values are estimates; odds, whether each output has a probability of its own; classes, the names of both
- * between which a single output decides; scale, the largest bar of all texts that were explained together. */
+ * between which a single output decides; asRead(t, o), an output with the first t tokens there and no other; scale, the largest bar of all texts that were explained together. */
 const METHODS = {
   contributions: (page, entry, series) => [{
     id: 'contributions', name: 'Contributions', entry, series, earlier: true,
@@ -39,7 +39,7 @@ const METHODS = {
     load: async (step) => {
       const answers = changed(series, await page.part(entry, step, 0));
       const lost = (i, o) => answers.original[o] - (id === 'deleted' ? answers.deleted(i)[o] : answers.mean(i)[o]);
-      const reading = {outputs: series.outputs, tokens: series.symbols.length, masked: series.masked, fixed: series.fixed, value: lost, logits: (o) => answers.original[o]};
+      const reading = {outputs: series.outputs, tokens: series.symbols.length, masked: series.masked, fixed: series.fixed, values: series.values, value: lost, logits: (o) => answers.original[o]};
       return id === 'deleted' ? ofDeletions(reading) : {...ofDeletions(reading), kind: 'replaced', alternatives: series.alternatives.length};
     },
   })),
@@ -56,6 +56,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
   const {symbols: {length: T}, method, reason, unit = '', features = 0, errors, values, vectors, groups, classes, scale} = series;
   const row = (r) => (o) => numbers[r * K + o];
   const uncertain = T + 3 + T * features;
+  const reading = uncertain + (errors ? T : 0) + (series.both ? 1 : 0);
   const other = series.both ? row(uncertain + (errors ? T : 0)) : null;
   const names = [...numbers.subarray(0, K)].map((number) => series.outputs[number]);
   const left = series.outputs.length - K;
@@ -73,6 +74,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
     rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, scale, classes: K === 1 && odds ? classes : undefined,
     probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
     logits: values || single || odds ? outcome : (o) => Math.log(said(o)),
+    asRead: series.as_read ? (t, o) => numbers[(reading + t) * K + o] : null,
     values: values && K > 1, others: left ? {count: left, probability: odds || values ? null : Math.max(0, 1 - numbers.subarray(K, 2 * K).reduce((sum, part) => sum + part, 0))} : null,
   };
 }
@@ -98,7 +100,7 @@ export const ofTerms = ({start, bias, ...reading}) => ({
 
 /** A reading of what an output loses, value(i, o), where a token is deleted. */
 export const ofDeletions = (reading) => ({
-  kind: 'deleted', noun: 'symbol', unit: unitOf(reading.outputs), rest: [], ...reading,
+  kind: 'deleted', noun: 'symbol', unit: reading.values ? '' : unitOf(reading.outputs), rest: [], ...reading,
 });
 
 /** What a token changes together with each other one: at first a token of the strongest pair. */

@@ -8,6 +8,7 @@ import {blank, brief, isSpace, strip} from './bars.js';
 import {logging} from './texts.js';
 import {mapOf, traceFold} from './traces.js';
 import {triangleOf} from './triangle.js';
+import {turns, walk} from './waterfall.js';
 
 export const title = 'Reads';
 export const about = 'What in the text made the network say this?';
@@ -110,6 +111,7 @@ export async function drawTexts(body, page, texts) {
     const rest = restOf(reading, pair, format);
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
+      reading.asRead && !state.words ? asRead(reading, pair, tokens, format) : null,
       h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull, symbols), ' ', reading.of
         ? [h('b', {class: 'for'}, 'Blue'), ': more together, ', h('b', {class: 'against'}, 'orange'), ': less.'] : names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
@@ -132,6 +134,24 @@ export async function drawTexts(body, page, texts) {
       fold('numbers', 'The numbers', () => (reading.of ? numbers(pairTable(reading, false), drawn.vectors ? 2 : 4)
         : numbers(table(tokens, pair, groups).map(([, ...seen]) => seen), drawn.vectors ? 1 : 2, pair.length))),
     ];
+  }
+
+  /** What is split, in words. */
+  function whatOf({quantity, outputs}, pair) {
+    if (pair.length > 1) return `the ${quantity || 'output'} of ${quoted(brief(outputs[pair[0]]))}, less that of ${quoted(brief(outputs[pair[1]]))},`;
+    return quantity ? `the ${quantity} of ${quoted(brief(outputs[pair[0]]))}` : quoted(brief(outputs[pair[0]]));
+  }
+
+  /** The verdict while the text is read, and where it changed its mind. */
+  function asRead(reading, pair, tokens, format) {
+    const at = [...Array(tokens.length + 1).keys()].map((t) => reading.asRead(t, pair[0]) - (pair.length > 1 ? reading.asRead(t, pair[1]) : 0));
+    const line = pair.length > 1 || reading.odds ? 0 : reading.quantity === 'probability' ? 0.5 : null;
+    const sides = pair.length > 1 ? pair.map((o) => brief(reading.outputs[o])) : line === null ? [] : [brief(reading.outputs[pair[0]]), reading.classes?.[0] ?? 'not'];
+    const changed = line === null ? [] : turns(at, line);
+    const where = changed.map((t) => placeOf(drawn.symbols, t, reading.noun));
+    const mind = line === null ? '' : where.length > 1 ? ` It changed sides ${where.length} times, last at ${where[where.length - 1]}.` : where.length ? ` It changed sides at ${where[0]}.` : ' It never changed sides.';
+    return [h('p', {class: 'note', key: 'as read'}, `As it is read, with the rest empty: each ${reading.noun} moves ${whatOf(reading, pair)} from where the ${reading.noun} before left it.${mind}`),
+      h('figure', {key: 'walk'}, walk(tokens, at, line, {width: Math.max(260, page.width()), sides, format, noun: reading.noun}))];
   }
 
   function pick(i) {
@@ -179,11 +199,11 @@ export async function drawTexts(body, page, texts) {
     const alternatives = single === null || !answers || unread ? [] : changes.series.alternatives;
     const instead = alternatives.includes(state.instead) ? state.instead : alternatives.find((name) => name !== symbols[single]);
     const rows = [
-      ['as it is', reading.odds ? outcomesOf(reading).slice(0, 2).map(([name, part]) => `${quoted(name)} ${percent(part)}`).join(', then ') : says(reading.outputs, logits, shared)],
-      reading.without ? [`without this term of the sum${reading.others ? `, among the ${reading.outputs.length} outputs` : ''}`, says(reading.outputs, without)] : null,
-      single !== null && !unread && answers?.deleted ? ['deleted', says(changes.series.outputs, answers.deleted(single))] : null,
+      ['as it is', reading.odds ? outcomesOf(reading).slice(0, 2).map(([name, part]) => `${quoted(name)} ${percent(part)}`).join(', then ') : says(reading.outputs, logits, shared, reading.values)],
+      reading.without ? [`without this term of the sum${reading.others ? `, among the ${reading.outputs.length} outputs` : ''}`, says(reading.outputs, without, 1, reading.values)] : null,
+      single !== null && !unread && answers?.deleted ? ['deleted', says(changes.series.outputs, answers.deleted(single), 1, changes.series.values)] : null,
       instead === undefined ? null : [['replaced by ', h('select', {'aria-label': 'replaced by', value: instead, onchange: (event) => choose({instead: event.target.value})},
-        alternatives.map((name) => h('option', {value: name}, name)))], says(changes.series.outputs, answers.replaced(single, alternatives.indexOf(instead)))],
+        alternatives.map((name) => h('option', {value: name}, name)))], says(changes.series.outputs, answers.replaced(single, alternatives.indexOf(instead)), 1, changes.series.values)],
     ].filter(Boolean);
     const place = group.length > 1 ? `“${tokens[picked].name}”` : placeOf(symbols, single, reading.noun);
     return h('section', {class: 'panel', key: 'panel', 'aria-live': 'polite'},
@@ -195,16 +215,17 @@ export async function drawTexts(body, page, texts) {
 
   /** Of every replacement the change of the first output. */
   function replacements(pair) {
-    const {answers, symbols, changes: {series: {alternatives, outputs, masked = [], fixed = []}}, reading} = drawn;
+    const {answers, symbols, changes: {series: {alternatives, outputs, masked = [], fixed = [], values = false}}, reading} = drawn;
     answers.all?.();
     const o = outputs.indexOf(reading.outputs[pair[0]]);
     const single = outputs.length === 1;
-    const measure = (logits) => (single ? logits[0] : ranked(outputs, logits).find(([, , other]) => other === o)[1]);
+    const asIs = single || values;
+    const measure = (logits) => (single ? logits[0] : values ? logits[o] : ranked(outputs, logits).find(([, , other]) => other === o)[1]);
     const usual = measure(answers.original);
     const all = symbols.flatMap((symbol, i) => alternatives.map((name, a) => [i, symbol, name, measure(answers.replaced(i, a)) - usual, answers.replaced(i, a)]))
       .filter(([i, symbol, name]) => symbol !== name && !masked.includes(i) && !fixed.includes(i)).sort((a, b) => Math.abs(b[3]) - Math.abs(a[3])).slice(0, 12);
     return tableOf(['position', 'symbol', 'instead', single ? 'change of the output' : `change of ${brief(outputs[o])}`, 'then'],
-      all.map(([i, symbol, name, change, logits]) => [i + 1, symbol, name, single ? shown(change) : points(change), says(outputs, logits)]));
+      all.map(([i, symbol, name, change, logits]) => [i + 1, symbol, name, asIs ? shown(change) : points(change), says(outputs, logits, 1, values)]));
   }
 
   function table(tokens, pair, groups) {

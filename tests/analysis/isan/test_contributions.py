@@ -198,7 +198,8 @@ def test_a_terminal_shows_a_line_for_each_source(target, step, width, strength):
     p = reading.softmax(split.logits[step - 1])
     winner, runner = ("a␣bc"[output] for output in (first, second))
     read = "c␣abb␣ac␣"[:step]
-    assert title.startswith(f"after '{read}': “{winner}”, {percent(p[first])} sure, above all because of “")
+    assert title.startswith(f"after '{read}': “{winner}”, {percent(p[first])} sure, ")
+    assert re.search("sure, (above all because of “|although “.*” moves it the other way most )", title)
     assert title.endswith(f" nats); then “{runner}” {percent(p[second])}")
     assert heading.split() == f"position source nats for '{winner}' over '{runner}'".split()
     kappa = oracle.contributions(*paper, TEXT)[: step + 1, step - 1]
