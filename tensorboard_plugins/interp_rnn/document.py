@@ -22,7 +22,7 @@ from typing import Any
 from tensorboard_plugins.interp_rnn import tokens
 
 STATIC = Path(__file__).parent / "static"
-COMMENT = r"^ *//[^\n]*\n|^ */\*\*.*?\*/\n"
+COMMENT = r"^ *//[^\n]*\n|^ */\*\*(?:(?!\*/).)*\*/\n"
 """Comments on lines of their own, which a page does not have."""
 
 

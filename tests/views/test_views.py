@@ -993,3 +993,9 @@ def test_contributions_of_vectors_are_those_of_steps():
     [tag] = recorded.values()
     assert (tag["series"]["symbols"], tag["series"]["vectors"]) == ([*"1234"], True)
     assert "vectors" not in RESULTS["contributions"]().page_view().data["runs"][""]["contributions"]["series"]
+
+
+def test_pages_leave_out_comments_and_no_code():
+    source = "a();\n  /** @type {X} */ (b).c();\n/** One\n * two. */\nd(); // e\n// f\n"
+    code = "a();\n  /** @type {X} */ (b).c();\nd(); // e\n"
+    assert re.sub(document.COMMENT, "", source, flags=re.M | re.S) == code
