@@ -16,6 +16,7 @@ from keras_interp_rnn._results.base import (
 from keras_interp_rnn._results.drawings import heat_map, line_chart, phase_lines, points, scatter
 from keras_interp_rnn._results.names import (
     AGAINST,
+    DECIDES,
     FOR,
     GREY,
     INK,
@@ -41,6 +42,7 @@ from keras_interp_rnn._results.names import (
     text_of,
     told_apart,
     verdict,
+    verdict_between,
     visible,
 )
 from keras_interp_rnn._results.table import Column, Table, numbered, numbers, texts
@@ -49,6 +51,7 @@ from keras_interp_rnn._results.text import as_lines
 
 __all__ = [
     "AGAINST",
+    "DECIDES",
     "FOR",
     "GREY",
     "INK",
@@ -100,6 +103,7 @@ __all__ = [
     "texts",
     "told_apart",
     "verdict",
+    "verdict_between",
     "view",
     "visible",
     "shown_word",

@@ -211,9 +211,15 @@ def as_page(result: Shown) -> str:
 
 def _interactive_page(result: Shown, view: View, numbers: str) -> str:
     """The plugin's view above the numbers. The file of numbers that it saves is the table of the result."""
-    rows = "" if result.reads_typing else result.table().to_csv()
-    data = {**view.data, "csv": rows} if 0 < len(rows) <= MAX_ROWS else view.data
+    rows = "" if result.reads_typing else _rows_for_a_page(result.table())
+    data = {**view.data, "csv": rows} if rows else view.data
     return page(view.title or title_of(result), numbers, views=[view.name], data=data, lead=view.lead)
+
+
+def _rows_for_a_page(table: Table) -> str:
+    """A table as comma-separated values; "" if it has no columns, or is too long: a cell takes a character at least."""
+    rows = table.to_csv() if len(table) * len(table.columns) <= MAX_ROWS else ""
+    return rows if len(rows) <= MAX_ROWS else ""
 
 
 def words_of(cls: type) -> str:

@@ -150,6 +150,14 @@ def verdict(name: str, part: float, num_outputs: int) -> str:
     return f"{quoted(name)}, {percent(part)} sure"
 
 
+def verdict_between(names: Sequence[str], part: float) -> str:
+    """The answer of a network that decides between two classes; part: the probability of the second."""
+    answer = (names[1], part) if part >= DECIDES else (names[0], 1 - part)
+    return verdict(*answer, len(names))
+
+
+DECIDES = 0.5
+"""A probability above which there is no larger one."""
 UNDECIDED = 1.15
 """A probability of fewer times chance decides nothing."""
 

@@ -56,6 +56,12 @@ class Column:
         return all(value is None or isinstance(value, str) for value in self.values)
 
     @functools.cached_property
+    def largest(self) -> float:
+        """The size of the largest finite number; 0 if there is none."""
+        sizes = (abs(float(x)) for x in self.values if isinstance(x, FLOATS))
+        return max((size for size in sizes if math.isfinite(size)), default=0.0)
+
+    @functools.cached_property
     def decimals(self) -> str:
         """The form with the decimals that its three digits or more give the largest number, but for zeros at the ends.
 
@@ -63,16 +69,14 @@ class Column:
         hide them.
         """
         digits = re.fullmatch(r"(\+?)\.([3-9])g", self.form)
-        sizes = [abs(float(x)) for x in self.values if isinstance(x, FLOATS)]
-        largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
-        if digits is None or not largest:
+        if digits is None or not self.largest:
             return self.form
-        places = int(digits[2]) - 1 - math.floor(math.log10(largest))
-        is_far = any(ROUNDING * largest < size < FAR * largest for size in sizes)
+        sizes = [abs(float(x)) for x in self.values if isinstance(x, FLOATS) and math.isfinite(x)]
+        places, near = int(digits[2]) - 1 - math.floor(math.log10(self.largest)), ROUNDING * self.largest
+        is_far = any(near < size < FAR * self.largest for size in sizes)
         if is_far or not 0 <= places <= MAX_DECIMALS:
             return self.form
-        near = ROUNDING * largest
-        while places and all(abs(round(size, places - 1) - size) <= near for size in sizes if math.isfinite(size)):
+        while places and all(abs(round(size, places - 1) - size) <= near for size in sizes):
             places -= 1
         return f"{digits[1]}.{places}f"
 
@@ -86,8 +90,9 @@ class Column:
         text = written(value, self.decimals)
         if self.decimals == self.form or value is None or isinstance(value, str) or re.search("[1-9a-z–]", text):
             return text
-        is_rounding = abs(value) <= ROUNDING * max(abs(float(x)) for x in self.values if isinstance(x, FLOATS))
-        return text if is_rounding else written(value, f"{'+' * self.form.startswith('+')}.1g")
+        return (
+            text if abs(value) <= ROUNDING * self.largest else written(value, f"{'+' * self.form.startswith('+')}.1g")
+        )
 
 
 def written(value: object, form: str) -> str:

@@ -159,15 +159,16 @@ class Interactions(Result):
 
     def table(self) -> Table:
         """A row for each pair of players with their positions, from 1: what they change together, less than apart."""
-        pairs, one = self.top(self.values.size), "group" if self.groups is not None else "position"
+        table, pairs = self.summary(), self.top(self.values.size)
         if not pairs:
-            return self.summary()
-        first, second, values = zip(*pairs, strict=True)
+            return table
+        one = "position" if self.groups is None else "group"
+        first, second, _ = zip(*pairs, strict=True)
         columns = [
             (Column(position, [i + 1 for i in places], form="d"), texts(name, [self.name(i) for i in places]))
             for places, position, name in ((first, one, self.kind), (second, f"{one} of the other", "the other"))
         ]
-        return replace(self.summary(), columns=(*columns[0], *columns[1], self.summary().columns[-1]))
+        return replace(table, columns=(*columns[0], *columns[1], table.columns[-1]))
 
     def summary(self) -> Table:
         """A row for each pair of players: what they change together, less what they change apart."""

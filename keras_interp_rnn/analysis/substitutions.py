@@ -43,6 +43,7 @@ from keras_interp_rnn._results import (
     text_of,
     texts,
     verdict,
+    verdict_between,
     view,
     visible,
 )
@@ -59,8 +60,6 @@ WORKING_MEMORY = 2**26
 BETWEEN_CLASSES = {"linear": "log-odds", "sigmoid": "probability"}
 """Last activation -> what a single output between two classes is."""
 
-DECIDES = 0.5
-"""A probability above which there is no larger one."""
 MOVED = 0.1
 """Least change of a probability that has a bar of full length."""
 
@@ -144,8 +143,8 @@ class Substitutions(Result):
 
     def _changes_at(self) -> NDArray[np.bool_]:
         """Bool (T,), the positions at which a symbol was replaced."""
-        there = np.ones(len(self.symbols), bool)
-        return there & (True if self.read is None else self.read) & (True if self.tried is None else self.tried)
+        there = self.read if self.tried is None else self.tried  # what is not read is not tried
+        return np.ones(len(self.symbols), bool) if there is None else there
 
     def name(self, symbol: int) -> str:
         """The displayed name of a symbol; its id if there is no alphabet."""
@@ -166,8 +165,7 @@ class Substitutions(Result):
             output, answer = visible(self.output_names[0]) if self.output_names else "the output", f"{usual[0]:.4f}"
             if self.class_names:
                 part = float(expit(usual[0])) if self.unit == "log-odds" else float(usual[0])
-                answered = (self.class_names[1], part) if part > DECIDES else (self.class_names[0], 1 - part)
-                output, answer = f"the {self.unit} of {output}", verdict(*answered, 2)
+                output, answer = f"the {self.unit} of {output}", verdict_between(self.class_names, part)
         else:
             output, answer = f"probability of {name!r}", verdict(name, float(usual[first]), len(usual))
         of_parts = not (single or self.values) or self.unit == "probability"

@@ -263,11 +263,18 @@ def test_a_piece_for_a_notebook_is_one_element_that_refers_to_nothing_outside(na
         assert piece.endswith(f"<summary>Without scripts</summary>{as_element(result.summary())}</details></div>")
 
 
+NAMED = (
+    *("contributions", "Shapley values", "words", "explanation", "prototypes", "phrases", "extraction"),
+    *("certificate", "Moore machine", "extraction of labels", "certificate of labels", "automaton of a function"),
+)
+"""Results with a hostile name on their page, whatever they print; of others it is there if they print it."""
+
+
 @every_result
 def test_names_are_text_and_not_tags(name):
     result, hostile = made(name), HOSTILE[0].split("\u2028")[0]
-    page = Page(as_page(result))
-    assert any(hostile in text for text in page.texts) or hostile not in as_text(result)
+    if name in NAMED or hostile in as_text(result):
+        assert any(hostile in text for text in Page(as_page(result)).texts)
 
 
 @every_result
@@ -830,7 +837,7 @@ class TestWhatIsExplained:
         assert "; the budget was spent before the standard errors" in how
         assert columns.endswith(" share of the log-odds, in nats")
         assert nothing.split()[0] == "nothing"
-        np.testing.assert_allclose(float(nothing.split()[1]), split.reference_output[0], atol=5e-3)
+        np.testing.assert_allclose(float(nothing.split()[1]), split.reference_output[0], atol=5e-4)
         margins = 1.96 * split.standard_error[0]
         listed = [int(row.split()[0]) - 1 for row in rows]
         most = min(margins[listed].sum(), np.delete(margins, listed).sum())

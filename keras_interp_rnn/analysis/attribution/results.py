@@ -119,22 +119,28 @@ class Attribution(Shares):
             index = slice(place % len(self), place % len(self) + 1)
 
         return replace(
+            self._of_outputs(index),
+            residual=float(self.residuals[index].max(initial=0.0)),
+            inputs=_part(self.inputs, index),
+            tokens=self.tokens[index],
+            read=_part(self.read, index),
+            num_runs=_part(self.num_runs, index),
+            groups=_part(self.groups, index),
+        )
+
+    def _of_outputs(self, index: slice | tuple[slice, EllipsisType, int]) -> Attribution:
+        """The same with a part of every array that has a number for each sequence and explained output."""
+        return replace(
             self,
             shares=self.shares[index],
             output=self.output[index],
             reference_output=self.reference_output[index],
-            residual=float(self.residuals[index].max(initial=0.0)),
             targets=self.targets[index],
             features=_part(self.features, index),
-            inputs=_part(self.inputs, index),
-            tokens=self.tokens[index],
-            read=_part(self.read, index),
             standard_error=_part(self.standard_error, index),
             as_read=_part(self.as_read, index),
             largest=_part(self.largest, index),
-            num_runs=_part(self.num_runs, index),
             probability=_part(self.probability, index),
-            groups=_part(self.groups, index),
         )
 
     def ranking(self) -> ShareRanking:
@@ -383,19 +389,7 @@ class Attribution(Shares):
         """
         if self.shares.ndim < 3 or not self.shares.size:
             return super().drawing()
-        of_largest = (slice(1), ..., int(self.output[0].argmax()))
-        return replace(
-            self[0],
-            shares=self.shares[of_largest],
-            output=self.output[of_largest],
-            reference_output=self.reference_output[of_largest],
-            targets=self.targets[of_largest],
-            features=_part(self.features, of_largest),
-            standard_error=_part(self.standard_error, of_largest),
-            probability=_part(self.probability, of_largest),
-            as_read=_part(self.as_read, of_largest),
-            largest=_part(self.largest, of_largest),
-        ).drawing()
+        return self[:1]._of_outputs((slice(1), ..., int(self.output[0].argmax()))).drawing()
 
     def tags(self) -> list[Tag]:
         """A tag of the TensorBoard plugin for each sequence: its shares, with those of features if they fit.

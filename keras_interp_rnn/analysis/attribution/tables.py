@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._results import (
+    DECIDES,
     Column,
     Result,
     Table,
@@ -24,6 +25,7 @@ from keras_interp_rnn._results import (
     quoted,
     texts,
     verdict,
+    verdict_between,
 )
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.wording import (
@@ -42,8 +44,6 @@ SEQUENCES, SAID, FEATURE = 8, 4, 16
 """Maximum numbers of sequences that a terminal lists, of outputs in a sentence, and of characters of a feature."""
 ROWS = 12
 """Maximum number of steps that a terminal shows."""
-DECIDES = 0.5
-"""A probability above which there is no larger one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,8 +180,7 @@ def answer_of(split: Shares) -> str:
         is_largest = split.largest is None or bool(np.ravel(split.largest[0])[best])
         caption = verdict(name, part, len(split.output_names) if split.unit == "logit" and is_largest else 1)
         if split.class_names:
-            chosen = (split.class_names[0], 1 - part) if part < DECIDES else (name, part)
-            caption = verdict(*chosen, len(split.class_names))
+            caption = verdict_between(split.class_names, part)
         elif part <= DECIDES and not caption.startswith("does not"):
             caption = f"{quoted(name)}: {percent(part)}"
         towards = -1 if part < DECIDES and split.decides_between_two else 1

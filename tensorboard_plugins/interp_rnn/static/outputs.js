@@ -80,7 +80,7 @@ const singly = (noun) => (noun === 'group' ? 'step' : noun);
 
 /** What is split: "the log-odds of output 1", or the output itself.
  * @param {string} lead @param {{quantity?: string}} reading */
-const split = (lead, {quantity}) => (quantity ? `the ${quantity} of ${lead}` : lead);
+export const split = (lead, {quantity}) => (quantity ? `the ${quantity} of ${lead}` : lead);
 
 /** "in nats".
  * @param {{unit?: string, quantity?: string}} reading */
@@ -111,7 +111,7 @@ const SEEN = 0.001; // of a change, which is said where a sum misses it
 
 /** A number of the first output, less that of the second if two are compared.
  * @param {function(number): number} of @param {number[]} pair */
-const between = (of, [first, second]) => of(first) - (second === undefined ? 0 : of(second));
+export const between = (of, [first, second]) => of(first) - (second === undefined ? 0 : of(second));
 
 /** Whether bars add up, in a sentence. rest: what they are said to add up with. */
 export function sumOf(reading, lead, pair, rest) {

@@ -1,6 +1,6 @@
 // What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
 
-import {baseOf, errorOf, floorOf, formatOf, noteOn, quoted, ranked, placeOf, restOf, saturation, says, sentence, sumOf, withMargin, withUnit} from './outputs.js';
+import {baseOf, between, errorOf, floorOf, formatOf, noteOn, quoted, ranked, placeOf, restOf, saturation, says, sentence, split, sumOf, withMargin, withUnit} from './outputs.js';
 import {leadOf, pairOf, textsOf} from './readings.js';
 import {h, patch} from './render.js';
 import {column, percent, points, shown} from './scales.js';
@@ -139,12 +139,12 @@ export async function drawTexts(body, page, texts) {
   /** What is split, in words. */
   function whatOf({quantity, outputs}, pair) {
     if (pair.length > 1) return `the ${quantity || 'output'} of ${quoted(brief(outputs[pair[0]]))}, less that of ${quoted(brief(outputs[pair[1]]))},`;
-    return quantity ? `the ${quantity} of ${quoted(brief(outputs[pair[0]]))}` : quoted(brief(outputs[pair[0]]));
+    return split(quoted(brief(outputs[pair[0]])), {quantity});
   }
 
   /** The verdict while the text is read, and where it changed its mind. */
   function asRead(reading, pair, tokens, format) {
-    const at = [...Array(tokens.length + 1).keys()].map((t) => reading.asRead(t, pair[0]) - (pair.length > 1 ? reading.asRead(t, pair[1]) : 0));
+    const at = [...Array(tokens.length + 1).keys()].map((t) => between((o) => reading.asRead(t, o), pair));
     const line = pair.length > 1 || reading.odds ? 0 : reading.quantity === 'probability' ? 0.5 : null;
     const sides = pair.length > 1 ? pair.map((o) => brief(reading.outputs[o])) : line === null ? [] : [brief(reading.outputs[pair[0]]), reading.classes?.[0] ?? 'not'];
     const changed = line === null ? [] : turns(at, line);

@@ -2,7 +2,7 @@
 
 import {widthOf} from './bars.js';
 import {h} from './render.js';
-import {shown} from './scales.js';
+import {rangeOf, shown} from './scales.js';
 
 const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
 const FONT = `13px ${SANS}`;
@@ -25,7 +25,7 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
   const wide = Math.min(64, (across - left - END) / (tokens.length + 1));
   const named = tokens.length <= MOST;
   const turned = named && tokens.some(({name}) => widthOf(name, FONT) > wide - 2);
-  const [low, high] = range(line === null ? at : [...at, line]);
+  const [low, high] = rangeOf(line === null ? at : [...at, line]);
   const y = (value) => MARGIN + ((high - value) / (high - low)) * HIGH;
   const x = (t) => left + (t + 0.5) * wide; // of the left edge of a token's bar
   const bottom = HIGH + 2 * MARGIN;
@@ -57,11 +57,6 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
 }
 
 const short = (name) => ([...name].length > CUT ? `${[...name].slice(0, CUT - 1).join('')}…` : name);
-
-function range(values) {
-  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
-  return low < high ? [low, high] : [low - 0.5, high + 0.5];
-}
 
 /** The tokens whose steps have a number, and its place: the largest, and none upon another. */
 function labelled(tokens, at, placeOf, format) {
