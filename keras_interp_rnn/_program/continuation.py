@@ -172,8 +172,9 @@ class Stepper:
 
     def _refusal(self, received: str) -> ValueError:
         return ValueError(
-            "Only recurrent layers must look back, and no layer must draw noise, for a model to continue a text symbol "
-            f"by symbol. Received: {self._model.name}, {received}. Leave out layers that mix time steps or draw noise."
+            "Only recurrent layers, and causal convolutions in float32 or float64, must look back, and no layer must "
+            f"draw noise, for a model to continue a text symbol by symbol. Received: {self._model.name}, {received}. "
+            "Leave out other layers that mix time steps, and layers that draw noise."
         )
 
 

@@ -81,6 +81,7 @@ def _is_known(operation: o.Operation) -> bool:
 
 def _affine(operation: o.Affine, weights: ReadAll, x: Tensor) -> Tensor:
     matrix, offset = operation.arrays(weights)
+    matrix = ops.reshape(matrix, (matrix.shape[0], -1, matrix.shape[-1]))
     product = ops.matmul(ops.reshape(x, (x.shape[0], -1, x.shape[-1])), matrix)
     product = ops.reshape(product, (*x.shape[:-1], matrix.shape[-1]))
     return product if offset is None else product + _to_rows(offset, product)
@@ -127,6 +128,13 @@ def _shifted(ids: Tensor, size: int) -> Tensor:
 
 def _reshape(operation: o.Reshape, weights: ReadAll, x: Tensor) -> Tensor:
     return ops.reshape(x, (*x.shape[:2], *(-1 if size is None else size for size in operation.makes[0].shape[1:])))
+
+
+def _windows(operation: o.Windows, weights: ReadAll, x: Tensor) -> Tensor:
+    places, rank = operation.places(x.shape[2]), len(operation.makes[0].shape)
+    zeros = ops.zeros((*x.shape[:2], 1, x.shape[-1]), x.dtype)
+    steps = ops.take(ops.concatenate([x, zeros], axis=2), places % (x.shape[2] + 1), axis=2)
+    return ops.reshape(steps, (*x.shape[:2], *places.shape[: rank - 2], places.shape[1] * x.shape[-1]))
 
 
 def _recur(operation: o.Recur, weights: ReadAll, x: Tensor) -> Tensor:
@@ -193,6 +201,7 @@ RULES: dict[type[o.Operation], Callable[..., Tensor]] = {
     o.Join: lambda operation, weights, *parts: ops.concatenate(parts, axis=-1),
     o.Sum: lambda operation, weights, *parts: sum(f * x for f, x in zip(operation.factors, parts, strict=True)),
     o.Reshape: _reshape,
+    o.Windows: _windows,
     o.Recur: _recur,
 }
 """Operation -> its value of all networks, from their weights and the values that it reads."""

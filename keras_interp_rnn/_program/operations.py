@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import keras
+import numpy as np
+from numpy.typing import NDArray
 
 from keras_interp_rnn._types import Tensor
 
@@ -102,7 +104,8 @@ class Affine(Operation):
     """x R + c.
 
     Attributes:
-        arrays: from `Read` to R, (n, m), and c, (m,), or None. adapted: whether R is a weight and what LoRA adds to it.
+        arrays: from `Read` to R, (n, m), of windows (size, n, m), and c, (m,), or None. adapted: whether R is a weight
+            and what LoRA adds to it.
     """
 
     of_rows = True
@@ -175,6 +178,21 @@ class Sum(Operation):
 @dataclass(eq=False, kw_only=True)
 class Reshape(Operation):
     """The same numbers of each sequence in another shape."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Windows(Operation):
+    """The steps of each window, one after the other as one vector; one vector without steps for the window of x[:, i].
+
+    Attributes:
+        places: from the number of steps to the steps (windows, size) of each window, -1 for one of zeros. No step is
+            twice at the same place of a window.
+        lags: of windows of which one ends at each step, and of the last step alone, how many steps before that step
+            each one lies; None of others.
+    """
+
+    places: Callable[[int], NDArray[np.intp]]
+    lags: tuple[int, ...] | None
 
 
 @dataclass(eq=False, kw_only=True)

@@ -102,8 +102,9 @@ def _layout(network: Network) -> _Layout | None:
     if len(each) == len(rest):
         return None
     chosen, head = rest[len(each)], rest[len(each) + 1 :]
-    if type(chosen.operation) is o.Operation:  # the step whose output counts
-        last = range(network.inputs.shape[1])[network.step]
+    one = isinstance(chosen.operation, o.Windows) and len(chosen.operation.makes[0].shape) == 2
+    if one or type(chosen.operation) is o.Operation:  # the step whose output counts
+        last = int(chosen.function.forward([np.arange(network.inputs.shape[1])[None, :, None]], [])[0].ravel()[0])
         if not all(is_of_each_step(step.operation) for step in head):
             return None
         return _Layout(below, sides, joined, [*each, *head], last=last)

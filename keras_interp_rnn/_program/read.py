@@ -13,6 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops, tree
+from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name
 from keras_interp_rnn._program.affine_layers import reads_symbols, registered
@@ -40,6 +41,7 @@ from keras_interp_rnn._program.operations import (
     Sum,
     Unmasked,
     Value,
+    Windows,
 )
 from keras_interp_rnn._types import Tensor
 
@@ -459,10 +461,70 @@ def _merged(kind: type[Operation], call: _Call, **fields: Any) -> list[Operation
     return [kind(layer=call.operation, reads=call.reads, makes=[made], **fields)] if len(known) < 2 else None
 
 
-def _multiply(call: _Call) -> list[Operation] | None:
-    numbers = [x for x in tree.flatten(call.node.arguments.args) if isinstance(x, (int, float))]
-    is_multiple = len(numbers) == len(call.reads) == 1
-    return [_one(Sum, call, factors=[float(numbers[0])])] if is_multiple else None
+def _with_number(call: _Call) -> list[Operation] | None:
+    """The sum, difference, product or quotient of a tensor and a number."""
+    args, name = tree.flatten(call.node.arguments.args), operation_name(call.operation)
+    numbers = [float(x) for x in args if isinstance(x, (int, float))]
+    if len(numbers) != 1 or len(args) != 2 or "float" not in call.reads[0].dtype:
+        return None
+    [number], first = numbers, isinstance(args[0], (int, float))
+    if name in ("Divide", "TrueDivide") and (first or number == 0):
+        return None
+    factor, offset = {
+        "Add": (1.0, number),
+        "Subtract": (-1.0, number) if first else (1.0, -number),
+        "Multiply": (number, 0.0),
+    }.get(name) or (1 / number, 0.0)
+    return [_one(Scale, call, arrays=lambda _: (0.0, factor, offset), of_weights=False)]
+
+
+def _windows(call: _Call, places: Callable[[int], NDArray[np.intp]], lags: tuple[int, ...] | None) -> Operation:
+    [x], made = call.reads, call.makes()
+    if len(made.shape) == 3:
+        made = replace(made, shape=(*made.shape[:2], (x.shape[2] or 0) * places(x.shape[1] or 1).shape[1]))
+    return Windows(layer=call.operation, reads=[x], makes=[made], mask=call.mask, places=places, lags=lags)
+
+
+def _convolution(call: _Call) -> list[Operation] | None:
+    layer, last = call.operation, len(call.reads[0].shape) - 1
+    known = last == 2 and layer.data_format == "channels_last" and layer.groups == 1
+    if not known or layer.quantization_mode is not None or layer.lora_enabled:
+        return None
+    [size], [stride], [dilation] = layer.kernel_size, layer.strides, layer.dilation_rate
+    reach = dilation * (size - 1)
+
+    def places(count: int) -> NDArray[np.intp]:
+        """Padding "same" has as many zeros before the steps as after them, or one fewer."""
+        made = max(-(-(count - reach if layer.padding == "valid" else count) // stride), 0)
+        beyond = max((made - 1) * stride + reach + 1 - count, 0)
+        before = {"valid": 0, "same": beyond // 2, "causal": reach}[layer.padding]
+        found = np.arange(made)[:, None] * stride - before + dilation * np.arange(size)
+        return np.where((found < 0) | (found >= count), -1, found)
+
+    is_causal = stride == 1 and (layer.padding == "causal" or size == 1)
+    lags = tuple(range(reach, -1, -dilation)) if is_causal else None
+    windows = _windows(call, places, lags)
+
+    def arrays(read: Read) -> tuple[Tensor, Tensor | None]:
+        return read(layer.kernel), None if layer.bias is None else read(layer.bias)
+
+    affine = Affine(layer=layer, reads=windows.makes, makes=[call.makes()], mask=call.mask, arrays=arrays)
+    return _then(layer.activation, call, windows, affine)
+
+
+def _chosen_steps(call: _Call) -> list[Operation] | None:
+    """Steps by a number or a slice, as x[:, -1] and x[:, 1:]."""
+    _, key = call.node.arguments.args
+    whole = (slice(None), Ellipsis)
+    every, chosen, *others = key if isinstance(key, tuple) and len(key) > 1 else (None, None)
+    known = every == slice(None) and type(chosen) in (int, slice) and all(x in whole for x in others)
+    if not known or len(others) > 1 or len(call.reads[0].shape) != 3 or "float" not in call.reads[0].dtype:
+        return None
+
+    def places(count: int) -> NDArray[np.intp]:
+        return np.arange(count)[chosen].reshape(-1, 1)
+
+    return [_windows(call, places, (0,) if chosen == -1 else None)]
 
 
 def _reshape(call: _Call) -> list[Operation] | None:
@@ -539,6 +601,7 @@ RULES: dict[type, Rule] = {
     L.LayerNormalization: _layer_normalization,
     L.Normalization: _normalization,
     L.Rescaling: _rescaling,
+    L.Conv1D: _convolution,
     L.GlobalAveragePooling1D: _mean,
     L.Masking: _masking,
     L.Activation: _activation,
@@ -552,7 +615,8 @@ RULES: dict[type, Rule] = {
 
 NAMED: dict[str, Rule] = {
     **dict.fromkeys(RESHAPING, _reshape),
-    "Multiply": _multiply,
+    **dict.fromkeys(("Multiply", "Divide", "TrueDivide"), _with_number),
+    "GetItem": _chosen_steps,
     "Cast": lambda call: [_one(Cast, call)],
     "OneHot": _one_hot,
     "NotEqual": _not_equal,
@@ -560,7 +624,7 @@ NAMED: dict[str, Rule] = {
     "Sigmoid": functools.partial(_then, keras.activations.sigmoid),
     "Tanh": functools.partial(_then, keras.activations.tanh),
     "Relu": functools.partial(_then, keras.activations.relu),
-    "Add": functools.partial(_sum, factors=lambda count: [1.0] * count),
-    "Subtract": functools.partial(_sum, factors=lambda count: [1.0, -1.0]),
+    "Add": lambda call: _with_number(call) or _sum(call, lambda count: [1.0] * count),
+    "Subtract": lambda call: _with_number(call) or _sum(call, lambda count: [1.0, -1.0]),
 }
 """Operation of `keras.ops` -> the operations of a program."""

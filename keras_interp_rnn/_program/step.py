@@ -23,7 +23,7 @@ from keras_interp_rnn._program.along import Mask, draws_noise, output_size, read
 from keras_interp_rnn._program.arrays import as_float64
 from keras_interp_rnn._program.interface import vocabulary_sizes
 from keras_interp_rnn._program.read import Program, read
-from keras_interp_rnn._program.values import CLOSED, RULES, Cells, Equation, Step, forward, with_functions
+from keras_interp_rnn._program.values import CLOSED, RULES, Cells, Equation, Function, Step, forward, with_functions
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
@@ -50,16 +50,20 @@ class Steps:
     def __init__(self, program: Program, num_symbols: int) -> None:
         tables: dict[o.Value, NDArray[Any]] = {program.inputs[0]: np.arange(num_symbols)}
         self._steps: list[tuple[Callable[..., Array], list[o.Value], o.Value]] = []
-        self._recurrences: list[_Recurrence] = []
+        self._with_states: list[_Recurrence | _Recent] = []
         for operation in program.operations:
             reads = operation.reads
             tabled = all(value in tables for value in reads)
             if isinstance(operation, o.Recur):
                 recurrence = _Recurrence(operation, tables.get(reads[0]))
-                self._recurrences.append(recurrence)
+                self._with_states.append(recurrence)
                 masks = [] if operation.mask is None else [operation.mask]
                 given = [*(reads if recurrence.drives is None else program.inputs), *masks]
                 self._steps.append((recurrence.step, given, operation.makes[0]))
+            elif isinstance(operation, o.Windows):
+                recent = _Recent(operation)
+                self._with_states.append(recent)
+                self._steps.append((recent.value, reads, operation.makes[0]))
             elif tabled:
                 tables[operation.makes[0]] = _function(operation)(*(tables[value] for value in reads))
             else:
@@ -70,8 +74,8 @@ class Steps:
 
     def reset(self) -> None:
         """Begins a text."""
-        for recurrence in self._recurrences:
-            recurrence.reset()
+        for each in self._with_states:
+            each.reset()
 
     def read(self, symbol: int) -> Array:
         """The output (1, n) after one more symbol."""
@@ -123,24 +127,50 @@ class _Recurrence:
         return self._output
 
 
+class _Recent(Equation):
+    """Windows that end at each step: the last steps are kept."""
+
+    def __init__(self, operation: o.Windows) -> None:
+        super().__init__(self._window)
+        self._rank, self._lags = len(operation.makes[0].shape), np.array(operation.lags)
+        self.reset()
+
+    def reset(self) -> None:
+        self._steps: Array | None = None
+
+    def _window(self, x: Array) -> Array:
+        """The window of a step (1, n), or (1, 1, n)."""
+        before = np.zeros((self._lags.max() + 1, x.shape[-1])) if self._steps is None else self._steps
+        self._steps = np.concatenate([before[1:], x.reshape(1, -1)])
+        window: Array = self._steps[-1 - self._lags].reshape(1, -1)
+        return window[:, None] if x.ndim == self._rank == 3 else window
+
+
 class AnySteps:
-    """As `Steps`, of any program that looks back in its recurrences alone."""
+    """As `Steps`, of any program that looks back in its recurrences and windows alone."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._steps = [
-            step._replace(function=_Carried(step.operation)) if isinstance(step.operation, o.Recur) else step
-            for step in with_functions(program.operations)
+            Step(operation, _with_states(operation) or function)
+            for operation, function in with_functions(program.operations)
         ]
 
     def reset(self) -> None:
         for _, function in self._steps:
-            if isinstance(function, _Carried):
+            if isinstance(function, _Carried | _Recent):
                 function.reset()
 
     def read(self, symbol: int) -> Array:
         [output] = outputs(self._program, self._steps, np.array([[symbol]]))
         return output.reshape(1, -1)
+
+
+def _with_states(operation: o.Operation) -> Function | None:
+    """An operation that looks back as one whose runs go on where the one before ended; None for any other."""
+    if isinstance(operation, o.Recur):
+        return _Carried(operation)
+    return _Recent(operation) if isinstance(operation, o.Windows) and operation.lags is not None else None
 
 
 class _Carried(Cells):
@@ -203,6 +233,8 @@ def _is_known(operation: o.Operation) -> bool:
         return "int" in made.dtype
     if isinstance(operation, o.Reshape):  # of ids, with one more axis
         return len(operation.reads[0].shape) == 2 and len(made.shape) == 3 and made.shape[-1] == 1
+    if isinstance(operation, o.Windows):
+        return operation.lags is not None
     if not isinstance(operation, o.Recur):
         return operation.of_rows or isinstance(operation, TAKEN)
     alone = len(operation.reads) == len(operation.makes) == 1 and not operation.backwards

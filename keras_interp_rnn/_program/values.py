@@ -107,6 +107,7 @@ def _cast(operation: o.Cast) -> Equation:
 
 def _affine(operation: o.Affine) -> Equation:
     matrix, offset = operation.arrays(as_float64)
+    matrix = matrix.reshape(-1, matrix.shape[-1])
     if offset is None:
         return Equation(lambda x: x @ matrix, lambda gradient, y, x: [gradient @ matrix.T])
     return Equation(lambda x: x @ matrix + offset, lambda gradient, y, x: [gradient @ matrix.T])
@@ -167,6 +168,25 @@ def _sum(operation: o.Sum) -> Equation:
 def _reshape(operation: o.Reshape) -> Equation:
     shape = [-1 if size is None else size for size in operation.makes[0].shape[1:]]
     return Equation(lambda x: x.reshape(len(x), *shape), lambda gradient, y, x: [gradient.reshape(x.shape)])
+
+
+def _windows(operation: o.Windows) -> Equation:
+    shape = operation.makes[0].shape
+
+    def value(x: Array) -> Array:
+        places = operation.places(x.shape[1])
+        steps = np.concatenate([x, np.zeros_like(x[:, :1])], axis=1)[:, places]
+        return steps.reshape(len(x), *places.shape[: len(shape) - 2], places.shape[1] * x.shape[2])
+
+    def pull(gradient: Array, y: Array, x: Array) -> Gradients:
+        places = operation.places(x.shape[1])
+        by_step = gradient.reshape(len(x), *places.shape, x.shape[2])
+        whole = np.zeros((len(x), x.shape[1] + 1, x.shape[2]))
+        for at in range(places.shape[1]):
+            whole[:, places[:, at]] += by_step[:, :, at]
+        return [whole[:, :-1]]
+
+    return Equation(value, pull)
 
 
 def _read(masks: Sequence[Mask | None], x: Array) -> Mask:
@@ -350,6 +370,7 @@ RULES: dict[type[o.Operation], Callable[[Any], Function]] = {
     o.Join: _join,
     o.Sum: _sum,
     o.Reshape: _reshape,
+    o.Windows: _windows,
     o.NotEqual: lambda operation: Equation(lambda x: x != operation.value),
     o.Unmasked: Unmasked,
     o.Recur: _recur,

@@ -7,6 +7,7 @@ here. What is not known is refused: C that computes something else than the mode
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import inspect
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
+import numpy as np
 from keras import tree
 
 from keras_interp_rnn._cells import CellActivation, equations_of
@@ -33,7 +35,7 @@ from keras_interp_rnn._program import (
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.graph import computing_layers, runs_its_graph
 from keras_interp_rnn._types import Array
-from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop
+from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop, plus
 from keras_interp_rnn.deploy._code import Code
 from keras_interp_rnn.deploy._values import CHOICE, Given, Index, Value
 from keras_interp_rnn.equations import CellEquations
@@ -117,10 +119,11 @@ def to_c(model: keras.Model, *, name: str = "network", weights: str = "float32")
     Args:
         model: Sequential or functional, built, in float32, of one input and one output: Embedding; recurrent layers of
             Keras or of this package, or `RNN` over a cell with equations of its own, whose states are vectors; Dense;
-            Normalization; Rescaling; BatchNormalization; LayerNormalization over the last axis; Add, Subtract, Average
-            and Concatenate; and the activations linear, relu, tanh, sigmoid, hard_sigmoid and softmax. Masking may come
-            before the first recurrent layer. Dropout and other layers that do nothing outside training are omitted. The
-            code ignores `stateful`: a sequence begins with `NAME_reset`.
+            Conv1D with padding="causal", if no steps are masked; the last step, x[:, -1]; Normalization; Rescaling;
+            BatchNormalization; LayerNormalization over the last axis; Add, Subtract, Average and Concatenate; and the
+            activations linear, relu, tanh, sigmoid, hard_sigmoid and softmax. Masking may come before the first
+            recurrent layer. Dropout and other layers that do nothing outside training are omitted. The code ignores
+            `stateful`: a sequence begins with `NAME_reset`.
         name: prefix of all identifiers.
         weights: "float32"; or "int8", for matrices of integers with one scale per column, which take about a fourth of
             the memory. Vectors stay in float32, and arithmetic in float.
@@ -207,13 +210,14 @@ def _program(model: Any) -> Program:
 def _written(code: Code, program: Program, given: Any) -> Any:
     """The output of a program, as a value or a symbol, from what it reads."""
     known = {program.inputs[0]: given}
+    readers = collections.Counter(value for operation in program.operations for value in operation.reads)
     for operations in _blocks(program.operations):
         first = operations[0]
         name = f"{first.name} ({type(first.layer).__name__})"
         _check(first, name)
         compute = functools.partial(_computed, code, operations, name, [known[value] for value in first.reads])
         try:
-            unblocked = isinstance(first, UNBLOCKED)
+            unblocked = isinstance(first, UNBLOCKED) and (not isinstance(first, ROWS) or readers[first.makes[0]] == 1)
             written = compute() if unblocked else code.block([f"/* {_plain(name)} */"], compute)
         except Unwritten as error:
             raise _refusal(f"{name}, which needs {error}", EXPORT) from None
@@ -229,11 +233,11 @@ def _computed(code: Code, operations: list[o.Operation], name: str, reads: list[
 
 
 def _blocks(operations: list[o.Operation]) -> Iterator[list[o.Operation]]:
-    """The operations one by one, an activation with that of its own layer before it."""
+    """The operations one by one, an activation, or a product of windows, with that of its own layer before it."""
     block: list[o.Operation] = []
     for operation in operations:
-        follows = bool(block) and isinstance(operation, o.Elementwise) and operation.layer is block[-1].layer
-        if block and not (follows and operation.reads == block[-1].makes):
+        follows = bool(block) and operation.reads == block[-1].makes and operation.layer is block[-1].layer
+        if block and not (follows and (isinstance(operation, o.Elementwise) or isinstance(block[-1], o.Windows))):
             yield block
             block = []
         block.append(operation)
@@ -279,7 +283,7 @@ def _unmasked(code: Code, operation: o.Unmasked, name: str, x: Any) -> Any:
 
 def _affine(code: Code, operation: o.Affine, name: str, x: Any) -> Value:
     matrix, offset = operation.arrays(code.read)
-    product = code.matmul(x, matrix)
+    product = code.matmul(x, matrix.reshape(-1, matrix.shape[-1]))
     return code.value(product if offset is None else product + offset)
 
 
@@ -314,6 +318,26 @@ def _sum(code: Code, operation: o.Sum, name: str, *parts: Any) -> Value:
     return code.value(functools.reduce(operator.add, terms))
 
 
+def _windows(code: Code, operation: o.Windows, name: str, x: Any) -> Value:
+    """Windows that end at each step: its last steps are a state, the oldest first."""
+    x, lags = code.value(x), operation.lags
+    if lags is None:
+        raise Unwritten("steps other than those that have been read")
+    if max(lags) == 0:
+        return x
+    if code.skips_masked:
+        raise Unwritten("steps that are masked, and so never read")
+    size, earliest, new = x.size, max(lags), x.at("i")
+    name = f"x{1 + sum(field.startswith('x') for field in code.states)}"
+    steps = code.state(name, np.zeros((earliest + 1) * size))
+    code.lines += loop(earliest * size, f"{steps.at('i')} = {steps.at(plus('i', str(size)))};")
+    code.lines += loop(size, f"{steps.at(plus('i', str(earliest * size)))} = {new};")
+    if len(lags) == earliest + 1:
+        return steps
+    window: Value = code.concatenate([steps.part((earliest - lag) * size, (1, size)) for lag in lags])
+    return window
+
+
 def _recur(code: Code, operation: o.Recur, name: str, x: Any) -> Value:
     if (operation.mask is not None) != code.skips_masked:
         raise _refusal(f"{name}, to which the mask of the layers before it does not come", EXPORT)
@@ -332,12 +356,16 @@ RULES: dict[type[o.Operation], Callable[..., Any]] = {
     o.Elementwise: _elementwise,
     o.Join: lambda code, operation, name, *parts: code.concatenate(parts),
     o.Sum: _sum,
+    o.Windows: _windows,
     o.Recur: _recur,
 }
 """Operation -> what it makes of values, or of a symbol."""
 
-UNBLOCKED = (o.Lookup, o.OneHot, o.Cast, o.NotEqual, o.Recur)
-"""Operations that are written where they are read, or that write their own block."""
+ROWS = (o.Lookup, o.OneHot)
+"""Operations that are written where they are read, if that is once."""
+
+UNBLOCKED = (*ROWS, o.Cast, o.NotEqual, o.Recur)
+"""These, operations that write nothing, and those that write their own block."""
 
 
 def _recurrent(code: Code, operation: o.Recur, name: str, x: Any) -> Value:

@@ -232,12 +232,12 @@ REFUSED = {
         "each step alike.*Received: srgru.*, which treats the last step otherwise",
     ),
     "convolution": (
-        lambda: a_model(keras.layers.Conv1D(4, 3, padding="causal"), keras.layers.GRU(3, **STEPS)),
-        "Only recurrent layers must look back.*outputs are .* apart.*Leave out layers that mix time steps",
+        lambda: a_model(keras.layers.Conv1D(4, 3, padding="same"), keras.layers.GRU(3, **STEPS)),
+        "Only recurrent layers, and causal .* must look back.*outputs are .* apart.*Leave out other layers that mix",
     ),
     "noise": (
         lambda: a_model(layers.SRGRU(6, 4, transition="sample", centroids_initializer="normal", **STEPS)),
-        "no layer must draw noise.*outputs are .* apart.*Leave out layers that .*draw noise",
+        "no layer must draw noise.*outputs are .* apart.*Leave out .* layers that draw noise",
     ),
     "layer": (lambda: layers.ISAN(3, K), "must be a model, from ids to logits.*Received: <ISAN"),
     "one-hot": (
@@ -275,9 +275,14 @@ def gru():
     return keras.layers.GRU(6, **STEPS)
 
 
+def looking_back(**options):
+    """A causal convolution in groups, which is not read step by step."""
+    return keras.layers.Conv1D(5, 2, padding="causal", groups=5, **options)
+
+
 LOOKING_BACK = {
     "a convolution, and a symbol that is impossible": (
-        lambda: with_an_impossible_symbol(drawn(a_model(keras.layers.Conv1D(5, 3, padding="causal"), gru()))),
+        lambda: with_an_impossible_symbol(drawn(a_model(looking_back(), gru()))),
         [3, 1, 2],
     ),
     "a mean, after one symbol": (lambda: drawn(a_model(keras.layers.GlobalAveragePooling1D())), [3]),
@@ -286,7 +291,7 @@ LOOKING_BACK = {
         [3, 3],
     ),
     "by more steps than are tried before": (
-        lambda: drawn(a_model(keras.layers.Conv1D(5, 2, dilation_rate=40, padding="causal"), gru())),
+        lambda: drawn(a_model(looking_back(dilation_rate=40), gru())),
         np.random.default_rng(0).integers(0, K, 60),
     ),
     "a mask, of which the prompt tells nothing": (
@@ -303,7 +308,7 @@ LOOKING_BACK = {
 @pytest.mark.parametrize("why", LOOKING_BACK)
 def test_layers_that_look_back_are_refused_whatever_the_prompt(why):
     make, prompt = LOOKING_BACK[why]
-    with pytest.raises(ValueError, match="Only recurrent layers must look back.*Leave out layers that mix"):
+    with pytest.raises(ValueError, match="Only recurrent layers.* must look back.*Leave out other layers that mix"):
         analysis.generate(make(), prompt, num_symbols=20, inverse_temperature=np.inf)
 
 
@@ -314,13 +319,23 @@ def test_an_impossible_symbol_is_never_drawn():
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("dilation", [1, 40])
+def test_a_text_goes_on_through_a_causal_convolution(dilation):
+    convolution = keras.layers.Conv1D(5, 2, dilation_rate=dilation, padding="causal", activation="relu")
+    model, text = drawn(a_model(convolution, gru())), np.random.default_rng(0).integers(0, K, 60)
+    written = analysis.generate(model, text, num_symbols=20, inverse_temperature=np.inf)
+    logits = keras.ops.convert_to_numpy(model(written[None]))[0]
+    np.testing.assert_array_equal(written[60:], logits[59:-1].argmax(axis=-1))
+
+
+@pytest.mark.core
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_hides_no_layer_that_looks_back(policy, global_policy):
     global_policy(policy)
     ids = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(K, 5)(ids)
     mixed = gru()(embedded) * 3.0 + keras.layers.Conv1D(6, 3, padding="causal")(embedded) * 0.1
-    with pytest.raises(ValueError, match="Only recurrent layers must look back"):
+    with pytest.raises(ValueError, match="Only recurrent layers.* must look back"):
         analysis.generate(drawn(keras.Model(ids, keras.layers.Dense(K)(mixed))), [3, 1, 2], num_symbols=8)
 
 

@@ -178,6 +178,13 @@ def branched() -> Any:
     return randomized(keras.Model(place, keras.layers.Dense(OUTPUTS, "softmax")(joined)), 5)
 
 
+def last_step() -> Any:
+    place = keras.Input((None, FEATURES))
+    convolved = keras.layers.Conv1D(1, 2, padding="causal")(keras.layers.Conv1D(1, 1)(place))
+    states = keras.layers.LSTM(3, **EVERY)(convolved)
+    return randomized(keras.Model(place, (2 - keras.layers.Dense(OUTPUTS)(states[:, -1])) / 3), 5)
+
+
 WIDE = keras.initializers.RandomNormal(stddev=10.0, seed=0)
 """Makes logits beyond -3 and 3, where a hard sigmoid is 0 or 1."""
 
@@ -240,6 +247,13 @@ MODELS = {
     "one-hot ids, a nested model": functional,
     "a layer called twice": shared,
     "branches": branched,
+    "causal convolutions": lambda: sequential(
+        embedding(),
+        keras.layers.Conv1D(4, 3, padding="causal", activation="tanh"),
+        keras.layers.GRU(3, **EVERY),
+        keras.layers.Conv1D(OUTPUTS, 2, dilation_rate=3, padding="causal", use_bias=False),
+    ),
+    "the last of all steps": last_step,
     "all sizes are one": lambda: sequential(
         layers.ISAN(1, 1, **EVERY), keras.layers.GRU(1, **EVERY), keras.layers.Dense(1, "sigmoid")
     ),
@@ -644,7 +658,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: of_vectors(keras.layers.GRU(2, **EVERY), keras.layers.GlobalAveragePooling1D()),
         "GlobalAveragePooling1D",
     ),
-    "a convolution": (lambda: of_vectors(keras.layers.Conv1D(2, 3), keras.layers.GRU(2)), r"\(Conv1D\)"),
+    "a convolution": (
+        lambda: of_vectors(keras.layers.Conv1D(2, 3, padding="same"), keras.layers.GRU(2)),
+        r"\(Conv1D\), which needs steps other than those that have been read",
+    ),
+    "a convolution of masked steps": (
+        lambda: of_vectors(keras.layers.Masking(), keras.layers.Conv1D(2, 3, padding="causal"), keras.layers.GRU(2)),
+        r"\(Conv1D\), which needs steps that are masked",
+    ),
     "an activation": (
         lambda: of_vectors(keras.layers.GRU(2), keras.layers.Dense(2, "gelu")),
         r"\(Dense\) with activation=gelu. Train it with linear, relu",

@@ -179,8 +179,8 @@ REFUSED: dict[str, tuple[Callable[[], keras.Model], str]] = {
     ),
     "two ISANs": (two_isans, "with 2"),
     "a way around the ISAN": (skipping, r"add.* \(Add\), on its logits"),
-    "scaled states": (lambda: of_states(lambda x: dense()(2 * x)), r"multiply.* \(Multiply\), on its states"),
-    "scaled logits": (lambda: of_states(lambda x: 2 * dense()(x)), r"multiply.* \(Multiply\), on its logits"),
+    "squared states": (lambda: of_states(lambda x: dense()(x * x)), r"multiply.* \(Multiply\), on its states"),
+    "inverse logits": (lambda: of_states(lambda x: 2 / dense()(x)), r"true_divide.* \(TrueDivide\), on its logits"),
     "normalized states": (
         lambda: of_states(lambda x: dense()(keras.layers.LayerNormalization()(x))),
         r"layer_normalization.* \(LayerNormalization\), on its states",
@@ -262,6 +262,7 @@ READ: dict[str, Callable[[], keras.Model]] = {
     "a Masking that zeroes zeros": lambda: of_states(lambda x: dense()(keras.layers.Masking(0.0)(x))),
     "both directions": lambda: of_ids(lambda x: x, keras.layers.Bidirectional(isan())),
     "both directions by hand": lambda: of_ids(lambda x: x, both_by_hand),
+    "scaled and shifted by numbers": lambda: of_states(lambda x: 1 - dense()(2 * x + 3) / 4),
     "scaled by Rescaling": lambda: of_states(
         lambda x: keras.layers.Rescaling(0.5, 1.0)(dense()(keras.layers.Rescaling(2.0)(x)))
     ),

@@ -59,7 +59,9 @@ def attention():
 
 def convolved():
     x = vectors()
-    return keras.Model(x, L.Dense(2)(L.GRU(4, go_backwards=True)(L.Conv1D(4, 2, activation="tanh")(x))))
+    below = L.Conv1D(4, 2, activation="tanh")(x)
+    above = L.Conv1D(3, 3, 2, padding="same")(L.GRU(4, return_sequences=True)(below)[:, ::-1])
+    return keras.Model(x, L.Dense(2)(L.GRU(4, go_backwards=True)(1 - L.Conv1D(4, 2, padding="causal")(above) / 2)))
 
 
 def cells():
